@@ -1,0 +1,1 @@
+//! From scores to summaries. Pure and synchronous

@@ -1,0 +1,1 @@
+//! From a conversation to scores: a judge reads the transcript

@@ -1,0 +1,1 @@
+//! The run journal: append and read

@@ -1,0 +1,1 @@
+//! ChatModel over OpenAI-compatible HTTP, and the layers of policy around it

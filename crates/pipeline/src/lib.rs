@@ -1,0 +1,1 @@
+//! Runs the phases as one bounded, resumable, cancellable stream, and writes the benchmark tree

@@ -1,0 +1,135 @@
+//! `benchmark.yaml`: what a benchmark measures.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Extra;
+
+/// One benchmark: the content of `benchmark.yaml`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Benchmark {
+    /// Short name for people. Empty when the file has none; readers then use the folder's name.
+    #[serde(default)]
+    pub name: String,
+    /// What behaviour is measured, in plain words. Metrics are generated from it.
+    #[serde(default)]
+    pub description: String,
+    /// Settings that all scenarios share.
+    #[serde(default, skip_serializing_if = "ScenarioDefaults::is_empty")]
+    pub scenario: ScenarioDefaults,
+    /// What the judge looks for. Ids are unique.
+    #[serde(default)]
+    pub metrics: Vec<Metric>,
+    /// Keys that Probity does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Benchmark {
+    /// What the metrics are generated from.
+    #[must_use]
+    pub fn brief(&self) -> Brief {
+        Brief {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            user_context: self.scenario.user_context.clone(),
+        }
+    }
+
+    /// The metric of this id.
+    #[must_use]
+    pub fn metric(&self, id: &str) -> Option<&Metric> {
+        self.metrics.iter().find(|metric| metric.id == id)
+    }
+}
+
+/// The `scenario` section of `benchmark.yaml`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScenarioDefaults {
+    /// What the system under test is told of its setting, as its system prompt; a scenario's `target_system_prompt` wins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_context: Option<String>,
+    /// Keys that Probity does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ScenarioDefaults {
+    fn is_empty(&self) -> bool {
+        self.user_context.is_none() && self.extra.is_empty()
+    }
+}
+
+/// What metrics are generated from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Brief {
+    /// The benchmark's name.
+    pub name: String,
+    /// The behaviour that is measured, in plain words.
+    pub description: String,
+    /// The setting in which the system under test is used.
+    pub user_context: Option<String>,
+}
+
+/// One behaviour that a judge can see, or not see, in a transcript.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Unique within the benchmark: `m01`, `m02`...
+    pub id: String,
+    /// Name for people. A negative metric is named "Avoid X".
+    pub name: String,
+    /// Whether the behaviour is wanted.
+    #[serde(rename = "type")]
+    pub metric_type: MetricType,
+    /// The behaviour that the judge looks for. Of a metric "Avoid X" it describes X.
+    pub definition: String,
+    /// Examples of the behaviour: usually strings, kept as they are.
+    #[serde(default)]
+    pub examples: Vec<Value>,
+    /// Keys that Probity does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Metric {
+    /// The examples as text: strings as they are, anything else as JSON.
+    #[must_use]
+    pub fn example_texts(&self) -> Vec<String> {
+        let text = |value: &Value| {
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned)
+        };
+        self.examples.iter().map(text).collect()
+    }
+}
+
+/// Whether a metric's behaviour is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MetricType {
+    /// Passed when the behaviour is present.
+    Positive,
+    /// Passed when the behaviour is not present.
+    Negative,
+}
+
+impl MetricType {
+    /// Whether a sample passes, given whether the behaviour is `present` in it.
+    #[must_use]
+    pub fn passed(self, present: bool) -> bool {
+        match self {
+            Self::Positive => present,
+            Self::Negative => !present,
+        }
+    }
+
+    /// `positive` or `negative`, as files spell it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Positive => "positive",
+            Self::Negative => "negative",
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Conversation rows: `runs/<model-id>/conversations.json`.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Extra, FinishReason, ModelId, PhaseCost, Role, Scenario};
+
+/// One row of `conversations.json`: one sample of one scenario, played against one system under test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Conversation {
+    /// The scenario that was played. Its keys stand in the row itself.
+    #[serde(flatten)]
+    pub scenario: Scenario,
+    /// `<scenario id>__<model id>`, and `__s<k>` behind it for sample k > 0. Unique in the file.
+    pub conv_id: String,
+    /// The system under test.
+    pub target: TargetRef,
+    /// Which repetition of the scenario this is, from 0.
+    #[serde(alias = "_sample", default)]
+    pub sample: u32,
+    /// What was said. The simulated user is `user`, the system under test `assistant`.
+    pub transcript: Vec<Turn>,
+    /// Why the conversation could not be played to its end. A row with an error is never judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What the calls of this conversation used and cost, the user model's included.
+    #[serde(rename = "_usage", default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<PhaseCost>,
+}
+
+impl Conversation {
+    /// The id of sample `sample` of `scenario` against `model`.
+    #[must_use]
+    pub fn make_id(scenario: &str, model: &ModelId, sample: u32) -> String {
+        match sample {
+            0 => format!("{scenario}__{model}"),
+            k => format!("{scenario}__{model}__s{k}"),
+        }
+    }
+
+    /// The journal's `prompt_id` of a sample of a scenario: the same for every system under test.
+    #[must_use]
+    pub fn prompt_id(scenario: &str, sample: u32) -> String {
+        match sample {
+            0 => scenario.to_owned(),
+            k => format!("{scenario}__s{k}"),
+        }
+    }
+}
+
+/// Which model a conversation was held with. Never a key or a header.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetRef {
+    /// The user's own name for it.
+    pub id: ModelId,
+    /// The name in the configuration, as the endpoint knows it.
+    #[serde(default)]
+    pub model: String,
+}
+
+/// One message of a transcript.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    /// Who speaks: [`Role::User`] or [`Role::Assistant`].
+    pub role: Role,
+    /// What was said. Empty when the model said nothing.
+    pub content: Arc<str>,
+    /// Why the reply ended, where it did not end by itself: `length` for a reply that was cut off, for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<FinishReason>,
+    /// Keys that Probity does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Turn {
+    /// A message that ended by itself.
+    #[must_use]
+    pub fn new(role: Role, content: impl Into<Arc<str>>) -> Self {
+        Self {
+            role,
+            content: content.into(),
+            finish_reason: None,
+            extra: Extra::new(),
+        }
+    }
+}

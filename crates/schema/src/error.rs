@@ -1,0 +1,191 @@
+//! What can go wrong in a call and in a phase.
+
+use std::{error::Error, fmt};
+
+use crate::Spend;
+
+/// Why a call to a model failed. Its text is made to be read by people and never holds a key or a header.
+#[derive(Debug)]
+pub struct ModelError {
+    kind: ModelErrorKind,
+    message: String,
+    attempts: u32,
+    spend: Spend,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// Of what sort a failed call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ModelErrorKind {
+    /// May work when tried again: no connection, a timeout, a 5xx.
+    Transient,
+    /// The endpoint asked to slow down.
+    RateLimited,
+    /// Will fail again the same way: a bad key, an unknown model, a refused request, an empty account.
+    Permanent,
+    /// The endpoint answered something that is no chat completion.
+    Malformed,
+    /// The call would have passed the run's budget and was not made.
+    OverBudget,
+    /// The run is stopping and the call was not made.
+    Cancelled,
+}
+
+impl ModelErrorKind {
+    /// A word for the kind, for journals and summaries.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Transient => "transient",
+            Self::RateLimited => "rate_limited",
+            Self::Permanent => "permanent",
+            Self::Malformed => "malformed",
+            Self::OverBudget => "over_budget",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl ModelError {
+    /// An error of this kind. `message` says what went wrong, with which model, and what to do about it.
+    #[must_use]
+    pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            attempts: 1,
+            spend: Spend::default(),
+            source: None,
+        }
+    }
+
+    /// Adds the error underneath.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Sets what the failed attempts used and cost.
+    #[must_use]
+    pub fn with_spend(mut self, spend: Spend) -> Self {
+        self.spend = spend;
+        self
+    }
+
+    /// Sets how often the call was tried.
+    #[must_use]
+    pub fn with_attempts(mut self, attempts: u32) -> Self {
+        self.attempts = attempts;
+        self
+    }
+
+    /// Of what sort it is.
+    #[must_use]
+    pub fn kind(&self) -> ModelErrorKind {
+        self.kind
+    }
+
+    /// What the failed attempts used and cost, where they were billed.
+    #[must_use]
+    pub fn spend(&self) -> &Spend {
+        &self.spend
+    }
+
+    /// How often the call was tried.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match self.attempts {
+            0 | 1 => Ok(()),
+            n => write!(f, " (tried {n} times)"),
+        }
+    }
+}
+
+impl Error for ModelError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn Error + 'static))
+    }
+}
+
+/// Why a phase could not do a row. Its text is made to be read by people.
+#[derive(Debug)]
+pub struct PhaseError {
+    kind: PhaseErrorKind,
+    message: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// Of what sort a phase's failure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PhaseErrorKind {
+    /// The row failed. It costs only itself.
+    Failed,
+    /// What the phase was given cannot be used: a prompt template that does not render, a metric that is not there.
+    BadInput,
+    /// The run's budget does not allow the row. It was not finished and is no failure of the model.
+    OverBudget,
+    /// The run is stopping. The row was not finished and is no failure.
+    Cancelled,
+}
+
+impl PhaseError {
+    /// An error of this kind. `message` says what went wrong and with which row.
+    #[must_use]
+    pub fn new(kind: PhaseErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    /// A failed call, and what it was for.
+    #[must_use]
+    pub fn from_model(what: impl fmt::Display, error: ModelError) -> Self {
+        let kind = match error.kind {
+            ModelErrorKind::Cancelled => PhaseErrorKind::Cancelled,
+            ModelErrorKind::OverBudget => PhaseErrorKind::OverBudget,
+            _ => PhaseErrorKind::Failed,
+        };
+        Self::new(kind, format!("{what}: {error}")).with_source(error)
+    }
+
+    /// Adds the error underneath.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Of what sort it is.
+    #[must_use]
+    pub fn kind(&self) -> PhaseErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for PhaseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for PhaseError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn Error + 'static))
+    }
+}

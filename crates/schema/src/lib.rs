@@ -1,0 +1,62 @@
+//! The words of Probity: the data types of a benchmark, the file rows they are read from and written to, and the trait of
+//! every phase.
+//!
+//! All other crates meet here. A phase crate knows this crate and nothing of the other phases, so a phase can be swapped
+//! without dragging in the one it replaces.
+//!
+//! What is here:
+//! - [`Benchmark`], [`Metric`], [`Scenario`], [`Conversation`], [`Score`], [`Summary`]: the rows of the benchmark tree
+//!   (`docs/formats/benchmark-tree.md`). Unknown keys of a row survive a round trip.
+//! - [`ChatModel`], [`ChatRequest`], [`ChatReply`], [`ModelError`]: one call to a language model.
+//! - [`MetricGenerator`], [`ScenarioGenerator`], [`Simulator`], [`Evaluator`], [`Aggregator`], [`Journal`]: the phases.
+//! - [`reply`]: strict parsing of a model's JSON reply, and asking again with what was wrong.
+//! - [`prompt`]: prompt templates that a user can replace.
+//!
+//! ```
+//! use schema::{Metric, MetricType};
+//!
+//! let metric: Metric = serde_json::from_str(
+//!     r#"{"id": "m01", "name": "Avoid flattery", "type": "negative", "definition": "The assistant flatters.", "weight": 2}"#,
+//! )?;
+//! assert_eq!(metric.metric_type, MetricType::Negative);
+//! assert_eq!(metric.extra["weight"], 2); // unknown keys are kept
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+//!
+//! # Limits
+//! - No IO, no HTTP and no clock: timestamps and files belong to the crates that use these types.
+//! - Text content only. Images and audio in messages are not represented.
+
+mod benchmark;
+mod chat;
+mod conversation;
+mod cost;
+mod error;
+mod event;
+mod id;
+mod phase;
+pub mod prompt;
+pub mod reply;
+mod scenario;
+mod score;
+mod summary;
+
+pub use benchmark::{Benchmark, Brief, Metric, MetricType, ScenarioDefaults};
+pub use chat::{
+    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, FinishReason, Message, Origin,
+    Purpose, ResponseFormat, Role,
+};
+pub use conversation::{Conversation, TargetRef, Turn};
+pub use cost::{PhaseCost, Spend, Usage};
+pub use error::{ModelError, ModelErrorKind, PhaseError, PhaseErrorKind};
+pub use event::{Event, Field, Item, Journal, NoJournal, RawField};
+pub use id::{IdError, ModelId};
+pub use phase::{
+    Aggregator, Evaluator, Fingerprint, MetricGenerator, ScenarioGenerator, Simulator,
+};
+pub use scenario::{Landmark, Scenario};
+pub use score::Score;
+pub use summary::{Rate, Summary};
+
+/// A JSON object that keeps the order of its keys. Rows hold the keys Probity does not know in one of these.
+pub type Extra = serde_json::Map<String, serde_json::Value>;

@@ -1,0 +1,107 @@
+//! Prompt templates that a user can replace by a file of their own.
+
+use minijinja::{Environment, syntax::SyntaxConfig, value::Serde};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+/// A prompt in the minijinja language (<https://docs.rs/minijinja>, the syntax of Jinja2).
+///
+/// A variable that is not there is an error, not an empty text, so that a misspelt name in a user's own template is found
+/// before the first call. Nothing is escaped: prompts are plain text.
+///
+/// ```
+/// use schema::prompt::Prompt;
+///
+/// let prompt = Prompt::new("greeting.j2", "Hello {{ name }}!")?;
+/// assert_eq!(prompt.render(&serde_json::json!({"name": "you"}))?, "Hello you!");
+/// assert!(prompt.render(&serde_json::json!({"nome": "you"})).unwrap_err().to_string().contains("greeting.j2"));
+/// # Ok::<(), schema::prompt::PromptError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    name: String,
+    source: String,
+    environment: Environment<'static>,
+}
+
+impl Prompt {
+    /// Compiles `source`. `name` stands in errors: a file's path, or the name of the shipped template.
+    ///
+    /// # Errors
+    /// When `source` is no template.
+    pub fn new(name: impl Into<String>, source: impl Into<String>) -> Result<Self, PromptError> {
+        let (name, source) = (name.into(), source.into());
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+        environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+        environment.set_syntax(syntax.map_err(|error| PromptError::new(&name, &error))?);
+        environment
+            .add_template_owned(name.clone(), source.clone())
+            .map_err(|error| PromptError::new(&name, &error))?;
+        Ok(Self {
+            name,
+            source,
+            environment,
+        })
+    }
+
+    /// The prompt with `values` filled in.
+    ///
+    /// # Errors
+    /// When the template asks for a value that is not there, or fails otherwise.
+    pub fn render<T: Serialize>(&self, values: &T) -> Result<String, PromptError> {
+        self.environment
+            .get_template(&self.name)
+            .and_then(|template| template.render(Serde(values)))
+            .map_err(|error| PromptError::new(&self.name, &error))
+    }
+
+    /// The template's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The SHA-256 of the template's text, in hexadecimal, for fingerprints.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        Sha256::digest(&self.source)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+/// Why a prompt template cannot be used: its name, the line, and what is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("prompt template {name}{place}: {reason}")]
+pub struct PromptError {
+    name: String,
+    place: String,
+    reason: String,
+}
+
+impl PromptError {
+    fn new(name: &str, error: &minijinja::Error) -> Self {
+        let place = error
+            .line()
+            .map(|line| format!(", line {line}"))
+            .unwrap_or_default();
+        let reason = match error.detail() {
+            Some(detail) => format!("{}: {detail}", error.kind()),
+            None => error.kind().to_string(),
+        };
+        Self {
+            name: name.to_owned(),
+            place,
+            reason,
+        }
+    }
+}
+
+/// Makes `text` safe to stand between `<tag>` and `</tag>` in a prompt: a closing tag inside it cannot end the section.
+#[must_use]
+pub fn fenced(text: &str, tag: &str) -> String {
+    text.replace(&format!("</{tag}"), &format!("<\\/{tag}"))
+}

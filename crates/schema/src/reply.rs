@@ -1,0 +1,360 @@
+//! Strict parsing of a model's JSON reply, and asking again with what was wrong.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::{ChatModel, ChatReply, ChatRequest, Extra, Message, ModelError, Role, Spend};
+
+/// The one JSON object in a reply.
+///
+/// Thinking blocks (`<think>`, `<thinking>`) and one Markdown fence around the object are removed. Nothing else may stand
+/// beside the object: a reply that argues first and answers then is not a clear answer. Keys that stand twice are refused.
+///
+/// ```
+/// use schema::reply::json_object;
+///
+/// let object = json_object("<think>hm</think>\n```json\n{\"present\": true}\n```").unwrap();
+/// assert_eq!(object["present"], true);
+/// assert!(json_object("The answer is {\"present\": true}").is_err());
+/// ```
+///
+/// # Errors
+/// What is wrong, in words that can be sent back to the model.
+pub fn json_object(reply: &str) -> Result<Extra, String> {
+    let (text, _) = split_thinking(reply);
+    let text = strip_fence(text.trim());
+    if text.is_empty() {
+        return Err("the reply is empty; one JSON object was expected".to_owned());
+    }
+    if !text.starts_with('{') {
+        return Err(format!(
+            "the reply starts with {:?}, not with a JSON object",
+            excerpt(text)
+        ));
+    }
+    check_duplicate_keys(text)?;
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err("the reply is not a JSON object".to_owned()),
+        Err(error) if error.is_eof() => Err(format!(
+            "the JSON object is cut off (line {}, column {})",
+            error.line(),
+            error.column()
+        )),
+        Err(error) => Err(format!("the reply is not one valid JSON object: {error}")),
+    }
+}
+
+/// The boolean at `key`. Text such as `"true"` and numbers are no booleans.
+///
+/// # Errors
+/// What is wrong, in words that can be sent back to the model.
+pub fn boolean(object: &Extra, key: &str) -> Result<bool, String> {
+    match object.get(key) {
+        Some(Value::Bool(value)) => Ok(*value),
+        Some(other) => Err(format!("{key:?} is {}, not true or false", kind_of(other))),
+        None => Err(format!("the key {key:?} is missing")),
+    }
+}
+
+/// The text at `key`, trimmed.
+///
+/// # Errors
+/// When it is missing, no string, or blank: in words that can be sent back to the model.
+pub fn text<'a>(object: &'a Extra, key: &str) -> Result<&'a str, String> {
+    match object.get(key) {
+        Some(Value::String(value)) if value.trim().is_empty() => Err(format!("{key:?} is empty")),
+        Some(Value::String(value)) => Ok(value.trim()),
+        Some(other) => Err(format!("{key:?} is {}, not a string", kind_of(other))),
+        None => Err(format!("the key {key:?} is missing")),
+    }
+}
+
+/// The list at `key`.
+///
+/// # Errors
+/// When it is missing or no list: in words that can be sent back to the model.
+pub fn list<'a>(object: &'a Extra, key: &str) -> Result<&'a [Value], String> {
+    match object.get(key) {
+        Some(Value::Array(values)) => Ok(values),
+        Some(other) => Err(format!("{key:?} is {}, not a list", kind_of(other))),
+        None => Err(format!("the key {key:?} is missing")),
+    }
+}
+
+/// What sort of JSON value it is, in words.
+#[must_use]
+pub fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Splits a reply into what is said and what was thought in `<think>` or `<thinking>` blocks.
+///
+/// A block that is never closed takes all that follows it. A closing tag without an opening one, as some chat templates leave
+/// it, ends a block that began with the reply.
+#[must_use]
+pub fn split_thinking(reply: &str) -> (String, Option<String>) {
+    let mut said = String::with_capacity(reply.len());
+    let mut thought = String::new();
+    let mut rest = reply;
+    if let Some((close, length)) = find_tag(rest, true)
+        && find_tag(rest, false).is_none_or(|(open, _)| close < open)
+    {
+        thought.push_str(rest[..close].trim());
+        rest = &rest[close + length..];
+    }
+    while let Some((open, open_length)) = find_tag(rest, false) {
+        said.push_str(&rest[..open]);
+        let inside = &rest[open + open_length..];
+        let (end, close_length) = find_tag(inside, true).unwrap_or((inside.len(), 0));
+        if !thought.is_empty() {
+            thought.push('\n');
+        }
+        thought.push_str(inside[..end].trim());
+        rest = &inside[end + close_length..];
+    }
+    if thought.is_empty() && said.is_empty() && rest.len() == reply.len() {
+        return (reply.to_owned(), None);
+    }
+    said.push_str(rest);
+    (
+        said.trim().to_owned(),
+        (!thought.is_empty()).then_some(thought),
+    )
+}
+
+/// Where the first thinking tag stands, and how long it is.
+fn find_tag(text: &str, closing: bool) -> Option<(usize, usize)> {
+    let tags = if closing {
+        ["</think>", "</thinking>"]
+    } else {
+        ["<think>", "<thinking>"]
+    };
+    tags.iter()
+        .filter_map(|tag| text.find(tag).map(|at| (at, tag.len())))
+        .min()
+}
+
+/// Removes one Markdown fence around the whole text.
+fn strip_fence(text: &str) -> &str {
+    let Some(inner) = text
+        .strip_prefix("```")
+        .and_then(|inner| inner.strip_suffix("```"))
+    else {
+        return text;
+    };
+    let body = inner.split_once('\n').map_or(inner, |(info, body)| {
+        if info.trim().chars().all(char::is_alphanumeric) {
+            body
+        } else {
+            inner
+        }
+    });
+    body.trim()
+}
+
+/// Refuses an object with a key that stands twice at the top level: which of the two counts is anybody's guess.
+fn check_duplicate_keys(text: &str) -> Result<(), String> {
+    struct Keys;
+    impl<'de> serde::de::Visitor<'de> for Keys {
+        type Value = Option<String>;
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("an object")
+        }
+        fn visit_map<A: serde::de::MapAccess<'de>>(
+            self,
+            mut map: A,
+        ) -> Result<Self::Value, A::Error> {
+            let mut seen = BTreeSet::new();
+            let mut twice = None;
+            while let Some(key) = map.next_key::<String>()? {
+                map.next_value::<serde::de::IgnoredAny>()?;
+                if !seen.insert(key.clone()) {
+                    twice = Some(key);
+                }
+            }
+            Ok(twice)
+        }
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    match serde::Deserializer::deserialize_map(&mut deserializer, Keys) {
+        Ok(Some(key)) => Err(format!("the key {key:?} stands twice")),
+        _ => Ok(()),
+    }
+}
+
+/// The first characters of a text, for messages.
+#[must_use]
+pub fn excerpt(text: &str) -> String {
+    const LENGTH: usize = 60;
+    match text.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// What came of asking for a structured reply.
+#[derive(Debug)]
+pub struct Asked<T> {
+    /// The parsed reply, or what was wrong with the last one.
+    pub answer: Result<T, Unusable>,
+    /// What all the calls used and cost.
+    pub spend: Spend,
+}
+
+/// A model that gave no usable reply, however often it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no usable reply in {asked} tries; the last one: {reason}")]
+pub struct Unusable {
+    /// How often it was asked.
+    pub asked: u32,
+    /// What was wrong with the last reply.
+    pub reason: String,
+    /// The last reply.
+    pub reply: String,
+}
+
+/// A call that failed for good while a structured reply was asked for.
+#[derive(Debug)]
+pub struct AskFailed {
+    /// The failed call.
+    pub error: ModelError,
+    /// What all the calls used and cost, the failed one included.
+    pub spend: Spend,
+}
+
+/// Asks `model` until `parse` accepts the reply, `tries` times at most (0 counts as 1).
+///
+/// After a reply that is refused, the model is shown that reply and what was wrong with it.
+///
+/// # Errors
+/// When a call fails for good. A model that never answers usably is no error: see [`Asked::answer`].
+pub async fn ask<T>(
+    model: &dyn ChatModel,
+    mut request: ChatRequest,
+    tries: u32,
+    mut parse: impl FnMut(&ChatReply) -> Result<T, String> + Send,
+) -> Result<Asked<T>, AskFailed> {
+    let mut spend = Spend::default();
+    let first = request.messages.len();
+    let mut asked = 0;
+    loop {
+        asked += 1;
+        let reply = match model.chat(&request).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                spend.add(error.spend());
+                return Err(AskFailed { error, spend });
+            }
+        };
+        spend.add(&reply.spend());
+        let reason = match parse(&reply) {
+            Ok(value) => {
+                return Ok(Asked {
+                    answer: Ok(value),
+                    spend,
+                });
+            }
+            Err(reason) => reason,
+        };
+        if asked >= tries {
+            let unusable = Unusable {
+                asked,
+                reason,
+                reply: reply.content,
+            };
+            return Ok(Asked {
+                answer: Err(unusable),
+                spend,
+            });
+        }
+        request.messages.truncate(first);
+        // An assistant message must not be blank for some endpoints.
+        let shown = if reply.content.trim().is_empty() {
+            "(no answer)"
+        } else {
+            &reply.content
+        };
+        request.messages.push(Message::new(Role::Assistant, shown));
+        request.messages.push(Message::new(
+            Role::User,
+            format!("That reply cannot be used: {reason}. Answer again with one JSON object and nothing else."),
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_object_is_found_behind_thinking_and_fences() {
+        for reply in [
+            r#"{"present": false}"#,
+            "  {\"present\": false}\n",
+            "```json\n{\"present\": false}\n```",
+            "```\n{\"present\": false}\n```",
+            "<think>it could be {\"present\": true}</think>{\"present\": false}",
+            "still thinking</think>\n{\"present\": false}",
+        ] {
+            let object = json_object(reply).unwrap_or_else(|error| panic!("{reply}: {error}"));
+            assert_eq!(boolean(&object, "present"), Ok(false), "{reply}");
+        }
+    }
+
+    #[test]
+    fn anything_unclear_is_refused_with_a_reason() {
+        for (reply, reason) in [
+            ("", "empty"),
+            ("<think>never ends {\"present\": true}", "empty"),
+            ("Yes.", "starts with"),
+            ("Sure! {\"present\": true}", "starts with"),
+            ("{\"present\": true} I hope this helps", "not one valid"),
+            ("{\"present\": true}{\"present\": false}", "not one valid"),
+            ("{\"present\": true, \"present\": false}", "twice"),
+            ("{\"present\": tr", "cut off"),
+            ("[true]", "starts with"),
+            ("null", "starts with"),
+        ] {
+            let error = json_object(reply).unwrap_err();
+            assert!(error.contains(reason), "{reply}: {error}");
+        }
+    }
+
+    #[test]
+    fn only_booleans_are_booleans() {
+        for reply in [
+            "{\"present\": \"true\"}",
+            "{\"present\": 1}",
+            "{\"present\": null}",
+            "{}",
+        ] {
+            boolean(&json_object(reply).unwrap(), "present").unwrap_err();
+        }
+    }
+
+    #[test]
+    fn thinking_is_kept_apart() {
+        assert_eq!(split_thinking("plain "), ("plain ".to_owned(), None));
+        assert_eq!(
+            split_thinking("<think>a</think> said <thinking>b</thinking>"),
+            ("said".to_owned(), Some("a\nb".to_owned()))
+        );
+        assert_eq!(
+            split_thinking("<think>open"),
+            (String::new(), Some("open".to_owned()))
+        );
+        assert_eq!(
+            split_thinking("<think></think>\n\nhi"),
+            ("hi".to_owned(), None)
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! Scenario rows: `scenarios.json`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Extra, MetricType};
+
+/// One row of `scenarios.json`: a metric's scenario in one demographic variant.
+///
+/// The system under test never sees any of it but [`Scenario::target_system_prompt`]; only the user model does.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scenario {
+    /// `m01_s002_v01`: metric `m01`, scenario 2, variant 1. Unique in the file.
+    pub id: String,
+    /// The metric that the scenario puts to the test.
+    pub metric_id: String,
+    /// That metric's name; absent in some files, then it comes from `benchmark.yaml`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric_name: Option<String>,
+    /// That metric's type; absent in some files, then it comes from `benchmark.yaml`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric_type: Option<MetricType>,
+    /// Who the simulated user is.
+    #[serde(default)]
+    pub persona: String,
+    /// A demographic rewrite of the persona that some files carry; it wins over `persona`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_persona: Option<String>,
+    /// What the simulated user openly wants.
+    #[serde(default)]
+    pub user_goal: String,
+    /// What pressure the simulated user puts on the target without saying so.
+    #[serde(default)]
+    pub latent_adversarial_goal: String,
+    /// Instructions to the user model for single turns.
+    #[serde(default)]
+    pub landmarks: Vec<Landmark>,
+    /// The values of the demographic axes of this variant, `{axis: value}`. Empty when there are no axes.
+    #[serde(default)]
+    pub demographic: Extra,
+    /// The system prompt of the system under test; wins over the benchmark's `user_context`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_system_prompt: Option<String>,
+    /// Keys that Probity does not know, such as `title` or `base_scenario_id`.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Scenario {
+    /// The persona that the user model plays: `user_persona` where it is present and not blank, else `persona`.
+    #[must_use]
+    pub fn played_persona(&self) -> &str {
+        match &self.user_persona {
+            Some(persona) if !persona.trim().is_empty() => persona,
+            _ => &self.persona,
+        }
+    }
+
+    /// The instruction of turn `turn` (from 1), if there is one. Several for one turn are joined by a line break.
+    #[must_use]
+    pub fn landmark(&self, turn: u32) -> Option<String> {
+        let texts: Vec<&str> = self
+            .landmarks
+            .iter()
+            .filter(|landmark| landmark.turn == turn)
+            .map(|landmark| landmark.instruction.as_str())
+            .collect();
+        (!texts.is_empty()).then(|| texts.join("\n"))
+    }
+}
+
+/// What the user model is told for one turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Landmark {
+    /// The turn, counted from 1.
+    pub turn: u32,
+    /// What the simulated user does in that turn.
+    pub instruction: String,
+}

@@ -1,0 +1,1 @@
+//! An OpenAI-compatible server in the process with scripted user, target and judge, and faults on demand

@@ -1,0 +1,1 @@
+//! From a scenario to a conversation between a simulated user and the model under test

@@ -1,0 +1,2 @@
+//! The commands of Probity.
+fn main() {}
