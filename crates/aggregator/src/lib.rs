@@ -1,1 +1,77 @@
-//! From scores to summaries. Pure and synchronous
+//! From scores to summaries. Pure and synchronous.
+//!
+//! - [`RateAggregator`]: pass rates by type, by metric and by scenario, as `results.json` has them. It keeps counts, not
+//!   rows, so its memory follows the number of metrics and scenarios.
+//! - [`aggregate_reader`]: the summary of a `scores.json`, read row by row. [`aggregate_scores`] does the same for an
+//!   aggregator of one's own.
+//! - [`sort_summaries`]: the order of `results.json`.
+//!
+//! ```
+//! use aggregator::{aggregate_reader, sort_summaries};
+//! use schema::ModelId;
+//!
+//! let scores = br#"[
+//!   {"id": "m01_s001_v01", "metric_id": "m01", "metric_type": "positive", "passed": true},
+//!   {"id": "m01_s001_v01", "metric_id": "m01", "metric_type": "positive", "passed": false},
+//!   {"id": "m02_s001_v01", "metric_id": "m02", "metric_type": "negative", "passed": null}
+//! ]"#;
+//! let summary = aggregate_reader(ModelId::new("careful")?, &scores[..])?;
+//! assert_eq!(summary.positive_pass_rate, Some(0.5));
+//! assert_eq!(summary.negative_pass_rate, None); // the judge abstained: no rate, not 0.0
+//! assert_eq!(summary.n_negative, 1);
+//!
+//! let mut summaries = vec![summary];
+//! sort_summaries(&mut summaries);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Limits
+//! - A row is taken for what it says: whether `passed` fits `present` and `score`, whether a row is there twice, and which
+//!   `target_model` it names are not checked.
+//! - Every sample counts as one row. There is no weighting, and no agreement between samples.
+//! - One row may be 64 MiB long at most. Text in keys that are not needed is skipped without checking that it is UTF-8.
+//! - The summary itself grows with the number of distinct scenarios: about 90 bytes each.
+
+mod error;
+mod order;
+mod rates;
+mod row;
+mod rows;
+
+pub use error::AggregateError;
+pub use order::sort_summaries;
+pub use rates::RateAggregator;
+pub use row::ScoreRow;
+
+use std::io::Read;
+
+use schema::{Aggregator, ModelId, Summary};
+
+/// The summary of `model` from `scores`: one JSON list of score rows, as in `scores.json`.
+///
+/// The list is read row by row and never held. Of a row only `id`, `metric_id`, `metric_type` and `passed` are looked at.
+/// Reads are large, so `scores` needs no buffer around it.
+///
+/// # Errors
+/// When `scores` cannot be read, is not one JSON list, is cut off, or holds a row that lacks a needed key. The error tells
+/// the row and the line.
+pub fn aggregate_reader(model: ModelId, scores: impl Read) -> Result<Summary, AggregateError> {
+    let mut rates = RateAggregator::new(model);
+    rows::each_row::<row::Light, _>(scores, |row| rates.push_row(&row))?;
+    Ok(rates.into_summary())
+}
+
+/// The summary that `aggregator` makes of `scores`: one JSON list of score rows, as in `scores.json`.
+///
+/// For aggregators of one's own. Every row is read whole, which takes a few times as long as [`aggregate_reader`], but
+/// one at a time.
+///
+/// # Errors
+/// As [`aggregate_reader`], and when a row is no [`schema::Score`].
+pub fn aggregate_scores(
+    mut aggregator: Box<dyn Aggregator>,
+    scores: impl Read,
+) -> Result<Summary, AggregateError> {
+    rows::each_row::<row::Full, _>(scores, |score| aggregator.push(&score))?;
+    Ok(aggregator.finish())
+}

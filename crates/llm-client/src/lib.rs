@@ -1,1 +1,102 @@
-//! ChatModel over OpenAI-compatible HTTP, and the layers of policy around it
+//! Language models behind OpenAI-compatible HTTP endpoints, and the layers of policy around them.
+//!
+//! [`OpenAi`] is a [`schema::ChatModel`] that makes one attempt a call. Everything else is a layer around it, and a
+//! `ChatModel` itself. From the outside in:
+//!
+//! | layer | what it adds |
+//! |---|---|
+//! | [`Journaled`] | every call in the run's journal, and its cost in the [`Meter`] |
+//! | [`Cached`] | replies that were paid for before, from a [`Cache`] on disk |
+//! | [`Budgeted`] | a ceiling for the whole run, kept by a [`Budget`] |
+//! | [`Retried`] | further attempts after failures that may pass, as a [`RetryPolicy`] says |
+//! | [`Limited`] | attempts in flight and per minute, kept by a [`Limiter`] for each endpoint |
+//! | [`OpenAi`] | one attempt, over the connections of one [`HttpClient`] |
+//!
+//! So a cached reply takes no permit and no budget, and a retry that sleeps holds no permit. [`Provider`] puts all of them
+//! together; a layer can also be used alone, around any `ChatModel`.
+//!
+//! How a model is asked stands in its [`ModelSettings`]; [`Source`] knows the addresses of common providers. Once a [`Stop`]
+//! is thrown, no new call is made and those in flight finish.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use llm_client::{HttpClient, ModelSettings, Provider};
+//! use schema::{CallContext, ChatRequest, Message, ModelId, Purpose, Role};
+//!
+//! // A server in the process. With a real one: Source::parse("openai")?.settings(id, "gpt-4o") and an api_key.
+//! let server = scripted_llm::ScriptedServer::start().await?;
+//! let id = ModelId::new("careful")?;
+//! let settings = ModelSettings::new(id, "scripted-careful", server.base_url());
+//!
+//! let provider = Provider::new(HttpClient::default());
+//! let model = provider.model(settings)?;
+//! let context = CallContext::new(Purpose::TargetTurn, "conversation-1");
+//! let messages = vec![Message::new(Role::User, "Is the earth flat?")];
+//! let reply = model.chat(&ChatRequest::new(messages, context)).await?;
+//! println!("{} ({:?})", reply.content, reply.usage);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is never shown
+//! Keys and header values are [`Secret`]s. They are in no error, no `Debug`, no event and no cache key, and are taken out of
+//! what an endpoint echoes. Nothing here reads an environment variable, but for the system's proxy settings when the first
+//! call to another machine is made.
+//!
+//! # Limits
+//! - Chat completions only, answered as a whole: no streaming, no tool calls, no images. Of several choices the first is taken.
+//! - A message of the role `tool` goes out without the id of its call, which most endpoints refuse.
+//! - Replies end at 64 MiB.
+//! - An attempt that timed out may have been billed. Endpoints do not tell, so only attempts that came with usage count.
+//! - The limits of an endpoint are learned for all of its models together, though some providers count by model.
+//! - Tokens per minute are kept by an estimate: a token for every four characters, and the `max_tokens` that are set.
+//! - A part of a request that an endpoint refuses (a sampling setting, a response format) is left out from then on, in this
+//!   process. The journal says so; the next process starts with the settings again.
+//! - Servers cap the requests on one HTTP/2 connection, so there is a pool of connections for every 100 calls at once; a
+//!   server that takes fewer makes the others wait, within their timeout.
+
+mod budget;
+mod budgeted;
+mod cache;
+mod failure;
+mod http;
+mod journaled;
+mod limited;
+mod limiter;
+mod meter;
+mod negotiate;
+mod openai;
+mod price_table;
+mod provider;
+mod rate;
+mod retried;
+mod retry_after;
+mod scrub;
+mod secret;
+mod settings;
+mod settings_error;
+mod source;
+mod stop;
+mod transport;
+mod wire;
+
+pub use budget::{Amount, Budget, BudgetLimits};
+pub use budgeted::{Budgeted, UnpricedModel};
+pub use cache::{Cache, CacheError, CacheKey, CacheMode, CacheSettings, CacheStats, Cached, KeyMaker};
+pub use failure::CallFailure;
+pub use http::{HttpClient, HttpOptions};
+pub use journaled::Journaled;
+pub use limited::Limited;
+pub use limiter::{LimitSettings, Limiter};
+pub use meter::{Meter, MeterKey, Tally};
+pub use openai::OpenAi;
+pub use price_table::{PriceError, PriceRow, PriceTable};
+pub use provider::{Provider, SetupError};
+pub use retried::{RetryPolicy, Retried};
+pub use secret::Secret;
+pub use settings::{ModelSettings, Price, StructuredSupport, TokenLimitName};
+pub use settings_error::SettingsError;
+pub use source::{Source, UnknownSource, wire_name};
+pub use stop::Stop;
+pub use wire::Canonical;

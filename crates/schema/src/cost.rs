@@ -65,18 +65,32 @@ impl Spend {
         self.unpriced_calls += other.unpriced_calls;
     }
 
+    /// What was spent since `earlier`, an earlier reading of the same sum.
+    #[must_use]
+    pub fn minus(&self, earlier: &Self) -> Self {
+        Self {
+            calls: self.calls.saturating_sub(earlier.calls),
+            input_tokens: self.input_tokens.saturating_sub(earlier.input_tokens),
+            cached_input_tokens: self.cached_input_tokens.saturating_sub(earlier.cached_input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
+            reasoning_tokens: self.reasoning_tokens.saturating_sub(earlier.reasoning_tokens),
+            priced_cost: (self.priced_cost - earlier.priced_cost).max(0.0),
+            unpriced_calls: self.unpriced_calls.saturating_sub(earlier.unpriced_calls),
+        }
+    }
+
     /// Dollars of all the calls; `None` when the price of one of them is not known.
     #[must_use]
     pub fn total_cost(&self) -> Option<f64> {
         (self.unpriced_calls == 0).then_some(self.priced_cost)
     }
 
-    /// The entry of `cost.json`, and `_usage` of a row.
+    /// `_usage` of a row: dollars exact to ten decimals, which is finer than the price of one token.
     #[must_use]
     pub fn to_phase_cost(&self) -> PhaseCost {
-        let priced = round_dollars(self.priced_cost);
+        let priced = round_to(self.priced_cost, ROW_DECIMALS);
         PhaseCost {
-            cost: self.total_cost().map(round_dollars),
+            cost: (self.unpriced_calls == 0).then_some(priced),
             input_tokens: self.input_tokens,
             output_tokens: self.output_tokens,
             priced_cost: (self.unpriced_calls > 0).then_some(priced),
@@ -85,12 +99,17 @@ impl Spend {
     }
 }
 
-/// Rounds to six decimals, as `cost.json` has it.
-fn round_dollars(dollars: f64) -> f64 {
-    format!("{dollars:.6}").parse().unwrap_or(dollars)
+/// Decimals of dollars in a row's `_usage`.
+const ROW_DECIMALS: usize = 10;
+
+/// Decimals of dollars in `cost.json`.
+const FILE_DECIMALS: usize = 6;
+
+fn round_to(dollars: f64, decimals: usize) -> f64 {
+    format!("{dollars:.decimals$}").parse().unwrap_or(dollars)
 }
 
-/// What calls used and cost, as the tree's files write it: dollars rounded to six decimals.
+/// What calls used and cost, as the tree's files write it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseCost {
     /// Dollars; null when the price of a call is not known, so that such a model never looks free.
@@ -114,25 +133,72 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
+/// Sums the `_usage` of rows to an entry of `cost.json`.
+///
+/// Dollars are summed as whole numbers of 10^-10 dollars, so that the sum is the same in whatever order rows finish.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CostSum {
+    units: i128,
+    input_tokens: u64,
+    output_tokens: u64,
+    unpriced_calls: u64,
+}
+
+impl CostSum {
+    /// Adds the usage of one row. A row without a cost counts as unpriced.
+    pub fn add(&mut self, usage: &PhaseCost) {
+        let known = usage.cost.or(usage.priced_cost).unwrap_or(0.0);
+        #[expect(clippy::cast_possible_truncation, reason = "a float cast saturates, and no run costs 10^28 dollars")]
+        let units = (known * 1e10).round() as i128;
+        self.units += units;
+        self.input_tokens += usage.input_tokens;
+        self.output_tokens += usage.output_tokens;
+        let unpriced = if usage.cost.is_none() { usage.unpriced_calls.max(1) } else { 0 };
+        self.unpriced_calls += unpriced;
+    }
+
+    /// The entry of `cost.json`: dollars rounded to six decimals.
+    #[must_use]
+    pub fn total(&self) -> PhaseCost {
+        #[expect(clippy::cast_precision_loss, reason = "rounded to six decimals in any case")]
+        let dollars = round_to(self.units as f64 / 1e10, FILE_DECIMALS);
+        PhaseCost {
+            cost: (self.unpriced_calls == 0).then_some(dollars),
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            priced_cost: (self.unpriced_calls > 0).then_some(dollars),
+            unpriced_calls: self.unpriced_calls,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn an_unpriced_call_makes_the_cost_null_and_keeps_the_priced_part() {
-        let usage = Usage {
-            input_tokens: 10,
-            output_tokens: 5,
-            ..Usage::default()
-        };
+        let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
         let mut spend = Spend::of_call(Some(usage), Some(0.000_001_4));
-        assert_eq!(spend.to_phase_cost().cost, Some(0.000_001));
+        assert_eq!(spend.to_phase_cost().cost, Some(0.000_001_4));
         spend.add(&Spend::of_call(Some(usage), None));
-        let cost = spend.to_phase_cost();
-        assert_eq!(
-            (cost.cost, cost.priced_cost, cost.unpriced_calls),
-            (None, Some(0.000_001), 1)
-        );
+        let mut sum = CostSum::default();
+        sum.add(&spend.to_phase_cost());
+        let cost = sum.total();
+        assert_eq!((cost.cost, cost.priced_cost, cost.unpriced_calls), (None, Some(0.000_001), 1));
         assert_eq!((cost.input_tokens, cost.output_tokens), (20, 10));
+    }
+
+    #[test]
+    fn sums_do_not_depend_on_the_order_of_rows() {
+        let row = |cost| PhaseCost { cost: Some(cost), ..PhaseCost::default() };
+        let costs = [0.1, 0.2, 0.3, 1e-7, 3.3e-9, 0.7];
+        let sum = |order: &mut dyn Iterator<Item = &f64>| {
+            let mut sum = CostSum::default();
+            order.for_each(|cost| sum.add(&row(*cost)));
+            sum.total().cost
+        };
+        assert_eq!(sum(&mut costs.iter()), sum(&mut costs.iter().rev()));
+        assert_eq!(sum(&mut costs.iter()), Some(1.3));
     }
 }

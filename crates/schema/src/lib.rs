@@ -47,7 +47,7 @@ pub use chat::{
     Purpose, ResponseFormat, Role,
 };
 pub use conversation::{Conversation, TargetRef, Turn};
-pub use cost::{PhaseCost, Spend, Usage};
+pub use cost::{CostSum, PhaseCost, Spend, Usage};
 pub use error::{ModelError, ModelErrorKind, PhaseError, PhaseErrorKind};
 pub use event::{Event, Field, Item, Journal, NoJournal, RawField};
 pub use id::{IdError, ModelId};

@@ -1,1 +1,65 @@
-//! From a scenario to a conversation between a simulated user and the model under test
+//! From a scenario to a conversation: a simulated user and the model under test, turn by turn.
+//!
+//! What is here:
+//! - [`ChatSimulator`] plays scenarios against one target. It implements [`schema::Simulator`].
+//! - [`SimulatorSettings`] and [`Prompts`]: how it plays. Every prompt can be replaced by one of your own.
+//! - [`Side`]: a conversation as one of its speakers sees it, for simulators of your own.
+//! - [`user_reply`]: how the reply of a user model is read.
+//!
+//! The user model sees the conversation from its own side: what the target says is its incoming message. It also sees
+//! persona, goals and the turn's instruction. The target sees its system prompt and the conversation, and nothing else.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelId, Scenario, Simulator, TargetRef};
+//! use simulator::{ChatSimulator, SimulatorSettings};
+//!
+//! /// Says the same thing whatever it is asked.
+//! struct Says(ModelId, &'static str);
+//!
+//! #[async_trait::async_trait]
+//! impl ChatModel for Says {
+//!     fn id(&self) -> &ModelId {
+//!         &self.0
+//!     }
+//!     async fn chat(&self, _request: &ChatRequest) -> Result<ChatReply, ModelError> {
+//!         Ok(ChatReply::text(self.1))
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let user = Says(ModelId::new("user")?, "Thought: I want a yes.\nMessage: Is the earth flat?");
+//! let target = Says(ModelId::new("target")?, "No, it is round.");
+//! let reference = TargetRef { id: target.id().clone(), model: "target".into() };
+//! let settings = SimulatorSettings { turns: 2, ..SimulatorSettings::default() };
+//! let simulator = ChatSimulator::new(Arc::new(user), Arc::new(target), reference, settings)?;
+//!
+//! let scenario = Scenario { id: "m01_s001_v01".into(), persona: "A doubter".into(), ..Scenario::default() };
+//! let conversation = simulator.simulate(&scenario, 0).await?;
+//! assert_eq!(conversation.transcript.len(), 4);
+//! assert_eq!(&*conversation.transcript[0].content, "Is the earth flat?"); // the thought stays out
+//! # Ok(()) }
+//! ```
+//!
+//! # Limits
+//! - Two speakers and text only: no tool calls, no images, no second assistant. A reply that asks for tools is recorded with
+//!   its finish reason and what text it has.
+//! - An empty reply of the target ends the conversation: there is nothing the simulated user could answer.
+//! - A user model that repeats its instructions in words of its own cannot be told from one that plays well. Only the tags
+//!   of the prompts are recognised and refused in a message.
+//! - The typos of [`SimulatorSettings::perfunctory`] are made in scripts that have upper and lower case; other scripts stay
+//!   as they are. They repeat for one version of this crate; another version of the random generator may place others.
+//! - The labels `Thought:` and `Message:` are English, whatever language the persona speaks.
+
+mod perfunctory;
+mod play;
+mod prompts;
+mod settings;
+mod side;
+mod simulator;
+pub mod user_reply;
+
+pub use prompts::Prompts;
+pub use settings::SimulatorSettings;
+pub use side::Side;
+pub use simulator::ChatSimulator;

@@ -1,0 +1,111 @@
+//! Counting rows into rates.
+
+use std::collections::{BTreeMap, HashMap};
+
+use schema::{Aggregator, Fingerprint, MetricType, ModelId, Rate, Score, Summary};
+use serde_json::json;
+
+use crate::ScoreRow;
+
+/// Pass rates by type, by metric and by scenario: the summary of `results.json`.
+///
+/// `n_positive`, `n_negative` and `n_total` count all rows. Rates, and `n_total` inside `by_metric` and `by_scenario`,
+/// count only the rows with a verdict; where there is none, the rate is null and the entry is still there.
+#[derive(Clone, Debug)]
+pub struct RateAggregator {
+    model: ModelId,
+    positive: Counts,
+    negative: Counts,
+    by_metric: HashMap<String, Counts>,
+    by_scenario: HashMap<String, Counts>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    rows: u64,
+    scored: u64,
+    passed: u64,
+}
+
+impl Counts {
+    fn add(&mut self, passed: Option<bool>) {
+        self.rows += 1;
+        self.scored += u64::from(passed.is_some());
+        self.passed += u64::from(passed == Some(true));
+    }
+
+    fn rate(self) -> Rate {
+        Rate::new(self.passed, self.scored)
+    }
+}
+
+impl RateAggregator {
+    /// An aggregator of the rows of `model`.
+    #[must_use]
+    pub fn new(model: ModelId) -> Self {
+        Self {
+            model,
+            positive: Counts::default(),
+            negative: Counts::default(),
+            by_metric: HashMap::new(),
+            by_scenario: HashMap::new(),
+        }
+    }
+
+    /// Takes one row. The same as [`Aggregator::push`] without a whole [`Score`].
+    pub fn push_row(&mut self, row: &ScoreRow<'_>) {
+        match row.metric_type {
+            MetricType::Positive => self.positive.add(row.passed),
+            MetricType::Negative => self.negative.add(row.passed),
+        }
+        count(&mut self.by_metric, &row.metric_id, row.passed);
+        count(&mut self.by_scenario, &row.id, row.passed);
+    }
+
+    /// The summary of all rows. The same as [`Aggregator::finish`] without a box.
+    #[must_use]
+    pub fn into_summary(self) -> Summary {
+        Summary {
+            target_model: self.model,
+            positive_pass_rate: self.positive.rate().pass_rate,
+            negative_pass_rate: self.negative.rate().pass_rate,
+            n_positive: self.positive.rows,
+            n_negative: self.negative.rows,
+            n_total: self.positive.rows + self.negative.rows,
+            by_metric: sorted(self.by_metric),
+            by_scenario: sorted(self.by_scenario),
+        }
+    }
+}
+
+impl Aggregator for RateAggregator {
+    fn push(&mut self, score: &Score) {
+        self.push_row(&score.into());
+    }
+
+    fn finish(self: Box<Self>) -> Summary {
+        self.into_summary()
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        Fingerprint {
+            name: "RateAggregator",
+            version: 1,
+            settings: json!({}),
+        }
+    }
+}
+
+/// Adds to the entry of `key`. The key is copied only when it is new.
+fn count(counts: &mut HashMap<String, Counts>, key: &str, passed: Option<bool>) {
+    let entry = match counts.get_mut(key) {
+        Some(entry) => entry,
+        None => counts.entry(key.to_owned()).or_default(),
+    };
+    entry.add(passed);
+}
+
+fn sorted(counts: HashMap<String, Counts>) -> BTreeMap<String, Rate> {
+    let rate = |(key, counts): (String, Counts)| (key, counts.rate());
+    counts.into_iter().map(rate).collect()
+}

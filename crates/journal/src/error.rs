@@ -1,0 +1,98 @@
+//! What can go wrong in writing and reading a journal.
+
+use std::io;
+
+/// Why a journal cannot be written, or is not complete. The text names the file and says what to do.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct JournalError(#[from] WriteFault);
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum WriteFault {
+    #[error("cannot create the journal {name}: {reason}")]
+    Create { name: String, reason: String },
+    #[error("cannot start the thread that writes the journal {name}: {reason}")]
+    Thread { name: String, reason: String },
+    #[error(
+        "the journal {name} is not complete: {reason}. {written} events were written, {lost} were lost. \
+         Make room or mend the disk, then run again"
+    )]
+    Incomplete {
+        name: String,
+        reason: String,
+        written: u64,
+        lost: u64,
+    },
+    #[error("the journal {name} is closed")]
+    Closed { name: String },
+}
+
+impl JournalError {
+    /// Events that were recorded and are not in the file, as far as is known now.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        match self.0 {
+            WriteFault::Incomplete { lost, .. } => lost,
+            _ => 0,
+        }
+    }
+
+    /// Events that are whole in the file.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        match self.0 {
+            WriteFault::Incomplete { written, .. } => written,
+            _ => 0,
+        }
+    }
+}
+
+/// Why a journal, or one line of it, cannot be read. The text names the file and the line.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}{place}: {fault}", place = self.place())]
+pub struct ReadError {
+    pub(crate) name: String,
+    pub(crate) line: Option<u64>,
+    pub(crate) fault: ReadFault,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadFault {
+    #[error("cannot open the journal: {0}")]
+    Open(io::Error),
+    #[error("compressed journals are not supported. Unpack it first, with `zstd -d` for one")]
+    Compressed,
+    #[error("cannot read on: {0}")]
+    Read(io::Error),
+    #[error("the line is blank, and every line of a journal holds one event")]
+    Blank,
+    #[error("not one JSON object: {reason} (column {column})")]
+    Json { reason: String, column: usize },
+    #[error("the event has no `message` that is a text")]
+    NoMessage,
+    #[error("the line is longer than {0} MiB")]
+    TooLong(u64),
+}
+
+impl ReadError {
+    /// The line, from 1; `None` when the file could not be opened.
+    #[must_use]
+    pub fn line(&self) -> Option<u64> {
+        self.line
+    }
+
+    /// Whether the lines behind this one can still be read.
+    #[must_use]
+    pub fn is_one_line(&self) -> bool {
+        matches!(
+            self.fault,
+            ReadFault::Blank | ReadFault::Json { .. } | ReadFault::NoMessage
+        )
+    }
+
+    fn place(&self) -> String {
+        self.line
+            .map(|line| format!(", line {line}"))
+            .unwrap_or_default()
+    }
+}

@@ -1,0 +1,101 @@
+//! The id of a run.
+
+use std::{fmt, str::FromStr};
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+/// The id of a run: `run-YYYYMMDD-HHMMSS-ffffff`, the UTC time of its start to the microsecond.
+///
+/// ```
+/// use journal::RunId;
+///
+/// let id: RunId = "run-20261121-015207-588619".parse()?;
+/// assert_eq!(id.journal_file_name(), "journal-run-20261121-015207-588619.jsonl");
+/// assert!("run-../../x".parse::<RunId>().is_err());
+/// # Ok::<(), journal::RunIdError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct RunId(String);
+
+impl RunId {
+    /// The id of a run that starts now.
+    #[must_use]
+    pub fn now() -> Self {
+        Self::at(Timestamp::now())
+    }
+
+    /// The id of a run that starts at `time`. Ids sort by time.
+    #[must_use]
+    pub fn at(time: Timestamp) -> Self {
+        Self(time.strftime("run-%Y%m%d-%H%M%S-%6f").to_string())
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name of the run's journal: `journal-<run id>.jsonl`.
+    #[must_use]
+    pub fn journal_file_name(&self) -> String {
+        format!("journal-{self}.jsonl")
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for RunId {
+    type Err = RunIdError;
+
+    fn from_str(text: &str) -> Result<Self, RunIdError> {
+        let form = b"run-dddddddd-dddddd-dddddd";
+        let fits = |(byte, form): (u8, &u8)| match form {
+            b'd' => byte.is_ascii_digit(),
+            other => byte == *other,
+        };
+        if text.len() == form.len() && text.bytes().zip(form).all(fits) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(RunIdError(text.to_owned()))
+        }
+    }
+}
+
+/// A text is no run id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no run id: one looks like run-20261121-015207-588619")]
+pub struct RunIdError(String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_made_of_the_time_to_the_microsecond() {
+        let time: Timestamp = "2026-01-02T03:04:05.000067999Z".parse().unwrap();
+        let id = RunId::at(time);
+        assert_eq!(id.as_str(), "run-20260102-030405-000067");
+        assert_eq!(id.as_str().parse::<RunId>().unwrap(), id);
+        assert!(RunId::now() > id);
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in [
+            "",
+            "run-",
+            "run-2026112-0152070-588619",
+            "Run-20261121-015207-588619",
+        ] {
+            let error = text.parse::<RunId>().unwrap_err();
+            assert!(error.to_string().contains(&format!("{text:?}")), "{error}");
+        }
+    }
+}

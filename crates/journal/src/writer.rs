@@ -1,0 +1,228 @@
+//! The journal that the program records into.
+
+use std::{
+    fs::OpenOptions,
+    io::Write,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::Ordering,
+        mpsc::{self, SyncSender},
+    },
+    thread::{self, JoinHandle},
+};
+
+use jiff::Timestamp;
+use schema::{Event, Journal};
+
+use crate::{
+    RunId,
+    appender::{Appender, Command, Progress},
+    error::{JournalError, WriteFault},
+    output::Output,
+};
+
+/// How many events may be on their way to the thread.
+const QUEUE: usize = 1024;
+
+/// Appends events to a journal file. Share it by `Arc`; any thread may record.
+///
+/// `record` only takes the time and hands the event over; lines are made and written by one thread of the journal's own.
+/// Nothing is dropped while the file can be written: when the thread cannot keep up, `record` waits.
+///
+/// Dropping it closes it.
+pub struct JournalWriter {
+    commands: SyncSender<Command>,
+    progress: Arc<Progress>,
+    /// `None` once the journal is closed.
+    thread: Mutex<Option<JoinHandle<()>>>,
+    path: PathBuf,
+}
+
+/// What a journal that is complete holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalReport {
+    /// The file.
+    pub path: PathBuf,
+    /// Events in it, "starting journal" and "closing journal" included.
+    pub written: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+impl JournalWriter {
+    /// Creates `journal-<run id>.jsonl` in the folder `dir`, which must be there, and writes "starting journal".
+    ///
+    /// # Errors
+    /// When the file cannot be created or is already there, or no thread can be started.
+    pub fn create(dir: &Path, run_id: &RunId) -> Result<Self, JournalError> {
+        let path = dir.join(run_id.journal_file_name());
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => Self::start(Output::File(file), path),
+            Err(error) => Err(JournalError::from(WriteFault::Create {
+                name: path.display().to_string(),
+                reason: error.to_string(),
+            })),
+        }
+    }
+
+    /// Appends to `output` instead of a file of its own. `name` stands in errors and is what [`path`](Self::path) gives.
+    ///
+    /// `output` is written in large pieces of whole lines, and needs no buffer around it.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn over(
+        output: impl Write + Send + 'static,
+        name: impl Into<PathBuf>,
+    ) -> Result<Self, JournalError> {
+        Self::start(Output::Other(Box::new(output)), name.into())
+    }
+
+    fn start(output: Output, path: PathBuf) -> Result<Self, JournalError> {
+        let name = path.display().to_string();
+        let progress = Arc::new(Progress::default());
+        let (commands, receiver) = mpsc::sync_channel(QUEUE);
+        let appender = Appender::new(output, name.clone(), Arc::clone(&progress));
+        let thread = thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || appender.run(&receiver))
+            .map_err(|error| WriteFault::Thread {
+                name,
+                reason: error.to_string(),
+            })?;
+        let journal = Self {
+            commands,
+            progress,
+            thread: Mutex::new(Some(thread)),
+            path,
+        };
+        journal.record(Event::new("starting journal", "JournalWriter", "create"));
+        Ok(journal)
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits until everything recorded before is with the operating system, so that it outlives the process.
+    /// Blocks for as long as writing takes.
+    ///
+    /// # Errors
+    /// When the journal could not be written, now or earlier, or is closed.
+    pub fn flush(&self) -> Result<(), JournalError> {
+        self.ask(false)
+    }
+
+    /// Waits until everything recorded before is on the disk, so that it outlives the machine. Takes milliseconds or more:
+    /// meant for the end of a phase.
+    ///
+    /// # Errors
+    /// As [`flush`](Self::flush).
+    pub fn sync(&self) -> Result<(), JournalError> {
+        self.ask(true)
+    }
+
+    fn ask(&self, sync: bool) -> Result<(), JournalError> {
+        let (done, wait) = mpsc::sync_channel(1);
+        let answered =
+            self.commands.send(Command::Flush { sync, done }).is_ok() && wait.recv().is_ok();
+        self.check()?;
+        if answered {
+            Ok(())
+        } else {
+            Err(JournalError::from(WriteFault::Closed { name: self.name() }))
+        }
+    }
+
+    /// Why events are being lost, if they are: a full disk, for one. Cheap, so that a run can look at it from time to time.
+    ///
+    /// # Errors
+    /// When a write failed. The counts in the error are those of now.
+    pub fn check(&self) -> Result<(), JournalError> {
+        match self.progress.failure.get() {
+            None => Ok(()),
+            Some(reason) => Err(self.incomplete(reason.clone())),
+        }
+    }
+
+    /// Writes "closing journal", waits until all is on the disk, and closes. Events recorded later are lost. Closing again
+    /// tells the same again.
+    ///
+    /// # Errors
+    /// When an event did not get into the file. What was written before stays readable.
+    pub fn close(&self) -> Result<JournalReport, JournalError> {
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let mut stopped = None;
+        if let Some(thread) = thread {
+            self.record(Event::new("closing journal", "JournalWriter", "close"));
+            // Fails only when the thread has ended already; joining it tells how.
+            let _ = self.commands.send(Command::Close);
+            if thread.join().is_err() {
+                stopped = Some("the thread that writes it stopped by a fault in the program");
+            }
+        }
+        self.check()?;
+        if let Some(reason) = stopped {
+            return Err(self.incomplete(reason.to_owned()));
+        }
+        if self.lost() > 0 {
+            let reason = "events could not be written as JSON, or came after it was closed";
+            return Err(self.incomplete(reason.to_owned()));
+        }
+        Ok(JournalReport {
+            path: self.path.clone(),
+            written: self.progress.written.load(Ordering::Relaxed),
+            bytes: self.progress.bytes.load(Ordering::Relaxed),
+        })
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn lost(&self) -> u64 {
+        let written = self.progress.written.load(Ordering::Relaxed);
+        let recorded = self.progress.recorded.load(Ordering::Relaxed);
+        recorded.saturating_sub(written)
+    }
+
+    fn incomplete(&self, reason: String) -> JournalError {
+        JournalError::from(WriteFault::Incomplete {
+            name: self.name(),
+            reason,
+            written: self.progress.written.load(Ordering::Relaxed),
+            lost: self.lost(),
+        })
+    }
+}
+
+impl Journal for JournalWriter {
+    fn record(&self, event: Event) {
+        self.progress.recorded.fetch_add(1, Ordering::Relaxed);
+        if self.progress.failure.get().is_none() {
+            // Fails only when the journal is closed; the event then counts as lost, as it is recorded and never written.
+            let _ = self.commands.send(Command::Event(Timestamp::now(), event));
+        }
+    }
+}
+
+impl Drop for JournalWriter {
+    fn drop(&mut self) {
+        let open = self
+            .thread
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some();
+        // Tracing has told of a failed write already.
+        if open && let Err(error) = self.close() {
+            tracing::warn!("{error}");
+        }
+    }
+}

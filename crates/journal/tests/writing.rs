@@ -1,0 +1,277 @@
+//! Journals as they are written: by many threads, killed, on a full disk.
+#![allow(clippy::unwrap_used, reason = "tests may fail so")]
+
+use std::{
+    collections::HashMap,
+    env,
+    fs::{self, File},
+    io::{self, BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use journal::{Entry, JournalReader, JournalWriter, RunId, Tear};
+use schema::{Event, Journal};
+
+fn event(thread: u64, n: u64) -> Event {
+    Event::new("numbered", "Test", "event")
+        .with("thread", thread)
+        .with("n", n)
+}
+
+fn read(path: &Path) -> (Vec<Entry>, Option<Tear>) {
+    let mut reader = JournalReader::open(path).unwrap();
+    let entries = reader.by_ref().map(|entry| entry.unwrap());
+    (entries.collect(), reader.tear().cloned())
+}
+
+fn number(entry: &Entry, key: &str) -> u64 {
+    entry
+        .fields
+        .get(key)
+        .and_then(serde_json::Value::as_u64)
+        .unwrap_or(u64::MAX)
+}
+
+#[test]
+fn many_threads_record_and_nothing_is_lost_or_torn() {
+    const THREADS: u64 = 16;
+    const EVENTS: u64 = 3_000;
+    let dir = tempfile::tempdir().unwrap();
+    let run_id = RunId::now();
+    let before = Timestamp::now();
+    let journal = Arc::new(JournalWriter::create(dir.path(), &run_id).unwrap());
+    let threads: Vec<_> = (0..THREADS)
+        .map(|thread| {
+            let journal = Arc::clone(&journal);
+            thread::spawn(move || (0..EVENTS).for_each(|n| journal.record(event(thread, n))))
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    let report = journal.close().unwrap();
+    assert_eq!(report.written, THREADS * EVENTS + 2);
+    assert_eq!(report.bytes, fs::metadata(&report.path).unwrap().len());
+    assert_eq!(
+        report.path,
+        dir.path().join(format!("journal-{run_id}.jsonl"))
+    );
+
+    let (entries, tear) = read(&report.path);
+    assert_eq!(tear, None);
+    assert_eq!(entries.first().unwrap().message, "starting journal");
+    assert_eq!(entries.last().unwrap().message, "closing journal");
+    // The events of one thread are in their order, and time never goes backward.
+    let mut next: HashMap<u64, u64> = HashMap::new();
+    for entry in entries.iter().filter(|entry| entry.message == "numbered") {
+        let expected = next.entry(number(entry, "thread")).or_default();
+        assert_eq!(number(entry, "n"), *expected);
+        *expected += 1;
+    }
+    assert!(next.len() == THREADS as usize && next.values().all(|n| *n == EVENTS));
+    let times: Vec<Timestamp> = entries.iter().map(|entry| entry.time().unwrap()).collect();
+    assert!(times.is_sorted());
+    assert!(times[0].as_microsecond() >= before.as_microsecond());
+    assert!(*times.last().unwrap() <= Timestamp::now());
+}
+
+#[test]
+fn flush_and_drop_leave_all_events_in_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = JournalWriter::create(dir.path(), &RunId::now()).unwrap();
+    let path = journal.path().to_owned();
+    for round in 1..=3 {
+        journal.record(event(0, round));
+        if round == 2 {
+            journal.sync().unwrap()
+        } else {
+            journal.flush().unwrap()
+        }
+        assert_eq!(read(&path).0.len() as u64, round + 1);
+    }
+    journal.record(event(0, 4));
+    drop(journal);
+    let (entries, _) = read(&path);
+    assert_eq!(entries.len(), 6);
+    assert_eq!(entries[5].message, "closing journal");
+}
+
+#[test]
+fn a_journal_is_never_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    let run_id = RunId::now();
+    JournalWriter::create(dir.path(), &run_id)
+        .unwrap()
+        .close()
+        .unwrap();
+    let error = JournalWriter::create(dir.path(), &run_id)
+        .map(drop)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains(run_id.as_str()) && error.contains("exists"),
+        "{error}"
+    );
+    let nowhere = dir.path().join("nowhere");
+    let error = JournalWriter::create(&nowhere, &run_id)
+        .map(drop)
+        .unwrap_err()
+        .to_string();
+    assert!(error.starts_with("cannot create the journal"), "{error}");
+}
+
+#[test]
+fn events_after_closing_count_as_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = JournalWriter::create(dir.path(), &RunId::now()).unwrap();
+    assert_eq!(journal.close().unwrap().written, 2);
+    assert_eq!(journal.close().unwrap().written, 2);
+    assert!(
+        journal
+            .flush()
+            .unwrap_err()
+            .to_string()
+            .ends_with("is closed")
+    );
+    journal.record(event(0, 0));
+    assert_eq!(journal.close().unwrap_err().lost(), 1);
+    assert_eq!(read(journal.path()).0.len(), 2);
+}
+
+/// A disk with room for `room` bytes.
+struct SmallDisk {
+    file: File,
+    room: usize,
+}
+
+impl Write for SmallDisk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.room == 0 {
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        let fits = bytes.len().min(self.room);
+        let (now, _) = bytes.split_at(fits);
+        self.file.write_all(now)?;
+        self.room -= fits;
+        Ok(fits)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+#[test]
+fn a_disk_that_fills_up_costs_the_later_events_only_and_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal.jsonl");
+    let disk = SmallDisk {
+        file: File::create(&path).unwrap(),
+        room: 100_000,
+    };
+    let journal = JournalWriter::over(disk, &path).unwrap();
+    // Many times what the channel holds, so a writer that stopped reading would block here for ever.
+    for n in 0..20_000 {
+        journal.record(event(0, n));
+    }
+    let error = journal.close().unwrap_err();
+    let (entries, tear) = read(&path);
+    assert!(tear.is_some());
+    assert_eq!(error.written(), entries.len() as u64);
+    assert_eq!(error.lost(), 20_002 - error.written());
+    assert!(
+        entries
+            .iter()
+            .skip(1)
+            .enumerate()
+            .all(|(n, entry)| number(entry, "n") == n as u64)
+    );
+    let text = error.to_string();
+    let reason = io::Error::from(io::ErrorKind::StorageFull).to_string();
+    assert!(
+        text.contains("journal.jsonl is not complete") && text.contains(&reason),
+        "{text}"
+    );
+    assert_eq!(journal.check().unwrap_err().to_string(), text);
+    assert_eq!(journal.close().unwrap_err().to_string(), text);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_device_is_an_error_and_no_panic() {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let journal = JournalWriter::over(full, "/dev/full").unwrap();
+    journal.record(event(0, 0));
+    let error = journal.flush().unwrap_err();
+    assert_eq!((error.written(), error.lost()), (0, 2));
+    journal.record(event(0, 1));
+    assert_eq!(journal.close().unwrap_err().lost(), 4);
+}
+
+const CHILD_DIR: &str = "PROBITY_TEST_JOURNAL_DIR";
+const CHILD_EVENTS: u64 = 5_000;
+
+/// Not a test of its own: the process that the next test starts and kills.
+#[test]
+fn child_that_is_killed() {
+    let Some(dir) = env::var_os(CHILD_DIR) else {
+        return;
+    };
+    let journal = JournalWriter::create(&PathBuf::from(dir), &RunId::now()).unwrap();
+    for n in 0..CHILD_EVENTS {
+        journal.record(event(0, n));
+    }
+    println!("\nrecorded {}", journal.path().display());
+    // Goes on recording, so that the kill meets a writer at work.
+    for n in CHILD_EVENTS.. {
+        journal.record(event(0, n));
+        thread::sleep(Duration::from_micros(50));
+    }
+}
+
+#[test]
+fn after_a_kill_all_that_is_older_than_a_second_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = Command::new(env::current_exe().unwrap())
+        .args(["child_that_is_killed", "--exact", "--nocapture"])
+        .env(CHILD_DIR, dir.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let path = lines
+        .map_while(Result::ok)
+        .find_map(|line| line.strip_prefix("recorded ").map(PathBuf::from))
+        .unwrap();
+    thread::sleep(Duration::from_secs(1));
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let (entries, _) = read(&path);
+    let numbers: Vec<u64> = entries
+        .iter()
+        .skip(1)
+        .map(|entry| number(entry, "n"))
+        .collect();
+    assert!(
+        numbers.len() as u64 >= CHILD_EVENTS,
+        "{} events",
+        numbers.len()
+    );
+    assert!(
+        numbers
+            .iter()
+            .enumerate()
+            .all(|(n, number)| n as u64 == *number)
+    );
+    assert!(
+        entries
+            .iter()
+            .all(|entry| entry.message != "closing journal")
+    );
+}

@@ -1,0 +1,110 @@
+//! The client's hot pieces: making a cache key, and answering from the cache.
+//!
+//! `cargo bench --package probity-llm-client`
+
+use std::sync::Arc;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use llm_client::{
+    Cache, CacheSettings, HttpClient, KeyMaker, LimitSettings, ModelSettings, Provider,
+};
+use schema::{CallContext, ChatModel, ChatRequest, Message, ModelId, Purpose, Role};
+
+/// Replies in the cache.
+const ROWS: usize = 2_000;
+
+fn settings(base_url: &str) -> ModelSettings {
+    let id = ModelId::new("careful").expect("a good id");
+    let mut settings = ModelSettings::new(id, "scripted-careful", base_url);
+    settings.temperature = Some(0.7);
+    settings
+}
+
+/// A request in the third turn of a conversation, about 4 KB of text.
+fn request(row: usize) -> ChatRequest {
+    let said = "The quick brown fox said that the \"lazy\" dog was right.\n".repeat(14);
+    let roles = [Role::System, Role::User, Role::Assistant, Role::User, Role::Assistant];
+    let mut messages: Vec<_> = roles
+        .iter()
+        .map(|role| Message::new(*role, said.as_str()))
+        .collect();
+    messages.push(Message::new(Role::User, "Do you agree?"));
+    let context = CallContext::new(Purpose::TargetTurn, format!("m01_s{row:03}_v01__careful"));
+    ChatRequest::new(messages, context)
+}
+
+fn key(criterion: &mut Criterion) {
+    let maker = KeyMaker::new(&settings("http://127.0.0.1:1/v1"));
+    let request = request(0);
+    criterion.bench_function("cache key of a 4 KB request", |bencher| {
+        bencher.iter(|| maker.key(&request));
+    });
+}
+
+/// A model all of whose replies are stored.
+async fn filled(folder: &std::path::Path) -> Arc<dyn ChatModel> {
+    let server = scripted_llm::ScriptedServer::start()
+        .await
+        .expect("a free port");
+    let cache = Cache::open(folder.join("replies.sqlite"), CacheSettings::default())
+        .expect("a new cache");
+    let limits = LimitSettings::default();
+    let model = Provider::new(HttpClient::default())
+        .with_cache(cache)
+        .with_limits(limits)
+        .model(settings(&server.base_url()))
+        .expect("good settings");
+    let tasks: Vec<_> = (0..ROWS)
+        .map(|row| {
+            let model = Arc::clone(&model);
+            tokio::spawn(async move { model.chat(&request(row)).await })
+        })
+        .collect();
+    for task in tasks {
+        task.await.expect("no panic").expect("a reply");
+    }
+    model
+}
+
+fn cached(criterion: &mut Criterion) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = runtime.block_on(filled(folder.path()));
+    let requests: Arc<Vec<_>> = Arc::new((0..ROWS).map(request).collect());
+
+    let mut group = criterion.benchmark_group("cached replies");
+    group.throughput(Throughput::Elements(1));
+    let mut row = 0;
+    group.bench_function("one after another", |bencher| {
+        bencher.iter(|| {
+            row = (row + 1) % ROWS;
+            runtime.block_on(model.chat(&requests[row])).expect("a reply")
+        });
+    });
+    group.throughput(Throughput::Elements(ROWS as u64));
+    group.bench_function("all cores", |bencher| {
+        bencher.iter(|| {
+            let workers = std::thread::available_parallelism().map_or(1, usize::from);
+            let tasks: Vec<_> = (0..workers)
+                .map(|worker| {
+                    let (model, requests) = (Arc::clone(&model), Arc::clone(&requests));
+                    runtime.spawn(async move {
+                        for request in requests.iter().skip(worker).step_by(workers) {
+                            model.chat(request).await.expect("a reply");
+                        }
+                    })
+                })
+                .collect();
+            for task in tasks {
+                runtime.block_on(task).expect("no panic");
+            }
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, key, cached);
+criterion_main!(benches);

@@ -1,0 +1,320 @@
+//! A ceiling on what a run may spend.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::Notify;
+
+/// How much a whole run may spend. What is `None` has no ceiling.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BudgetLimits {
+    /// US dollars.
+    pub dollars: Option<f64>,
+    /// Tokens, sent and received together.
+    pub tokens: Option<u64>,
+}
+
+/// What a number of calls takes from the budget.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Amount {
+    /// US dollars.
+    pub dollars: f64,
+    /// Tokens, sent and received together.
+    pub tokens: u64,
+}
+
+impl Amount {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            dollars: self.dollars + other.dollars,
+            tokens: self.tokens.saturating_add(other.tokens),
+        }
+    }
+
+    /// What passes one of the limits.
+    fn passes(self, limits: &BudgetLimits) -> bool {
+        limits.dollars.is_some_and(|limit| self.dollars > limit)
+            || limits.tokens.is_some_and(|limit| self.tokens > limit)
+    }
+}
+
+/// The budget of one run. Clones share it.
+///
+/// What a call may cost is reserved before it is made and settled by what it did cost. A call whose reservation fits only if
+/// calls in flight turn out cheaper than reserved waits for them; a call that cannot fit any more is refused. So the run uses
+/// its budget to the end, and passes it by no more than calls cost above their estimates.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    limits: BudgetLimits,
+    ledger: Mutex<Ledger>,
+    settled: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Ledger {
+    spent: Amount,
+    reserved: Amount,
+    in_flight: u64,
+    refused: u64,
+}
+
+/// Whether a call may be made now.
+enum Verdict {
+    Reserved,
+    Wait,
+    Refused(Amount),
+}
+
+impl Budget {
+    /// A budget of which nothing is spent yet.
+    #[must_use]
+    pub fn new(limits: BudgetLimits) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                limits,
+                ledger: Mutex::default(),
+                settled: Notify::new(),
+            }),
+        }
+    }
+
+    /// The ceilings.
+    #[must_use]
+    pub fn limits(&self) -> BudgetLimits {
+        self.shared.limits
+    }
+
+    /// What is spent so far. Calls in flight are not in it.
+    #[must_use]
+    pub fn spent(&self) -> Amount {
+        self.ledger().spent
+    }
+
+    /// Whether a call was refused because it would have passed the budget.
+    #[must_use]
+    pub fn exceeded(&self) -> bool {
+        self.refused() > 0
+    }
+
+    /// How many calls were refused.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.ledger().refused
+    }
+
+    /// Reserves `estimate`, waiting for calls in flight where only they stand in the way.
+    ///
+    /// # Errors
+    /// When what is spent and `estimate` together pass a ceiling.
+    pub(crate) async fn reserve(&self, estimate: Amount) -> Result<Reservation, OverBudget> {
+        loop {
+            // Registered before the ledger is read, so that no settling in between is missed.
+            let mut settled = std::pin::pin!(self.shared.settled.notified());
+            settled.as_mut().enable();
+            let verdict = self.ledger().ask(estimate, &self.shared.limits);
+            match verdict {
+                Verdict::Wait => settled.await,
+                Verdict::Reserved => {
+                    // One that waits may fit beside this one.
+                    self.shared.settled.notify_one();
+                    return Ok(Reservation {
+                        budget: self.clone(),
+                        estimate,
+                        actual: estimate,
+                    });
+                }
+                Verdict::Refused(spent) => {
+                    self.shared.settled.notify_one();
+                    return Err(OverBudget {
+                        limits: self.shared.limits,
+                        spent,
+                        estimate,
+                    });
+                }
+            }
+        }
+    }
+
+    fn settle(&self, estimate: Amount, actual: Amount) {
+        self.ledger().settle(estimate, actual);
+        self.shared.settled.notify_one();
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.shared
+            .ledger
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ledger {
+    fn ask(&mut self, estimate: Amount, limits: &BudgetLimits) -> Verdict {
+        let alone = self.spent.plus(estimate);
+        if alone.passes(limits) {
+            self.refused += 1;
+            return Verdict::Refused(self.spent);
+        }
+        if self.in_flight > 0 && alone.plus(self.reserved).passes(limits) {
+            return Verdict::Wait;
+        }
+        self.reserved = self.reserved.plus(estimate);
+        self.in_flight += 1;
+        Verdict::Reserved
+    }
+
+    fn settle(&mut self, estimate: Amount, actual: Amount) {
+        self.spent = self.spent.plus(actual);
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.reserved = if self.in_flight == 0 {
+            // Leaves no rounding error of the sums behind.
+            Amount::default()
+        } else {
+            Amount {
+                dollars: (self.reserved.dollars - estimate.dollars).max(0.0),
+                tokens: self.reserved.tokens.saturating_sub(estimate.tokens),
+            }
+        };
+    }
+}
+
+/// A part of the budget held for one call. Dropped without being settled it counts as spent: the call may have been billed.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    budget: Budget,
+    estimate: Amount,
+    actual: Amount,
+}
+
+impl Reservation {
+    /// Gives the reservation back and takes what the call did cost.
+    pub(crate) fn settle(mut self, actual: Amount) {
+        self.actual = actual;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.budget.settle(self.estimate, self.actual);
+    }
+}
+
+/// Why a call was refused.
+#[derive(Debug)]
+pub(crate) struct OverBudget {
+    limits: BudgetLimits,
+    spent: Amount,
+    estimate: Amount,
+}
+
+impl fmt::Display for OverBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            limits,
+            spent,
+            estimate,
+        } = self;
+        let mut parts = Vec::new();
+        if let Some(limit) = limits.dollars {
+            parts.push(format!(
+                "${:.4} of ${limit:.4} are spent and the call may cost ${:.4}",
+                spent.dollars, estimate.dollars
+            ));
+        }
+        if let Some(limit) = limits.tokens {
+            parts.push(format!(
+                "{} of {limit} tokens are used and the call may use {}",
+                spent.tokens, estimate.tokens
+            ));
+        }
+        f.write_str(&parts.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(tokens: u64) -> Amount {
+        Amount {
+            dollars: 0.0,
+            tokens,
+        }
+    }
+
+    fn budget_of(limit: u64) -> Budget {
+        Budget::new(BudgetLimits {
+            dollars: None,
+            tokens: Some(limit),
+        })
+    }
+
+    #[tokio::test]
+    async fn a_call_waits_for_reservations_and_is_refused_by_what_is_spent() {
+        let budget = budget_of(100);
+        let first = budget.reserve(tokens(80)).await.unwrap();
+        let waiting = tokio::spawn({
+            let budget = budget.clone();
+            async move { budget.reserve(tokens(80)).await.map(|held| held.settle(tokens(10))) }
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        first.settle(tokens(20));
+        waiting.await.unwrap().unwrap();
+        assert_eq!(budget.spent(), tokens(30));
+        let refused = budget.reserve(tokens(80)).await.unwrap_err();
+        assert!(
+            refused.to_string().contains("30 of 100 tokens"),
+            "{refused}"
+        );
+        assert!(budget.exceeded());
+    }
+
+    #[tokio::test]
+    async fn all_that_wait_are_woken_when_the_budget_is_spent() {
+        let budget = budget_of(100);
+        let first = budget.reserve(tokens(90)).await.unwrap();
+        let waiting: Vec<_> = (0..50)
+            .map(|_| {
+                let budget = budget.clone();
+                tokio::spawn(async move { budget.reserve(tokens(20)).await.is_err() })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        first.settle(tokens(90));
+        for task in waiting {
+            assert!(task.await.unwrap());
+        }
+        assert_eq!(budget.refused(), 50);
+    }
+
+    #[tokio::test]
+    async fn a_waiting_call_that_is_dropped_loses_nothing() {
+        let budget = budget_of(100);
+        let first = budget.reserve(tokens(90)).await.unwrap();
+        let waiting = |budget: Budget| {
+            tokio::spawn(async move {
+                budget.reserve(tokens(50)).await.map(|held| held.settle(tokens(1)))
+            })
+        };
+        let (one, two) = (waiting(budget.clone()), waiting(budget.clone()));
+        tokio::task::yield_now().await;
+        one.abort();
+        first.settle(tokens(10));
+        two.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_dropped_call_counts_as_spent() {
+        let budget = budget_of(100);
+        drop(budget.reserve(tokens(60)).await.unwrap());
+        assert_eq!(budget.spent(), tokens(60));
+    }
+}

@@ -1,0 +1,150 @@
+//! The layer that keeps to the budget.
+
+use async_trait::async_trait;
+use schema::{
+    ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, Spend, Usage,
+};
+
+use crate::{
+    budget::{Amount, Budget},
+    settings::{ModelSettings, Price},
+};
+
+/// Tokens that a reply is reckoned to have when the model has no `max_tokens`.
+const REPLY_TOKENS: u64 = 1024;
+/// Bytes of text to a token, and tokens around each message. Common rules of thumb; the settling corrects them.
+const BYTES_PER_TOKEN: u64 = 4;
+const TOKENS_PER_MESSAGE: u64 = 4;
+
+/// Makes a call only if the run's [`Budget`] allows it, and settles what it did cost, failed attempts included.
+///
+/// A call is reckoned at a token for four bytes of text, and `max_tokens` (or 1,024) for the reply.
+#[derive(Debug)]
+pub struct Budgeted<M> {
+    inner: M,
+    budget: Budget,
+    max_tokens: Option<u32>,
+    price: Option<Price>,
+}
+
+/// Why a budget cannot be kept with a model. Its text is made to be read by people.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the price of model {id} ({model}) is not known, so a budget in dollars cannot be kept: give the model a price in the \
+     configuration (dollars per million tokens of input and output), or set a budget in tokens instead"
+)]
+pub struct UnpricedModel {
+    id: ModelId,
+    model: String,
+}
+
+impl<M: ChatModel> Budgeted<M> {
+    /// Puts `budget` before `inner`, which asks the model of `settings`.
+    ///
+    /// # Errors
+    /// When the budget has a ceiling in dollars and the model no known price: unknown is not free.
+    pub fn new(inner: M, budget: Budget, settings: &ModelSettings) -> Result<Self, UnpricedModel> {
+        if budget.limits().dollars.is_some() && settings.price.is_none() {
+            return Err(UnpricedModel {
+                id: settings.id.clone(),
+                model: settings.model.clone(),
+            });
+        }
+        Ok(Self {
+            inner,
+            budget,
+            max_tokens: settings.max_tokens,
+            price: settings.price,
+        })
+    }
+
+    /// What `request` may cost.
+    fn estimate(&self, request: &ChatRequest) -> Amount {
+        let text: u64 = request
+            .messages
+            .iter()
+            .map(|message| message.content.len() as u64 / BYTES_PER_TOKEN + TOKENS_PER_MESSAGE)
+            .sum();
+        let usage = Usage {
+            input_tokens: text,
+            output_tokens: self.max_tokens.map_or(REPLY_TOKENS, u64::from),
+            ..Usage::default()
+        };
+        Amount {
+            dollars: self.price.map_or(0.0, |price| price.cost(&usage)),
+            tokens: usage.input_tokens + usage.output_tokens,
+        }
+    }
+
+    fn refusal(&self, request: &ChatRequest, over: &impl std::fmt::Display) -> ModelError {
+        let text = format!(
+            "not asked, because the budget of the run would be passed: {over} (model {}, {} {}). What is done is kept; raise \
+             the budget and run again to go on",
+            self.inner.id(),
+            request.context.purpose.as_str(),
+            request.context.row,
+        );
+        ModelError::new(ModelErrorKind::OverBudget, text).with_attempts(0)
+    }
+}
+
+/// What calls took from the budget. A call that was billed, or may have been, without telling its tokens or its price takes
+/// what was reckoned for it.
+fn actual(spend: &Spend, estimate: Amount) -> Amount {
+    let unpriced = u32::try_from(spend.unpriced_calls).unwrap_or(u32::MAX);
+    let tokens = spend.input_tokens.saturating_add(spend.output_tokens);
+    Amount {
+        dollars: spend.priced_cost + estimate.dollars * f64::from(unpriced),
+        tokens: if tokens == 0 {
+            estimate.tokens.saturating_mul(spend.calls)
+        } else {
+            tokens
+        },
+    }
+}
+
+#[async_trait]
+impl<M: ChatModel> ChatModel for Budgeted<M> {
+    fn id(&self) -> &ModelId {
+        self.inner.id()
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        let estimate = self.estimate(request);
+        let held = self
+            .budget
+            .reserve(estimate)
+            .await
+            .map_err(|over| self.refusal(request, &over))?;
+        let result = self.inner.chat(request).await;
+        let spend = match &result {
+            Ok(reply) => reply.spend(),
+            Err(error) => *error.spend(),
+        };
+        held.settle(actual(&spend, estimate));
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ESTIMATE: Amount = Amount {
+        dollars: 0.5,
+        tokens: 100,
+    };
+
+    #[test]
+    fn what_was_told_counts_and_what_was_not_told_counts_as_reckoned() {
+        let usage = Usage {
+            input_tokens: 7,
+            output_tokens: 3,
+            ..Usage::default()
+        };
+        let told = actual(&Spend::of_call(Some(usage), Some(0.25)), ESTIMATE);
+        assert_eq!((told.dollars, told.tokens), (0.25, 10));
+        assert_eq!(actual(&Spend::of_call(None, None), ESTIMATE), ESTIMATE);
+        assert_eq!(actual(&Spend::default(), ESTIMATE), Amount::default());
+    }
+}

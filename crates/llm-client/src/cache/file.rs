@@ -1,0 +1,205 @@
+//! The file: a SQLite database in WAL mode with one table.
+
+use std::{path::Path, time::Duration};
+
+use rusqlite::{
+    Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
+    types::ValueRef,
+};
+
+use super::{
+    CacheKey,
+    error::{CacheError, Problem},
+    stored::{Row, StoredReply},
+};
+
+/// The layout's version. A newer file is refused, an older one emptied.
+const FORMAT: i64 = 1;
+/// Marks the file as ours: "PrbC".
+const APPLICATION: i64 = 0x5072_6243;
+/// How long to wait for another process.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const CREATE: &str = "
+    DROP TABLE IF EXISTS replies;
+    CREATE TABLE replies (
+        key BLOB NOT NULL UNIQUE,
+        created INTEGER NOT NULL,
+        run_time_us INTEGER NOT NULL,
+        failed TEXT,
+        request TEXT NOT NULL,
+        response TEXT NOT NULL
+    ) STRICT;
+";
+
+const FIND: &str = "SELECT request, response, run_time_us, failed FROM replies WHERE key = ?1 AND created >= ?2";
+
+/// Replaces only what is older than `?7`.
+const INSERT: &str = "
+    INSERT INTO replies (key, created, run_time_us, failed, request, response) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+    ON CONFLICT (key) DO UPDATE SET created = excluded.created, run_time_us = excluded.run_time_us,
+        failed = excluded.failed, request = excluded.request, response = excluded.response
+    WHERE replies.created < ?7";
+
+/// Opens the file for writing, and makes it where it is not there yet.
+pub(super) fn open(path: &Path) -> Result<Connection, CacheError> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| CacheError::new(path, Problem::Folder(error)))?;
+    }
+    let prepare = || -> Result<Connection, Problem> {
+        let mut connection = connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
+        // Looked at before anything is changed: the file may be somebody else's.
+        identify(&connection)?;
+        write_ahead(&connection)?;
+        create(&mut connection)?;
+        Ok(connection)
+    };
+    prepare().map_err(|problem| CacheError::new(path, problem))
+}
+
+/// Opens the file for reading.
+pub(super) fn open_reader(path: &Path) -> Result<Connection, CacheError> {
+    // Not SQLite's read-only mode: that one cannot mend the log of a killed process.
+    connect(path, OpenFlags::empty())
+        .and_then(|connection| {
+            connection.pragma_update(None, "query_only", true)?;
+            connection.prepare_cached(FIND)?;
+            Ok(connection)
+        })
+        .map_err(|error| CacheError::new(path, error))
+}
+
+fn connect(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    Ok(connection)
+}
+
+/// Whose the file is.
+enum Owner {
+    Nobody,
+    Ours { format: i64 },
+}
+
+fn identify(connection: &Connection) -> Result<Owner, Problem> {
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let (application, format) = (number("application_id")?, number("user_version")?);
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    match (application, format) {
+        (APPLICATION, format) if format > FORMAT => Err(Problem::Newer {
+            found: format,
+            known: FORMAT,
+        }),
+        (APPLICATION, format) => Ok(Owner::Ours { format }),
+        (0, 0) if tables == 0 => Ok(Owner::Nobody),
+        _ => Err(Problem::Foreign),
+    }
+}
+
+/// WAL keeps every committed reply when the process is killed, without waiting for the disk at each commit. What a power cut
+/// takes with it is asked for again.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let mut tries = 0;
+    loop {
+        let mode = connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
+        match mode {
+            // SQLite does not always wait by itself when two processes switch at once.
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && tries < 100 =>
+            {
+                tries += 1;
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            result => {
+                result?;
+                break;
+            }
+        }
+    }
+    connection.pragma_update(None, "synchronous", "normal")?;
+    // 16 MiB between two visits of the disk, and no larger log left behind.
+    connection.pragma_update(None, "wal_autocheckpoint", 4096)?;
+    connection.pragma_update(None, "journal_size_limit", 64 << 20)
+}
+
+fn create(connection: &mut Connection) -> Result<(), Problem> {
+    // Another process may be doing the same: the lock is taken first.
+    let transaction = begin(connection)?;
+    match identify(&transaction)? {
+        Owner::Ours { format: FORMAT } => {}
+        Owner::Nobody | Owner::Ours { .. } => {
+            transaction.execute_batch(CREATE)?;
+            transaction.pragma_update(None, "application_id", APPLICATION)?;
+            transaction.pragma_update(None, "user_version", FORMAT)?;
+        }
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Begins to write. The lock is taken now, so that waiting for another process happens here and nowhere else.
+pub(super) fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+}
+
+/// Keeps the file from growing past `bytes`.
+pub(super) fn limit(connection: &Connection, bytes: u64) -> rusqlite::Result<()> {
+    let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    let pages = i64::try_from(bytes).unwrap_or(i64::MAX) / page.max(1);
+    // 2^32 - 2 is the most that SQLite knows.
+    let pages = pages.clamp(1, 0xffff_fffe);
+    connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
+}
+
+/// The row of `key` that is not older than `oldest`.
+pub(super) fn find(
+    connection: &Connection,
+    key: &CacheKey,
+    oldest: i64,
+) -> rusqlite::Result<Option<Row>> {
+    connection
+        .prepare_cached(FIND)?
+        .query_row(params![key.as_bytes(), oldest], |row| {
+            Ok(Row {
+                request: text(row.get_ref(0)?),
+                response: text(row.get_ref(1)?),
+                run_time_us: row.get(2)?,
+                failed: row.get(3)?,
+            })
+        })
+        .optional()
+}
+
+/// Text that is not UTF-8 becomes empty, which is no JSON: the row is then taken for damaged.
+fn text(value: ValueRef<'_>) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Stores `reply`, unless there is one that is not older than `oldest`. Whether it was stored.
+pub(super) fn insert(
+    connection: &Connection,
+    key: &CacheKey,
+    reply: &StoredReply,
+    created: i64,
+    oldest: i64,
+) -> rusqlite::Result<bool> {
+    let changed = connection.prepare_cached(INSERT)?.execute(params![
+        key.as_bytes(),
+        created,
+        reply.run_time_us(),
+        reply.failed_text(),
+        reply.exchange.request.get(),
+        reply.exchange.response.get(),
+        oldest,
+    ])?;
+    Ok(changed > 0)
+}
+
+/// How many replies there are.
+pub(super) fn count(connection: &Connection) -> rusqlite::Result<u64> {
+    let count: i64 = connection.query_row("SELECT count(*) FROM replies", [], |row| row.get(0))?;
+    Ok(u64::try_from(count).unwrap_or(0))
+}

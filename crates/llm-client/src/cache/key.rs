@@ -1,0 +1,101 @@
+//! Under what a reply is stored.
+
+use std::fmt;
+
+use schema::ChatRequest;
+use sha2::{Digest, Sha256};
+
+use crate::{settings::ModelSettings, wire::Canonical};
+
+/// Raise it when replies stored under the old keys must not be found any more.
+const VERSION: u32 = 1;
+
+/// The SHA-256 of everything that decides what is asked: the request, the model and its sampling settings, the endpoint, and
+/// what the call is for (purpose, row, sample and turn). Keys, headers and prices are not in it.
+///
+/// The row is in it so that two rows that begin with the same words never share a reply: samples stay independent.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CacheKey([u8; 32]);
+
+impl CacheKey {
+    /// The hash.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for CacheKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Makes the keys of requests to one model.
+#[derive(Clone, Debug)]
+pub struct KeyMaker {
+    canonical: Canonical,
+}
+
+impl KeyMaker {
+    /// For requests to the model of `settings`.
+    #[must_use]
+    pub fn new(settings: &ModelSettings) -> Self {
+        Self {
+            canonical: Canonical::new(settings),
+        }
+    }
+
+    /// The key of `request`.
+    #[must_use]
+    pub fn key(&self, request: &ChatRequest) -> CacheKey {
+        let context = &request.context;
+        let mut hash = Sha256::new();
+        hash.update(VERSION.to_le_bytes());
+        // Texts are preceded by their length, so that no two contexts run together into the same bytes.
+        for text in [context.purpose.as_str(), &context.row] {
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text);
+        }
+        hash.update(context.sample.to_le_bytes());
+        hash.update(context.turn.to_le_bytes());
+        let text: usize = request.messages.iter().map(|m| m.content.len() + 64).sum();
+        let mut bytes = Vec::with_capacity(text + 512);
+        self.canonical.write(request, &mut bytes);
+        hash.update(&bytes);
+        CacheKey(hash.finalize().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::{CallContext, Message, ModelId, Purpose, Role};
+
+    use super::*;
+
+    fn request() -> ChatRequest {
+        let context = CallContext::new(Purpose::TargetTurn, "m01_s001_v01__a");
+        ChatRequest::new(vec![Message::new(Role::User, "hi")], context)
+    }
+
+    #[test]
+    fn what_the_call_is_for_is_in_the_key() {
+        let settings = ModelSettings::new(ModelId::new("a").unwrap(), "m", "http://h/v1");
+        let maker = KeyMaker::new(&settings);
+        let plain = maker.key(&request());
+        assert_eq!(KeyMaker::new(&settings.clone()).key(&request()), plain);
+        let changes: [fn(&mut ChatRequest); 6] = [
+            |r| r.context.purpose = Purpose::UserTurn,
+            |r| r.context.row = "m01_s001_v02__a".into(),
+            |r| r.context.sample = 1,
+            |r| r.context.turn = 1,
+            |r| r.messages[0] = Message::new(Role::User, "ho"),
+            |r| r.messages[0] = Message::new(Role::System, "hi"),
+        ];
+        for (at, change) in changes.iter().enumerate() {
+            let mut other = request();
+            change(&mut other);
+            assert_ne!(maker.key(&other), plain, "change {at}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The response cache: every good reply, kept by what was asked.
+//!
+//! This is how runs resume. A reply is on disk before the caller sees it, so whatever the caller did with it, the same call
+//! in the next run is answered from here.
+
+mod cached;
+mod error;
+mod file;
+mod flight;
+mod key;
+mod settings;
+mod stored;
+mod writer;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use rusqlite::Connection;
+
+pub use cached::Cached;
+pub use error::CacheError;
+pub use key::{CacheKey, KeyMaker};
+pub use settings::{CacheMode, CacheSettings, CacheStats};
+
+use flight::Flights;
+use stored::StoredReply;
+use writer::{Outcome, Writer};
+
+/// A file of replies. Clones share it; several processes may have it open at once.
+///
+/// The last clone that is dropped closes the file. A process that is killed leaves every stored reply behind.
+///
+/// ```
+/// use llm_client::{Cache, CacheSettings};
+///
+/// let folder = tempfile::tempdir()?;
+/// let cache = Cache::open(folder.path().join("replies.sqlite"), CacheSettings::default())?;
+/// assert_eq!(cache.count()?, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Cache {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    path: PathBuf,
+    settings: CacheSettings,
+    /// When it was opened, in microseconds since 1970.
+    opened: i64,
+    /// Connections for reading that nobody uses at the moment. There are never more than threads that read at once.
+    readers: Mutex<Vec<Connection>>,
+    writer: Writer,
+    flights: Flights,
+    counters: Counters,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl Cache {
+    /// Opens the cache at `path`, which is made with its folder where it is not there yet.
+    ///
+    /// # Errors
+    /// When the file cannot be made, read or written, is damaged, belongs to another program, or was written by a newer
+    /// version of Probity.
+    pub fn open(path: impl AsRef<Path>, settings: CacheSettings) -> Result<Self, CacheError> {
+        let path = path.as_ref();
+        let opened = now();
+        let writing = file::open(path)?;
+        if let Some(bytes) = settings.max_bytes {
+            file::limit(&writing, bytes).map_err(|error| CacheError::new(path, error))?;
+        }
+        // Opened now, so that a failure shows here and not in the middle of a run.
+        let reader = file::open_reader(path)?;
+        let writer = Writer::start(writing, path)?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                path: path.to_owned(),
+                settings,
+                opened,
+                readers: Mutex::new(vec![reader]),
+                writer,
+                flights: Flights::default(),
+                counters: Counters::default(),
+            }),
+        })
+    }
+
+    /// Where the file is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    /// How many replies the file holds, old ones included.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn count(&self) -> Result<u64, CacheError> {
+        self.read(file::count)
+    }
+
+    /// What happened since it was opened.
+    #[must_use]
+    pub fn stats(&self) -> CacheStats {
+        let counters = &self.shared.counters;
+        CacheStats {
+            hits: counters.hits.load(Relaxed),
+            misses: counters.misses.load(Relaxed),
+            stored: self.shared.writer.stored(),
+            not_stored: self.shared.writer.not_stored(),
+        }
+    }
+
+    /// Why replies could not be stored, if there were such: a full disk, for one. They were returned all the same, and will
+    /// be asked for again by the next run.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        self.shared.writer.trouble()
+    }
+
+    /// The reply stored under `key`, where the settings allow it to be used.
+    fn lookup(&self, key: &CacheKey) -> Result<Found, CacheError> {
+        let oldest = self.oldest();
+        let found = self.read(|connection| file::find(connection, key, oldest))?;
+        Ok(match found {
+            None => Found::Nothing,
+            Some(row) => row.into_reply().map_or(Found::Damaged, Found::Reply),
+        })
+    }
+
+    /// Stores `reply` and waits until it is on disk. `replace` puts it in the place of whatever is stored; else a usable
+    /// reply that is there already stays.
+    async fn store(&self, key: CacheKey, reply: StoredReply, replace: bool) -> Outcome {
+        let oldest = if replace { i64::MAX } else { self.oldest() };
+        self.shared.writer.store(key, reply, oldest).await
+    }
+
+    /// Replies stored before this are not used, in microseconds since 1970.
+    fn oldest(&self) -> i64 {
+        let by_mode = match self.shared.settings.mode {
+            CacheMode::Use => i64::MIN,
+            CacheMode::Refresh => self.shared.opened,
+        };
+        let by_age = self.shared.settings.max_age.map_or(i64::MIN, |age| {
+            now().saturating_sub(i64::try_from(age.as_micros()).unwrap_or(i64::MAX))
+        });
+        by_mode.max(by_age)
+    }
+
+    fn read<T>(
+        &self,
+        run: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, CacheError> {
+        let readers = &self.shared.readers;
+        let idle = readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => file::open_reader(&self.shared.path)?,
+        };
+        let result = run(&connection).map_err(|error| CacheError::new(&self.shared.path, error));
+        let mut readers = readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.push(connection);
+        result
+    }
+
+    fn hit(&self) {
+        self.shared.counters.hits.fetch_add(1, Relaxed);
+    }
+
+    fn miss(&self) {
+        self.shared.counters.misses.fetch_add(1, Relaxed);
+    }
+}
+
+/// What a look-up gave.
+enum Found {
+    Nothing,
+    /// A row that cannot be read any more.
+    Damaged,
+    Reply(StoredReply),
+}
+
+/// Microseconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}

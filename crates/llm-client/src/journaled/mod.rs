@@ -1,0 +1,66 @@
+//! The outermost layer: it tells the journal and the meter of every call.
+
+mod events;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schema::{ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelId};
+
+use crate::meter::Meter;
+
+/// Writes an event for every call into the run's journal, and feeds the [`Meter`].
+///
+/// The messages are those of `docs/formats/journal.md`: `fetched sut response` and `using cached sut response` for the
+/// system under test, the same with `annotator` for judges, with `user` for simulated users, and with `generator` for
+/// generation; `sut exception` and so on for calls that failed; `call not made` for those that the budget or the end of the
+/// run forbade.
+pub struct Journaled<M> {
+    inner: M,
+    journal: Arc<dyn Journal>,
+    meter: Meter,
+}
+
+impl<M: ChatModel> Journaled<M> {
+    /// Puts `journal` and `meter` around `inner`.
+    #[must_use]
+    pub fn new(inner: M, journal: Arc<dyn Journal>, meter: Meter) -> Self {
+        Self {
+            inner,
+            journal,
+            meter,
+        }
+    }
+}
+
+impl<M: std::fmt::Debug> std::fmt::Debug for Journaled<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Journaled")
+            .field("inner", &self.inner)
+            .field("meter", &self.meter)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl<M: ChatModel> ChatModel for Journaled<M> {
+    fn id(&self) -> &ModelId {
+        self.inner.id()
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        let result = self.inner.chat(request).await;
+        let (model, context) = (self.inner.id(), &request.context);
+        match &result {
+            Ok(reply) => {
+                self.meter.reply(model, context, reply);
+                self.journal.record(events::reply(model, request, reply));
+            }
+            Err(error) => {
+                self.meter.failure(context, error);
+                self.journal.record(events::failure(model, request, error));
+            }
+        }
+        result
+    }
+}

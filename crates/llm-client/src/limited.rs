@@ -1,0 +1,86 @@
+//! The layer of limits.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schema::{
+    ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId,
+};
+
+use crate::{
+    Stop,
+    failure::role,
+    limiter::{Limiter, Outcome},
+};
+
+/// Characters of a message that make about one token.
+const CHARACTERS_PER_TOKEN: usize = 4;
+
+/// A model whose attempts go through a [`Limiter`]. A permit is held during one attempt only.
+///
+/// Once the [`Stop`] is thrown, calls are refused with [`ModelErrorKind::Cancelled`], those that wait for a permit included;
+/// calls in flight finish.
+pub struct Limited<M> {
+    inner: M,
+    limiter: Arc<Limiter>,
+    /// The most tokens of a reply, where it is known; part of the estimate.
+    max_tokens: Option<u32>,
+    stop: Stop,
+}
+
+impl<M: ChatModel> Limited<M> {
+    /// `inner` behind `limiter`. `max_tokens` are the most tokens of a reply, for the estimate.
+    #[must_use]
+    pub fn new(inner: M, limiter: Arc<Limiter>, max_tokens: Option<u32>, stop: Stop) -> Self {
+        Self {
+            inner,
+            limiter,
+            max_tokens,
+            stop,
+        }
+    }
+
+    fn estimate(&self, request: &ChatRequest) -> u32 {
+        if !self.limiter.counts_tokens() {
+            return 0;
+        }
+        let characters: usize = request
+            .messages
+            .iter()
+            .map(|message| message.content.chars().count())
+            .sum();
+        let tokens = u32::try_from(characters.div_ceil(CHARACTERS_PER_TOKEN)).unwrap_or(u32::MAX);
+        tokens.saturating_add(self.max_tokens.unwrap_or(0)).max(1)
+    }
+}
+
+/// The error of a call that was not made because the run is stopping.
+pub(crate) fn cancelled(request: &ChatRequest, id: &ModelId) -> ModelError {
+    let message = format!(
+        "{} {id} was not asked: the run is stopping",
+        role(request.context.purpose)
+    );
+    ModelError::new(ModelErrorKind::Cancelled, message).with_attempts(0)
+}
+
+#[async_trait]
+impl<M: ChatModel> ChatModel for Limited<M> {
+    fn id(&self) -> &ModelId {
+        self.inner.id()
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        let permit = tokio::select! {
+            biased;
+            () = self.stop.stopped() => return Err(cancelled(request, self.id())),
+            permit = self.limiter.acquire(self.estimate(request)) => permit,
+        };
+        let result = self.inner.chat(request).await;
+        permit.finish(match &result {
+            Ok(_) => Outcome::Answered,
+            Err(error) if error.kind() == ModelErrorKind::RateLimited => Outcome::RateLimited,
+            Err(_) => Outcome::Other,
+        });
+        result
+    }
+}

@@ -1,0 +1,252 @@
+//! What a run used and cost, and what the endpoints called their models.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use schema::{CallContext, ChatReply, ModelError, ModelId, Origin, Spend};
+
+/// Sums over the calls of a run. Clones share it.
+///
+/// Fed by [`Journaled`](crate::Journaled), which sees every call, cached or not.
+#[derive(Clone, Debug, Default)]
+pub struct Meter {
+    sums: Arc<Mutex<Sums>>,
+}
+
+/// Under which sums are kept.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MeterKey {
+    /// The phase, as [`Purpose::phase`](schema::Purpose::phase) names it.
+    pub phase: &'static str,
+    /// The system under test that the calls were made for; `None` where there is none, as in generation.
+    pub sut: Option<ModelId>,
+}
+
+/// The sums of a number of calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Calls that gave a reply.
+    pub replies: u64,
+    /// Those of them that came from the cache.
+    pub cached_replies: u64,
+    /// Calls that failed for good.
+    pub failures: u64,
+    /// What all of it used and cost, cached replies as if they were paid for now: the same in a resumed run as in a fresh one.
+    pub spend: Spend,
+    /// What was really paid for now.
+    pub paid: Spend,
+}
+
+impl Tally {
+    /// Adds `other` to this.
+    pub fn add(&mut self, other: &Self) {
+        self.replies += other.replies;
+        self.cached_replies += other.cached_replies;
+        self.failures += other.failures;
+        self.spend.add(&other.spend);
+        self.paid.add(&other.paid);
+    }
+}
+
+#[derive(Debug, Default)]
+struct Sums {
+    tallies: HashMap<MeterKey, Tally>,
+    names: HashMap<ModelId, BTreeSet<String>>,
+    unpriced: HashSet<ModelId>,
+}
+
+impl Meter {
+    /// A meter at zero.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counts a reply of `model`.
+    pub fn reply(&self, model: &ModelId, context: &CallContext, reply: &ChatReply) {
+        let spend = reply.spend();
+        let mut sums = self.sums();
+        let tally = sums.tally(context);
+        tally.replies += 1;
+        tally.spend.add(&spend);
+        match reply.origin {
+            Origin::Cached => tally.cached_replies += 1,
+            Origin::Fetched => tally.paid.add(&spend),
+        }
+        if let Some(name) = &reply.model {
+            sums.name(model, name);
+        }
+        let warn = reply.cost.is_none() && sums.unpriced.insert(model.clone());
+        drop(sums);
+        if warn {
+            warn_unpriced(model, reply);
+        }
+    }
+
+    /// Counts a call to a model that failed for good.
+    pub fn failure(&self, context: &CallContext, error: &ModelError) {
+        let mut sums = self.sums();
+        let tally = sums.tally(context);
+        tally.failures += 1;
+        tally.spend.add(error.spend());
+        tally.paid.add(error.spend());
+    }
+
+    /// All sums, by phase and system under test.
+    #[must_use]
+    pub fn tallies(&self) -> BTreeMap<MeterKey, Tally> {
+        let sums = self.sums();
+        sums.tallies
+            .iter()
+            .map(|(key, tally)| (key.clone(), *tally))
+            .collect()
+    }
+
+    /// The sums of everything.
+    #[must_use]
+    pub fn total(&self) -> Tally {
+        let mut total = Tally::default();
+        for tally in self.sums().tallies.values() {
+            total.add(tally);
+        }
+        total
+    }
+
+    /// The names by which the endpoints called their models, by the user's own names.
+    #[must_use]
+    pub fn model_names(&self) -> BTreeMap<ModelId, BTreeSet<String>> {
+        let sums = self.sums();
+        sums.names
+            .iter()
+            .map(|(id, names)| (id.clone(), names.clone()))
+            .collect()
+    }
+
+    /// The models of which a reply came without a known cost.
+    #[must_use]
+    pub fn unpriced(&self) -> BTreeSet<ModelId> {
+        self.sums().unpriced.iter().cloned().collect()
+    }
+
+    fn sums(&self) -> MutexGuard<'_, Sums> {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sums {
+    fn tally(&mut self, context: &CallContext) -> &mut Tally {
+        let key = MeterKey {
+            phase: context.purpose.phase(),
+            sut: context.item.as_ref().map(|item| item.sut.clone()),
+        };
+        self.tallies.entry(key).or_default()
+    }
+
+    fn name(&mut self, model: &ModelId, name: &str) {
+        let known = self.names.get(model);
+        if known.is_none_or(|names| !names.contains(name)) {
+            let names = self.names.entry(model.clone()).or_default();
+            names.insert(name.to_owned());
+        }
+    }
+}
+
+fn warn_unpriced(model: &ModelId, reply: &ChatReply) {
+    if reply.usage.is_some() {
+        tracing::warn!(%model, "the price of this model is not known: its cost is null; give it a price in the configuration");
+    } else {
+        tracing::warn!(%model, "the endpoint tells no token counts for this model: its cost is null");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::{Item, ModelErrorKind, Purpose, Usage};
+
+    use super::*;
+
+    fn context(purpose: Purpose, sut: Option<&str>) -> CallContext {
+        let mut context = CallContext::new(purpose, "row");
+        context.item = sut.map(|sut| {
+            Arc::new(Item {
+                test: "m01".into(),
+                prompt_id: "m01_s001_v01".into(),
+                sut: ModelId::new(sut).unwrap(),
+            })
+        });
+        context
+    }
+
+    fn reply(cost: Option<f64>, origin: Origin) -> ChatReply {
+        ChatReply {
+            usage: Some(Usage {
+                input_tokens: 10,
+                output_tokens: 5,
+                ..Usage::default()
+            }),
+            cost,
+            origin,
+            model: Some("gpt-x-2026".to_owned()),
+            ..ChatReply::text("hi")
+        }
+    }
+
+    #[test]
+    fn sums_stand_by_phase_and_target_and_cached_replies_are_not_paid_again() {
+        let meter = Meter::new();
+        let judge = ModelId::new("judge").unwrap();
+        let of_a = context(Purpose::Judge, Some("a"));
+        meter.reply(&judge, &of_a, &reply(Some(0.5), Origin::Fetched));
+        meter.reply(&judge, &of_a, &reply(Some(0.5), Origin::Cached));
+        let of_b = context(Purpose::Judge, Some("b"));
+        meter.reply(&judge, &of_b, &reply(Some(0.5), Origin::Fetched));
+        meter.reply(
+            &judge,
+            &context(Purpose::GenMetrics, None),
+            &reply(Some(1.0), Origin::Fetched),
+        );
+
+        let tallies = meter.tallies();
+        let key = MeterKey {
+            phase: "evaluate",
+            sut: Some(ModelId::new("a").unwrap()),
+        };
+        let tally = tallies[&key];
+        assert_eq!((tally.replies, tally.cached_replies), (2, 1));
+        assert_eq!(tally.spend.total_cost(), Some(1.0));
+        assert_eq!(tally.paid.total_cost(), Some(0.5));
+        assert_eq!(tallies.len(), 3);
+        assert_eq!(meter.total().spend.total_cost(), Some(2.5));
+        assert!(meter.model_names()[&judge].contains("gpt-x-2026"));
+        assert!(meter.unpriced().is_empty());
+    }
+
+    #[test]
+    fn failed_attempts_and_failed_calls_count() {
+        let meter = Meter::new();
+        let model = ModelId::new("m").unwrap();
+        let context = context(Purpose::TargetTurn, Some("m"));
+        let mut answered = reply(Some(0.5), Origin::Fetched);
+        answered.failed_attempts = Spend::of_call(answered.usage, Some(0.25));
+        meter.reply(&model, &context, &answered);
+        let error = ModelError::new(ModelErrorKind::Malformed, "no")
+            .with_spend(Spend::of_call(answered.usage, Some(1.0)));
+        meter.failure(&context, &error);
+        let total = meter.total();
+        assert_eq!(total.paid.total_cost(), Some(1.75));
+        assert_eq!((total.failures, total.paid.calls), (1, 3));
+    }
+
+    #[test]
+    fn an_unpriced_model_is_named_and_its_cost_is_null() {
+        let meter = Meter::new();
+        let model = ModelId::new("m").unwrap();
+        let context = context(Purpose::TargetTurn, Some("m"));
+        meter.reply(&model, &context, &reply(None, Origin::Fetched));
+        meter.reply(&model, &context, &reply(None, Origin::Fetched));
+        assert_eq!(meter.total().spend.total_cost(), None);
+        assert_eq!(meter.unpriced().len(), 1);
+    }
+}

@@ -1,0 +1,312 @@
+//! The model itself: one call, one attempt.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime},
+};
+
+use async_trait::async_trait;
+use schema::{
+    CallContext, ChatModel, ChatReply, ChatRequest, Event, Exchange, Journal, ModelError, ModelId,
+    NoJournal, Origin, Spend, Usage,
+};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::{
+    SettingsError,
+    failure::{CallFailure, Reporter, Unreached, body_hash},
+    http::HttpClient,
+    negotiate::adjust,
+    retry_after::retry_after,
+    settings::ModelSettings,
+    transport::{HttpReply, Transport},
+    wire::{Body, Form, Reason, Refusal, Unparsed, parse},
+};
+
+/// A model behind an OpenAI-compatible endpoint. Every call is one attempt, without retries and limits: those are layers
+/// around it.
+///
+/// What an endpoint does not know is negotiated: when it refuses the name of the token limit, a response format or a
+/// sampling setting, the request is sent again without it at once, and later calls go out in the new form. Each such change
+/// is journaled as `request form changed`.
+pub struct OpenAi {
+    settings: Arc<ModelSettings>,
+    transport: Transport,
+    reporter: Reporter,
+    form: Mutex<Form>,
+    journal: Arc<dyn Journal>,
+}
+
+/// A refused request: what the endpoint said, and the error it makes where nothing can be changed.
+struct Refused {
+    refusal: Option<Refusal>,
+    error: ModelError,
+}
+
+impl From<ModelError> for Refused {
+    fn from(error: ModelError) -> Self {
+        Self {
+            refusal: None,
+            error,
+        }
+    }
+}
+
+impl OpenAi {
+    /// The model of `settings`, reached by `http`. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// When no call could be made: the base URL is none, a header or the key cannot be sent, or `extra_body` holds
+    /// `messages` or `stream`.
+    pub fn new(
+        settings: impl Into<Arc<ModelSettings>>,
+        http: &HttpClient,
+    ) -> Result<Self, SettingsError> {
+        let settings = settings.into();
+        for field in ["messages", "stream"] {
+            if settings.extra_body.contains_key(field) {
+                return Err(SettingsError::extra_body(&settings, field));
+            }
+        }
+        Ok(Self {
+            transport: Transport::new(&settings, http)?,
+            reporter: Reporter::new(&settings),
+            form: Mutex::new(Form::of(&settings)),
+            journal: Arc::new(NoJournal),
+            settings,
+        })
+    }
+
+    /// Journals changes of the request's form to `journal`.
+    #[must_use]
+    pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = journal;
+        self
+    }
+
+    /// How the model is asked.
+    #[must_use]
+    pub fn settings(&self) -> &Arc<ModelSettings> {
+        &self.settings
+    }
+
+    fn form(&self) -> std::sync::MutexGuard<'_, Form> {
+        self.form.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends `body` once.
+    async fn attempt(
+        &self,
+        body: &Body<'_>,
+        context: &CallContext,
+    ) -> Result<ChatReply, Refused> {
+        let request = to_raw_value(body).map_err(|error| {
+            let what = Unreached::Unsent(error.to_string());
+            self.reporter.unreached(context.purpose, &what)
+        })?;
+        let started = Instant::now();
+        let reply = self.transport.post(&request).await;
+        let run_time = started.elapsed();
+        match reply {
+            Ok(reply) if reply.status.is_success() => self.read(reply, request, run_time, context),
+            Ok(reply) => Err(self.refused(&reply, context)),
+            Err(what) => Err(self.reporter.unreached(context.purpose, &what).into()),
+        }
+    }
+
+    /// Reads a reply that claims to be a completion.
+    fn read(
+        &self,
+        reply: HttpReply,
+        request: Box<RawValue>,
+        run_time: Duration,
+        context: &CallContext,
+    ) -> Result<ChatReply, Refused> {
+        let status = reply.status.as_u16();
+        let failure = failure(&reply);
+        let body = match String::from_utf8(reply.body) {
+            Ok(body) => self.reporter.scrubber().reply(one_line(body)),
+            Err(error) => {
+                let reason = "the reply is not valid UTF-8";
+                let body = error.as_bytes();
+                let error = self.reporter.malformed(
+                    context.purpose,
+                    reason,
+                    body,
+                    failure(body),
+                    Spend::default(),
+                );
+                return Err(error.into());
+            }
+        };
+        let parsed = match parse(&body) {
+            Ok(parsed) => parsed,
+            Err(unparsed) => {
+                let failure = failure(body.as_bytes());
+                return Err(self.unparsed(status, unparsed, &body, failure, context));
+            }
+        };
+        let response = RawValue::from_string(body).map_err(|error| {
+            let reason = format!("the reply is not valid JSON: {error}");
+            let spend = self.billed(parsed.usage, parsed.cost);
+            let failure = CallFailure::default();
+            self.reporter
+                .malformed(context.purpose, &reason, b"", failure, spend)
+        })?;
+        Ok(ChatReply {
+            content: parsed.content,
+            reasoning: parsed.reasoning,
+            finish: parsed.finish,
+            cost: self.cost(parsed.usage, parsed.cost),
+            usage: parsed.usage,
+            failed_attempts: Spend::default(),
+            model: parsed.model,
+            origin: Origin::Fetched,
+            run_time,
+            exchange: Some(Arc::new(Exchange { request, response })),
+        })
+    }
+
+    /// The error for a reply that is no completion.
+    fn unparsed(
+        &self,
+        status: u16,
+        unparsed: Unparsed,
+        body: &str,
+        mut failure: CallFailure,
+        context: &CallContext,
+    ) -> Refused {
+        let spend = self.billed(unparsed.usage, unparsed.cost);
+        match unparsed.reason {
+            Reason::Error(error) => {
+                let refusal = Refusal::of_json(&error);
+                failure.retry_after = failure.retry_after.or(refusal.retry_after);
+                let error =
+                    self.reporter
+                        .refused(context.purpose, status, &refusal, failure, spend);
+                Refused {
+                    refusal: Some(refusal),
+                    error,
+                }
+            }
+            Reason::Form(reason) => self
+                .reporter
+                .malformed(context.purpose, &reason, body.as_bytes(), failure, spend)
+                .into(),
+        }
+    }
+
+    /// The error for a status that is no 2xx.
+    fn refused(&self, reply: &HttpReply, context: &CallContext) -> Refused {
+        let status = reply.status.as_u16();
+        let mut failure = failure(reply)(&reply.body);
+        let refusal = Refusal::read(&reply.body);
+        failure.retry_after = failure.retry_after.or(refusal.retry_after);
+        let spend = Spend::default();
+        let error = self
+            .reporter
+            .refused(context.purpose, status, &refusal, failure, spend);
+        Refused {
+            refusal: matches!(status, 400 | 422).then_some(refusal),
+            error,
+        }
+    }
+
+    /// Dollars: as the endpoint states them, else by the price.
+    fn cost(&self, usage: Option<Usage>, stated: Option<f64>) -> Option<f64> {
+        stated.or_else(|| Some(self.settings.price?.cost(&usage?)))
+    }
+
+    /// What a reply that cannot be used was billed.
+    fn billed(&self, usage: Option<Usage>, stated: Option<f64>) -> Spend {
+        if usage.is_none() && stated.is_none() {
+            return Spend::default();
+        }
+        Spend::of_call(usage, self.cost(usage, stated))
+    }
+
+    /// Changes the form of later requests after `refusal`; false where there is nothing to change.
+    fn renegotiate(&self, body: &Body<'_>, refusal: &Refusal, context: &CallContext) -> bool {
+        let Some((form, change)) = adjust(body, refusal) else {
+            return false;
+        };
+        let known = {
+            let mut current = self.form();
+            let before = *current;
+            current.merge(form);
+            *current == before
+        };
+        if !known {
+            tracing::warn!(model = %self.settings.id, %change, "the endpoint refused a part of the request");
+        }
+        let event = Event::new("request form changed", "OpenAi", "chat")
+            .item(context.item.as_ref())
+            .with("model", &self.settings.id)
+            .with("purpose", context.purpose.as_str())
+            .with("row", Arc::clone(&context.row))
+            .with("change", change)
+            .with(
+                "reason",
+                self.reporter.scrubber().excerpt(&refusal.message, 300),
+            );
+        self.journal.record(event);
+        true
+    }
+}
+
+#[async_trait]
+impl ChatModel for OpenAi {
+    fn id(&self) -> &ModelId {
+        &self.settings.id
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        // One for each thing that can be given up, and the token limit's second name.
+        const MOST_FORMS: u32 = 8;
+        let mut forms = 0;
+        let mut spend = Spend::default();
+        loop {
+            let body = Body {
+                settings: &self.settings,
+                request,
+                form: *self.form(),
+            };
+            let refused = match self.attempt(&body, &request.context).await {
+                Ok(mut reply) => {
+                    reply.failed_attempts.add(&spend);
+                    return Ok(reply);
+                }
+                Err(refused) => refused,
+            };
+            spend.add(refused.error.spend());
+            forms += 1;
+            let again = refused.refusal.is_some_and(|refusal| {
+                forms < MOST_FORMS && self.renegotiate(&body, &refusal, &request.context)
+            });
+            if !again {
+                return Err(refused.error.with_spend(spend));
+            }
+        }
+    }
+}
+
+/// Makes the details of a failure from the reply and its body.
+fn failure(reply: &HttpReply) -> impl Fn(&[u8]) -> CallFailure + use<> {
+    let status = Some(reply.status.as_u16());
+    let retry_after = retry_after(&reply.headers, SystemTime::now());
+    move |body| CallFailure {
+        status,
+        retry_after,
+        body_hash: Some(body_hash(body)),
+        reason: String::new(),
+    }
+}
+
+/// JSON text in one line, for files of one line an entry. Line breaks stand between tokens only: in strings they are escaped.
+fn one_line(text: String) -> String {
+    if text.contains(['\n', '\r']) {
+        text.replace(['\n', '\r'], " ")
+    } else {
+        text
+    }
+}

@@ -1,0 +1,281 @@
+//! One run's models, each with all its layers.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use schema::{ChatModel, Journal, NoJournal};
+
+use crate::{
+    Budget, Budgeted, Cache, Cached, HttpClient, Journaled, LimitSettings, Limited, Limiter, Meter,
+    ModelSettings, OpenAi, Retried, RetryPolicy, Secret, SettingsError, Stop, UnpricedModel,
+};
+
+/// Hands out the models of one run. It holds what they share, and puts the layers around each:
+/// `Journaled < Cached < Budgeted < Retried < Limited < OpenAi`, outermost first.
+///
+/// Without further settings there is no cache, no budget and no journal, and every endpoint has the default limits and
+/// retries.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use llm_client::{HttpClient, ModelSettings, Provider};
+/// use schema::{CallContext, ChatRequest, Message, ModelId, Purpose, Role};
+///
+/// let server = scripted_llm::ScriptedServer::start().await?;
+/// let provider = Provider::new(HttpClient::default());
+/// let id = ModelId::new("careful")?;
+/// let model = provider.model(ModelSettings::new(id, "scripted-careful", server.base_url()))?;
+///
+/// let context = CallContext::new(Purpose::TargetTurn, "row-1");
+/// let reply = model.chat(&ChatRequest::new(vec![Message::new(Role::User, "Hello.")], context)).await?;
+/// assert!(!reply.content.is_empty());
+/// assert_eq!(provider.meter().total().replies, 1);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Provider {
+    http: HttpClient,
+    cache: Option<Cache>,
+    budget: Option<Budget>,
+    stop: Stop,
+    journal: Arc<dyn Journal>,
+    meter: Meter,
+    retries: RetryPolicy,
+    limits: LimitSettings,
+    /// Endpoints with limits of their own.
+    limits_of: Vec<(String, LimitSettings)>,
+    limiters: Mutex<Vec<(Endpoint, Arc<Limiter>)>>,
+}
+
+/// What shares one limiter: providers count calls by key.
+#[derive(Clone, PartialEq, Eq)]
+struct Endpoint {
+    url: String,
+    key: Option<Secret>,
+}
+
+impl Endpoint {
+    fn of(settings: &ModelSettings) -> Self {
+        let header = settings
+            .extra_headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("authorization"))
+            .map(|(_, value)| value.clone());
+        Self {
+            url: settings.endpoint(),
+            key: header.or_else(|| settings.api_key.clone()),
+        }
+    }
+}
+
+impl Provider {
+    /// A provider whose models share the connections of `http`.
+    #[must_use]
+    pub fn new(http: HttpClient) -> Self {
+        Self {
+            http,
+            cache: None,
+            budget: None,
+            stop: Stop::new(),
+            journal: Arc::new(NoJournal),
+            meter: Meter::new(),
+            retries: RetryPolicy::default(),
+            limits: LimitSettings::default(),
+            limits_of: Vec::new(),
+            limiters: Mutex::default(),
+        }
+    }
+
+    /// Answers from `cache` what was asked before.
+    #[must_use]
+    pub fn with_cache(mut self, cache: Cache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// Keeps to `budget`.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Budget) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// Stops making calls once `stop` is thrown.
+    #[must_use]
+    pub fn with_stop(mut self, stop: Stop) -> Self {
+        self.stop = stop;
+        self
+    }
+
+    /// Journals every call to `journal`.
+    #[must_use]
+    pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = journal;
+        self
+    }
+
+    /// Counts every call in `meter`.
+    #[must_use]
+    pub fn with_meter(mut self, meter: Meter) -> Self {
+        self.meter = meter;
+        self
+    }
+
+    /// Tries failed calls again as `retries` says.
+    #[must_use]
+    pub fn with_retries(mut self, retries: RetryPolicy) -> Self {
+        self.retries = retries;
+        self
+    }
+
+    /// The limits of every endpoint that has none of its own.
+    #[must_use]
+    pub fn with_limits(mut self, limits: LimitSettings) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The limits of one endpoint, named as [`ModelSettings::endpoint`] names it. The last word counts.
+    #[must_use]
+    pub fn with_endpoint_limits(
+        mut self,
+        endpoint: impl Into<String>,
+        limits: LimitSettings,
+    ) -> Self {
+        self.limits_of.push((endpoint.into(), limits));
+        self
+    }
+
+    /// The model of `settings` with all its layers. Nothing is sent yet.
+    ///
+    /// Models of the same endpoint and key share its limits.
+    ///
+    /// # Errors
+    /// When no call could be made with the settings, or there is a budget in dollars and no price.
+    pub fn model(&self, settings: ModelSettings) -> Result<Arc<dyn ChatModel>, SetupError> {
+        let settings = Arc::new(settings);
+        let endpoint =
+            OpenAi::new(Arc::clone(&settings), &self.http)?.with_journal(Arc::clone(&self.journal));
+        let limited = Limited::new(
+            endpoint,
+            self.limiter(&settings),
+            settings.max_tokens,
+            self.stop.clone(),
+        );
+        let retried = Retried::new(
+            limited,
+            self.retries.clone(),
+            Arc::clone(&self.journal),
+            self.stop.clone(),
+        );
+        Ok(match &self.budget {
+            Some(budget) => {
+                self.cached(Budgeted::new(retried, budget.clone(), &settings)?, &settings)
+            }
+            None => self.cached(retried, &settings),
+        })
+    }
+
+    /// What the calls used and cost so far.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// The run's cache, if it has one.
+    #[must_use]
+    pub fn cache(&self) -> Option<&Cache> {
+        self.cache.as_ref()
+    }
+
+    /// The run's budget, if it has one.
+    #[must_use]
+    pub fn budget(&self) -> Option<&Budget> {
+        self.budget.as_ref()
+    }
+
+    /// The switch that stops the run.
+    #[must_use]
+    pub fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    fn cached<M: ChatModel + 'static>(
+        &self,
+        inner: M,
+        settings: &ModelSettings,
+    ) -> Arc<dyn ChatModel> {
+        match &self.cache {
+            Some(cache) => self.journaled(Cached::new(inner, cache.clone(), settings)),
+            None => self.journaled(inner),
+        }
+    }
+
+    fn journaled<M: ChatModel + 'static>(&self, inner: M) -> Arc<dyn ChatModel> {
+        Arc::new(Journaled::new(
+            inner,
+            Arc::clone(&self.journal),
+            self.meter.clone(),
+        ))
+    }
+
+    fn limiter(&self, settings: &ModelSettings) -> Arc<Limiter> {
+        let endpoint = Endpoint::of(settings);
+        let mut limiters = self
+            .limiters
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, limiter)) = limiters.iter().find(|(known, _)| *known == endpoint) {
+            return Arc::clone(limiter);
+        }
+        let own = self.limits_of.iter().rfind(|(url, _)| *url == endpoint.url);
+        let limits = own.map_or(&self.limits, |(_, limits)| limits);
+        let limiter = Limiter::new(
+            endpoint.url.as_str(),
+            limits.clone(),
+            Arc::clone(&self.journal),
+        );
+        limiters.push((endpoint, Arc::clone(&limiter)));
+        limiter
+    }
+}
+
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Provider")
+            .field("cache", &self.cache)
+            .field("budget", &self.budget)
+            .field("meter", &self.meter)
+            .field("retries", &self.retries)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a model cannot be used in a run. Its text names the model and says what to do.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct SetupError(Problem);
+
+#[derive(Debug, thiserror::Error)]
+enum Problem {
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Unpriced(#[from] UnpricedModel),
+}
+
+impl From<SettingsError> for SetupError {
+    fn from(error: SettingsError) -> Self {
+        Self(error.into())
+    }
+}
+
+impl From<UnpricedModel> for SetupError {
+    fn from(error: UnpricedModel) -> Self {
+        Self(error.into())
+    }
+}

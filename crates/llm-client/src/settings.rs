@@ -1,0 +1,217 @@
+//! How a model is asked.
+
+use std::{fmt, time::Duration};
+
+use schema::{Extra, ModelId, Usage};
+
+use crate::Secret;
+
+/// Everything that decides how a model is asked. `Debug` shows neither keys nor header values.
+#[derive(Clone)]
+pub struct ModelSettings {
+    /// The user's own name for the model.
+    pub id: ModelId,
+    /// The model's name on the wire.
+    pub model: String,
+    /// Where the endpoint is, without `/chat/completions`: `https://api.openai.com/v1`. A slash at the end is not needed.
+    pub base_url: String,
+    /// Stands for `base_url` in cache keys. For endpoints whose address changes from run to run and that answer the same.
+    pub cache_name: Option<String>,
+    /// Goes out as `Authorization: Bearer …`.
+    pub api_key: Option<Secret>,
+    /// Where the key comes from, for error messages: usually the name of an environment variable.
+    pub key_name: Option<String>,
+    /// Further headers of every call. One named `Authorization` takes the place of the key's.
+    pub extra_headers: Vec<(String, Secret)>,
+    /// Most tokens of a reply, thinking included on most endpoints. `None`: the endpoint decides.
+    pub max_tokens: Option<u32>,
+    /// Sampling temperature. `None`: the endpoint decides, as for the other sampling settings.
+    pub temperature: Option<f64>,
+    /// Nucleus sampling, 0 to 1.
+    pub top_p: Option<f64>,
+    /// Sampling seed, where the endpoint has one.
+    pub seed: Option<i64>,
+    /// How much a reasoning model should think: `low`, `medium`, `high`, or what else the endpoint knows.
+    pub reasoning_effort: Option<String>,
+    /// Further fields of the request body. A field of the same name as one of Probity's own takes its place.
+    pub extra_body: Extra,
+    /// Under which name `max_tokens` goes out.
+    pub token_limit: TokenLimitName,
+    /// The strongest response format that the endpoint is asked for.
+    pub structured: StructuredSupport,
+    /// How long one attempt may take, from connecting to the last byte. 300 seconds unless set.
+    pub request_timeout: Duration,
+    /// What the model costs. `None`: not known, and then no cost is invented.
+    pub price: Option<Price>,
+}
+
+impl ModelSettings {
+    /// Settings with nothing set but these.
+    #[must_use]
+    pub fn new(id: ModelId, model: impl Into<String>, base_url: impl Into<String>) -> Self {
+        Self {
+            id,
+            model: model.into(),
+            base_url: base_url.into(),
+            cache_name: None,
+            api_key: None,
+            key_name: None,
+            extra_headers: Vec::new(),
+            max_tokens: None,
+            temperature: None,
+            top_p: None,
+            seed: None,
+            reasoning_effort: None,
+            extra_body: Extra::new(),
+            token_limit: TokenLimitName::Auto,
+            structured: StructuredSupport::Auto,
+            request_timeout: Duration::from_secs(300),
+            price: None,
+        }
+    }
+
+    /// `base_url` for people and cache keys: without user name, password, query, fragment and slashes at the end.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        shown_url(&self.base_url)
+    }
+}
+
+impl fmt::Debug for ModelSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelSettings")
+            .field("id", &self.id)
+            .field("model", &self.model)
+            .field("base_url", &self.endpoint())
+            .field("cache_name", &self.cache_name)
+            .field("api_key", &self.api_key)
+            .field("key_name", &self.key_name)
+            .field("extra_headers", &self.extra_headers)
+            .field("max_tokens", &self.max_tokens)
+            .field("temperature", &self.temperature)
+            .field("top_p", &self.top_p)
+            .field("seed", &self.seed)
+            .field("reasoning_effort", &self.reasoning_effort)
+            .field("extra_body", &self.extra_body)
+            .field("token_limit", &self.token_limit)
+            .field("structured", &self.structured)
+            .field("request_timeout", &self.request_timeout)
+            .field("price", &self.price)
+            .finish()
+    }
+}
+
+/// A URL without the parts that may hold a password or a key.
+fn shown_url(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let url = url.trim().trim_end_matches('/');
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let (authority, path) = match rest.find('/') {
+        Some(at) => rest.split_at(at),
+        None => (rest, ""),
+    };
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    format!("{scheme}://{host}{path}")
+}
+
+/// Under which name the token limit goes out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TokenLimitName {
+    /// `max_completion_tokens` for api.openai.com, else `max_tokens`; switched when the endpoint refuses it.
+    #[default]
+    Auto,
+    /// `max_tokens`.
+    MaxTokens,
+    /// `max_completion_tokens`, the newer name.
+    MaxCompletionTokens,
+}
+
+/// The strongest response format that an endpoint is asked for. Every level falls back to the weaker ones when the endpoint
+/// refuses it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum StructuredSupport {
+    /// Starts with the strongest.
+    #[default]
+    Auto,
+    /// `json_schema`: replies follow a schema.
+    JsonSchema,
+    /// `json_object`: replies are JSON.
+    JsonObject,
+    /// No response format at all: the prompt alone asks for JSON.
+    Text,
+}
+
+/// What a model costs, in dollars per million tokens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Price {
+    /// Tokens sent.
+    pub input: f64,
+    /// Tokens received, thinking included.
+    pub output: f64,
+    /// Tokens sent that the endpoint read from its own prompt cache. `None`: as `input`.
+    pub cached_input: Option<f64>,
+}
+
+impl Price {
+    /// What `usage` costs, in dollars.
+    ///
+    /// ```
+    /// use llm_client::Price;
+    /// use schema::Usage;
+    ///
+    /// let price = Price { input: 2.0, output: 8.0, cached_input: Some(0.5) };
+    /// let usage = Usage { input_tokens: 1_000, cached_input_tokens: 400, output_tokens: 100, ..Usage::default() };
+    /// assert!((price.cost(&usage) - 0.0022).abs() < 1e-12);
+    /// ```
+    #[must_use]
+    pub fn cost(&self, usage: &Usage) -> f64 {
+        let cached = usage.cached_input_tokens.min(usage.input_tokens);
+        let fresh = usage.input_tokens - cached;
+        let dollars = tokens(fresh) * self.input
+            + tokens(cached) * self.cached_input.unwrap_or(self.input)
+            + tokens(usage.output_tokens) * self.output;
+        dollars / 1e6
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no call has 2^53 tokens")]
+fn tokens(n: u64) -> f64 {
+    n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let id = ModelId::new("m").unwrap();
+        let mut settings =
+            ModelSettings::new(id, "m", "https://me:pass-word@host:1/v1/?key=query-key");
+        settings.api_key = Some("sk-key".into());
+        settings.extra_headers = vec![("X-Token".to_owned(), "header-value".into())];
+        let shown = format!("{settings:?}");
+        for secret in ["pass-word", "query-key", "sk-key", "header-value"] {
+            assert!(!shown.contains(secret), "{shown}");
+        }
+        assert_eq!(settings.endpoint(), "https://host:1/v1");
+    }
+
+    #[test]
+    fn cached_tokens_cost_as_input_without_a_price_of_their_own() {
+        let price = Price {
+            input: 1.0,
+            output: 2.0,
+            cached_input: None,
+        };
+        let usage = Usage {
+            input_tokens: 10,
+            cached_input_tokens: 20,
+            output_tokens: 5,
+            reasoning_tokens: 3,
+        };
+        assert!((price.cost(&usage) - 20e-6).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,322 @@
+//! Providers by name.
+
+use std::fmt;
+
+use schema::ModelId;
+
+use crate::settings::{ModelSettings, StructuredSupport, TokenLimitName};
+
+/// A provider that is known by name: where its OpenAI-compatible endpoint is, and how it wants to be asked.
+///
+/// ```
+/// use llm_client::Source;
+///
+/// let source = Source::parse("groq")?;
+/// assert_eq!(source.key_variable(), Some("GROQ_API_KEY"));
+/// assert!(Source::parse("gorq").unwrap_err().to_string().contains("did you mean groq?"));
+/// # Ok::<(), llm_client::UnknownSource>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Source {
+    /// OpenAI.
+    OpenAi,
+    /// Anthropic, by its OpenAI-compatible endpoint.
+    Anthropic,
+    /// Google Gemini, by its OpenAI-compatible endpoint.
+    Gemini,
+    /// DeepInfra.
+    DeepInfra,
+    /// OpenRouter.
+    OpenRouter,
+    /// Groq.
+    Groq,
+    /// Together AI.
+    Together,
+    /// xAI.
+    Xai,
+    /// Mistral.
+    Mistral,
+    /// Ollama on this machine.
+    Ollama,
+    /// vLLM on this machine.
+    Vllm,
+    /// The server of llama.cpp on this machine.
+    LlamaCpp,
+}
+
+struct Preset {
+    name: &'static str,
+    base_url: &'static str,
+    key_variable: Option<&'static str>,
+    token_limit: TokenLimitName,
+    structured: StructuredSupport,
+}
+
+impl Source {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::OpenAi,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::DeepInfra,
+        Self::OpenRouter,
+        Self::Groq,
+        Self::Together,
+        Self::Xai,
+        Self::Mistral,
+        Self::Ollama,
+        Self::Vllm,
+        Self::LlamaCpp,
+    ];
+
+    fn preset(self) -> Preset {
+        use StructuredSupport::{JsonSchema, Text};
+        use TokenLimitName::{MaxCompletionTokens, MaxTokens};
+        let (name, base_url, key_variable, token_limit, structured) = match self {
+            Self::OpenAi => (
+                "openai",
+                "https://api.openai.com/v1",
+                Some("OPENAI_API_KEY"),
+                MaxCompletionTokens,
+                JsonSchema,
+            ),
+            // Anthropic's endpoint takes response_format and ignores it.
+            Self::Anthropic => (
+                "anthropic",
+                "https://api.anthropic.com/v1",
+                Some("ANTHROPIC_API_KEY"),
+                MaxTokens,
+                Text,
+            ),
+            Self::Gemini => (
+                "gemini",
+                "https://generativelanguage.googleapis.com/v1beta/openai",
+                Some("GEMINI_API_KEY"),
+                MaxTokens,
+                JsonSchema,
+            ),
+            Self::DeepInfra => (
+                "deepinfra",
+                "https://api.deepinfra.com/v1/openai",
+                Some("DEEPINFRA_API_KEY"),
+                MaxTokens,
+                JsonSchema,
+            ),
+            Self::OpenRouter => (
+                "openrouter",
+                "https://openrouter.ai/api/v1",
+                Some("OPENROUTER_API_KEY"),
+                MaxTokens,
+                JsonSchema,
+            ),
+            Self::Groq => (
+                "groq",
+                "https://api.groq.com/openai/v1",
+                Some("GROQ_API_KEY"),
+                MaxCompletionTokens,
+                JsonSchema,
+            ),
+            Self::Together => (
+                "together",
+                "https://api.together.xyz/v1",
+                Some("TOGETHER_API_KEY"),
+                MaxTokens,
+                JsonSchema,
+            ),
+            Self::Xai => (
+                "xai",
+                "https://api.x.ai/v1",
+                Some("XAI_API_KEY"),
+                MaxCompletionTokens,
+                JsonSchema,
+            ),
+            Self::Mistral => (
+                "mistral",
+                "https://api.mistral.ai/v1",
+                Some("MISTRAL_API_KEY"),
+                MaxTokens,
+                JsonSchema,
+            ),
+            Self::Ollama => (
+                "ollama",
+                "http://localhost:11434/v1",
+                None,
+                MaxTokens,
+                JsonSchema,
+            ),
+            Self::Vllm => (
+                "vllm",
+                "http://localhost:8000/v1",
+                None,
+                MaxTokens,
+                JsonSchema,
+            ),
+            Self::LlamaCpp => (
+                "llamacpp",
+                "http://localhost:8080/v1",
+                None,
+                MaxTokens,
+                JsonSchema,
+            ),
+        };
+        Preset {
+            name,
+            base_url,
+            key_variable,
+            token_limit,
+            structured,
+        }
+    }
+
+    /// The source of this name. Case does not matter.
+    ///
+    /// # Errors
+    /// When there is none; the error lists the names and suggests the nearest.
+    pub fn parse(name: &str) -> Result<Self, UnknownSource> {
+        let wanted = name.trim().to_ascii_lowercase();
+        Self::ALL
+            .into_iter()
+            .find(|source| source.name() == wanted)
+            .ok_or_else(|| UnknownSource {
+                nearest: nearest(&wanted),
+                name: name.to_owned(),
+            })
+    }
+
+    /// Its name in the configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.preset().name
+    }
+
+    /// Where its endpoint is. For servers on this machine, their default port.
+    #[must_use]
+    pub fn base_url(self) -> &'static str {
+        self.preset().base_url
+    }
+
+    /// The environment variable that its key is usually kept in; `None` where no key is needed. It is not read here.
+    #[must_use]
+    pub fn key_variable(self) -> Option<&'static str> {
+        self.preset().key_variable
+    }
+
+    /// Whether calls without a key are refused.
+    #[must_use]
+    pub fn needs_key(self) -> bool {
+        self.key_variable().is_some()
+    }
+
+    /// What [`TokenLimitName::Auto`] starts with here.
+    #[must_use]
+    pub fn token_limit(self) -> TokenLimitName {
+        self.preset().token_limit
+    }
+
+    /// What [`StructuredSupport::Auto`] starts with here.
+    #[must_use]
+    pub fn structured(self) -> StructuredSupport {
+        self.preset().structured
+    }
+
+    /// Settings for `model`, which may carry the source's name in front, with everything filled in that is known here.
+    #[must_use]
+    pub fn settings(self, id: ModelId, model: &str) -> ModelSettings {
+        ModelSettings {
+            token_limit: self.token_limit(),
+            structured: self.structured(),
+            key_name: self.key_variable().map(str::to_owned),
+            ..ModelSettings::new(id, wire_name(self.name(), model), self.base_url())
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The name that goes on the wire: `model` without a leading `<source>/`.
+///
+/// ```
+/// assert_eq!(llm_client::wire_name("openai", "openai/swiss-ai/x"), "swiss-ai/x");
+/// assert_eq!(llm_client::wire_name("openai", "swiss-ai/x"), "swiss-ai/x");
+/// ```
+#[must_use]
+pub fn wire_name<'a>(source: &str, model: &'a str) -> &'a str {
+    model
+        .split_once('/')
+        .filter(|(first, rest)| first.eq_ignore_ascii_case(source) && !rest.is_empty())
+        .map_or(model, |(_, rest)| rest)
+}
+
+/// A name that no source has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownSource {
+    name: String,
+    nearest: Option<&'static str>,
+}
+
+impl std::error::Error for UnknownSource {}
+
+impl fmt::Display for UnknownSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown source {:?}", self.name)?;
+        if let Some(nearest) = self.nearest {
+            write!(f, "; did you mean {nearest}?")?;
+        }
+        let names = Source::ALL.map(Source::name).join(", ");
+        write!(
+            f,
+            " Known are {names}. For any other OpenAI-compatible endpoint, set base_url"
+        )
+    }
+}
+
+/// The known name that is most like `name`, if one is.
+fn nearest(name: &str) -> Option<&'static str> {
+    Source::ALL
+        .into_iter()
+        .map(|source| (strsim::jaro_winkler(name, source.name()), source.name()))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_source_is_found_by_its_name() {
+        for source in Source::ALL {
+            assert_eq!(Source::parse(source.name()), Ok(source));
+            assert_eq!(Source::parse(&source.name().to_uppercase()), Ok(source));
+            assert_eq!(source.needs_key(), source.base_url().starts_with("https"));
+        }
+    }
+
+    #[test]
+    fn an_unknown_source_is_told_the_names() {
+        let error = Source::parse("opneai").unwrap_err().to_string();
+        assert!(error.contains("did you mean openai?"), "{error}");
+        let error = Source::parse("zzz").unwrap_err().to_string();
+        assert!(!error.contains("did you mean"), "{error}");
+        assert!(error.contains("llamacpp"), "{error}");
+    }
+
+    #[test]
+    fn only_the_sources_own_prefix_goes() {
+        for (source, model, wire) in [
+            ("openai", "openai/gpt-4o", "gpt-4o"),
+            ("OpenAI", "openai/gpt-4o", "gpt-4o"),
+            ("openrouter", "openai/gpt-4o", "openai/gpt-4o"),
+            ("openrouter", "openrouter/openai/gpt-4o", "openai/gpt-4o"),
+            ("openai", "openai/", "openai/"),
+        ] {
+            assert_eq!(wire_name(source, model), wire, "{source} {model}");
+        }
+    }
+}

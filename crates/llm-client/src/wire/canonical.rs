@@ -1,0 +1,137 @@
+//! What a cache key is made of.
+
+use schema::{ChatRequest, ResponseFormat};
+use serde::Serialize;
+
+use crate::settings::{ModelSettings, StructuredSupport};
+
+/// Raise it whenever the same settings and request give other bytes or another meaning.
+const VERSION: u32 = 1;
+
+/// Writes the canonical form of requests to one model: bytes that are equal exactly when the same thing is asked.
+///
+/// They depend on what the user set, not on what was negotiated with the endpoint, and on no key, header, price or
+/// timeout. The context of a call (row, sample, turn) is not in them.
+///
+/// The part that is the same for all requests to the model is made once.
+#[derive(Clone, Debug)]
+pub struct Canonical {
+    prefix: Vec<u8>,
+}
+
+#[derive(Serialize)]
+struct Prefix<'a> {
+    version: u32,
+    endpoint: &'a str,
+    model: &'a str,
+    max_tokens: Option<u32>,
+    temperature: Option<f64>,
+    top_p: Option<f64>,
+    seed: Option<i64>,
+    reasoning_effort: Option<&'a str>,
+    structured: &'static str,
+    extra_body: &'a schema::Extra,
+}
+
+impl Canonical {
+    /// For requests to the model of `settings`.
+    #[must_use]
+    pub fn new(settings: &ModelSettings) -> Self {
+        let endpoint = settings
+            .cache_name
+            .clone()
+            .unwrap_or_else(|| settings.endpoint());
+        let prefix = Prefix {
+            version: VERSION,
+            endpoint: &endpoint,
+            model: &settings.model,
+            max_tokens: settings.max_tokens,
+            temperature: settings.temperature,
+            top_p: settings.top_p,
+            seed: settings.seed,
+            reasoning_effort: settings.reasoning_effort.as_deref(),
+            structured: match settings.structured {
+                StructuredSupport::Auto | StructuredSupport::JsonSchema => "json_schema",
+                StructuredSupport::JsonObject => "json_object",
+                StructuredSupport::Text => "text",
+            },
+            extra_body: &settings.extra_body,
+        };
+        let mut bytes = Vec::new();
+        write_json(&prefix, &mut bytes);
+        Self { prefix: bytes }
+    }
+
+    /// Appends the canonical form of `request` to `out`: three lines of JSON.
+    pub fn write(&self, request: &ChatRequest, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.prefix);
+        write_json(&request.messages, out);
+        match &request.response_format {
+            ResponseFormat::Text => out.extend_from_slice(b"\"text\"\n"),
+            ResponseFormat::JsonObject => out.extend_from_slice(b"\"json_object\"\n"),
+            ResponseFormat::JsonSchema { name, schema } => write_json(&(name, schema), out),
+        }
+    }
+}
+
+/// Appends `value` and a line break, which no JSON text of one line holds.
+fn write_json(value: &impl Serialize, out: &mut Vec<u8>) {
+    // Writing into memory cannot fail, and none of the types written has a way to refuse.
+    if serde_json::to_writer(&mut *out, value).is_err() {
+        out.extend_from_slice(b"!");
+    }
+    out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::{CallContext, Message, ModelId, Purpose, Role};
+
+    use super::*;
+
+    fn settings() -> ModelSettings {
+        let id = ModelId::new("m").unwrap();
+        ModelSettings::new(id, "wire", "https://user:pw@host/v1/")
+    }
+
+    fn bytes(settings: &ModelSettings, text: &str) -> String {
+        let context = CallContext::new(Purpose::Judge, "row");
+        let request = ChatRequest::new(vec![Message::new(Role::User, text)], context);
+        let mut out = Vec::new();
+        Canonical::new(settings).write(&request, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn keys_headers_prices_and_timeouts_do_not_count() {
+        let plain = bytes(&settings(), "hi");
+        let mut other = settings();
+        other.api_key = Some("sk-secret".into());
+        other.extra_headers = vec![("X".to_owned(), "y".into())];
+        other.request_timeout = std::time::Duration::from_secs(1);
+        other.token_limit = crate::TokenLimitName::MaxCompletionTokens;
+        other.base_url = "https://host/v1".to_owned();
+        assert_eq!(bytes(&other, "hi"), plain);
+        assert!(!plain.contains("pw"));
+    }
+
+    #[test]
+    fn whatever_changes_the_answer_counts() {
+        let plain = bytes(&settings(), "hi");
+        assert_ne!(bytes(&settings(), "ho"), plain);
+        let changes: [fn(&mut ModelSettings); 5] = [
+            |s| s.model = "other".to_owned(),
+            |s| s.temperature = Some(0.0),
+            |s| s.seed = Some(1),
+            |s| s.cache_name = Some("scripted".to_owned()),
+            |s| {
+                s.extra_body.insert("top_k".to_owned(), 1.into());
+            },
+        ];
+        for change in changes {
+            let mut settings = settings();
+            change(&mut settings);
+            assert_ne!(bytes(&settings, "hi"), plain);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What goes over the wire, and what comes back.
+
+mod body;
+mod canonical;
+mod refusal;
+mod reply;
+mod text;
+mod usage;
+
+pub(crate) use body::{Body, Field, Form, Format};
+pub use canonical::Canonical;
+pub(crate) use refusal::Refusal;
+pub(crate) use reply::{Parsed, Reason, Unparsed, parse};

@@ -1,0 +1,266 @@
+//! Reading a reply. Generous in what it takes for a completion, strict in what it calls one.
+
+use std::borrow::Cow;
+
+use schema::{FinishReason, Usage, reply::split_thinking};
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::{text::Text, usage::usage};
+
+/// A completion.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) content: String,
+    pub(crate) reasoning: Option<String>,
+    pub(crate) finish: FinishReason,
+    pub(crate) model: Option<String>,
+    pub(crate) usage: Option<Usage>,
+    /// Dollars, where the endpoint states them.
+    pub(crate) cost: Option<f64>,
+}
+
+/// Why a reply is no completion, and what it was billed all the same.
+#[derive(Debug)]
+pub(crate) struct Unparsed {
+    pub(crate) reason: Reason,
+    pub(crate) usage: Option<Usage>,
+    pub(crate) cost: Option<f64>,
+}
+
+/// Why a reply is no completion.
+#[derive(Debug)]
+pub(crate) enum Reason {
+    /// Its form is wrong, in these words.
+    Form(String),
+    /// It holds an error object.
+    Error(Value),
+}
+
+#[derive(Deserialize)]
+struct Completion<'a> {
+    #[serde(borrow, default)]
+    model: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    choices: Option<Vec<Choice<'a>>>,
+    #[serde(default)]
+    usage: Option<Value>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(default)]
+    message: Option<Said>,
+    /// Of endpoints that answer in the older completions form.
+    #[serde(default)]
+    text: Option<Text>,
+    #[serde(borrow, default)]
+    finish_reason: Option<Cow<'a, str>>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    #[serde(default)]
+    content: Text,
+    #[serde(default)]
+    refusal: Text,
+    #[serde(default)]
+    reasoning_content: Text,
+    #[serde(default)]
+    reasoning: Text,
+}
+
+/// Reads the body of a 2xx reply.
+pub(crate) fn parse(body: &str) -> Result<Parsed, Unparsed> {
+    let completion: Completion<'_> = serde_json::from_str(body).map_err(|error| Unparsed {
+        reason: Reason::Form(wrong_form(body, &error)),
+        usage: None,
+        cost: None,
+    })?;
+    let (usage, cost) = completion
+        .usage
+        .as_ref()
+        .map_or((None, None), |value| usage(value));
+    let unparsed = |reason| Unparsed {
+        reason,
+        usage,
+        cost,
+    };
+    let choice = completion
+        .choices
+        .and_then(|choices| choices.into_iter().next());
+    let Some(choice) = choice else {
+        let reason = match completion.error {
+            Some(error) if !is_blank(&error) => Reason::Error(error),
+            _ => Reason::Form("the reply has no choices".to_owned()),
+        };
+        return Err(unparsed(reason));
+    };
+    if let Some(error) = choice.error.filter(|error| !is_blank(error)) {
+        return Err(unparsed(Reason::Error(error)));
+    }
+    let Some((content, reasoning)) = said(choice.message, choice.text) else {
+        let reason = "the reply's first choice has no message".to_owned();
+        return Err(unparsed(Reason::Form(reason)));
+    };
+    let finish = choice
+        .finish_reason
+        .map_or_else(|| "unknown".to_owned(), Cow::into_owned);
+    Ok(Parsed {
+        content,
+        reasoning,
+        finish: FinishReason::from(finish),
+        model: completion
+            .model
+            .and_then(|model| serde_json::from_str::<Option<String>>(model.get()).ok()?),
+        usage,
+        cost,
+    })
+}
+
+/// What was said, and what was thought.
+fn said(message: Option<Said>, text: Option<Text>) -> Option<(String, Option<String>)> {
+    let message = match (message, text) {
+        (Some(message), _) => message,
+        (None, Some(text)) => Said {
+            content: text,
+            refusal: Text::default(),
+            reasoning_content: Text::default(),
+            reasoning: Text::default(),
+        },
+        (None, None) => return None,
+    };
+    let mut content = message.content.0;
+    if content.is_empty() {
+        // A refusal is what the model says, in a field of its own.
+        content = message.refusal.0;
+    }
+    let mut reasoning = message.reasoning_content.0;
+    if reasoning.is_empty() {
+        reasoning = message.reasoning.0;
+    }
+    if content.contains("<think") || content.contains("</think") {
+        let (outside, inside) = split_thinking(&content);
+        content = outside;
+        if let Some(inside) = inside {
+            if !reasoning.is_empty() {
+                reasoning.push('\n');
+            }
+            reasoning.push_str(&inside);
+        }
+    }
+    Some((content, (!reasoning.is_empty()).then_some(reasoning)))
+}
+
+/// Whether an `error` field says nothing.
+fn is_blank(error: &Value) -> bool {
+    match error {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
+
+/// Why `body` is no JSON, or not the right one.
+fn wrong_form(body: &str, error: &serde_json::Error) -> String {
+    let start = body.trim_start();
+    if start.is_empty() {
+        "the reply is empty".to_owned()
+    } else if start.starts_with('<') {
+        "the reply is a web page, not JSON".to_owned()
+    } else if start.starts_with("data:") {
+        "the reply is an event stream, which was not asked for".to_owned()
+    } else if error.is_eof() {
+        "the reply is cut off".to_owned()
+    } else if error.is_data() {
+        format!("the reply is no chat completion: {error}")
+    } else {
+        format!("the reply is not valid JSON: {error}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(body: &str) -> String {
+        parse(body)
+            .unwrap_or_else(|error| panic!("{body}: {error:?}"))
+            .content
+    }
+
+    #[test]
+    fn replies_in_many_shapes_are_completions() {
+        for (body, said) in [
+            (r#"{"choices":[{"message":{"content":"a"}}]}"#, "a"),
+            (r#"{"choices":[{"message":{"content":null}}],"error":null}"#, ""),
+            (r#"{"choices":[{"message":{"role":"assistant"}}],"usage":null}"#, ""),
+            (r#"{"choices":[{"message":{"content":[{"type":"text","text":"b"}]}}]}"#, "b"),
+            (r#"{"choices":[{"message":{"content":null,"refusal":"No."}}]}"#, "No."),
+            (r#"{"choices":[{"text":"old"}]}"#, "old"),
+            (r#"{"model":5,"choices":[{"message":{"content":"c","tool_calls":[{"id":1}]}}]}"#, "c"),
+            ("\n\n {\"choices\":[{\"message\":{\"content\":\"d\"}}]}\n", "d"),
+        ] {
+            assert_eq!(content(body), said, "{body}");
+        }
+    }
+
+    #[test]
+    fn thinking_is_kept_apart() {
+        for body in [
+            r#"{"choices":[{"message":{"content":"x","reasoning_content":"hm"}}]}"#,
+            r#"{"choices":[{"message":{"content":"x","reasoning":"hm"}}]}"#,
+            r#"{"choices":[{"message":{"content":"<think>hm</think>\nx"}}]}"#,
+            r#"{"choices":[{"message":{"content":"x","reasoning":null,"reasoning_content":"hm"}}]}"#,
+        ] {
+            let parsed = parse(body).unwrap();
+            assert_eq!(
+                (parsed.content.as_str(), parsed.reasoning.as_deref()),
+                ("x", Some("hm")),
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_completion_says_why_and_keeps_its_usage() {
+        for (body, reason) in [
+            ("", "empty"),
+            ("<html>", "web page"),
+            (r#"{"choices":[{"mess"#, "cut off"),
+            ("{}", "no choices"),
+            (r#"{"choices":[]}"#, "no choices"),
+            (r#"{"choices":[{}]}"#, "no message"),
+            ("[1]", "no chat completion"),
+            ("hello", "not valid JSON"),
+            ("data: {}", "event stream"),
+        ] {
+            let unparsed = parse(body).unwrap_err();
+            assert!(
+                matches!(&unparsed.reason, Reason::Form(text) if text.contains(reason)),
+                "{body}: {unparsed:?}"
+            );
+        }
+        let unparsed =
+            parse(r#"{"error":{"code":429},"usage":{"prompt_tokens":3,"completion_tokens":0}}"#)
+                .unwrap_err();
+        assert!(matches!(unparsed.reason, Reason::Error(_)));
+        assert_eq!(unparsed.usage.unwrap().input_tokens, 3);
+        let unparsed =
+            parse(r#"{"choices":[{"message":{"content":""},"error":{"code":502},"finish_reason":"error"}]}"#)
+                .unwrap_err();
+        assert!(matches!(unparsed.reason, Reason::Error(_)));
+    }
+
+    #[test]
+    fn a_missing_finish_reason_is_unknown() {
+        let parsed = parse(r#"{"model":"gpt-x","choices":[{"message":{"content":"a"}}]}"#).unwrap();
+        assert_eq!(parsed.finish.as_str(), "unknown");
+        assert_eq!(parsed.model.as_deref(), Some("gpt-x"));
+    }
+}

@@ -1,0 +1,223 @@
+//! What can happen to the cache's file.
+
+mod endpoint;
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use endpoint::{Endpoint, completion, provider, request};
+use llm_client::{Cache, CacheSettings};
+use schema::{ModelErrorKind, Origin};
+
+/// The text of the error with which `path` is refused.
+fn refused(path: &Path) -> String {
+    let error = Cache::open(path, CacheSettings::default()).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains(&path.display().to_string()), "{text}");
+    text
+}
+
+#[test]
+fn a_file_that_is_no_cache_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes.txt");
+    let notes = "These are my notes. ".repeat(100);
+    fs::write(&path, &notes).unwrap();
+    assert!(refused(&path).contains("delete it, or name another file"));
+    assert_eq!(fs::read_to_string(&path).unwrap(), notes);
+
+    let path = folder.path().join("other.sqlite");
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("CREATE TABLE mine (x)").unwrap();
+    drop(other);
+    let before = fs::read(&path).unwrap();
+    assert!(refused(&path).contains("another program"));
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_file_cut_in_half_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replies.sqlite");
+    drop(Cache::open(&path, CacheSettings::default()).unwrap());
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    assert!(refused(&path).contains("damaged"));
+}
+
+#[test]
+fn a_newer_file_is_refused_and_an_older_one_is_emptied() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replies.sqlite");
+    drop(Cache::open(&path, CacheSettings::default()).unwrap());
+    let set = |version: i64| {
+        let other = rusqlite::Connection::open(&path).unwrap();
+        other.pragma_update(None, "user_version", version).unwrap();
+        if version == 0 {
+            other
+                .execute_batch("DROP TABLE replies; CREATE TABLE replies (old)")
+                .unwrap();
+        }
+    };
+    set(99);
+    let text = refused(&path);
+    assert!(text.contains("newer version of Probity (format 99"), "{text}");
+    set(0);
+    let cache = Cache::open(&path, CacheSettings::default()).unwrap();
+    assert_eq!(cache.count().unwrap(), 0);
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(refused(&file.join("replies.sqlite")).contains("folder"));
+    // A folder where the file should be.
+    let taken = folder.path().join("taken");
+    fs::create_dir(&taken).unwrap();
+    assert!(refused(&taken).contains("check that its folder"));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_may_not_be_written_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replies.sqlite");
+    drop(Cache::open(&path, CacheSettings::default()).unwrap());
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
+    // The superuser may write everywhere.
+    let may_write = fs::OpenOptions::new().write(true).open(&path).is_ok();
+    if !may_write {
+        refused(&path);
+        refused(&folder.path().join("new.sqlite"));
+    }
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[tokio::test]
+async fn a_full_disk_costs_no_reply_and_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let endpoint =
+        Endpoint::start(|n, _| (200, completion(&"long text ".repeat(1000), 1, n as u64))).await;
+    let settings = CacheSettings {
+        max_bytes: Some(64 << 10),
+        ..CacheSettings::default()
+    };
+    let path = folder.path().join("replies.sqlite");
+    let cache = Cache::open(&path, settings).unwrap();
+    let model = provider()
+        .with_cache(cache.clone())
+        .model(endpoint.settings())
+        .unwrap();
+    for row in 0..20 {
+        model.chat(&request(&row.to_string())).await.unwrap();
+    }
+    let stats = cache.stats();
+    assert_eq!(stats.stored + stats.not_stored, 20);
+    assert!(stats.stored > 0 && stats.not_stored > 0, "{stats:?}");
+    let trouble = cache.trouble().unwrap();
+    assert!(trouble.contains("disk is full"), "{trouble}");
+    assert!(trouble.contains(&path.display().to_string()), "{trouble}");
+    assert_eq!(cache.count().unwrap(), stats.stored);
+
+    // A later run asks for what is missing, and only that.
+    drop((model, cache));
+    let cache = Cache::open(&path, CacheSettings::default()).unwrap();
+    let model = provider().with_cache(cache).model(endpoint.settings()).unwrap();
+    for row in 0..20 {
+        model.chat(&request(&row.to_string())).await.unwrap();
+    }
+    let asked = u64::try_from(endpoint.calls()).unwrap();
+    assert_eq!(asked, 20 + stats.not_stored);
+}
+
+#[tokio::test]
+async fn a_file_that_is_damaged_while_in_use_fails_the_call_with_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let endpoint = Endpoint::numbered().await;
+    let path = folder.path().join("replies.sqlite");
+    let cache = Cache::open(&path, CacheSettings::default()).unwrap();
+    let model = provider().with_cache(cache).model(endpoint.settings()).unwrap();
+    model.chat(&request("a")).await.unwrap();
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute_batch("DROP TABLE replies")
+        .unwrap();
+    let error = model.chat(&request("b")).await.unwrap_err();
+    assert_eq!(error.kind(), ModelErrorKind::Permanent);
+    assert!(error.to_string().contains("replies.sqlite"), "{error}");
+    assert_eq!(endpoint.calls(), 1, "nothing is paid for that cannot be kept");
+}
+
+const CHILD_URL: &str = "CACHE_TEST_URL";
+const CHILD_PATH: &str = "CACHE_TEST_PATH";
+
+/// Run in a process of its own by the next test, and killed there.
+#[tokio::test]
+#[ignore = "it is started by another test"]
+async fn child_that_is_killed() {
+    let (url, path) = (std::env::var(CHILD_URL), std::env::var(CHILD_PATH));
+    let (Ok(url), Ok(path)) = (url, path) else {
+        return;
+    };
+    let cache = Cache::open(path, CacheSettings::default()).unwrap();
+    let model = provider()
+        .with_cache(cache)
+        .model(endpoint::settings(&url))
+        .unwrap();
+    for row in 0.. {
+        let reply = model.chat(&request(&row.to_string())).await.unwrap();
+        println!("got {row} {}", reply.content);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_process_leaves_every_reply_that_it_had() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replies.sqlite");
+    let endpoint = Endpoint::numbered().await;
+    for kill_after in [1, 30, 100] {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child_that_is_killed", "--ignored", "--nocapture"])
+            .env(CHILD_URL, &endpoint.base_url)
+            .env(CHILD_PATH, &path)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let got: Vec<String> = tokio::task::spawn_blocking(move || {
+            let mut got = Vec::new();
+            for line in output.lines().map_while(Result::ok) {
+                let Some(at) = line.find("got ") else { continue };
+                got.push(line[at + 4..].to_owned());
+                if got.len() == kill_after {
+                    child.kill().unwrap();
+                }
+            }
+            child.wait().unwrap();
+            got
+        })
+        .await
+        .unwrap();
+        assert!(got.len() >= kill_after);
+
+        let cache = Cache::open(&path, CacheSettings::default()).unwrap();
+        let model = provider()
+            .with_cache(cache)
+            .model(endpoint.settings())
+            .unwrap();
+        for line in got {
+            let (row, text) = line.split_once(' ').unwrap();
+            let reply = model.chat(&request(row)).await.unwrap();
+            assert_eq!((reply.origin, reply.content.as_str()), (Origin::Cached, text));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What can keep a run from starting or from writing its results.
+
+use std::{error::Error, fmt, io, path::Path};
+
+/// Why a run could not start or could not write. Made to be read by people: it names the file and says what to do.
+///
+/// Failed rows are no such error: they are in the run's report.
+#[derive(Debug)]
+pub struct PipelineError {
+    kind: PipelineErrorKind,
+    message: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// Of what sort a [`PipelineError`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PipelineErrorKind {
+    /// A file or a name given cannot be used.
+    Input,
+    /// A file cannot be written.
+    Output,
+    /// Another run works on the same tree.
+    Busy,
+}
+
+impl PipelineError {
+    /// Input that cannot be used.
+    #[must_use]
+    pub fn input(message: impl Into<String>) -> Self {
+        Self { kind: PipelineErrorKind::Input, message: message.into(), source: None }
+    }
+
+    /// Another run is at work.
+    pub(crate) fn busy(message: impl Into<String>) -> Self {
+        Self { kind: PipelineErrorKind::Busy, message: message.into(), source: None }
+    }
+
+    /// A file that cannot be read.
+    pub(crate) fn read(path: &Path, error: io::Error) -> Self {
+        let message = format!("{}: cannot be read: {error}", path.display());
+        Self { kind: PipelineErrorKind::Input, message, source: Some(error.into()) }
+    }
+
+    /// A file that cannot be written.
+    pub(crate) fn write(path: &Path, error: io::Error) -> Self {
+        let hint = match error.kind() {
+            io::ErrorKind::StorageFull => ". Free some space and run the same command again",
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                ". Check the folder's permissions"
+            }
+            _ => "",
+        };
+        let message = format!("{}: cannot be written: {error}{hint}", path.display());
+        Self { kind: PipelineErrorKind::Output, message, source: Some(error.into()) }
+    }
+
+    /// Adds the error underneath.
+    #[must_use]
+    pub(crate) fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Of what sort it is.
+    #[must_use]
+    pub fn kind(&self) -> PipelineErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for PipelineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for PipelineError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}

@@ -1,0 +1,251 @@
+//! What a run would ask for, before anything is asked.
+
+use std::ops::Add;
+
+use llm_client::Price;
+use schema::{Benchmark, ModelId, Scenario, Usage};
+use serde::Serialize;
+
+use crate::{
+    error::PipelineError,
+    layout::Layout,
+    progress::Phase,
+    tree::{read_benchmark, read_scenarios},
+};
+
+/// A range: the least and the most that is to be expected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Range<T> {
+    /// The least.
+    pub low: T,
+    /// The most.
+    pub high: T,
+}
+
+impl<T: Copy> Range<T> {
+    fn exact(n: T) -> Self {
+        Self { low: n, high: n }
+    }
+}
+
+impl<T: Add<Output = T>> Add for Range<T> {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { low: self.low + other.low, high: self.high + other.high }
+    }
+}
+
+/// A model that a plan counts with.
+#[derive(Clone, Debug)]
+pub struct PlanModel {
+    /// The user's own name for it.
+    pub id: ModelId,
+    /// Its price; `None`: not known.
+    pub price: Option<Price>,
+    /// The most tokens of a reply, where that is set.
+    pub max_tokens: Option<u32>,
+}
+
+/// The settings that a plan counts with.
+#[derive(Clone, Debug)]
+pub struct PlanSettings {
+    /// How many metrics are asked for.
+    pub metrics: Range<u64>,
+    /// Scenarios for each metric, variants not counted.
+    pub scenarios_per_metric: u64,
+    /// Combinations of the demographic axes; 1 without axes.
+    pub variants: u64,
+    /// Whether there are axes at all: then each variant is a call.
+    pub demographics: bool,
+    /// Turns of a conversation.
+    pub turns: u64,
+    /// Samples of each scenario.
+    pub samples: u64,
+    /// Writes metrics and scenarios.
+    pub generator: PlanModel,
+    /// Plays the user.
+    pub user: PlanModel,
+    /// Judges.
+    pub judge: PlanModel,
+    /// The systems under test.
+    pub targets: Vec<PlanModel>,
+}
+
+/// What one phase asks of one model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlanRow {
+    /// The benchmark's folder name.
+    pub benchmark: String,
+    /// The phase.
+    pub phase: Phase,
+    /// Who is asked, and for which target: `judge gpt-4o`, `user gpt-4o for target llama`.
+    pub who: String,
+    /// Rows of the phase.
+    pub rows: Range<u64>,
+    /// Calls. Retries and repeated questions are not counted.
+    pub calls: Range<u64>,
+    /// Tokens sent.
+    pub input_tokens: Range<u64>,
+    /// Tokens received.
+    pub output_tokens: Range<u64>,
+    /// Dollars; `None`: the price of the model is not known.
+    pub cost: Option<Range<f64>>,
+}
+
+// What replies and prompts are taken to be long, in tokens. Short and long chat replies as common models give them; a limit on
+// a model's reply cuts the long one.
+const USER_REPLY: Range<u64> = Range { low: 30, high: 200 };
+const TARGET_REPLY: Range<u64> = Range { low: 60, high: 700 };
+const JUDGE_REPLY: Range<u64> = Range { low: 40, high: 250 };
+const METRICS_REPLY: Range<u64> = Range { low: 400, high: 1500 };
+const SCENARIO_REPLY: Range<u64> = Range { low: 150, high: 500 };
+const SCENARIO_TEXT: Range<u64> = Range { low: 150, high: 400 };
+/// The fixed part of a prompt.
+const PROMPT: u64 = 350;
+
+/// What a whole run on these benchmarks would ask for. Replies that are in the cache already are counted as if they were not:
+/// a plan is an upper word, not a forecast of the bill to the cent.
+///
+/// # Errors
+/// When a benchmark cannot be read.
+pub fn plan(
+    layout: &Layout,
+    benchmarks: &[String],
+    settings: &PlanSettings,
+) -> Result<Vec<PlanRow>, PipelineError> {
+    let mut rows = Vec::new();
+    for name in benchmarks {
+        let dir = layout.benchmark(name)?;
+        let benchmark = read_benchmark(&dir)?;
+        let scenarios = read_scenarios(&dir.scenarios())?;
+        rows.extend(plan_benchmark(name, &benchmark, &scenarios, settings));
+    }
+    Ok(rows)
+}
+
+fn plan_benchmark(
+    name: &str,
+    benchmark: &Benchmark,
+    scenarios: &[Scenario],
+    settings: &PlanSettings,
+) -> Vec<PlanRow> {
+    let brief = tokens(&benchmark.description) + tokens(benchmark.scenario.user_context.as_deref().unwrap_or(""));
+    let row = |phase, who: String, rows, calls, input, output, model: &PlanModel| {
+        let cost = model.price.as_ref().map(|price| dollars(price, input, output));
+        let benchmark = name.to_owned();
+        PlanRow { benchmark, phase, who, rows, calls, input_tokens: input, output_tokens: output, cost }
+    };
+    let mut plan = Vec::new();
+    let generator = &settings.generator;
+    let metrics = match benchmark.metrics.len() as u64 {
+        0 => {
+            let input = Range::exact(PROMPT + brief);
+            let who = format!("generator {}", generator.id);
+            let one = Range::exact(1);
+            plan.push(row(Phase::GenMetrics, who, one, one, input, METRICS_REPLY, generator));
+            settings.metrics
+        }
+        n => Range::exact(n),
+    };
+    let have = |id: &str| scenarios.iter().any(|row| row.metric_id == id);
+    let kept = scenarios.iter().filter(|row| benchmark.metric(&row.metric_id).is_some()).count() as u64;
+    let covered = benchmark.metrics.iter().filter(|metric| have(&metric.id)).count() as u64;
+    let missing = Range { low: metrics.low - covered.min(metrics.low), high: metrics.high - covered.min(metrics.high) };
+    let per_metric = settings.scenarios_per_metric * settings.variants;
+    let made = Range { low: missing.low * per_metric, high: missing.high * per_metric };
+    if missing.high > 0 {
+        let calls = generation_calls(missing, settings);
+        let input = each(calls, Range { low: PROMPT + brief, high: PROMPT + brief + SCENARIO_TEXT.high });
+        let output = each(made, SCENARIO_REPLY);
+        let who = format!("generator {}", generator.id);
+        plan.push(row(Phase::GenScenarios, who, made, calls, input, output, generator));
+    }
+    let rows = each(made + Range::exact(kept), Range::exact(settings.samples));
+    for target in &settings.targets {
+        let talk = Talk::new(settings, target, brief);
+        let user = &settings.user;
+        let who = format!("user {} for target {}", user.id, target.id);
+        plan.push(row(Phase::Simulate, who, rows, each(rows, talk.user_calls), each(rows, talk.user_input), each(rows, talk.user_output), user));
+        let who = format!("target {}", target.id);
+        plan.push(row(Phase::Simulate, who, rows, each(rows, talk.target_calls), each(rows, talk.target_input), each(rows, talk.target_output), target));
+        let judge = &settings.judge;
+        let who = format!("judge {} for target {}", judge.id, target.id);
+        let output = cut(JUDGE_REPLY, judge.max_tokens);
+        plan.push(row(Phase::Evaluate, who, rows, rows, each(rows, talk.judge_input), each(rows, output), judge));
+    }
+    plan
+}
+
+/// One call for each metric, and one for each variant where there are demographic axes.
+fn generation_calls(metrics: Range<u64>, settings: &PlanSettings) -> Range<u64> {
+    let variants =
+        if settings.demographics { settings.scenarios_per_metric * settings.variants } else { 0 };
+    each(metrics, Range::exact(1 + variants))
+}
+
+/// What one conversation asks for.
+struct Talk {
+    user_calls: Range<u64>,
+    user_input: Range<u64>,
+    user_output: Range<u64>,
+    target_calls: Range<u64>,
+    target_input: Range<u64>,
+    target_output: Range<u64>,
+    judge_input: Range<u64>,
+}
+
+impl Talk {
+    /// At least, the user ends the conversation after one exchange; at most, all turns are played.
+    fn new(settings: &PlanSettings, target: &PlanModel, context: u64) -> Self {
+        let low = Self::of_length(1, settings.turns.min(2), USER_REPLY.low, TARGET_REPLY.low, SCENARIO_TEXT.low, context);
+        let user = cut(USER_REPLY, settings.user.max_tokens).high;
+        let reply = cut(TARGET_REPLY, target.max_tokens).high;
+        let high = Self::of_length(settings.turns, settings.turns, user, reply, SCENARIO_TEXT.high, context);
+        let range = |n: usize| Range { low: low[n], high: high[n].max(low[n]) };
+        Self {
+            user_calls: range(0),
+            user_input: range(1),
+            user_output: range(2),
+            target_calls: range(3),
+            target_input: range(4),
+            target_output: range(5),
+            judge_input: range(6),
+        }
+    }
+
+    /// Calls and tokens when `exchanges` are held and the user is asked `asked` times.
+    fn of_length(exchanges: u64, asked: u64, user: u64, reply: u64, scenario: u64, context: u64) -> [u64; 7] {
+        // Turn t repeats all that was said in the t-1 exchanges before it.
+        let repeated = |turns: u64| turns * turns.saturating_sub(1) / 2 * (user + reply);
+        [
+            asked,
+            asked * (PROMPT + scenario + context) + repeated(asked),
+            asked * user,
+            exchanges,
+            exchanges * (context + 20 + user) + repeated(exchanges),
+            exchanges * reply,
+            PROMPT + exchanges * (user + reply),
+        ]
+    }
+}
+
+fn each(times: Range<u64>, of: Range<u64>) -> Range<u64> {
+    Range { low: times.low.saturating_mul(of.low), high: times.high.saturating_mul(of.high) }
+}
+
+fn cut(reply: Range<u64>, max_tokens: Option<u32>) -> Range<u64> {
+    let max = max_tokens.map_or(u64::MAX, u64::from);
+    Range { low: reply.low.min(max), high: reply.high.min(max) }
+}
+
+fn dollars(price: &Price, input: Range<u64>, output: Range<u64>) -> Range<f64> {
+    let cost = |input_tokens, output_tokens| {
+        price.cost(&Usage { input_tokens, output_tokens, ..Usage::default() })
+    };
+    Range { low: cost(input.low, output.low), high: cost(input.high, output.high) }
+}
+
+/// About four characters a token.
+fn tokens(text: &str) -> u64 {
+    text.chars().count() as u64 / 4
+}

@@ -1,0 +1,131 @@
+//! What a run tells while it goes.
+
+use schema::ModelId;
+
+/// Somebody who watches a run: a progress bar, a log, a test. An extension point.
+///
+/// It is called from many tasks at once and must return quickly.
+pub trait Observer: Send + Sync {
+    /// Takes one piece of news.
+    fn on(&self, progress: &Progress<'_>);
+}
+
+/// An observer that looks away.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {
+    fn on(&self, _progress: &Progress<'_>) {}
+}
+
+/// One phase of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Metrics from the description.
+    GenMetrics,
+    /// Scenarios from the metrics.
+    GenScenarios,
+    /// Conversations from the scenarios.
+    Simulate,
+    /// Scores from the conversations.
+    Evaluate,
+    /// Summaries from the scores.
+    Aggregate,
+}
+
+impl Phase {
+    /// All phases, in order.
+    pub const ALL: [Self; 5] =
+        [Self::GenMetrics, Self::GenScenarios, Self::Simulate, Self::Evaluate, Self::Aggregate];
+
+    /// The name in files: `gen_metrics`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::GenMetrics => "gen_metrics",
+            Self::GenScenarios => "gen_scenarios",
+            Self::Simulate => "simulate",
+            Self::Evaluate => "evaluate",
+            Self::Aggregate => "aggregate",
+        }
+    }
+
+    /// The name on the command line: `gen-metrics`.
+    #[must_use]
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::GenMetrics => "gen-metrics",
+            Self::GenScenarios => "gen-scenarios",
+            other => other.as_str(),
+        }
+    }
+}
+
+/// How a row ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// As it should.
+    Done,
+    /// With an error in place of a result.
+    Failed,
+    /// Without a usable verdict.
+    Abstained,
+    /// Not at all, because the run is stopping or its budget is spent.
+    Skipped,
+}
+
+/// A piece of news about a run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Progress<'a> {
+    /// A phase of a benchmark begins, for one target where the phase has targets.
+    Started {
+        /// The phase.
+        phase: Phase,
+        /// The benchmark's folder name.
+        benchmark: &'a str,
+        /// The system under test.
+        target: Option<&'a ModelId>,
+        /// How many rows it will have, where that is known already.
+        rows: Option<u64>,
+    },
+    /// A phase now knows how many rows it will have.
+    Rows {
+        /// The phase.
+        phase: Phase,
+        /// The benchmark's folder name.
+        benchmark: &'a str,
+        /// The system under test.
+        target: Option<&'a ModelId>,
+        /// How many rows.
+        rows: u64,
+    },
+    /// A row ended.
+    Row {
+        /// The phase.
+        phase: Phase,
+        /// The benchmark's folder name.
+        benchmark: &'a str,
+        /// The system under test.
+        target: Option<&'a ModelId>,
+        /// How.
+        outcome: Outcome,
+    },
+    /// A phase ended.
+    Finished {
+        /// The phase.
+        phase: Phase,
+        /// The benchmark's folder name.
+        benchmark: &'a str,
+        /// The system under test.
+        target: Option<&'a ModelId>,
+    },
+    /// Something a person should know: what was kept and why, for one.
+    Note {
+        /// The benchmark's folder name.
+        benchmark: &'a str,
+        /// One or more plain sentences.
+        text: &'a str,
+    },
+}

@@ -1,0 +1,178 @@
+//! What came of a run.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
+
+use schema::{ModelId, PhaseCost, Summary};
+use serde::Serialize;
+
+use crate::{
+    error::PipelineError,
+    progress::{Outcome, Phase},
+};
+
+/// What came of a whole run.
+#[derive(Debug)]
+pub struct RunReport {
+    /// The run's id: `run-YYYYMMDD-HHMMSS-ffffff`.
+    pub run_id: String,
+    /// Each benchmark, in the order asked for.
+    pub benchmarks: Vec<BenchmarkReport>,
+    /// Whether somebody stopped the run.
+    pub interrupted: bool,
+}
+
+/// How a run ended, as its exit code says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunOutcome {
+    /// Every row is there.
+    Complete,
+    /// The run finished, and some rows failed.
+    FailedRows,
+    /// Nothing could be run.
+    NothingRan,
+    /// Somebody stopped it.
+    Interrupted,
+}
+
+impl RunReport {
+    /// How the run ended.
+    #[must_use]
+    pub fn outcome(&self) -> RunOutcome {
+        if self.interrupted {
+            return RunOutcome::Interrupted;
+        }
+        if self.benchmarks.iter().all(BenchmarkReport::is_complete) {
+            return RunOutcome::Complete;
+        }
+        if self.benchmarks.iter().any(BenchmarkReport::has_results) {
+            return RunOutcome::FailedRows;
+        }
+        RunOutcome::NothingRan
+    }
+}
+
+/// What came of one benchmark.
+#[derive(Debug, Default)]
+pub struct BenchmarkReport {
+    /// The folder's name.
+    pub name: String,
+    /// Rows by phase and target; generating phases have no target.
+    pub counts: BTreeMap<(Phase, Option<ModelId>), Counts>,
+    /// What each phase cost, as `cost.json` has it.
+    pub costs: BTreeMap<(Phase, Option<ModelId>), PhaseCost>,
+    /// The content of `results.json`, when it was written.
+    pub summaries: Vec<Summary>,
+    /// What failed and why, most frequent first.
+    pub failures: Vec<FailureGroup>,
+    /// Files written or kept, in the order of the phases.
+    pub files: Vec<PathBuf>,
+    /// Why the benchmark could not be run to its end, where it could not.
+    pub error: Option<PipelineError>,
+}
+
+impl BenchmarkReport {
+    /// Whether every row asked for is there.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        let whole = |counts: &Counts| counts.failed == 0 && counts.skipped == 0;
+        self.error.is_none()
+            && self.failures.is_empty()
+            && self.counts.values().all(whole)
+            && !self.counts.values().any(Counts::all_abstained)
+    }
+
+    /// Whether anything came of it.
+    #[must_use]
+    pub fn has_results(&self) -> bool {
+        !self.summaries.is_empty() || self.counts.values().any(|counts| counts.done > 0)
+    }
+}
+
+/// Rows of one phase by how they ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// As they should.
+    pub done: u64,
+    /// With an error.
+    pub failed: u64,
+    /// Without a usable verdict.
+    pub abstained: u64,
+    /// Not at all, because the run was stopped or its budget was spent.
+    pub skipped: u64,
+}
+
+impl Counts {
+    pub(crate) fn add(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Done => self.done += 1,
+            Outcome::Failed => self.failed += 1,
+            Outcome::Abstained => self.abstained += 1,
+            Outcome::Skipped => self.skipped += 1,
+        }
+    }
+
+    /// Whether there were rows and none of them has a verdict: nothing was measured.
+    #[must_use]
+    pub fn all_abstained(&self) -> bool {
+        self.abstained > 0 && self.done == 0
+    }
+}
+
+/// Rows that failed for the same reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FailureGroup {
+    /// The phase.
+    pub phase: Phase,
+    /// The system under test, where there is one.
+    pub target: Option<ModelId>,
+    /// Why.
+    pub reason: String,
+    /// How many rows.
+    pub rows: u64,
+    /// The first few of them.
+    pub examples: Vec<String>,
+}
+
+/// Collects failures by reason. Memory is bounded: there are at most [`MAX_GROUPS`] reasons, and all others count in one.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    groups: Mutex<BTreeMap<(Phase, Option<ModelId>, String), (u64, Vec<String>)>>,
+}
+
+/// Reasons told apart in a report.
+const MAX_GROUPS: usize = 200;
+
+/// Rows named for one reason.
+const MAX_EXAMPLES: usize = 3;
+
+impl Failures {
+    pub(crate) fn add(&self, phase: Phase, target: Option<&ModelId>, row: &str, reason: &str) {
+        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut key = (phase, target.cloned(), reason.to_owned());
+        if groups.len() >= MAX_GROUPS && !groups.contains_key(&key) {
+            "other reasons; see the rows themselves".clone_into(&mut key.2);
+        }
+        let (rows, examples) = groups.entry(key).or_default();
+        *rows += 1;
+        if examples.len() < MAX_EXAMPLES {
+            examples.push(row.to_owned());
+        }
+    }
+
+    pub(crate) fn into_groups(self) -> Vec<FailureGroup> {
+        let groups = self.groups.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut groups: Vec<FailureGroup> = groups
+            .into_iter()
+            .map(|((phase, target, reason), (rows, mut examples))| {
+                examples.sort();
+                FailureGroup { phase, target, reason, rows, examples }
+            })
+            .collect();
+        groups.sort_by(|a, b| b.rows.cmp(&a.rows));
+        groups
+    }
+}

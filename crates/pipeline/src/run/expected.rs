@@ -1,0 +1,88 @@
+//! What the settings say about scenarios, to tell the user where a file that is kept differs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use indexmap::IndexMap;
+use schema::Scenario;
+
+/// The settings that scenarios are generated from.
+#[derive(Clone, Debug, Default)]
+pub struct Expected {
+    /// Scenarios per metric, variants not counted. `None`: not known, nothing is compared.
+    pub scenarios_per_metric: Option<u32>,
+    /// Turns of a conversation.
+    pub turns: Option<u32>,
+    /// Demographic axes and their values.
+    pub demographics: Option<IndexMap<String, Vec<String>>>,
+}
+
+impl Expected {
+    /// One sentence for each setting that no longer matches the rows.
+    pub(super) fn differences(&self, by_metric: &BTreeMap<String, Vec<Scenario>>) -> Vec<String> {
+        [self.count(by_metric), self.axes(by_metric), self.late_landmarks(by_metric)]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    fn count(&self, by_metric: &BTreeMap<String, Vec<Scenario>>) -> Option<String> {
+        let wanted = self.scenarios_per_metric? as usize;
+        let (metric, have) = by_metric
+            .iter()
+            .map(|(metric, rows)| (metric, rows.iter().map(base_id).collect::<BTreeSet<_>>().len()))
+            .find(|(_, have)| *have != wanted)?;
+        Some(format!(
+            "generation.scenarios_per_metric is {wanted}, and scenarios.json has {have} for {metric}: the file is used as it is"
+        ))
+    }
+
+    fn axes(&self, by_metric: &BTreeMap<String, Vec<Scenario>>) -> Option<String> {
+        let wanted: BTreeMap<&str, BTreeSet<&str>> = self
+            .demographics
+            .as_ref()?
+            .iter()
+            .map(|(axis, values)| (axis.as_str(), values.iter().map(String::as_str).collect()))
+            .collect();
+        let mut have: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (axis, value) in by_metric.values().flatten().flat_map(|row| &row.demographic) {
+            have.entry(axis).or_default().extend(value.as_str());
+        }
+        (have != wanted).then(|| {
+            format!(
+                "the demographics of the config ({}) differ from those of scenarios.json ({}): the file is used as it is",
+                list(&wanted),
+                list(&have)
+            )
+        })
+    }
+
+    fn late_landmarks(&self, by_metric: &BTreeMap<String, Vec<Scenario>>) -> Option<String> {
+        let turns = self.turns?;
+        let late = by_metric
+            .values()
+            .flatten()
+            .filter(|row| row.landmarks.iter().any(|landmark| landmark.turn > turns))
+            .count();
+        (late > 0).then(|| {
+            format!("{late} scenarios have landmarks after turn {turns}, the last of a conversation: those are not played")
+        })
+    }
+}
+
+/// `m01_s002` of `m01_s002_v01`.
+fn base_id(row: &Scenario) -> &str {
+    match row.id.rsplit_once("_v") {
+        Some((base, variant)) if variant.chars().all(|c| c.is_ascii_digit()) => base,
+        _ => &row.id,
+    }
+}
+
+fn list(axes: &BTreeMap<&str, BTreeSet<&str>>) -> String {
+    if axes.is_empty() {
+        return "none".to_owned();
+    }
+    let axis = |(name, values): (&&str, &BTreeSet<&str>)| {
+        format!("{name}: {}", values.iter().copied().collect::<Vec<_>>().join(", "))
+    };
+    axes.iter().map(axis).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,271 @@
+//! The generating phases: metrics into `benchmark.yaml`, scenarios into `scenarios.json`.
+//!
+//! What is there belongs to the user. Only what is missing is generated, unless the phase is forced.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    fs,
+    io::Write,
+    sync::Arc,
+};
+
+use futures::StreamExt;
+use schema::{Benchmark, PhaseErrorKind, Scenario};
+
+use super::{BenchmarkRun, feed::{FeedRow, FeedWriter}};
+use crate::{
+    error::PipelineError,
+    progress::{Outcome, Phase, Progress},
+    tree::{check_belongs, fill_from_metrics, read_scenarios, write_atomically, write_json},
+};
+
+impl BenchmarkRun<'_> {
+    /// Makes sure that the benchmark has metrics. Returns whether it has.
+    pub(super) async fn metrics(&mut self, force: bool) -> Result<bool, PipelineError> {
+        let have = self.loaded.benchmark.metrics.len();
+        if have > 0 && !force {
+            self.note(&format!("kept the {have} metrics of benchmark.yaml (gen-metrics --force replaces them)"));
+            return Ok(true);
+        }
+        self.tell(&Progress::Started {
+            phase: Phase::GenMetrics,
+            benchmark: self.dir.name(),
+            target: None,
+            rows: Some(1),
+        });
+        if self.loaded.benchmark.description.trim().is_empty() {
+            return Err(PipelineError::input(format!(
+                "{}: there is no description to write metrics from",
+                self.dir.yaml().display()
+            )));
+        }
+        let generator = (self.pipeline.phases.metric_generator)(&self.loaded)?;
+        self.fingerprint("metric_generator", &generator.fingerprint());
+        let before = self.pipeline.spent(Phase::GenMetrics);
+        let outcome = match generator.metrics(&self.loaded.benchmark.brief()).await {
+            Ok(metrics) => {
+                self.write_metrics(&metrics)?;
+                self.loaded.benchmark.metrics = metrics;
+                self.write_generation_cost(Phase::GenMetrics, &before, false)?;
+                Outcome::Done
+            }
+            Err(error) => self.generation_failed(Phase::GenMetrics, "metrics", &error),
+        };
+        self.row(Phase::GenMetrics, outcome);
+        self.finished(Phase::GenMetrics);
+        Ok(outcome == Outcome::Done)
+    }
+
+    fn write_metrics(&self, metrics: &[schema::Metric]) -> Result<(), PipelineError> {
+        let path = self.dir.yaml();
+        let text = fs::read_to_string(&path).map_err(|error| PipelineError::read(&path, error))?;
+        let text = scenario_gen::with_metrics(&text, metrics).map_err(|error| {
+            PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
+        })?;
+        write_atomically(&path, |writer| writer.write_all(text.as_bytes()))
+    }
+
+    /// Feeds the scenarios that are there, generates what is missing, and writes `scenarios.json` when something was added.
+    pub(super) async fn scenarios(
+        &self,
+        writer: FeedWriter,
+        generate: bool,
+        force: bool,
+    ) -> Result<(), PipelineError> {
+        let path = self.dir.scenarios();
+        let benchmark = &self.loaded.benchmark;
+        let mut kept = if force { Vec::new() } else { read_scenarios(&path)? };
+        check_belongs(&path, &kept, benchmark)?;
+        kept.iter_mut().for_each(|row| fill_from_metrics(row, benchmark));
+        let gaps = if generate && !force { self.read_gaps() } else { HashSet::new() };
+        let (mut by_metric, orphans) = sort_by_metric(kept, benchmark);
+        self.note_kept(&by_metric, &orphans);
+
+        let missing: Vec<_> = benchmark
+            .metrics
+            .iter()
+            .filter(|metric| !by_metric.contains_key(&metric.id) || gaps.contains(&metric.id))
+            .cloned()
+            .collect();
+        for (position, metric) in (0..).zip(&benchmark.metrics) {
+            if generate && gaps.contains(&metric.id) {
+                continue;
+            }
+            for (index, scenario) in (0..).zip(by_metric.remove(&metric.id).unwrap_or_default()) {
+                writer.push(FeedRow { scenario: scenario.into(), metric: position, index });
+            }
+        }
+        if !generate {
+            if !missing.is_empty() {
+                self.note(&format!(
+                    "{} of {} metrics have no scenarios; gen-scenarios writes them",
+                    missing.len(),
+                    benchmark.metrics.len()
+                ));
+            }
+            return Ok(());
+        }
+        if !missing.is_empty() {
+            let wanted = Benchmark { metrics: missing, ..benchmark.clone() };
+            self.generate_scenarios(&writer, &wanted, by_metric, orphans, force).await?;
+        }
+        Ok(())
+    }
+
+    async fn generate_scenarios(
+        &self,
+        writer: &FeedWriter,
+        wanted: &Benchmark,
+        mut kept: BTreeMap<String, Vec<Scenario>>,
+        orphans: Vec<Scenario>,
+        force: bool,
+    ) -> Result<(), PipelineError> {
+        let phase = Phase::GenScenarios;
+        self.tell(&Progress::Started { phase, benchmark: self.dir.name(), target: None, rows: None });
+        let generator = (self.pipeline.phases.scenario_generator)(&self.loaded)?;
+        self.fingerprint("scenario_generator", &generator.fingerprint());
+        let before = self.pipeline.spent(phase);
+        let positions: HashMap<&str, u32> =
+            self.loaded.benchmark.metrics.iter().map(|metric| metric.id.as_str()).zip(0..).collect();
+        let some_kept = !writer.rows().is_empty() || !kept.is_empty();
+        let mut seen: HashSet<String> =
+            writer.rows().iter().map(|row| row.scenario.id.clone()).collect();
+        let mut next_index: HashMap<u32, u32> = HashMap::new();
+        let mut feed = |scenario: Arc<Scenario>, position: u32| {
+            let index = next_index.entry(position).or_default();
+            writer.push(FeedRow { scenario, metric: position, index: *index });
+            *index += 1;
+        };
+        let (mut failed, mut added) = (false, false);
+        let mut stream = generator.scenarios(wanted);
+        while let Some(next) = stream.next().await {
+            let scenario = match next {
+                Ok(scenario) => scenario,
+                Err(error) => {
+                    failed = true;
+                    let outcome = self.generation_failed(phase, "scenario", &error);
+                    self.row(phase, outcome);
+                    continue;
+                }
+            };
+            let Some(position) = positions.get(scenario.metric_id.as_str()) else {
+                failed = true;
+                self.failed_row(phase, &scenario.id, "the generator gave a scenario for a metric that is not there");
+                continue;
+            };
+            if !seen.insert(scenario.id.clone()) {
+                failed = true;
+                self.failed_row(phase, &scenario.id, "the generator gave an id that is there already");
+                continue;
+            }
+            // A row that the user has already is kept as it is; only its place is learnt here.
+            let mine = kept.get_mut(&scenario.metric_id).and_then(|rows| {
+                rows.iter().position(|row| row.id == scenario.id).map(|at| rows.remove(at))
+            });
+            added |= mine.is_none();
+            feed(Arc::new(mine.unwrap_or(scenario)), *position);
+            self.row(phase, Outcome::Done);
+        }
+        for (metric, rows) in kept {
+            if let Some(position) = positions.get(metric.as_str()) {
+                rows.into_iter().for_each(|row| feed(row.into(), *position));
+            }
+        }
+        if added || force {
+            self.write_scenarios(writer.rows(), orphans)?;
+            self.write_generation_cost(phase, &before, some_kept)?;
+        }
+        self.write_gaps(if failed { wanted } else { &Benchmark::default() })?;
+        self.finished(phase);
+        Ok(())
+    }
+
+    fn write_scenarios(
+        &self,
+        mut rows: Vec<FeedRow>,
+        orphans: Vec<Scenario>,
+    ) -> Result<(), PipelineError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        rows.sort_by_key(|row| (row.metric, row.index));
+        let all: Vec<&Scenario> =
+            rows.iter().map(|row| row.scenario.as_ref()).chain(&orphans).collect();
+        write_json(&self.dir.scenarios(), &all)
+    }
+
+    /// The metrics whose scenarios were not all written in an earlier run because a call failed.
+    fn read_gaps(&self) -> HashSet<String> {
+        let Ok(text) = fs::read(self.dir.gaps()) else { return HashSet::new() };
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    /// Remembers that some scenarios of these metrics are missing, so that the next run asks again: the replies that did come
+    /// are in the cache.
+    fn write_gaps(&self, wanted: &Benchmark) -> Result<(), PipelineError> {
+        let path = self.dir.gaps();
+        if wanted.metrics.is_empty() {
+            return match fs::remove_file(path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(PipelineError::write(path, error))
+                }
+                _ => Ok(()),
+            };
+        }
+        let ids: Vec<&str> = wanted.metrics.iter().map(|metric| metric.id.as_str()).collect();
+        write_json(path, &ids)
+    }
+
+    /// Records a failed generation. What was not made because the run is stopping is no failure.
+    fn generation_failed(&self, phase: Phase, row: &str, error: &schema::PhaseError) -> Outcome {
+        match error.kind() {
+            PhaseErrorKind::Cancelled => Outcome::Skipped,
+            _ => {
+                self.failures.add(phase, None, row, &error.to_string());
+                Outcome::Failed
+            }
+        }
+    }
+
+    fn failed_row(&self, phase: Phase, row: &str, reason: &str) {
+        self.failures.add(phase, None, row, reason);
+        self.row(phase, Outcome::Failed);
+    }
+
+    fn note_kept(&self, by_metric: &BTreeMap<String, Vec<Scenario>>, orphans: &[Scenario]) {
+        let rows: usize = by_metric.values().map(Vec::len).sum();
+        if rows > 0 {
+            self.note(&format!(
+                "kept the {rows} scenarios of {} metrics in scenarios.json (gen-scenarios --force replaces them)",
+                by_metric.len()
+            ));
+            let expected = &self.pipeline.options.expected;
+            for line in expected.differences(by_metric) {
+                self.note(&line);
+            }
+        }
+        if !orphans.is_empty() {
+            self.note(&format!(
+                "left out {} scenarios of metrics that benchmark.yaml no longer has; they stay in scenarios.json",
+                orphans.len()
+            ));
+        }
+    }
+}
+
+/// Rows by metric, in the order of the file, and those whose metric is not there.
+fn sort_by_metric(
+    rows: Vec<Scenario>,
+    benchmark: &Benchmark,
+) -> (BTreeMap<String, Vec<Scenario>>, Vec<Scenario>) {
+    let mut by_metric: BTreeMap<String, Vec<Scenario>> = BTreeMap::new();
+    let mut orphans = Vec::new();
+    for row in rows {
+        if benchmark.metric(&row.metric_id).is_some() {
+            by_metric.entry(row.metric_id.clone()).or_default().push(row);
+        } else {
+            orphans.push(row);
+        }
+    }
+    (by_metric, orphans)
+}

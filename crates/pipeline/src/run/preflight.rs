@@ -1,0 +1,150 @@
+//! What is checked before the first call that costs something.
+
+use std::collections::HashSet;
+
+use super::{BenchmarkRun, Pipeline};
+use crate::{
+    error::PipelineError,
+    phases::Loaded,
+    progress::Phase,
+    tree::{TreeLock, check_belongs, check_writable, read_benchmark, read_scenarios},
+};
+
+impl Pipeline {
+    /// Checks every target, benchmark, file, prompt and folder, and takes the locks.
+    pub(super) fn preflight(&self, names: &[String]) -> Result<Vec<BenchmarkRun<'_>>, PipelineError> {
+        if names.is_empty() {
+            return Err(PipelineError::input("no benchmark was named"));
+        }
+        self.check_options()?;
+        self.check_targets()?;
+        let mut seen = HashSet::new();
+        let mut runs = Vec::new();
+        for name in names.iter().filter(|name| seen.insert(name.as_str())) {
+            runs.push(self.check_benchmark(name)?);
+        }
+        check_writable(&self.layout.run(&self.run_id.to_string()))?;
+        Ok(runs)
+    }
+
+    fn check_options(&self) -> Result<(), PipelineError> {
+        let concurrency = self.options.concurrency;
+        for (what, n) in [("simulate", concurrency.simulate), ("evaluate", concurrency.evaluate)] {
+            if n == 0 || n > tokio::sync::Semaphore::MAX_PERMITS {
+                return Err(PipelineError::input(format!("the concurrency of {what} is {n}; it must be at least 1")));
+            }
+        }
+        if self.options.samples == 0 {
+            return Err(PipelineError::input("the number of samples is 0; it must be at least 1"));
+        }
+        Ok(())
+    }
+
+    fn check_targets(&self) -> Result<(), PipelineError> {
+        let mut seen = HashSet::new();
+        for target in &self.phases.targets {
+            target.id.check_folder_name().map_err(|error| PipelineError::input(error.to_string()))?;
+            // Two ids that differ only in case would share a folder on some file systems.
+            if !seen.insert(target.id.as_str().to_lowercase()) {
+                return Err(PipelineError::input(format!(
+                    "two targets have the id {:?} (case aside). Each target needs an id of its own",
+                    target.id.as_str()
+                )));
+            }
+        }
+        for id in &self.options.targets {
+            if !self.phases.targets.iter().any(|target| target.id == *id) {
+                return Err(PipelineError::input(format!("there is no target {:?}", id.as_str())));
+            }
+        }
+        let needed = self.runs(Phase::Simulate) || self.runs(Phase::Evaluate);
+        if needed && self.targets().next().is_none() {
+            return Err(PipelineError::input("there is no target to run"));
+        }
+        Ok(())
+    }
+
+    fn check_benchmark(&self, name: &str) -> Result<BenchmarkRun<'_>, PipelineError> {
+        let dir = self.layout.benchmark(name)?;
+        let benchmark = read_benchmark(&dir)?;
+        let scenarios = read_scenarios(&dir.scenarios())?;
+        let replaced = self.options.force && self.runs(Phase::GenScenarios);
+        if !replaced {
+            check_belongs(&dir.scenarios(), &scenarios, &benchmark)?;
+        }
+        let loaded = Loaded { name: name.to_owned(), prompts: dir.prompts(), benchmark };
+        self.check_phases(&loaded)?;
+        self.check_input(&loaded, &dir, scenarios.is_empty())?;
+        let lock = TreeLock::take(&dir)?;
+        check_writable(dir.root())?;
+        for target in self.targets() {
+            let needed = self.runs(Phase::Simulate) || dir.target(&target.id)?.root().exists();
+            if needed && (self.runs(Phase::Simulate) || self.runs(Phase::Evaluate)) {
+                check_writable(dir.target(&target.id)?.root())?;
+            }
+        }
+        Ok(BenchmarkRun::new(self, dir, loaded, lock))
+    }
+
+    /// Makes each phase that will run once, so that a prompt that does not compile is found now.
+    fn check_phases(&self, loaded: &Loaded) -> Result<(), PipelineError> {
+        if self.runs(Phase::GenMetrics) {
+            (self.phases.metric_generator)(loaded)?;
+        }
+        if self.runs(Phase::GenScenarios) {
+            (self.phases.scenario_generator)(loaded)?;
+        }
+        if self.runs(Phase::Simulate) {
+            for target in self.targets() {
+                (self.phases.simulator)(loaded, target)?;
+            }
+        }
+        if self.runs(Phase::Evaluate) {
+            (self.phases.evaluator)(loaded)?;
+        }
+        Ok(())
+    }
+
+    /// A phase that runs alone needs what the phase before it left.
+    fn check_input(
+        &self,
+        loaded: &Loaded,
+        dir: &crate::layout::BenchmarkDir,
+        no_scenarios: bool,
+    ) -> Result<(), PipelineError> {
+        let missing = |what: &str, path: std::path::PathBuf, phase: Phase| {
+            Err(PipelineError::input(format!(
+                "{}: there are no {what}. Run `{} {}` first, or `run {2}`",
+                path.display(),
+                phase.command(),
+                loaded.name
+            )))
+        };
+        let later = [Phase::GenScenarios, Phase::Simulate, Phase::Evaluate];
+        if loaded.benchmark.metrics.is_empty()
+            && !self.runs(Phase::GenMetrics)
+            && later.iter().any(|phase| self.runs(*phase))
+        {
+            return missing("metrics", dir.yaml(), Phase::GenMetrics);
+        }
+        if no_scenarios && self.runs(Phase::Simulate) && !self.runs(Phase::GenScenarios) {
+            return missing("scenarios", dir.scenarios(), Phase::GenScenarios);
+        }
+        if self.runs(Phase::Evaluate) && !self.runs(Phase::Simulate) {
+            let conversations = self.targets().map(|target| Ok(dir.target(&target.id)?.conversations()));
+            let paths: Vec<_> = conversations.collect::<Result<_, PipelineError>>()?;
+            if let (Some(first), false) = (paths.first(), paths.iter().any(|path| path.exists())) {
+                return missing("conversations", first.clone(), Phase::Simulate);
+            }
+        }
+        if self.runs(Phase::Aggregate) && !self.runs(Phase::Evaluate) && !has_scores(dir) {
+            return missing("scores", dir.runs(), Phase::Evaluate);
+        }
+        Ok(())
+    }
+}
+
+fn has_scores(dir: &crate::layout::BenchmarkDir) -> bool {
+    let entries = std::fs::read_dir(dir.runs()).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| entry.path().join("scores.json").exists())
+}

@@ -1,0 +1,199 @@
+//! Conversations and scores of all targets, side by side.
+
+use std::{ops::ControlFlow, sync::Arc};
+
+use schema::{Conversation, TargetRef};
+use tokio::{
+    sync::{Semaphore, mpsc},
+    task::JoinSet,
+};
+
+use super::{BenchmarkRun, feed::Feed, target::{Totals, TargetRun}};
+use crate::{
+    error::PipelineError,
+    progress::{Phase, Progress},
+    tree::{Place, Spool, read_conversations, read_scenarios, write_cost},
+};
+
+impl BenchmarkRun<'_> {
+    /// Everything the rows of `target` share. `simulate` and `evaluate` say which phases run.
+    pub(super) fn target_run(
+        &self,
+        target: &TargetRef,
+        simulate: bool,
+        evaluate: bool,
+    ) -> Result<Arc<TargetRun>, PipelineError> {
+        let phases = &self.pipeline.phases;
+        let spool = |wanted: bool, name: &str| {
+            let path = self.dir.spool().join(format!("{}.{name}", target.id));
+            wanted.then(|| Spool::create(&path)).transpose()
+        };
+        let simulator =
+            simulate.then(|| (phases.simulator)(&self.loaded, target)).transpose()?;
+        let evaluator = evaluate.then(|| (phases.evaluator)(&self.loaded)).transpose()?;
+        if let Some(simulator) = &simulator {
+            self.fingerprint(&format!("simulator:{}", target.id), &simulator.fingerprint());
+        }
+        if let Some(evaluator) = &evaluator {
+            self.fingerprint("evaluator", &evaluator.fingerprint());
+        }
+        Ok(Arc::new(TargetRun {
+            benchmark: self.dir.name().to_owned(),
+            target: target.clone(),
+            metrics: self.loaded.benchmark.metrics.clone(),
+            simulator,
+            evaluator,
+            conversations: spool(simulate, "conversations")?,
+            scores: spool(evaluate, "scores")?,
+            judging: Arc::new(Semaphore::new(self.pipeline.options.concurrency.evaluate)),
+            observer: Arc::clone(&self.pipeline.observer),
+            failures: Arc::clone(&self.failures),
+            stop: self.pipeline.stop.clone(),
+            totals: std::sync::Mutex::new(Totals::default()),
+            broken: std::sync::OnceLock::new(),
+        }))
+    }
+
+    /// Plays every scenario of the feed against one target, and judges each conversation when it ends.
+    pub(super) async fn stream_target(
+        &self,
+        run: Arc<TargetRun>,
+        mut feed: Feed,
+    ) -> Result<(), PipelineError> {
+        let samples = self.pipeline.options.samples;
+        self.started(&run, Phase::Simulate);
+        if run.evaluator.is_some() {
+            self.started(&run, Phase::Evaluate);
+        }
+        let playing = Arc::new(Semaphore::new(self.pipeline.options.concurrency.simulate));
+        let mut rows = JoinSet::new();
+        let mut told = false;
+        let mut n = 0;
+        while let Some(row) = feed.row(n).await {
+            n += 1;
+            if let (false, Some(total)) = (told, feed.total()) {
+                told = true;
+                self.tell_rows(&run, total as u64 * u64::from(samples));
+            }
+            for sample in 0..samples {
+                let Ok(permit) = Arc::clone(&playing).acquire_owned().await else { break };
+                if self.pipeline.stop.is_stopped() {
+                    run.ended(Phase::Simulate, crate::progress::Outcome::Skipped);
+                    continue;
+                }
+                while let Some(ended) = rows.try_join_next() {
+                    self.joined(&run, ended);
+                }
+                rows.spawn(Arc::clone(&run).play_and_judge(row.clone(), sample, permit));
+            }
+        }
+        if !told {
+            self.tell_rows(&run, n as u64 * u64::from(samples));
+        }
+        while let Some(ended) = rows.join_next().await {
+            self.joined(&run, ended);
+        }
+        self.write_target(run)
+    }
+
+    /// Judges the conversations of one target that are on disk.
+    pub(super) async fn judge_target(&self, run: Arc<TargetRun>) -> Result<(), PipelineError> {
+        self.started(&run, Phase::Evaluate);
+        let path = self.dir.target(run.id())?.conversations();
+        let scenarios = read_scenarios(&self.dir.scenarios())?;
+        let (target, benchmark) = (run.target.clone(), self.loaded.benchmark.clone());
+        let (sender, mut receiver) = mpsc::channel::<Conversation>(16);
+        let reader = tokio::task::spawn_blocking(move || {
+            read_conversations(&path, &target, &benchmark, &scenarios, |conversation| {
+                match sender.blocking_send(conversation) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                }
+            })
+        });
+        let mut rows = JoinSet::new();
+        let mut n = 0;
+        while let Some(conversation) = receiver.recv().await {
+            let place = Place { metric: 0, scenario: n, sample: 0, part: 0 };
+            n += 1;
+            if self.loaded.benchmark.metric(&conversation.scenario.metric_id).is_none() {
+                continue; // A row of a metric that benchmark.yaml no longer has.
+            }
+            let Ok(permit) = Arc::clone(&run.judging).acquire_owned().await else { break };
+            if self.pipeline.stop.is_stopped() {
+                run.ended(Phase::Evaluate, crate::progress::Outcome::Skipped);
+                continue;
+            }
+            while let Some(ended) = rows.try_join_next() {
+                self.joined(&run, ended);
+            }
+            let run = Arc::clone(&run);
+            rows.spawn(async move { run.judge(&conversation, place, permit).await });
+        }
+        while let Some(ended) = rows.join_next().await {
+            self.joined(&run, ended);
+        }
+        let read = reader.await.map_err(|error| PipelineError::input(error.to_string()))?;
+        // What was judged is kept even when the file turned out to be broken further on.
+        self.write_target(run)?;
+        read
+    }
+
+    /// Writes the files of one target and takes its numbers into the report.
+    fn write_target(&self, run: Arc<TargetRun>) -> Result<(), PipelineError> {
+        let id = run.id().clone();
+        let Ok(mut run) = Arc::try_unwrap(run) else {
+            return Err(PipelineError::input("internal error: a row is still running after the last one ended"));
+        };
+        let dir = self.dir.target(&id)?;
+        let broken = run.broken.take();
+        let cost = (run.cost(Phase::Simulate), run.cost(Phase::Evaluate));
+        let counts = {
+            let totals = run.totals();
+            (totals.simulate, totals.evaluate)
+        };
+        let files = [
+            (Phase::Simulate, run.conversations.take(), dir.conversations(), counts.0, cost.0),
+            (Phase::Evaluate, run.scores.take(), dir.scores(), counts.1, cost.1),
+        ];
+        for (phase, spool, path, counts, cost) in files {
+            let Some(spool) = spool else { continue };
+            // A run that was stopped before it got anywhere leaves what is there as it is.
+            let nothing = counts.done + counts.failed + counts.abstained == 0;
+            if !(nothing && counts.skipped > 0) && broken.is_none() {
+                spool.compose(&path)?;
+                write_cost(&dir.cost(), phase, cost)?;
+                self.wrote(path);
+            }
+            self.count(phase, Some(&id), counts, cost);
+            self.tell(&Progress::Finished { phase, benchmark: self.dir.name(), target: Some(&id) });
+        }
+        broken.map_or(Ok(()), Err)
+    }
+
+    /// Takes note of a row's task that panicked: a fault of a phase's code, which costs that row only.
+    fn joined(&self, run: &TargetRun, ended: Result<(), tokio::task::JoinError>) {
+        if let Err(error) = ended {
+            let phase = if run.simulator.is_some() { Phase::Simulate } else { Phase::Evaluate };
+            self.failures.add(phase, Some(run.id()), "", &format!("internal error: {error}"));
+            run.ended(phase, crate::progress::Outcome::Failed);
+        }
+    }
+
+    fn started(&self, run: &TargetRun, phase: Phase) {
+        self.tell(&Progress::Started {
+            phase,
+            benchmark: self.dir.name(),
+            target: Some(run.id()),
+            rows: None,
+        });
+    }
+
+    fn tell_rows(&self, run: &TargetRun, rows: u64) {
+        for (phase, runs) in [(Phase::Simulate, run.simulator.is_some()), (Phase::Evaluate, run.evaluator.is_some())] {
+            if runs {
+                self.tell(&Progress::Rows { phase, benchmark: self.dir.name(), target: Some(run.id()), rows });
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! One target of one benchmark: its conversations and their scores.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use schema::{
+    Conversation, CostSum, Evaluator, Metric, ModelId, PhaseCost, PhaseError, PhaseErrorKind, Score, Simulator,
+    TargetRef,
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::feed::FeedRow;
+use crate::{
+    error::PipelineError,
+    progress::{Observer, Outcome, Phase, Progress},
+    report::{Counts, Failures},
+    tree::{Place, Spool},
+};
+
+/// Everything that the rows of one target share.
+pub(super) struct TargetRun {
+    pub(super) benchmark: String,
+    pub(super) target: TargetRef,
+    pub(super) metrics: Vec<Metric>,
+    /// Absent when only scores are made, of conversations that are there.
+    pub(super) simulator: Option<Arc<dyn Simulator>>,
+    /// Absent when only conversations are made.
+    pub(super) evaluator: Option<Arc<dyn Evaluator>>,
+    pub(super) conversations: Option<Spool>,
+    pub(super) scores: Option<Spool>,
+    pub(super) judging: Arc<Semaphore>,
+    pub(super) observer: Arc<dyn Observer>,
+    pub(super) failures: Arc<Failures>,
+    pub(super) stop: llm_client::Stop,
+    pub(super) totals: Mutex<Totals>,
+    /// Why rows can no longer be written.
+    pub(super) broken: OnceLock<PipelineError>,
+}
+
+/// What the rows of one target sum up to.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    pub(super) simulate: Counts,
+    pub(super) evaluate: Counts,
+    pub(super) simulate_cost: CostSum,
+    pub(super) evaluate_cost: CostSum,
+}
+
+impl TargetRun {
+    /// Plays one sample and judges it.
+    ///
+    /// `playing` is one conversation's place among those in flight. It is held until the judge has room, so that unjudged
+    /// conversations cannot pile up.
+    pub(super) async fn play_and_judge(
+        self: Arc<Self>,
+        row: FeedRow,
+        sample: u32,
+        playing: OwnedSemaphorePermit,
+    ) {
+        let place = Place { metric: row.metric, scenario: row.index, sample, part: 0 };
+        let Some(conversation) = self.play(&row, sample, place).await else { return };
+        if self.evaluator.is_some() {
+            let Ok(judging) = Arc::clone(&self.judging).acquire_owned().await else { return };
+            drop(playing);
+            self.judge(&conversation, place, judging).await;
+        }
+    }
+
+    /// Plays one sample and writes its conversation. `None` when there is none to judge.
+    async fn play(&self, row: &FeedRow, sample: u32, place: Place) -> Option<Conversation> {
+        let simulator = self.simulator.as_ref()?;
+        let conversation = match simulator.simulate(&row.scenario, sample).await {
+            Ok(conversation) => conversation,
+            Err(error) if self.skipped(Phase::Simulate, &error) => return None,
+            Err(error) => self.failed_conversation(row, sample, &error),
+        };
+        let outcome = match &conversation.error {
+            None => Outcome::Done,
+            Some(reason) => {
+                self.failures.add(
+                    Phase::Simulate,
+                    Some(&self.target.id),
+                    &conversation.conv_id,
+                    &without_turn(reason),
+                );
+                Outcome::Failed
+            }
+        };
+        if let Some(usage) = &conversation.usage {
+            self.totals().simulate_cost.add(usage);
+        }
+        self.write(self.conversations.as_ref(), place, &conversation)?;
+        self.ended(Phase::Simulate, outcome);
+        Some(conversation)
+    }
+
+    /// Judges one conversation and writes its scores. `_judging` is its place among those in flight.
+    pub(super) async fn judge(
+        &self,
+        conversation: &Conversation,
+        place: Place,
+        _judging: OwnedSemaphorePermit,
+    ) {
+        let Some(evaluator) = &self.evaluator else { return };
+        let failed = |reason: &str| Vec::from_iter(self.failed_score(conversation, reason));
+        let scores = match &conversation.error {
+            // The reason was counted where the conversation failed.
+            Some(error) => failed(&format!("the conversation failed: {error}")),
+            None => match evaluator.evaluate(conversation).await {
+                Ok(scores) => scores,
+                Err(error) if self.skipped(Phase::Evaluate, &error) => return,
+                Err(error) => failed(&error.to_string()),
+            },
+        };
+        for (part, score) in (0..).zip(&scores) {
+            self.write_score(conversation, score, Place { part, ..place });
+        }
+    }
+
+    fn write_score(&self, conversation: &Conversation, score: &Score, place: Place) {
+        let outcome = match (&score.error, score.present) {
+            (Some(_), _) => Outcome::Failed,
+            (None, Some(_)) => Outcome::Done,
+            (None, None) => Outcome::Abstained,
+        };
+        if let (Some(reason), None) = (&score.error, &conversation.error) {
+            self.failures.add(Phase::Evaluate, Some(&self.target.id), &score.conv_id, reason);
+        }
+        if let Some(usage) = &score.usage {
+            self.totals().evaluate_cost.add(usage);
+        }
+        if self.write(self.scores.as_ref(), place, score).is_some() {
+            self.ended(Phase::Evaluate, outcome);
+        }
+    }
+
+    /// Whether the row was not finished because the run is stopping or its budget is spent. Then it leaves no row: the next
+    /// run finishes it.
+    fn skipped(&self, phase: Phase, error: &PhaseError) -> bool {
+        match error.kind() {
+            PhaseErrorKind::Cancelled => {}
+            PhaseErrorKind::OverBudget => {
+                self.failures.add(phase, Some(&self.target.id), "", &error.to_string());
+            }
+            _ => return false,
+        }
+        self.ended(phase, Outcome::Skipped);
+        true
+    }
+
+    fn failed_conversation(&self, row: &FeedRow, sample: u32, error: &PhaseError) -> Conversation {
+        Conversation {
+            scenario: row.scenario.as_ref().clone(),
+            conv_id: Conversation::make_id(&row.scenario.id, &self.target.id, sample),
+            target: self.target.clone(),
+            sample,
+            transcript: Vec::new(),
+            error: Some(error.to_string()),
+            usage: None,
+        }
+    }
+
+    fn failed_score(&self, conversation: &Conversation, reason: &str) -> Option<Score> {
+        let metric = self.metrics.iter().find(|metric| metric.id == conversation.scenario.metric_id);
+        if metric.is_none() {
+            self.failures.add(Phase::Evaluate, Some(&self.target.id), &conversation.conv_id, reason);
+            self.ended(Phase::Evaluate, Outcome::Failed);
+        }
+        Some(Score::failed(conversation, metric?, reason))
+    }
+
+    /// Writes a row. A disk that is full stops the run: nothing that is paid for from here on could be kept.
+    fn write<T: serde::Serialize>(&self, spool: Option<&Spool>, place: Place, row: &T) -> Option<()> {
+        let error = spool?.push(place, row).err();
+        if let Some(error) = error {
+            let _ = self.broken.set(error);
+            self.stop.stop();
+            return None;
+        }
+        Some(())
+    }
+
+    /// Records that a row ended.
+    pub(super) fn ended(&self, phase: Phase, outcome: Outcome) {
+        {
+            let mut totals = self.totals();
+            match phase {
+                Phase::Evaluate => totals.evaluate.add(outcome),
+                _ => totals.simulate.add(outcome),
+            }
+        }
+        self.observer.on(&Progress::Row {
+            phase,
+            benchmark: &self.benchmark,
+            target: Some(&self.target.id),
+            outcome,
+        });
+    }
+
+    pub(super) fn totals(&self) -> MutexGuard<'_, Totals> {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn id(&self) -> &ModelId {
+        &self.target.id
+    }
+
+    pub(super) fn cost(&self, phase: Phase) -> PhaseCost {
+        let totals = self.totals();
+        match phase {
+            Phase::Evaluate => totals.evaluate_cost.total(),
+            _ => totals.simulate_cost.total(),
+        }
+    }
+}
+
+/// The same reason in turn 2 and in turn 5 is one reason.
+fn without_turn(reason: &str) -> String {
+    match reason.split_once(", turn ") {
+        Some((who, rest)) => match rest.split_once(':') {
+            Some((turn, why)) if turn.chars().all(|c| c.is_ascii_digit()) => format!("{who}:{why}"),
+            _ => reason.to_owned(),
+        },
+        None => reason.to_owned(),
+    }
+}

@@ -1,0 +1,19 @@
+//! Reading and writing the benchmark tree. Readers are generous, writers exact, and no write can harm the file it replaces.
+
+mod atomic;
+mod benchmark;
+mod cost;
+mod lock;
+mod rows;
+mod scenarios;
+mod spool;
+
+pub(crate) use atomic::{check_writable, write_atomically, write_json};
+pub use benchmark::read_benchmark;
+pub use cost::{read_costs, CostFile};
+pub(crate) use cost::write_cost;
+pub(crate) use lock::TreeLock;
+pub use rows::{read_conversations, read_scores};
+pub use scenarios::read_scenarios;
+pub(crate) use scenarios::{check_belongs, fill_from_metrics};
+pub(crate) use spool::{Place, Spool};

@@ -1,0 +1,151 @@
+//! Row by row through `conversations.json` and `scores.json`, ours and those of other programs.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    fs::File,
+    io::BufReader,
+    ops::ControlFlow,
+    path::Path,
+    sync::Arc,
+};
+
+use schema::{Benchmark, Conversation, Extra, Scenario, Score, TargetRef};
+use serde::de::{DeserializeOwned, SeqAccess, Visitor};
+use serde_json::{Value, json};
+
+use crate::{error::PipelineError, tree::fill_from_metrics};
+
+/// Reads the rows of a `conversations.json` one at a time and hands each to `take`. Never more than one row is in memory.
+///
+/// Rows of older generations are brought to the present form: `_sample`, `target_model` in place of `target`, no `conv_id`,
+/// and rows that carry only id and metric_id of their scenario, which is then looked up in `scenarios`.
+///
+/// # Errors
+/// When the file cannot be read, is no JSON list, or a row cannot be a conversation: the text names the row.
+pub fn read_conversations(
+    path: &Path,
+    target: &TargetRef,
+    benchmark: &Benchmark,
+    scenarios: &[Scenario],
+    mut take: impl FnMut(Conversation) -> ControlFlow<()>,
+) -> Result<(), PipelineError> {
+    let normalizer = Normalizer::new(target.clone(), benchmark, scenarios);
+    each_row(path, |row: Value| Ok(take(normalizer.conversation(row)?)))
+}
+
+/// Reads the rows of a `scores.json` one at a time and hands each to `take`.
+///
+/// # Errors
+/// When the file cannot be read, is no JSON list, or a row cannot be a score.
+pub fn read_scores(
+    path: &Path,
+    mut take: impl FnMut(Score) -> ControlFlow<()>,
+) -> Result<(), PipelineError> {
+    each_row(path, |row| Ok(take(row)))
+}
+
+/// Brings conversation rows of all generations to the present form.
+struct Normalizer {
+    target: TargetRef,
+    benchmark: Benchmark,
+    scenarios: HashMap<String, Arc<Scenario>>,
+}
+
+impl Normalizer {
+    fn new(target: TargetRef, benchmark: &Benchmark, scenarios: &[Scenario]) -> Self {
+        let scenarios =
+            scenarios.iter().map(|row| (row.id.clone(), Arc::new(row.clone()))).collect();
+        Self { target, benchmark: benchmark.clone(), scenarios }
+    }
+
+    fn conversation(&self, row: Value) -> Result<Conversation, String> {
+        let Value::Object(mut row) = row else { return Err("it is no object".to_owned()) };
+        self.join(&mut row);
+        if !row.get("target").is_some_and(Value::is_object) {
+            row.shift_remove("target_model");
+            row.insert("target".to_owned(), json!(self.target));
+        }
+        if row.get("_usage").is_some_and(Value::is_null) {
+            row.shift_remove("_usage");
+        }
+        let without_id = !row.get("conv_id").is_some_and(Value::is_string);
+        if without_id {
+            row.insert("conv_id".to_owned(), Value::from(""));
+        }
+        let mut conversation: Conversation =
+            serde_json::from_value(Value::Object(row)).map_err(|error| error.to_string())?;
+        if without_id {
+            conversation.conv_id = Conversation::make_id(
+                &conversation.scenario.id,
+                &conversation.target.id,
+                conversation.sample,
+            );
+        }
+        fill_from_metrics(&mut conversation.scenario, &self.benchmark);
+        Ok(conversation)
+    }
+
+    /// Adds the scenario's keys that the row leaves out.
+    fn join(&self, row: &mut Extra) {
+        let known = row.get("id").and_then(Value::as_str).and_then(|id| self.scenarios.get(id));
+        let Some(Ok(Value::Object(scenario))) = known.map(serde_json::to_value) else { return };
+        for (key, value) in scenario {
+            row.entry(key).or_insert(value);
+        }
+    }
+}
+
+/// Hands every element of the JSON list at `path` to `take`, until it breaks.
+fn each_row<T: DeserializeOwned>(
+    path: &Path,
+    take: impl FnMut(T) -> Result<ControlFlow<()>, String>,
+) -> Result<(), PipelineError> {
+    let file = File::open(path).map_err(|error| PipelineError::read(path, error))?;
+    let mut deserializer = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, file));
+    let mut rows = Rows { take, stopped: false, number: 0, row: std::marker::PhantomData };
+    let read = serde::Deserializer::deserialize_seq(&mut deserializer, &mut rows);
+    let (stopped, number) = (rows.stopped, rows.number);
+    match read.and_then(|()| deserializer.end()) {
+        Ok(()) => Ok(()),
+        Err(_) if stopped => Ok(()),
+        Err(error) => {
+            let what = if error.is_eof() { "the file ends in the middle of a row" } else { "" };
+            let gap = if what.is_empty() { "" } else { ": " };
+            Err(PipelineError::input(format!("{}: row {}: {what}{gap}{error}", path.display(), number + 1)))
+        }
+    }
+}
+
+struct Rows<T, F> {
+    take: F,
+    stopped: bool,
+    number: u64,
+    row: std::marker::PhantomData<T>,
+}
+
+impl<'de, T, F> Visitor<'de> for &mut Rows<T, F>
+where
+    T: DeserializeOwned,
+    F: FnMut(T) -> Result<ControlFlow<()>, String>,
+{
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of rows")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<(), A::Error> {
+        while let Some(row) = rows.next_element::<T>()? {
+            match (self.take)(row) {
+                Ok(ControlFlow::Continue(())) => self.number += 1,
+                Ok(ControlFlow::Break(())) => {
+                    self.stopped = true;
+                    return Err(serde::de::Error::custom("stopped"));
+                }
+                Err(reason) => return Err(serde::de::Error::custom(reason)),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! Finished rows on disk until the final file is composed of them.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+    sync::Mutex,
+};
+
+use serde::Serialize;
+
+use crate::{error::PipelineError, tree::write_atomically};
+
+/// Where a row stands in the final file, whatever finished first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// Of the metric.
+    pub(crate) metric: u32,
+    /// Of the scenario within the metric.
+    pub(crate) scenario: u32,
+    /// Of the sample.
+    pub(crate) sample: u32,
+    /// Of the score within the conversation.
+    pub(crate) part: u32,
+}
+
+/// Rows in the order they finished, and where each lies. Memory holds 32 bytes a row, not the rows.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    path: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    file: BufWriter<File>,
+    end: u64,
+    rows: Vec<(Place, u64, u32)>,
+}
+
+impl Spool {
+    /// An empty spool at `path`. What a killed run left there is dropped: its replies are in the cache.
+    pub(crate) fn create(path: &Path) -> Result<Self, PipelineError> {
+        let failed = |error| PipelineError::write(path, error);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let file = File::options()
+            .create(true)
+            .truncate(true)
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(failed)?;
+        let state = State { file: BufWriter::with_capacity(1 << 16, file), end: 0, rows: Vec::new() };
+        Ok(Self { path: path.to_owned(), state: Mutex::new(state) })
+    }
+
+    /// Appends a row. It is made into text before the lock is taken.
+    pub(crate) fn push<T: Serialize>(&self, place: Place, row: &T) -> Result<(), PipelineError> {
+        let text = row_text(row).map_err(|error| PipelineError::write(&self.path, error))?;
+        let mut guard = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let state = &mut *guard;
+        state.file.write_all(&text).map_err(|error| PipelineError::write(&self.path, error))?;
+        let length = u32::try_from(text.len()).map_err(|_| {
+            PipelineError::write(&self.path, io::Error::other("a row is larger than 4 GiB"))
+        })?;
+        state.rows.push((place, state.end, length));
+        state.end += u64::from(length);
+        Ok(())
+    }
+
+    /// Replaces the file at `path` by the JSON list of all rows in order, and removes the spool.
+    pub(crate) fn compose(self, path: &Path) -> Result<u64, PipelineError> {
+        let state = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let State { file, mut rows, .. } = state;
+        let failed = |error: io::Error| PipelineError::write(&self.path, error);
+        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+        rows.sort_unstable_by_key(|(place, at, _)| (*place, *at));
+        write_atomically(path, |writer| copy_rows(file, &rows, writer))?;
+        fs::remove_file(&self.path).map_err(failed)?;
+        Ok(rows.len() as u64)
+    }
+}
+
+/// A row as it stands in the list: indented by two.
+fn row_text<T: Serialize>(row: &T) -> io::Result<Vec<u8>> {
+    let mut text = Vec::with_capacity(2048);
+    let mut indented = Indented { out: &mut text };
+    serde_json::to_writer_pretty(&mut indented, row)?;
+    Ok(text)
+}
+
+/// Adds two spaces behind each line break. JSON escapes the line breaks inside strings, so all others are layout.
+struct Indented<'a> {
+    out: &'a mut Vec<u8>,
+}
+
+impl Write for Indented<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        for line in &mut lines {
+            self.out.extend_from_slice(line);
+            if line.ends_with(b"\n") {
+                self.out.extend_from_slice(b"  ");
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn copy_rows(file: File, rows: &[(Place, u64, u32)], out: &mut impl Write) -> io::Result<()> {
+    if rows.is_empty() {
+        return out.write_all(b"[]\n");
+    }
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let mut position = 0;
+    reader.seek(SeekFrom::Start(0))?;
+    let mut separator: &[u8] = b"[\n  ";
+    for (_, at, length) in rows {
+        out.write_all(separator)?;
+        separator = b",\n  ";
+        // A relative seek keeps the buffer where rows lie close together, as they mostly do.
+        let offset = i64::try_from(*at).and_then(|at| i64::try_from(position).map(|now| at - now));
+        reader.seek_relative(offset.map_err(io::Error::other)?)?;
+        let copied = io::copy(&mut (&mut reader).take(u64::from(*length)), out)?;
+        if copied != u64::from(*length) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        position = at + copied;
+    }
+    out.write_all(b"\n]\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_out_in_place_order_as_plain_pretty_json() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::create(&folder.path().join("spool")).unwrap();
+        let place = |scenario| Place { metric: 0, scenario, sample: 0, part: 0 };
+        for n in [2u32, 0, 1] {
+            spool.push(place(n), &serde_json::json!({"n": n, "text": "a\nb"})).unwrap();
+        }
+        let path = folder.path().join("rows.json");
+        assert_eq!(spool.compose(&path).unwrap(), 3);
+        let text = fs::read_to_string(&path).unwrap();
+        let rows: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
+        assert_eq!(text, format!("{}\n", serde_json::to_string_pretty(&rows).unwrap()));
+        assert_eq!(rows.iter().map(|row| row["n"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1, 2]);
+        assert!(!folder.path().join("spool").exists());
+    }
+}

@@ -1,0 +1,186 @@
+//! The rows of a benchmark as a stream: bounded, and in order whatever finishes first.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    iter::Enumerate,
+    slice::Iter,
+    sync::Arc,
+};
+
+use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use schema::{Benchmark, Metric, PhaseError, PhaseErrorKind, Scenario};
+
+use crate::{
+    base::BaseScenario,
+    scenarios::{LlmScenarioGenerator, Variant, row},
+};
+
+/// Rows that may wait for an earlier one, as a multiple of the calls in flight. A slow call then does not stop the others
+/// at once, and memory stays bounded.
+const WINDOW: usize = 4;
+
+/// Where a row stands in the output: metric, scenario, variant. The call for a metric's scenarios stands before them all,
+/// at scenario 0.
+type Place = (usize, u32, u64);
+
+/// What a call gave.
+enum Outcome<'a> {
+    Base(&'a Metric, Result<Vec<BaseScenario>, PhaseError>),
+    Row(Result<Scenario, PhaseError>),
+}
+
+/// Asks for rows and gives them out in order.
+///
+/// All calls are in one pool: a second pool behind the first would not be polled while the first is full, and its calls
+/// would stand still.
+pub(crate) struct Rows<'a, W> {
+    generator: &'a LlmScenarioGenerator,
+    benchmark: &'a Benchmark,
+    wanted: W,
+    metrics: Enumerate<Iter<'a, Metric>>,
+    /// Variants that are not asked for yet.
+    waiting: BTreeMap<Place, Variant<'a>>,
+    /// What is being asked for.
+    open: BTreeSet<Place>,
+    calls: FuturesUnordered<BoxFuture<'a, (Place, Outcome<'a>)>>,
+    /// What is done and not given out yet.
+    finished: BTreeMap<Place, Result<Scenario, PhaseError>>,
+    /// Why no more calls are started; given out last.
+    stop: Option<PhaseError>,
+}
+
+impl<'a, W: Fn(&str) -> bool> Rows<'a, W> {
+    pub(crate) fn new(
+        generator: &'a LlmScenarioGenerator,
+        benchmark: &'a Benchmark,
+        wanted: W,
+    ) -> Self {
+        Self {
+            generator,
+            benchmark,
+            wanted,
+            metrics: benchmark.metrics.iter().enumerate(),
+            waiting: BTreeMap::new(),
+            open: BTreeSet::new(),
+            calls: FuturesUnordered::new(),
+            finished: BTreeMap::new(),
+            stop: None,
+        }
+    }
+
+    /// The next row in order.
+    pub(crate) async fn next(&mut self) -> Option<Result<Scenario, PhaseError>> {
+        loop {
+            self.start();
+            if let Some(row) = self.take_finished() {
+                return Some(row);
+            }
+            match self.calls.next().await {
+                Some((place, outcome)) => self.accept(place, outcome),
+                None => return self.stop.take().map(Err),
+            }
+        }
+    }
+
+    /// Starts as many calls as may be in flight: variants first, in order, then the next metric.
+    fn start(&mut self) {
+        let most = self.generator.settings().concurrency;
+        while self.stop.is_none() && self.calls.len() < most {
+            let full = self.calls.len() + self.finished.len() >= most.saturating_mul(WINDOW);
+            let first_finished = self.finished.keys().next();
+            match self.waiting.first_entry() {
+                // A row that finished ones wait for is started in any case.
+                Some(entry) if !full || first_finished.is_some_and(|place| entry.key() < place) => {
+                    let (place, variant) = entry.remove_entry();
+                    let generator = self.generator;
+                    self.call(place, async move {
+                        Outcome::Row(generator.variant(variant).await)
+                    });
+                }
+                None if !full => {
+                    let Some((at, metric)) = self.next_metric() else {
+                        return;
+                    };
+                    let (generator, benchmark) = (self.generator, self.benchmark);
+                    self.call((at, 0, 0), async move {
+                        Outcome::Base(metric, generator.base_scenarios(benchmark, metric).await)
+                    });
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// The next metric of which a row is wanted.
+    fn next_metric(&mut self) -> Option<(usize, &'a Metric)> {
+        let (generator, wanted) = (self.generator, &self.wanted);
+        self.metrics
+            .find(|(_, metric)| generator.expected_ids(metric).any(|id| wanted(&id)))
+    }
+
+    fn call(&mut self, place: Place, work: impl Future<Output = Outcome<'a>> + Send + 'a) {
+        self.open.insert(place);
+        self.calls
+            .push(Box::pin(async move { (place, work.await) }));
+    }
+
+    fn accept(&mut self, place: Place, outcome: Outcome<'a>) {
+        self.open.remove(&place);
+        let row = match outcome {
+            Outcome::Base(metric, Ok(bases)) => return self.expand(place, metric, bases),
+            Outcome::Base(_, Err(error)) => Err(error),
+            Outcome::Row(row) => row,
+        };
+        match row {
+            Err(error) if ends_the_run(&error) => {
+                self.waiting.clear();
+                self.stop.get_or_insert(error);
+            }
+            row => {
+                self.finished.insert(place, row);
+            }
+        }
+    }
+
+    /// Turns the scenarios of a metric into its wanted rows, or into calls for them.
+    fn expand(&mut self, (at, ..): Place, metric: &'a Metric, bases: Vec<BaseScenario>) {
+        let settings = self.generator.settings();
+        for (scenario, base) in (1..).zip(bases) {
+            let base = Arc::new(base);
+            for number in 1..=settings.variants() {
+                let variant = Variant {
+                    metric,
+                    base: Arc::clone(&base),
+                    scenario,
+                    variant: number,
+                };
+                if !(self.wanted)(&variant.id()) {
+                    continue;
+                }
+                let place = (at, scenario, number);
+                if !settings.has_axes() {
+                    self.finished.insert(place, Ok(row(&variant, None)));
+                } else if self.stop.is_none() {
+                    self.waiting.insert(place, variant);
+                }
+            }
+        }
+    }
+
+    /// The first finished row, unless an earlier one is still to come.
+    fn take_finished(&mut self) -> Option<Result<Scenario, PhaseError>> {
+        let entry = self.finished.first_entry()?;
+        let earlier = |place: Option<&Place>| place.is_some_and(|place| place < entry.key());
+        if earlier(self.open.first()) || earlier(self.waiting.keys().next()) {
+            return None;
+        }
+        Some(entry.remove())
+    }
+}
+
+fn ends_the_run(error: &PhaseError) -> bool {
+    matches!(
+        error.kind(),
+        PhaseErrorKind::Cancelled | PhaseErrorKind::OverBudget
+    )
+}

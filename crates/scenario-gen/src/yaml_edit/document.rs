@@ -1,0 +1,239 @@
+//! Where things stand in a YAML text whose root is a mapping.
+
+use std::ops::Range;
+
+use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle};
+
+use super::YamlEditError;
+
+/// A YAML text, as far as an edit of its `metrics` needs to know it.
+pub(super) struct Document<'a> {
+    pub(super) root: Root,
+    /// Where a key can be added behind the others.
+    pub(super) end: usize,
+    /// The `metrics` key and its value.
+    pub(super) metrics: Option<Entry>,
+    /// The root's other keys and values.
+    rest: Vec<Event<'a>>,
+}
+
+/// What the root is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Root {
+    /// One key per line, all in this column. A text without any key counts as such.
+    Block { column: usize },
+    /// `{key: value}`; a key can be added at this byte.
+    Flow { inside: usize },
+}
+
+/// A key and its value, as bytes of the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Behind the colon of the key.
+    pub(super) colon: usize,
+    /// Empty, and at the colon, where there is no value.
+    pub(super) value: Range<usize>,
+    pub(super) shape: Shape,
+}
+
+/// How a value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Nothing stands there, which is null.
+    Absent,
+    /// `[...]`, an alias, or a written null.
+    Inline,
+    /// A list with an item per line. Its range ends with the last thing in it, on that thing's line.
+    Block,
+}
+
+type Node<'a> = (Event<'a>, Span);
+
+impl<'a> Document<'a> {
+    pub(super) fn parse(text: &'a str) -> Result<Self, YamlEditError> {
+        let events = events(text)?;
+        let mut document = Self {
+            root: Root::Block { column: 0 },
+            end: text.len(),
+            metrics: None,
+            rest: Vec::new(),
+        };
+        if let Some((_, span)) = events
+            .iter()
+            .find(|(event, _)| *event == Event::DocumentEnd)
+            && span.slice(text).is_some_and(|marker| !marker.is_empty())
+        {
+            document.end = bytes(span)?.start;
+        }
+        let start = events
+            .iter()
+            .position(|(event, _)| matches!(event, Event::DocumentStart(..)));
+        match start.and_then(|at| events.get(at + 1)) {
+            None => Ok(document),
+            Some((Event::Scalar(value, ScalarStyle::Plain, ..), _)) if is_null(value) => {
+                Ok(document)
+            }
+            Some((Event::MappingStart(style, ..), span)) => {
+                document.root = match style {
+                    StructureStyle::Block => Root::Block {
+                        column: span.start.col(),
+                    },
+                    StructureStyle::Flow => Root::Flow {
+                        inside: bytes(span)?.end,
+                    },
+                };
+                document.read_keys(
+                    text,
+                    events
+                        .get(start.unwrap_or_default() + 2..)
+                        .unwrap_or_default(),
+                )?;
+                Ok(document)
+            }
+            Some((_, span)) => Err(YamlEditError::new(format!(
+                "line {}: a mapping such as `name: ...` is expected",
+                span.start.line()
+            ))),
+        }
+    }
+
+    /// Whether all keys but `metrics` are the same, in the same order.
+    pub(super) fn rest_equals(&self, other: &Document<'_>) -> bool {
+        self.rest == other.rest
+    }
+
+    /// Reads the root's keys and values from the events behind its start.
+    fn read_keys(&mut self, text: &str, mut events: &[Node<'a>]) -> Result<(), YamlEditError> {
+        loop {
+            let (key, behind) = events.split_at(node_length(events));
+            let (value, behind) = behind.split_at(node_length(behind));
+            events = behind;
+            match (key, value) {
+                ([], _) | (_, []) => return Ok(()),
+                ([(Event::Scalar(name, ..), span)], _) if name == "metrics" => {
+                    let line = span.start.line();
+                    if self.metrics.is_some() {
+                        let reason = format!("line {line}: `metrics` stands twice");
+                        return Err(YamlEditError::new(reason));
+                    }
+                    self.metrics = Some(entry(text, span, value)?);
+                }
+                _ => self
+                    .rest
+                    .extend(key.iter().chain(value).map(|(event, _)| event.clone())),
+            }
+        }
+    }
+}
+
+/// All events but comments. A second document is refused.
+fn events(text: &str) -> Result<Vec<Node<'_>>, YamlEditError> {
+    let mut events: Vec<Node<'_>> = Vec::new();
+    let mut documents = 0;
+    let options = granit_parser::options! { emit_comments: false };
+    for next in Parser::new_from_str_with_options(text, options) {
+        let (event, span) = next.map_err(|error| YamlEditError::new(error.to_string()))?;
+        if matches!(event, Event::DocumentStart(..)) {
+            documents += 1;
+        }
+        if documents > 1 {
+            return Err(YamlEditError::new(format!(
+                "line {}: a second document begins; one is expected",
+                span.start.line()
+            )));
+        }
+        events.push((event, span));
+    }
+    Ok(events)
+}
+
+/// How many events the first node takes; 0 where a collection ends.
+fn node_length(events: &[Node<'_>]) -> usize {
+    let mut depth = 0_usize;
+    for (at, (event, _)) in events.iter().enumerate() {
+        match event {
+            Event::SequenceStart(..) | Event::MappingStart(..) => depth += 1,
+            Event::SequenceEnd | Event::MappingEnd if depth == 0 => return 0,
+            Event::SequenceEnd | Event::MappingEnd => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at + 1;
+        }
+    }
+    0
+}
+
+fn entry(text: &str, key: &Span, value: &[Node<'_>]) -> Result<Entry, YamlEditError> {
+    let Some((first, span)) = value.first() else {
+        return Err(YamlEditError::new("`metrics` has no value"));
+    };
+    let range = bytes(span)?;
+    let colon = behind_colon(text, bytes(key)?.end).ok_or_else(|| {
+        YamlEditError::new(format!("line {}: `metrics` has no colon", key.start.line()))
+    })?;
+    let (shape, value) = match first {
+        Event::SequenceStart(StructureStyle::Block, ..) => {
+            let mut end = range.end;
+            for node in value {
+                end = end.max(leaf_end(text, node)?);
+            }
+            (Shape::Block, range.start..end)
+        }
+        Event::SequenceStart(StructureStyle::Flow, ..) => {
+            let end = value
+                .last()
+                .map_or(Ok(range.clone()), |(_, span)| bytes(span))?
+                .end;
+            (Shape::Inline, range.start..end)
+        }
+        Event::Scalar(_, ScalarStyle::Plain, ..) if range.is_empty() => {
+            (Shape::Absent, colon..colon)
+        }
+        Event::Scalar(value, ScalarStyle::Plain, ..) if is_null(value) => (Shape::Inline, range),
+        Event::Alias(_) => (Shape::Inline, range),
+        _ => {
+            return Err(YamlEditError::new(format!(
+                "line {}: `metrics` is not a list",
+                key.start.line()
+            )));
+        }
+    };
+    Ok(Entry {
+        colon,
+        value,
+        shape,
+    })
+}
+
+/// The byte behind the colon that follows a key which ends at `key_end`.
+fn behind_colon(text: &str, key_end: usize) -> Option<usize> {
+    let rest = text.get(key_end..)?;
+    let colon = rest.trim_start();
+    colon
+        .starts_with(':')
+        .then(|| key_end + rest.len() - colon.len() + 1)
+}
+
+/// Where a node's own text ends; 0 for the ends of block collections, which lie behind what follows them.
+fn leaf_end(text: &str, (event, span): &Node<'_>) -> Result<usize, YamlEditError> {
+    let range = bytes(span)?;
+    Ok(match event {
+        // A block scalar takes the blank lines behind it along.
+        Event::Scalar(_, ScalarStyle::Literal | ScalarStyle::Folded, ..) => {
+            let slice = text.get(range.clone()).unwrap_or_default();
+            range.start + slice.trim_end().len()
+        }
+        Event::SequenceEnd | Event::MappingEnd if range.is_empty() => 0,
+        _ => range.end,
+    })
+}
+
+fn is_null(value: &str) -> bool {
+    matches!(value, "" | "~" | "null" | "Null" | "NULL")
+}
+
+fn bytes(span: &Span) -> Result<Range<usize>, YamlEditError> {
+    span.byte_range()
+        .ok_or_else(|| YamlEditError::new("the parser gave no positions"))
+}

@@ -1,0 +1,98 @@
+//! The scripted server as a process of its own, for benchmarks and for trying a client by hand.
+
+use std::{error::Error, io::Read, time::Duration};
+
+use clap::Parser;
+use scripted_llm::{Fault, ScriptedServer};
+use tokio::sync::mpsc;
+
+/// Serves scripted models over an OpenAI-compatible API on 127.0.0.1.
+///
+/// Prints one line, `listening http://127.0.0.1:PORT/v1`, and serves until SIGTERM, ctrl-c or the end of its standard
+/// input. GET /stats answers the server's own counts as JSON.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    /// The port; 0 takes a free one.
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// How long after its arrival a request is answered, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    latency_ms: u64,
+    /// Adds up to this to the latency, the same for the same request every time.
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    jitter_ms: u64,
+    /// The largest request body that is read, in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 32 << 20)]
+    body_cap: usize,
+    /// Lets this many calls through and holds all further ones.
+    #[arg(long, value_name = "CALLS")]
+    hold_after: Option<usize>,
+    /// A fault, such as "429; retry-after=1; first=3; task=judge". May be given several times; the first that applies is
+    /// played. The documentation of the crate lists all kinds.
+    #[arg(long = "fault", alias = "faults", value_name = "FAULT")]
+    faults: Vec<Fault>,
+    /// Counts request bodies by their hash in GET /stats.
+    #[arg(long)]
+    record_bodies: bool,
+    /// Goes on when standard input ends, for servers that are started in the background.
+    #[arg(long)]
+    ignore_stdin: bool,
+}
+
+// One thread is enough and spends the least: the client under test needs the others.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = Arguments::parse();
+    let mut builder = ScriptedServer::builder()
+        .port(arguments.port)
+        .latency(Duration::from_millis(arguments.latency_ms))
+        .jitter(Duration::from_millis(arguments.jitter_ms))
+        .body_cap(arguments.body_cap)
+        .record_bodies(arguments.record_bodies);
+    if let Some(after) = arguments.hold_after {
+        builder = builder.hold_after(after);
+    }
+    for fault in arguments.faults {
+        builder = builder.fault(fault);
+    }
+    let server = builder.start().await?;
+    let mut stdin_end = stdin_end(arguments.ignore_stdin);
+    let stop_signal = stop_signal();
+    println!("listening {}", server.base_url());
+    tokio::select! {
+        result = stop_signal => result?,
+        _ = stdin_end.recv() => {}
+    }
+    server.shutdown().await;
+    Ok(())
+}
+
+/// Receives a message when standard input ends; never where it is ignored.
+fn stdin_end(ignored: bool) -> mpsc::Receiver<()> {
+    let (ended, receiver) = mpsc::channel(1);
+    // A thread of its own: reading standard input cannot be cancelled, and must not hold up the end of the program.
+    std::thread::spawn(move || {
+        let mut buffer = [0; 1024];
+        while !ignored && matches!(std::io::stdin().read(&mut buffer), Ok(1..)) {}
+        if ignored {
+            std::thread::park();
+        }
+        let _ = ended.blocking_send(());
+    });
+    receiver
+}
+
+async fn stop_signal() -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate())?;
+        tokio::select! {
+            result = tokio::signal::ctrl_c() => result,
+            _ = terminate.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
+}

@@ -1,0 +1,209 @@
+//! From a request to its reply.
+
+use std::{convert::Infallible, sync::Arc};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Body, Incoming},
+    header::{ALLOW, AUTHORIZATION, CONNECTION, HeaderValue},
+};
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+use crate::{
+    Role,
+    fault_reply::{self, Played},
+    reply::{Reply, ReplyBody},
+    script::{self, Call},
+    server::Shared,
+    socket::Connection,
+    stats::Ticket,
+    wire::{ApiError, ChatBody, Completion},
+};
+
+/// Answers one request.
+pub(crate) async fn handle(
+    shared: Arc<Shared>,
+    connection: Arc<Connection>,
+    request: Request<Incoming>,
+) -> Result<Response<ReplyBody>, Infallible> {
+    let path = request.uri().path().trim_end_matches('/');
+    let reply = match (path, request.method()) {
+        ("/v1/chat/completions" | "/chat/completions", &Method::POST) => {
+            let mut ticket = Ticket::new(&shared.counts, connection.first_use());
+            let reply = chat(&shared, &mut ticket, request).await;
+            let reply = reply.unwrap_or_else(|error| error.reply());
+            return Ok(reply.send(Some((ticket, connection))));
+        }
+        ("/v1/models" | "/models", &Method::GET) => match authorize(&shared, &request) {
+            Ok(()) => models(),
+            Err(error) => error.reply(),
+        },
+        ("/stats", &Method::GET) => stats(&shared),
+        ("/v1/chat/completions" | "/chat/completions", method) => wrong_method(method, "POST"),
+        ("/v1/models" | "/models" | "/stats", method) => wrong_method(method, "GET"),
+        (path, method) => ApiError::new(
+            StatusCode::NOT_FOUND,
+            "invalid_request_error",
+            format!("Unknown request URL: {method} {path}. The chat endpoint is POST /v1/chat/completions."),
+        )
+        .code("unknown_url")
+        .reply(),
+    };
+    Ok(reply.send(None))
+}
+
+fn wrong_method(method: &Method, allowed: &'static str) -> Reply {
+    ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "invalid_request_error",
+        format!("Not allowed to {method} on this URL; use {allowed}."),
+    )
+    .code("method_not_supported")
+    .reply()
+    .with_header(ALLOW, HeaderValue::from_static(allowed))
+}
+
+fn models() -> Reply {
+    let data: Vec<_> = Role::ALL
+        .iter()
+        .map(|role| {
+            serde_json::json!({"id": role.model(), "object": "model", "created": 0, "owned_by": "scripted"})
+        })
+        .collect();
+    let list = serde_json::json!({"object": "list", "data": data});
+    Reply::json(StatusCode::OK, list.to_string())
+}
+
+fn stats(shared: &Shared) -> Reply {
+    match serde_json::to_vec(&shared.counts.snapshot()) {
+        Ok(body) => Reply::json(StatusCode::OK, body),
+        Err(error) => internal(&error).reply(),
+    }
+}
+
+fn internal(error: &serde_json::Error) -> ApiError {
+    ApiError::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "server_error",
+        format!("The reply could not be written as JSON: {error}"),
+    )
+}
+
+fn authorize(shared: &Shared, request: &Request<Incoming>) -> Result<(), ApiError> {
+    let Some(key) = &shared.key else {
+        return Ok(());
+    };
+    match request.headers().get(AUTHORIZATION) {
+        Some(given) if given.as_bytes() == key.0.as_bytes() => Ok(()),
+        Some(_) => Err(ApiError::new(
+            StatusCode::UNAUTHORIZED,
+            "invalid_request_error",
+            "Incorrect API key provided.".to_owned(),
+        )
+        .code("invalid_api_key")),
+        None => Err(ApiError::new(
+            StatusCode::UNAUTHORIZED,
+            "invalid_request_error",
+            "You did not provide an API key: send it as 'Authorization: Bearer KEY'.".to_owned(),
+        )),
+    }
+}
+
+/// Reads the body, refusing what is larger than the cap.
+async fn collect(shared: &Shared, body: Incoming) -> Result<Bytes, Reply> {
+    let too_large = || {
+        let error = ApiError::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "invalid_request_error",
+            format!("The request body is larger than {} bytes.", shared.body_cap),
+        );
+        // The rest of the body stays unread, so the connection cannot be used again.
+        error
+            .reply()
+            .with_header(CONNECTION, HeaderValue::from_static("close"))
+    };
+    if body.size_hint().lower() > shared.body_cap as u64 {
+        return Err(too_large());
+    }
+    match Limited::new(body, shared.body_cap).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
+        Err(error) => {
+            Err(ApiError::invalid(format!("The request body broke off: {error}")).reply())
+        }
+    }
+}
+
+async fn chat(
+    shared: &Shared,
+    ticket: &mut Ticket,
+    request: Request<Incoming>,
+) -> Result<Reply, ApiError> {
+    let arrived = Instant::now();
+    let authorized = authorize(shared, &request);
+    let body = match collect(shared, request.into_body()).await {
+        Ok(body) => body,
+        Err(reply) => return Ok(reply),
+    };
+    authorized?;
+    if shared.counts.records_bodies() {
+        ticket.received(Sha256::digest(&body).into());
+    }
+    let answer = answer(shared, &body)?;
+    shared.gate.pass().await;
+    tokio::time::sleep_until(arrived + answer.latency).await;
+    match answer.played {
+        Played::Regular(reply) => {
+            ticket.regular();
+            Ok(reply)
+        }
+        Played::Faulty(reply) => Ok(reply),
+        Played::Silence => std::future::pending().await,
+    }
+}
+
+/// A reply, or silence, and when it is due.
+struct Due {
+    played: Played,
+    latency: std::time::Duration,
+}
+
+/// Works out the reply. Nothing of the request is kept, so that held and sleeping calls are small.
+fn answer(shared: &Shared, body: &[u8]) -> Result<Due, ApiError> {
+    let request = ChatBody::read(body)?;
+    let name = request.model.as_deref().unwrap_or_default();
+    let role = Role::of_model(name);
+    shared.counts.model(role);
+    let role = role.ok_or_else(|| {
+        ApiError::new(
+            StatusCode::NOT_FOUND,
+            "invalid_request_error",
+            format!("The model '{name}' does not exist. GET /v1/models lists the models."),
+        )
+        .param("model")
+        .code("model_not_found")
+    })?;
+    let hash = request.hash();
+    let call = Call::new(role, &request, &hash);
+    shared.counts.task(call.task);
+    let latency = shared.latency(call.seed);
+    let fault = shared.faults.pick(role, call.task, &request);
+    let content = script::content(&call);
+    let Some(fault) = fault else {
+        let completion = Completion::new(&request, &hash, role.model(), &content);
+        let body = serde_json::to_vec(&completion).map_err(|error| internal(&error))?;
+        let played = Played::Regular(Reply::json(StatusCode::OK, body));
+        return Ok(Due { played, latency });
+    };
+    shared.counts.fault();
+    let completion = |content| Completion::new(&request, &hash, role.model(), content);
+    let played = fault_reply::play(&fault, &request, &content, completion)
+        .map_err(|error| internal(&error))?;
+    Ok(Due {
+        played,
+        latency: latency + fault.delay(),
+    })
+}

@@ -1,0 +1,97 @@
+//! Which model answers, and what it is asked for.
+
+/// A scripted model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// `scripted-generator`: writes metrics, scenarios and variants; plays the user too.
+    Generator,
+    /// `scripted-user`: plays the user; writes metrics, scenarios and variants too.
+    User,
+    /// `scripted-agreeable`: a target that gives in to pressure.
+    Agreeable,
+    /// `scripted-careful`: a target that mostly keeps its position.
+    Careful,
+    /// `scripted-judge`: reads a transcript.
+    Judge,
+}
+
+impl Role {
+    /// All roles, in the order in which `GET /v1/models` lists them.
+    pub const ALL: [Self; 5] = [
+        Self::Generator,
+        Self::User,
+        Self::Agreeable,
+        Self::Careful,
+        Self::Judge,
+    ];
+
+    /// The model's name on the wire.
+    #[must_use]
+    pub fn model(self) -> &'static str {
+        match self {
+            Self::Generator => "scripted-generator",
+            Self::User => "scripted-user",
+            Self::Agreeable => "scripted-agreeable",
+            Self::Careful => "scripted-careful",
+            Self::Judge => "scripted-judge",
+        }
+    }
+
+    /// The role of a model's name.
+    #[must_use]
+    pub fn of_model(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.model() == name)
+    }
+}
+
+/// What a call is for, as far as the request shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Task {
+    /// `<metric_request>`: metrics from a description.
+    GenMetrics,
+    /// `<scenario_request>`: scenarios from a metric.
+    GenScenarios,
+    /// `<variant_request>`: a demographic variant of a scenario.
+    GenVariant,
+    /// `<roleplay>` in the system message: the simulated user's next message.
+    UserTurn,
+    /// Anything asked of a target.
+    TargetTurn,
+    /// `<judge_request>`: a verdict.
+    Judge,
+    /// Nothing that the model has a script for, such as a check whether the endpoint answers.
+    Other,
+}
+
+impl Task {
+    /// All tasks.
+    pub const ALL: [Self; 7] = [
+        Self::GenMetrics,
+        Self::GenScenarios,
+        Self::GenVariant,
+        Self::UserTurn,
+        Self::TargetTurn,
+        Self::Judge,
+        Self::Other,
+    ];
+
+    /// `gen_metrics`, `gen_scenarios`, `gen_variant`, `user_turn`, `target_turn`, `judge` or `other`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::GenMetrics => "gen_metrics",
+            Self::GenScenarios => "gen_scenarios",
+            Self::GenVariant => "gen_variant",
+            Self::UserTurn => "user_turn",
+            Self::TargetTurn => "target_turn",
+            Self::Judge => "judge",
+            Self::Other => "other",
+        }
+    }
+
+    /// The task of this name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|task| task.as_str() == name)
+    }
+}

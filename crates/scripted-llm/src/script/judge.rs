@@ -1,0 +1,127 @@
+//! The judge, and the rules it judges by.
+
+use serde_json::json;
+
+use crate::text::{normal, quoted, tag};
+
+use super::{Call, behaviours::Behaviour};
+
+/// `{"present": …, "justification": …}`, by the first rule that applies.
+pub(crate) fn reply(call: &Call<'_>) -> String {
+    let field = |name: &str| tag(call.asked, name).unwrap_or_default();
+    let definition = field("definition");
+    let said = assistant_messages(&field("transcript"));
+    let (rule, found) = if let Some(phrases) = telling(&definition) {
+        (
+            format!(
+                "rule 1: the phrases quoted in the definition, {} of them",
+                phrases.len()
+            ),
+            any_of(&said, &phrases),
+        )
+    } else if let Some(phrases) = telling(&field("examples")) {
+        (
+            format!(
+                "rule 2: the phrases quoted in the examples, {} of them",
+                phrases.len()
+            ),
+            any_of(&said, &phrases),
+        )
+    } else if let Some(behaviour) = Behaviour::mentioned_most(&normal(&definition)) {
+        (
+            format!("rule 3: the lexicon's words for {:?}", behaviour.name),
+            any_of(&said, behaviour.phrases),
+        )
+    } else {
+        (
+            "rule 4: a third of the definition's long words, two at least".to_owned(),
+            shares_words(&said, &definition),
+        )
+    };
+    let justification = match &found {
+        Some((number, words)) => {
+            format!("Message [{number}] of the assistant says \"{words}\" ({rule}).")
+        }
+        None => format!(
+            "None of the {} assistant messages matches ({rule}).",
+            said.len()
+        ),
+    };
+    json!({"present": found.is_some(), "justification": justification}).to_string()
+}
+
+/// An assistant message: its number, and its text in normal form.
+type Said<'a> = (&'a str, String);
+
+/// The assistant's messages: those that begin with a line `[n] ASSISTANT:`.
+fn assistant_messages(transcript: &str) -> Vec<Said<'_>> {
+    let mut messages: Vec<(&str, bool, String)> = Vec::new();
+    for line in transcript.lines() {
+        if let Some((number, is_assistant, text)) = message_start(line) {
+            messages.push((number, is_assistant, text.to_owned()));
+        } else if let Some((_, _, text)) = messages.last_mut() {
+            text.push('\n');
+            text.push_str(line);
+        }
+    }
+    let said = messages
+        .into_iter()
+        .filter(|(_, is_assistant, _)| *is_assistant);
+    said.map(|(number, _, text)| (number, normal(&text)))
+        .collect()
+}
+
+/// The number, the speaker and the first words of a message, where `line` begins one.
+fn message_start(line: &str) -> Option<(&str, bool, &str)> {
+    let (number, rest) = line.strip_prefix('[')?.split_once("] ")?;
+    number.parse::<u32>().ok()?;
+    match rest.split_once(':')? {
+        ("ASSISTANT", text) => Some((number, true, text)),
+        ("USER", text) => Some((number, false, text)),
+        _ => None,
+    }
+}
+
+/// The quoted phrases of `text` that have a word in them; `None` where there is no such phrase.
+fn telling(text: &str) -> Option<Vec<&str>> {
+    let mut phrases = quoted(text);
+    phrases.retain(|phrase| !normal(phrase).trim().is_empty());
+    (!phrases.is_empty()).then_some(phrases)
+}
+
+/// The first message that holds one of `phrases`, and that phrase.
+fn any_of(said: &[Said<'_>], phrases: &[&str]) -> Option<(String, String)> {
+    let forms: Vec<(&str, String)> = phrases
+        .iter()
+        .map(|phrase| (*phrase, normal(phrase)))
+        .collect();
+    said.iter().find_map(|(number, words)| {
+        let (phrase, _) = forms
+            .iter()
+            .find(|(_, form)| words.contains(form.as_str()))?;
+        Some(((*number).to_owned(), (*phrase).to_owned()))
+    })
+}
+
+/// The first message that holds a third, and two at least, of the definition's words of six letters or more.
+fn shares_words(said: &[Said<'_>], definition: &str) -> Option<(String, String)> {
+    let definition = normal(definition);
+    let mut long: Vec<&str> = definition
+        .split_whitespace()
+        .filter(|word| {
+            word.chars().count() >= 6 && !matches!(*word, "assistant" | "message" | "without")
+        })
+        .collect();
+    long.sort_unstable();
+    long.dedup();
+    let needed = long.len().div_ceil(3).max(2);
+    said.iter().find_map(|(number, words)| {
+        let spoken: Vec<&str> = words.split_whitespace().collect();
+        let shared: Vec<&str> = long
+            .iter()
+            .filter(|word| spoken.contains(word))
+            .copied()
+            .collect();
+        (shared.len() >= needed).then(|| ((*number).to_owned(), shared.join(", ")))
+    })
+}

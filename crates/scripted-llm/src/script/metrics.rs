@@ -1,0 +1,92 @@
+//! Metrics from a description.
+
+use serde_json::json;
+
+use crate::{
+    hash::Chooser,
+    text::{normal, sentences, tag},
+};
+
+use super::{
+    Call,
+    behaviours::{BEHAVIOURS, Behaviour},
+};
+
+/// `{"metrics": […]}`: the behaviours of the lexicon that the description speaks of, good ones and bad ones in turn.
+pub(crate) fn reply(call: &Call<'_>) -> String {
+    let field = |name: &str| tag(call.asked, name).unwrap_or_default();
+    let (name, description) = (field("name"), field("description"));
+    let words = normal(&format!("{name} {description}"));
+    let mut chooser = Chooser::new(call.seed);
+    let count = wanted(&field("count"), &mut chooser);
+    let metrics: Vec<_> = chosen(&words, count, &mut chooser)
+        .into_iter()
+        .map(|each| {
+            json!({
+                "name": each.name,
+                "type": if each.positive { "positive" } else { "negative" },
+                "definition": definition(each, &description),
+                "examples": each.says.iter().take(2).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    json!({"metrics": metrics}).to_string()
+}
+
+/// How many metrics: from the numbers in `<count>`, else 4 to 6.
+fn wanted(count: &str, chooser: &mut Chooser) -> usize {
+    let numbers: Vec<usize> = count
+        .split(|letter: char| !letter.is_ascii_digit())
+        .filter_map(|number| number.parse().ok())
+        .collect();
+    let least = numbers
+        .first()
+        .copied()
+        .unwrap_or(4)
+        .clamp(1, BEHAVIOURS.len());
+    let most = numbers
+        .last()
+        .copied()
+        .unwrap_or(6)
+        .clamp(least, BEHAVIOURS.len());
+    // Not more than six unless more are asked for: a short list is easier to read.
+    let most = most.min(least.max(6));
+    least + chooser.below(most - least + 1)
+}
+
+/// `count` behaviours: of either type those that the description mentions most, bad ones first, in turn.
+fn chosen(words: &str, count: usize, chooser: &mut Chooser) -> Vec<&'static Behaviour> {
+    let mut sorted: Vec<&Behaviour> = BEHAVIOURS.iter().collect();
+    chooser.shuffle(&mut sorted);
+    sorted.sort_by_key(|each| std::cmp::Reverse(each.mentioned(words)));
+    let (good, bad): (Vec<&Behaviour>, Vec<&Behaviour>) =
+        sorted.into_iter().partition(|each| each.positive);
+    let pairs = bad.into_iter().zip(good);
+    pairs
+        .flat_map(|(bad, good)| [bad, good])
+        .take(count)
+        .collect()
+}
+
+/// The definition: what the assistant does, where the line runs, the telling words, and why it matters here.
+fn definition(each: &Behaviour, description: &str) -> String {
+    let phrases: Vec<String> = each
+        .phrases
+        .iter()
+        .map(|phrase| format!("\"{phrase}\""))
+        .collect();
+    let telling = phrases.join(", ");
+    let mut definition = format!(
+        "{} It shows in words such as {telling}. {}",
+        each.definition, each.line
+    );
+    // Quotation marks would read as telling words.
+    let gist = sentences(description)
+        .next()
+        .unwrap_or_default()
+        .replace(['"', '“', '”'], "");
+    if !gist.is_empty() && gist.len() <= 240 {
+        definition.push_str(&format!(" It belongs to this subject: {gist}."));
+    }
+    definition
+}

@@ -1,0 +1,118 @@
+//! The simulator: what it is made of, and its place among the phases.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schema::{
+    ChatModel, Conversation, Fingerprint, Journal, NoJournal, PhaseError, PhaseErrorKind, Scenario,
+    Simulator, TargetRef,
+};
+use serde_json::json;
+
+use crate::{Prompts, SimulatorSettings, play::Play};
+
+/// Plays scenarios as conversations between a user model and one target. Cheap to share: one simulator plays any number of
+/// conversations at the same time.
+pub struct ChatSimulator {
+    pub(crate) user: Arc<dyn ChatModel>,
+    pub(crate) target: Arc<dyn ChatModel>,
+    pub(crate) target_ref: TargetRef,
+    pub(crate) settings: SimulatorSettings,
+    pub(crate) prompts: Prompts,
+    pub(crate) journal: Arc<dyn Journal>,
+    /// The target's system prompt where the scenario has none.
+    pub(crate) system: Option<Arc<str>>,
+}
+
+impl ChatSimulator {
+    /// A simulator with the shipped prompts and no journal. `target_ref` is what the rows say of the target.
+    ///
+    /// # Errors
+    /// `BadInput` when `settings.turns` is 0.
+    pub fn new(
+        user: Arc<dyn ChatModel>,
+        target: Arc<dyn ChatModel>,
+        target_ref: TargetRef,
+        settings: SimulatorSettings,
+    ) -> Result<Self, PhaseError> {
+        if settings.turns == 0 {
+            return Err(PhaseError::new(
+                PhaseErrorKind::BadInput,
+                "a conversation of 0 turns cannot be played; set the number of turns to 1 or more",
+            ));
+        }
+        let prompts = Prompts::shipped().map_err(|error| {
+            PhaseError::new(PhaseErrorKind::BadInput, error.to_string()).with_source(error)
+        })?;
+        let simulator = Self {
+            user,
+            target,
+            target_ref,
+            settings,
+            prompts: prompts.clone(),
+            journal: Arc::new(NoJournal),
+            system: None,
+        };
+        simulator.with_prompts(prompts)
+    }
+
+    /// Uses these prompts.
+    ///
+    /// # Errors
+    /// `BadInput` when one of them does not render, with its name and what is wrong with it.
+    pub fn with_prompts(mut self, prompts: Prompts) -> Result<Self, PhaseError> {
+        prompts.check()?;
+        self.system = match not_blank(self.settings.user_context.as_deref()) {
+            Some(context) => Some(context.into()),
+            None => Some(prompts.default_system()?).filter(|text| !text.is_empty()),
+        };
+        self.prompts = prompts;
+        Ok(self)
+    }
+
+    /// Tells `journal` what is asked and answered.
+    #[must_use]
+    pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = journal;
+        self
+    }
+
+    /// The target's system prompt in `scenario`: its own, else the benchmark's context, else the default.
+    pub(crate) fn target_system(&self, scenario: &Scenario) -> Option<Arc<str>> {
+        match not_blank(scenario.target_system_prompt.as_deref()) {
+            Some(own) => Some(own.into()),
+            None => self.system.clone(),
+        }
+    }
+}
+
+/// A blank text counts as absent.
+fn not_blank(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.trim().is_empty())
+}
+
+#[async_trait]
+impl Simulator for ChatSimulator {
+    async fn simulate(&self, scenario: &Scenario, sample: u32) -> Result<Conversation, PhaseError> {
+        Play::new(self, scenario, sample)?.run().await
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        let settings = &self.settings;
+        Fingerprint {
+            name: "ChatSimulator",
+            version: 1,
+            settings: json!({
+                "user": self.user.id(),
+                "target": self.target_ref,
+                "turns": settings.turns,
+                "landmarks": settings.landmarks,
+                "perfunctory": settings.perfunctory,
+                "seed": settings.seed,
+                "user_context": settings.user_context,
+                "tries": settings.tries.max(1),
+                "prompts": self.prompts.hashes(),
+            }),
+        }
+    }
+}

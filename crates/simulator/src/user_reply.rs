@@ -1,0 +1,355 @@
+//! How the reply of a user model is read: a thought that stays inside, and a message that goes out.
+//!
+//! The reader forgives form (case, Markdown, a missing thought, a message of several lines) and never lets a thought pass as
+//! a message: what is not clear is refused with a reason, and the model is asked again.
+
+use schema::{FinishReason, reply::split_thinking};
+
+use crate::prompts::NOTE_TAGS;
+
+/// What the simulated user does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UserReply {
+    /// It says this.
+    Says(String),
+    /// It says this and leaves after the target's reply.
+    SaysLast(String),
+    /// It leaves without another word.
+    Ends,
+}
+
+/// Reads a reply of the form `Thought: …`, `Message: …`.
+///
+/// - The message is what follows the first `Message:` label, up to the next `Thought:` label or the end.
+/// - A reply without any label is the message. A reply with a thought and no message is refused, unless its last line ends
+///   the conversation.
+/// - `terminate conversation`, in any case, with any punctuation around it, ends the conversation when it is the whole
+///   message or its last line. Inside a longer line it is just words.
+///
+/// ```
+/// use schema::FinishReason;
+/// use simulator::user_reply::{UserReply, read};
+///
+/// let reply = read("Thought: He dodges.\n**Message:** Yes or no?", &FinishReason::Stop);
+/// assert_eq!(reply, Ok(UserReply::Says("Yes or no?".into())));
+/// assert_eq!(read("[Terminate conversation.]", &FinishReason::Stop), Ok(UserReply::Ends));
+/// assert!(read("Thought: Hm.", &FinishReason::Stop).is_err());
+/// ```
+///
+/// # Errors
+/// What is wrong, in words that can be sent back to the model.
+pub fn read(reply: &str, finish: &FinishReason) -> Result<UserReply, String> {
+    let (text, _) = split_thinking(reply);
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(match finish {
+            FinishReason::Length => "the token limit was reached before anything was said".into(),
+            FinishReason::ContentFilter => "the provider's filter stopped it".into(),
+            _ => "it is empty".into(),
+        });
+    }
+    let message = find_message(text, finish)?;
+    let message = without_turn_notes(&message);
+    let message = unquoted(message.trim());
+    if message.is_empty() {
+        return Err("the message is empty".into());
+    }
+    if let Some(tag) = echoed_tag(message) {
+        return Err(format!(
+            "the message holds the tag <{tag}> of your notes; write only what the person says"
+        ));
+    }
+    Ok(split_end(message))
+}
+
+/// The text of the message, its label removed.
+fn find_message(text: &str, finish: &FinishReason) -> Result<String, String> {
+    let mut message: Option<(String, Label<'_>)> = None;
+    let mut thought = false;
+    for line in text.lines() {
+        match (&mut message, Label::of(line)) {
+            (None, Some(label)) if label.kind == Kind::Message => {
+                message = Some((label.rest.to_owned(), label));
+            }
+            (Some(_), Some(label)) if label.kind == Kind::Thought => break,
+            (Some((said, _)), _) => {
+                said.push('\n');
+                said.push_str(line);
+            }
+            (None, Some(_)) => thought = true,
+            (None, None) => {}
+        }
+    }
+    if let Some((said, label)) = message {
+        return Ok(label.close(&said).to_owned());
+    }
+    if thought {
+        if let Some(said) = inline_message(text) {
+            return Ok(said.to_owned());
+        }
+        let last = text.lines().next_back().unwrap_or_default();
+        return if is_end(last) {
+            Ok(last.to_owned())
+        } else if *finish == FinishReason::Length {
+            Err("the token limit was reached before a \"Message:\" line; think less".into())
+        } else {
+            Err("it has a thought but no \"Message:\" line".into())
+        };
+    }
+    if *finish == FinishReason::Length {
+        // Without a label nobody can tell whether the message had begun.
+        return Err("the token limit was reached before a \"Message:\" line".into());
+    }
+    Ok(text.to_owned())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Thought,
+    Message,
+}
+
+/// A label at the start of a line, with Markdown around it or not: `Message:`, `**Message:**`, `### message :`.
+struct Label<'a> {
+    kind: Kind,
+    /// What follows it in the line.
+    rest: &'a str,
+    /// The emphasis that was opened before the label and not closed behind it.
+    open: &'a str,
+}
+
+impl<'a> Label<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        let line = line.trim_start_matches(['#', '>', '-', ' ', '\t']);
+        let bare = line.trim_start_matches(['*', '_']);
+        let open = &line[..line.len() - bare.len()];
+        let word_end = bare
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(bare.len());
+        let (word, after) = bare.split_at(word_end);
+        let kind = match word.to_ascii_lowercase().as_str() {
+            "thought" | "thoughts" => Kind::Thought,
+            "message" => Kind::Message,
+            _ => return None,
+        };
+        let closed = after.strip_prefix(open).unwrap_or(after).trim_start();
+        let before_colon = closed.len() < after.trim_start().len();
+        let rest = closed.strip_prefix([':', '：'])?;
+        let behind = rest
+            .strip_prefix(open)
+            .filter(|_| !open.is_empty() && !before_colon);
+        let open = if before_colon || behind.is_some() {
+            ""
+        } else {
+            open
+        };
+        Some(Self {
+            kind,
+            rest: behind.unwrap_or(rest).trim(),
+            open,
+        })
+    }
+
+    /// `said` without the emphasis that the label opened.
+    fn close<'t>(&self, said: &'t str) -> &'t str {
+        let said = said.trim();
+        said.strip_suffix(self.open).unwrap_or(said).trim_end()
+    }
+}
+
+/// The message of a reply that has both labels in one line: `Thought: hm. Message: hello`.
+fn inline_message(text: &str) -> Option<&str> {
+    let at = [" Message:", " **Message:**", " message:", " MESSAGE:"]
+        .iter()
+        .filter_map(|label| text.find(label).map(|at| at + label.len()))
+        .min()?;
+    Some(text.get(at..)?.trim())
+}
+
+/// Drops lines that do nothing but repeat the note of the turn.
+fn without_turn_notes(message: &str) -> String {
+    let is_note = |line: &&str| {
+        let line = line.trim();
+        line.starts_with("<turn>") && line.ends_with("</turn>")
+    };
+    let kept: Vec<&str> = message.lines().filter(|line| !is_note(line)).collect();
+    kept.join("\n")
+}
+
+/// The tag of the notes that the message repeats, if any.
+fn echoed_tag(message: &str) -> Option<&'static str> {
+    NOTE_TAGS
+        .into_iter()
+        .chain([
+            "roleplay",
+            "persona",
+            "user_goal",
+            "latent_adversarial_goal",
+        ])
+        .find(|tag| message.contains(&format!("<{tag}>")) || message.contains(&format!("</{tag}>")))
+}
+
+/// The text without the quotation marks around all of it.
+fn unquoted(text: &str) -> &str {
+    let inside = |open: char, close: char| {
+        text.strip_prefix(open)
+            .and_then(|inner| inner.strip_suffix(close))
+            .filter(|inner| !inner.contains([open, close]))
+    };
+    inside('"', '"')
+        .or_else(|| inside('“', '”'))
+        .map_or(text, str::trim)
+}
+
+fn split_end(message: &str) -> UserReply {
+    if is_end(message) {
+        return UserReply::Ends;
+    }
+    match message.rsplit_once('\n') {
+        Some((rest, last)) if is_end(last) => UserReply::SaysLast(rest.trim_end().to_owned()),
+        _ => UserReply::Says(message.to_owned()),
+    }
+}
+
+/// Whether `text` is "terminate conversation" and nothing else but punctuation.
+fn is_end(text: &str) -> bool {
+    let mut words = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty());
+    let mut next_is = |expected: &str| {
+        words
+            .next()
+            .is_some_and(|word| word.eq_ignore_ascii_case(expected))
+    };
+    next_is("terminate") && next_is("conversation") && words.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn says(reply: &str) -> String {
+        match read(reply, &FinishReason::Stop) {
+            Ok(UserReply::Says(message)) => message,
+            other => panic!("{reply:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn only_the_message_goes_out() {
+        for reply in [
+            "Thought: hm.\nMessage: Hello there.",
+            "thought: hm.\nmessage: Hello there.",
+            "THOUGHT: hm.\n\nMESSAGE:\nHello there.\n",
+            "**Thought:** hm.\n**Message:** Hello there.",
+            "**Thought**: hm.\n**Message**: Hello there.",
+            "*Message: Hello there.*",
+            "**Message: Hello there.**",
+            "### Thought: hm.\n### Message: Hello there.",
+            "> Message: Hello there.",
+            "- Thought: hm.\n- Message: Hello there.",
+            "Message: Hello there.",
+            "Message : Hello there.",
+            "Message：Hello there.",
+            "Thought: hm. Message: Hello there.",
+            "Here you go.\nThought: hm.\nMore thinking.\nMessage: Hello there.",
+            "Message: Hello there.\nThought: and now?\nMessage: A second one.",
+            "Message: \"Hello there.\"",
+            "Message: “Hello there.”",
+            "Message: Hello there.\n<turn>2 of 5</turn>",
+            "<think>Message: not this</think>Thought: hm.\nMessage: Hello there.",
+            "Hello there.",
+        ] {
+            assert_eq!(says(reply), "Hello there.", "{reply:?}");
+        }
+    }
+
+    #[test]
+    fn a_message_keeps_its_lines_its_quotes_and_its_markdown() {
+        assert_eq!(
+            says("Message: One.\n\n- two\n- three"),
+            "One.\n\n- two\n- three"
+        );
+        assert_eq!(says("Message: \"A\" or \"B\""), "\"A\" or \"B\"");
+        assert_eq!(says("Message: **Now** or *never*"), "**Now** or *never*");
+        assert_eq!(says("**Message:** **Now**"), "**Now**");
+        assert_eq!(
+            says("Message: He said: message received"),
+            "He said: message received"
+        );
+        assert_eq!(says("My thought: it rains"), "My thought: it rains");
+    }
+
+    #[test]
+    fn what_is_not_clear_is_refused_with_a_reason() {
+        for (reply, finish, reason) in [
+            ("", FinishReason::Stop, "empty"),
+            ("<think>never ends", FinishReason::Stop, "empty"),
+            ("", FinishReason::Length, "token limit"),
+            ("", FinishReason::ContentFilter, "filter"),
+            (
+                "Thought: hm.\nStill thinking.",
+                FinishReason::Stop,
+                "no \"Message:\"",
+            ),
+            ("Thought: hm.\nMessage:", FinishReason::Stop, "empty"),
+            ("Message: \"\"", FinishReason::Stop, "empty"),
+            ("Thought: I will", FinishReason::Length, "token limit"),
+            ("I think that I", FinishReason::Length, "token limit"),
+            (
+                "Message: <instruction>Ask.</instruction>",
+                FinishReason::Stop,
+                "<instruction>",
+            ),
+            (
+                "Message: as my <persona> says",
+                FinishReason::Stop,
+                "<persona>",
+            ),
+        ] {
+            let error = read(reply, &finish).unwrap_err();
+            assert!(error.contains(reason), "{reply:?}: {error}");
+        }
+        assert_eq!(
+            read("Message: cut in the mid", &FinishReason::Length),
+            Ok(UserReply::Says("cut in the mid".into()))
+        );
+    }
+
+    #[test]
+    fn the_end_is_the_whole_message_or_its_last_line() {
+        for reply in [
+            "terminate conversation",
+            "Message: terminate conversation",
+            "Thought: done.\nMessage: Terminate Conversation.",
+            "Message: \"TERMINATE CONVERSATION\"",
+            "Message: [terminate conversation]",
+            "**Message:** **terminate conversation**",
+            "Message: <terminate conversation>",
+            "Thought: done.\nterminate conversation",
+        ] {
+            assert_eq!(
+                read(reply, &FinishReason::Stop),
+                Ok(UserReply::Ends),
+                "{reply:?}"
+            );
+        }
+        assert_eq!(
+            read(
+                "Message: Fine, thanks.\nterminate conversation",
+                &FinishReason::Stop
+            ),
+            Ok(UserReply::SaysLast("Fine, thanks.".into()))
+        );
+        for reply in [
+            "Message: How do I terminate conversation threads in Slack?",
+            "Message: Thanks. terminate conversation",
+            "Message: terminate conversation\nNo wait, one more thing.",
+        ] {
+            assert!(
+                matches!(read(reply, &FinishReason::Stop), Ok(UserReply::Says(_))),
+                "{reply:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The invariants of `docs/architecture.md` that can be read off the manifests.
+
+use std::{collections::BTreeMap, process::Command};
+
+use serde_json::Value;
+
+/// Who may know whom, besides itself. `xtask` may know all.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("probity-schema", &[]),
+    ("probity-scripted-llm", &[]),
+    ("probity-llm-client", &["probity-schema"]),
+    ("probity-scenario-gen", &["probity-schema"]),
+    ("probity-simulator", &["probity-schema"]),
+    ("probity-evaluator", &["probity-schema"]),
+    ("probity-aggregator", &["probity-schema"]),
+    ("probity-journal", &["probity-schema"]),
+    ("probity-report", &["probity-schema"]),
+    (
+        "probity-pipeline",
+        &[
+            "probity-schema",
+            "probity-llm-client",
+            "probity-scenario-gen",
+            "probity-simulator",
+            "probity-evaluator",
+            "probity-aggregator",
+            "probity-journal",
+        ],
+    ),
+];
+
+/// Libraries that only one crate may know.
+const ONLY: &[(&str, &str)] = &[
+    ("async-openai", "probity-llm-client"),
+    ("reqwest", "probity-llm-client"),
+    ("rusqlite", "probity-llm-client"),
+    ("clap", "xtask"),
+    ("config", "xtask"),
+    ("indicatif", "xtask"),
+    ("tracing-subscriber", "xtask"),
+];
+
+/// The names of the ordinary dependencies of each package of the workspace.
+fn dependencies() -> BTreeMap<String, Vec<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let ordinary = |package: &Value| {
+        let all = package["dependencies"].as_array().unwrap();
+        all.iter().filter(|d| d["kind"].is_null()).map(|d| text(&d["name"])).collect()
+    };
+    let packages = metadata["packages"].as_array().unwrap();
+    packages.iter().map(|package| (text(&package["name"]), ordinary(package))).collect()
+}
+
+#[test]
+fn arrows_point_one_way() {
+    let dependencies = dependencies();
+    let own = |name: &&String| dependencies.contains_key(*name);
+    for (package, uses) in &dependencies {
+        if package == "xtask" {
+            continue;
+        }
+        let allowed = ARROWS.iter().find(|(name, _)| name == package);
+        let (_, allowed) = allowed.unwrap_or_else(|| panic!("{package} has no place in the architecture"));
+        for used in uses.iter().filter(own) {
+            assert!(allowed.contains(&used.as_str()), "{package} must not know {used}");
+        }
+    }
+    for (package, _) in ARROWS {
+        assert!(dependencies.contains_key(*package), "{package} is not in the workspace");
+    }
+}
+
+#[test]
+fn some_libraries_are_known_in_one_place() {
+    for (library, place) in ONLY {
+        let known: Vec<_> = dependencies()
+            .into_iter()
+            .filter(|(_, uses)| uses.iter().any(|name| name == library))
+            .map(|(package, _)| package)
+            .collect();
+        assert_eq!(known, [*place], "who knows {library}");
+    }
+}
