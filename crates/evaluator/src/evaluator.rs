@@ -140,7 +140,7 @@ impl JudgeEvaluator {
                     let what = format!("judge {} on {}", self.judge.id(), conversation.conv_id);
                     return Err(PhaseError::from_model(what, error));
                 }
-                log.call_failed(&error);
+                log.failed(true, 1);
                 let message = format!("judge {}: {error}", self.judge.id());
                 (Score::failed(conversation, metric, message), spend)
             }

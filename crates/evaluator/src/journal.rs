@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use schema::{Conversation, Event, Item, Journal, Metric, ModelError, ModelId, Score};
+use schema::{Conversation, Event, Item, Journal, Metric, ModelId, Score};
 use serde_json::json;
 
 use crate::verdict::Verdict;
@@ -68,18 +68,7 @@ impl<'a> ItemLog<'a> {
         self.failed(true, 0);
     }
 
-    /// The call to the judge failed for good.
-    pub(crate) fn call_failed(&self, error: &ModelError) {
-        let exception = json!({"class": error.kind().as_str(), "message": error.to_string()});
-        self.record(
-            Event::new("annotator exception", "ItemLog", "call_failed")
-                .with("annotator", self.judge)
-                .with("exception", exception),
-        );
-        self.failed(true, 1);
-    }
-
-    /// The item has no measurement.
+    /// The item has no measurement. The exception itself, where there was one, is told by the layer around the model.
     pub(crate) fn failed(&self, sut_response: bool, fatal_exceptions: u32) {
         self.record(
             Event::new("item failed", "ItemLog", "failed")

@@ -66,7 +66,7 @@ pub(crate) enum ReadFault {
     Read(io::Error),
     #[error("the line is blank, and every line of a journal holds one event")]
     Blank,
-    #[error("not one JSON object: {reason} (column {column})")]
+    #[error("not one JSON object: {reason}, column {column}")]
     Json { reason: String, column: usize },
     #[error("the event has no `message` that is a text")]
     NoMessage,

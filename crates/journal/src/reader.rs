@@ -108,11 +108,14 @@ impl<R: BufRead> JournalReader<R> {
 
     /// The entry in the buffer; `None` when it is a torn last line.
     fn parse(&mut self) -> Result<Option<Entry>, ReadFault> {
-        let finished = self.buffer.ends_with(b"\n");
-        if self.buffer.trim_ascii().is_empty() {
+        let (text, finished) = match self.buffer.strip_suffix(b"\n") {
+            Some(text) => (text, true),
+            None => (self.buffer.as_slice(), false),
+        };
+        if text.trim_ascii().is_empty() {
             return Err(ReadFault::Blank);
         }
-        match serde_json::from_slice::<Fields>(&self.buffer) {
+        match serde_json::from_slice::<Fields>(text) {
             Ok(fields) => Entry::new(self.line, fields)
                 .map(Some)
                 .ok_or(ReadFault::NoMessage),

@@ -98,12 +98,12 @@ fn bad_lines_are_named_and_the_rest_is_read() {
     assert_eq!(
         errors,
         [
-            "j.jsonl, line 2: not one JSON object: control character (\\u0000-\\u001F) found while parsing a string (column 0)",
+            "j.jsonl, line 2: not one JSON object: EOF while parsing a string, column 14",
             "j.jsonl, line 3: the line is blank, and every line of a journal holds one event",
-            "j.jsonl, line 4: not one JSON object: invalid type: sequence, expected a map (column 0)",
+            "j.jsonl, line 4: not one JSON object: invalid type: sequence, expected a map, column 0",
             "j.jsonl, line 5: the event has no `message` that is a text",
-            "j.jsonl, line 6: not one JSON object: invalid unicode code point (column 15)",
-            "j.jsonl, line 7: not one JSON object: trailing characters (column 4)",
+            "j.jsonl, line 6: not one JSON object: invalid unicode code point, column 14",
+            "j.jsonl, line 7: not one JSON object: trailing characters, column 4",
         ]
     );
 }

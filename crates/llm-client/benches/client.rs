@@ -23,7 +23,13 @@ fn settings(base_url: &str) -> ModelSettings {
 /// A request in the third turn of a conversation, about 4 KB of text.
 fn request(row: usize) -> ChatRequest {
     let said = "The quick brown fox said that the \"lazy\" dog was right.\n".repeat(14);
-    let roles = [Role::System, Role::User, Role::Assistant, Role::User, Role::Assistant];
+    let roles = [
+        Role::System,
+        Role::User,
+        Role::Assistant,
+        Role::User,
+        Role::Assistant,
+    ];
     let mut messages: Vec<_> = roles
         .iter()
         .map(|role| Message::new(*role, said.as_str()))
@@ -46,8 +52,8 @@ async fn filled(folder: &std::path::Path) -> Arc<dyn ChatModel> {
     let server = scripted_llm::ScriptedServer::start()
         .await
         .expect("a free port");
-    let cache = Cache::open(folder.join("replies.sqlite"), CacheSettings::default())
-        .expect("a new cache");
+    let cache =
+        Cache::open(folder.join("replies.sqlite"), CacheSettings::default()).expect("a new cache");
     let limits = LimitSettings::default();
     let model = Provider::new(HttpClient::default())
         .with_cache(cache)
@@ -81,7 +87,9 @@ fn cached(criterion: &mut Criterion) {
     group.bench_function("one after another", |bencher| {
         bencher.iter(|| {
             row = (row + 1) % ROWS;
-            runtime.block_on(model.chat(&requests[row])).expect("a reply")
+            runtime
+                .block_on(model.chat(&requests[row]))
+                .expect("a reply")
         });
     });
     group.throughput(Throughput::Elements(ROWS as u64));

@@ -262,7 +262,12 @@ mod tests {
         let first = budget.reserve(tokens(80)).await.unwrap();
         let waiting = tokio::spawn({
             let budget = budget.clone();
-            async move { budget.reserve(tokens(80)).await.map(|held| held.settle(tokens(10))) }
+            async move {
+                budget
+                    .reserve(tokens(80))
+                    .await
+                    .map(|held| held.settle(tokens(10)))
+            }
         });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
@@ -301,7 +306,10 @@ mod tests {
         let first = budget.reserve(tokens(90)).await.unwrap();
         let waiting = |budget: Budget| {
             tokio::spawn(async move {
-                budget.reserve(tokens(50)).await.map(|held| held.settle(tokens(1)))
+                budget
+                    .reserve(tokens(50))
+                    .await
+                    .map(|held| held.settle(tokens(1)))
             })
         };
         let (one, two) = (waiting(budget.clone()), waiting(budget.clone()));

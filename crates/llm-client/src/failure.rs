@@ -176,7 +176,9 @@ impl Reporter {
             ),
             Unreached::Certificate(reason) => (
                 ModelErrorKind::Permanent,
-                format!("{who} cannot be trusted: {reason}. Check base_url and the system's certificates"),
+                format!(
+                    "{who} cannot be trusted: {reason}. Check base_url and the system's certificates"
+                ),
             ),
             Unreached::Broken(reason) => (
                 ModelErrorKind::Transient,

@@ -83,7 +83,9 @@ mod wire;
 
 pub use budget::{Amount, Budget, BudgetLimits};
 pub use budgeted::{Budgeted, UnpricedModel};
-pub use cache::{Cache, CacheError, CacheKey, CacheMode, CacheSettings, CacheStats, Cached, KeyMaker};
+pub use cache::{
+    Cache, CacheError, CacheKey, CacheMode, CacheSettings, CacheStats, Cached, KeyMaker,
+};
 pub use failure::CallFailure;
 pub use http::{HttpClient, HttpOptions};
 pub use journaled::Journaled;
@@ -93,7 +95,7 @@ pub use meter::{Meter, MeterKey, Tally};
 pub use openai::OpenAi;
 pub use price_table::{PriceError, PriceRow, PriceTable};
 pub use provider::{Provider, SetupError};
-pub use retried::{RetryPolicy, Retried};
+pub use retried::{Retried, RetryPolicy};
 pub use secret::Secret;
 pub use settings::{ModelSettings, Price, StructuredSupport, TokenLimitName};
 pub use settings_error::SettingsError;

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use schema::{
-    ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId,
-};
+use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId};
 
 use crate::{
     Stop,

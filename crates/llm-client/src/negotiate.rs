@@ -19,7 +19,8 @@ fn token_limit(body: &Body<'_>, refusal: &Refusal) -> Option<(Form, String)> {
     }
     let sent = form.token_limit();
     let names_other = !form.max_completion_tokens && refusal.names("max_completion_tokens");
-    if !names_other && !(refusal.names(sent) && refusal.says_unsupported()) {
+    let refuses_sent = refusal.names(sent) && refusal.says_unsupported();
+    if !names_other && !refuses_sent {
         return None;
     }
     form.max_completion_tokens = !form.max_completion_tokens;

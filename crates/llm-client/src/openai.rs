@@ -43,12 +43,12 @@ struct Refused {
     error: ModelError,
 }
 
-impl From<ModelError> for Refused {
+impl From<ModelError> for Box<Refused> {
     fn from(error: ModelError) -> Self {
-        Self {
+        Self::new(Refused {
             refusal: None,
             error,
-        }
+        })
     }
 }
 
@@ -99,7 +99,7 @@ impl OpenAi {
         &self,
         body: &Body<'_>,
         context: &CallContext,
-    ) -> Result<ChatReply, Refused> {
+    ) -> Result<ChatReply, Box<Refused>> {
         let request = to_raw_value(body).map_err(|error| {
             let what = Unreached::Unsent(error.to_string());
             self.reporter.unreached(context.purpose, &what)
@@ -121,7 +121,7 @@ impl OpenAi {
         request: Box<RawValue>,
         run_time: Duration,
         context: &CallContext,
-    ) -> Result<ChatReply, Refused> {
+    ) -> Result<ChatReply, Box<Refused>> {
         let status = reply.status.as_u16();
         let failure = failure(&reply);
         let body = match String::from_utf8(reply.body) {
@@ -143,7 +143,7 @@ impl OpenAi {
             Ok(parsed) => parsed,
             Err(unparsed) => {
                 let failure = failure(body.as_bytes());
-                return Err(self.unparsed(status, unparsed, &body, failure, context));
+                return Err(self.unparsed(status, *unparsed, &body, failure, context));
             }
         };
         let response = RawValue::from_string(body).map_err(|error| {
@@ -175,7 +175,7 @@ impl OpenAi {
         body: &str,
         mut failure: CallFailure,
         context: &CallContext,
-    ) -> Refused {
+    ) -> Box<Refused> {
         let spend = self.billed(unparsed.usage, unparsed.cost);
         match unparsed.reason {
             Reason::Error(error) => {
@@ -184,10 +184,10 @@ impl OpenAi {
                 let error =
                     self.reporter
                         .refused(context.purpose, status, &refusal, failure, spend);
-                Refused {
+                Box::new(Refused {
                     refusal: Some(refusal),
                     error,
-                }
+                })
             }
             Reason::Form(reason) => self
                 .reporter
@@ -197,7 +197,7 @@ impl OpenAi {
     }
 
     /// The error for a status that is no 2xx.
-    fn refused(&self, reply: &HttpReply, context: &CallContext) -> Refused {
+    fn refused(&self, reply: &HttpReply, context: &CallContext) -> Box<Refused> {
         let status = reply.status.as_u16();
         let mut failure = failure(reply)(&reply.body);
         let refusal = Refusal::read(&reply.body);
@@ -206,10 +206,10 @@ impl OpenAi {
         let error = self
             .reporter
             .refused(context.purpose, status, &refusal, failure, spend);
-        Refused {
+        Box::new(Refused {
             refusal: matches!(status, 400 | 422).then_some(refusal),
             error,
-        }
+        })
     }
 
     /// Dollars: as the endpoint states them, else by the price.

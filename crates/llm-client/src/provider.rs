@@ -172,9 +172,10 @@ impl Provider {
             self.stop.clone(),
         );
         Ok(match &self.budget {
-            Some(budget) => {
-                self.cached(Budgeted::new(retried, budget.clone(), &settings)?, &settings)
-            }
+            Some(budget) => self.cached(
+                Budgeted::new(retried, budget.clone(), &settings)?,
+                &settings,
+            ),
             None => self.cached(retried, &settings),
         })
     }
@@ -224,10 +225,7 @@ impl Provider {
 
     fn limiter(&self, settings: &ModelSettings) -> Arc<Limiter> {
         let endpoint = Endpoint::of(settings);
-        let mut limiters = self
-            .limiters
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut limiters = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, limiter)) = limiters.iter().find(|(known, _)| *known == endpoint) {
             return Arc::clone(limiter);
         }

@@ -151,8 +151,12 @@ impl History {
     fn add(&mut self, error: &ModelError) {
         self.attempt += 1;
         self.spend.add(error.spend());
-        let failure = CallFailure::of(error)
-            .filter(|_| matches!(error.kind(), ModelErrorKind::Transient | ModelErrorKind::Malformed));
+        let failure = CallFailure::of(error).filter(|_| {
+            matches!(
+                error.kind(),
+                ModelErrorKind::Transient | ModelErrorKind::Malformed
+            )
+        });
         let this = failure.and_then(|failure| Some((failure.status?, failure.body_hash?)));
         self.same = match this {
             Some(_) if this == self.last => self.same + 1,
@@ -192,7 +196,8 @@ impl<M: ChatModel> ChatModel for Retried<M> {
             let attempt = history.attempt;
             let Some(delay) = self.next_delay(&error, &history) else {
                 let event = self.event("model call failed", request, &error, attempt);
-                self.journal.record(event.with("message_text", error.to_string()));
+                self.journal
+                    .record(event.with("message_text", error.to_string()));
                 return Err(error.with_attempts(attempt).with_spend(history.spend));
             };
             let event = self.event("retrying call", request, &error, attempt);

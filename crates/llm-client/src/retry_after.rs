@@ -108,15 +108,27 @@ mod tests {
         for (headers, seconds) in [
             (&[("retry-after", "3")][..], Some(3.0)),
             (&[("retry-after", " 0.25 ")], Some(0.25)),
-            (&[("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT")], Some(30.0)),
-            (&[("retry-after", "Sun, 06 Nov 1994 08:49:07 GMT")], Some(0.0)),
-            (&[("retry-after", "Sunday, 06-Nov-94 08:49:47 GMT")], Some(10.0)),
+            (
+                &[("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT")],
+                Some(30.0),
+            ),
+            (
+                &[("retry-after", "Sun, 06 Nov 1994 08:49:07 GMT")],
+                Some(0.0),
+            ),
+            (
+                &[("retry-after", "Sunday, 06-Nov-94 08:49:47 GMT")],
+                Some(10.0),
+            ),
             (&[("retry-after", "-3")], None),
             (&[("retry-after", "soon")], None),
             (&[("retry-after", "inf")], None),
             (&[("retry-after", "NaN")], None),
             (&[("retry-after", "1e300")], None),
-            (&[("retry-after-ms", "1500"), ("retry-after", "9")], Some(1.5)),
+            (
+                &[("retry-after-ms", "1500"), ("retry-after", "9")],
+                Some(1.5),
+            ),
             (&[("x-ratelimit-reset-requests", "6m0s")], Some(360.0)),
             (&[("x-ratelimit-reset-tokens", "20ms")], Some(0.02)),
             (&[("x-ratelimit-reset", "2.5")], Some(2.5)),

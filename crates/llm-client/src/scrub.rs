@@ -78,7 +78,11 @@ impl Scrubber {
 
     fn clean<'a>(&self, text: &'a str, shortest: usize) -> Cow<'a, str> {
         let mut text = Cow::Borrowed(text);
-        for secret in self.secrets.iter().filter(|secret| secret.len() >= shortest) {
+        for secret in self
+            .secrets
+            .iter()
+            .filter(|secret| secret.len() >= shortest)
+        {
             if text.contains(secret.as_str()) {
                 text = Cow::Owned(text.replace(secret.as_str(), "***"));
             }

@@ -117,7 +117,10 @@ async fn a_call_that_fails_for_good_is_settled_too() {
         budget.spent().tokens,
         10 * u64::try_from(endpoint.calls()).unwrap()
     );
-    assert_eq!(budget.spent().dollars, provider.meter().total().paid.priced_cost);
+    assert_eq!(
+        budget.spent().dollars,
+        provider.meter().total().paid.priced_cost
+    );
 }
 
 #[tokio::test]
@@ -171,7 +174,7 @@ async fn a_budget_in_dollars_wants_a_price() {
     assert!(error.contains("my-model (wire)"), "{error}");
     assert!(error.contains("give the model a price"), "{error}");
     provider()
-        .with_budget(tokens(1000))
+        .with_budget(tokens(10_000))
         .model(settings)
         .unwrap()
         .chat(&request("a"))

@@ -304,7 +304,9 @@ async fn two_handles_on_one_file_agree() {
     let folder = tempfile::tempdir().unwrap();
     let endpoint = Endpoint::numbered().await;
     let open_twice = [open(folder.path()), open(folder.path())];
-    let models = open_twice.each_ref().map(|cache| model(cache, endpoint.settings()));
+    let models = open_twice
+        .each_ref()
+        .map(|cache| model(cache, endpoint.settings()));
     let mut calls = Vec::new();
     for row in 0..100 {
         for model in &models {

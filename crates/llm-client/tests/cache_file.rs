@@ -65,7 +65,10 @@ fn a_newer_file_is_refused_and_an_older_one_is_emptied() {
     };
     set(99);
     let text = refused(&path);
-    assert!(text.contains("newer version of Probity (format 99"), "{text}");
+    assert!(
+        text.contains("newer version of Probity (format 99"),
+        "{text}"
+    );
     set(0);
     let cache = Cache::open(&path, CacheSettings::default()).unwrap();
     assert_eq!(cache.count().unwrap(), 0);
@@ -130,7 +133,10 @@ async fn a_full_disk_costs_no_reply_and_is_told() {
     // A later run asks for what is missing, and only that.
     drop((model, cache));
     let cache = Cache::open(&path, CacheSettings::default()).unwrap();
-    let model = provider().with_cache(cache).model(endpoint.settings()).unwrap();
+    let model = provider()
+        .with_cache(cache)
+        .model(endpoint.settings())
+        .unwrap();
     for row in 0..20 {
         model.chat(&request(&row.to_string())).await.unwrap();
     }
@@ -144,7 +150,10 @@ async fn a_file_that_is_damaged_while_in_use_fails_the_call_with_its_name() {
     let endpoint = Endpoint::numbered().await;
     let path = folder.path().join("replies.sqlite");
     let cache = Cache::open(&path, CacheSettings::default()).unwrap();
-    let model = provider().with_cache(cache).model(endpoint.settings()).unwrap();
+    let model = provider()
+        .with_cache(cache)
+        .model(endpoint.settings())
+        .unwrap();
     model.chat(&request("a")).await.unwrap();
     rusqlite::Connection::open(&path)
         .unwrap()
@@ -153,7 +162,11 @@ async fn a_file_that_is_damaged_while_in_use_fails_the_call_with_its_name() {
     let error = model.chat(&request("b")).await.unwrap_err();
     assert_eq!(error.kind(), ModelErrorKind::Permanent);
     assert!(error.to_string().contains("replies.sqlite"), "{error}");
-    assert_eq!(endpoint.calls(), 1, "nothing is paid for that cannot be kept");
+    assert_eq!(
+        endpoint.calls(),
+        1,
+        "nothing is paid for that cannot be kept"
+    );
 }
 
 const CHILD_URL: &str = "CACHE_TEST_URL";
@@ -185,7 +198,12 @@ async fn a_killed_process_leaves_every_reply_that_it_had() {
     let endpoint = Endpoint::numbered().await;
     for kill_after in [1, 30, 100] {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child_that_is_killed", "--ignored", "--nocapture"])
+            .args([
+                "--exact",
+                "child_that_is_killed",
+                "--ignored",
+                "--nocapture",
+            ])
             .env(CHILD_URL, &endpoint.base_url)
             .env(CHILD_PATH, &path)
             .stdout(Stdio::piped())
@@ -196,7 +214,9 @@ async fn a_killed_process_leaves_every_reply_that_it_had() {
         let got: Vec<String> = tokio::task::spawn_blocking(move || {
             let mut got = Vec::new();
             for line in output.lines().map_while(Result::ok) {
-                let Some(at) = line.find("got ") else { continue };
+                let Some(at) = line.find("got ") else {
+                    continue;
+                };
                 got.push(line[at + 4..].to_owned());
                 if got.len() == kill_after {
                     child.kill().unwrap();
@@ -217,7 +237,10 @@ async fn a_killed_process_leaves_every_reply_that_it_had() {
         for line in got {
             let (row, text) = line.split_once(' ').unwrap();
             let reply = model.chat(&request(row)).await.unwrap();
-            assert_eq!((reply.origin, reply.content.as_str()), (Origin::Cached, text));
+            assert_eq!(
+                (reply.origin, reply.content.as_str()),
+                (Origin::Cached, text)
+            );
         }
     }
 }

@@ -31,7 +31,12 @@ impl Lines {
         lines.retain(|line| line["message"] == message);
         assert_eq!(lines.len(), 1, "{message}: {lines:?}");
         let line = lines.remove(0);
-        let keys: Vec<&str> = line.as_object().unwrap().keys().map(String::as_str).collect();
+        let keys: Vec<&str> = line
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
         let keys = keys.join(" ");
         (line, keys)
     }
@@ -112,7 +117,10 @@ async fn every_call_has_its_event_with_the_raw_exchange() {
 #[tokio::test]
 async fn a_call_that_fails_for_good_is_an_exception() {
     let endpoint = Endpoint::start(|_, _| {
-        (401, r#"{"error": {"message": "Incorrect API key"}}"#.to_owned())
+        (
+            401,
+            r#"{"error": {"message": "Incorrect API key"}}"#.to_owned(),
+        )
     })
     .await;
     let lines = Arc::new(Lines::default());
@@ -131,7 +139,12 @@ async fn a_call_that_fails_for_good_is_an_exception() {
         let (line, _) = lines.only(message);
         assert_eq!(line["exception"]["class"], "schema::ModelError");
         assert_eq!(line["exception"]["kind"], "permanent");
-        assert!(line["exception"]["message"].as_str().unwrap().contains("my-model"));
+        assert!(
+            line["exception"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("my-model")
+        );
         assert!(!line.to_string().contains("sk-very-secret"));
     }
     assert_eq!(provider.meter().total().failures, 5);
@@ -152,7 +165,10 @@ async fn a_call_that_was_not_made_is_no_exception() {
         .unwrap();
     model.chat(&request("a")).await.unwrap_err();
     let (line, _) = lines.only("call not made");
-    assert_eq!((&line["reason"], &line["row"]), (&"over_budget".into(), &"a".into()));
+    assert_eq!(
+        (&line["reason"], &line["row"]),
+        (&"over_budget".into(), &"a".into())
+    );
 
     let stop = Stop::new();
     let model = provider()

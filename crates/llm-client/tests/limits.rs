@@ -1,4 +1,5 @@
 //! Attempts in flight, connections, rates and stopping.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail so")]
 
 mod common;
 
@@ -44,7 +45,11 @@ fn settings(initial: usize, max: usize) -> LimitSettings {
 
 async fn ask_many(model: &impl ChatModel, n: usize) -> usize {
     let calls = (0..n).map(|_| ask(model));
-    join_all(calls).await.iter().filter(|result| result.is_ok()).count()
+    join_all(calls)
+        .await
+        .iter()
+        .filter(|result| result.is_ok())
+        .count()
 }
 
 #[tokio::test]
@@ -53,7 +58,11 @@ async fn no_more_are_in_flight_than_allowed_and_connections_are_kept() {
     let set = limited(&server, settings(8, 8));
     assert_eq!(ask_many(&set.model, 400).await, 400);
     assert!(server.most_in_flight() <= 8, "{}", server.most_in_flight());
-    assert!(server.connections() <= 16, "{} connections", server.connections());
+    assert!(
+        server.connections() <= 16,
+        "{} connections",
+        server.connections()
+    );
     assert_eq!(set.limiter.in_flight(), 0);
 }
 
@@ -65,7 +74,12 @@ async fn the_limit_doubles_while_it_is_used_up_to_the_most() {
     assert_eq!(set.limiter.limit(), 20);
     assert!(server.most_in_flight() <= 20);
     assert!(server.most_in_flight() > 2);
-    let limits: Vec<_> = set.record.events("limiter changed").iter().map(|event| event["limit"].clone()).collect();
+    let limits: Vec<_> = set
+        .record
+        .events("limiter changed")
+        .iter()
+        .map(|event| event["limit"].clone())
+        .collect();
     assert_eq!(limits, [json!(4), json!(8), json!(16), json!(20)]);
 }
 
@@ -82,13 +96,22 @@ async fn the_limit_does_not_grow_while_it_is_not_used() {
 #[tokio::test]
 async fn a_burst_of_rate_limits_cuts_once() {
     let server = Server::always(Act::json(429, "slow").later(Duration::from_millis(5))).await;
-    let set = limited(&server, LimitSettings { cool_down: Duration::ZERO, ..settings(20, 20) });
+    let set = limited(
+        &server,
+        LimitSettings {
+            cool_down: Duration::ZERO,
+            ..settings(20, 20)
+        },
+    );
     // All begin before the first answer comes, so all belong to one burst.
     assert_eq!(ask_many(&set.model, 20).await, 0);
     assert_eq!(set.limiter.limit(), 12);
     let events = set.record.events("limiter changed");
     assert_eq!(events.len(), 1);
-    assert_eq!((&events[0]["before"], &events[0]["limit"]), (&json!(20), &json!(12)));
+    assert_eq!(
+        (&events[0]["before"], &events[0]["limit"]),
+        (&json!(20), &json!(12))
+    );
     // Later ones cut again, down to one and no further.
     for _ in 0..20 {
         ask(&set.model).await.unwrap_err();
@@ -99,7 +122,13 @@ async fn a_burst_of_rate_limits_cuts_once() {
 #[tokio::test]
 async fn while_it_cools_down_nothing_is_cut() {
     let server = Server::always(Act::json(429, "slow")).await;
-    let set = limited(&server, LimitSettings { cool_down: Duration::from_secs(3600), ..settings(20, 20) });
+    let set = limited(
+        &server,
+        LimitSettings {
+            cool_down: Duration::from_secs(3600),
+            ..settings(20, 20)
+        },
+    );
     for _ in 0..5 {
         ask(&set.model).await.unwrap_err();
     }
@@ -109,14 +138,23 @@ async fn while_it_cools_down_nothing_is_cut() {
 #[tokio::test]
 async fn after_a_cut_fewer_are_in_flight_and_the_limit_grows_slowly() {
     let server = Server::start(|n, _| {
-        if n < 10 { Act::json(429, "slow") } else { Act::say("x") }.later(Duration::from_millis(3))
+        if n < 10 {
+            Act::json(429, "slow")
+        } else {
+            Act::say("x")
+        }
+        .later(Duration::from_millis(3))
     })
     .await;
     let set = limited(&server, settings(10, 10));
     ask_many(&set.model, 10).await;
     assert_eq!(set.limiter.limit(), 6);
     assert_eq!(ask_many(&set.model, 6).await, 6);
-    assert_eq!(set.limiter.limit(), 6, "one round of six does not add one whole");
+    assert_eq!(
+        set.limiter.limit(),
+        6,
+        "one round of six does not add one whole"
+    );
     assert_eq!(ask_many(&set.model, 200).await, 200);
     assert_eq!(set.limiter.limit(), 10);
     assert_eq!(set.limiter.in_flight(), 0);
@@ -136,7 +174,9 @@ async fn other_failures_change_nothing() {
 async fn a_call_that_is_given_up_returns_its_permit() {
     let server = Server::always(Act::Hang).await;
     let set = limited(&server, settings(1, 1));
-    tokio::time::timeout(Duration::from_millis(20), ask(&set.model)).await.unwrap_err();
+    tokio::time::timeout(Duration::from_millis(20), ask(&set.model))
+        .await
+        .unwrap_err();
     assert_eq!(set.limiter.in_flight(), 0);
 }
 
@@ -149,7 +189,12 @@ async fn a_sleeping_retry_holds_no_permit() {
     .await;
     let set = limited(&server, settings(1, 1));
     let limiter = Arc::clone(&set.limiter);
-    let model = Retried::new(set.model, quick(), Arc::<Record>::clone(&set.record), set.stop);
+    let model = Retried::new(
+        set.model,
+        quick(),
+        Arc::<Record>::clone(&set.record),
+        set.stop,
+    );
     let first = ask(&model);
     let second = async {
         while set.record.events("retrying call").is_empty() {
@@ -187,17 +232,31 @@ async fn once_stopped_nothing_starts_and_what_is_in_flight_finishes() {
 async fn requests_and_tokens_per_minute_are_kept() {
     let server = Server::always(Act::say("x")).await;
     // 600 a minute is one every 100 ms after a burst of 60.
-    let requests = LimitSettings { requests_per_minute: NonZeroU32::new(600), ..settings(100, 100) };
+    let requests = LimitSettings {
+        requests_per_minute: NonZeroU32::new(600),
+        ..settings(100, 100)
+    };
     let set = limited(&server, requests);
     let started = Instant::now();
     ask_many(&set.model, 63).await;
-    assert!(started.elapsed() >= Duration::from_millis(250), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() >= Duration::from_millis(250),
+        "{:?}",
+        started.elapsed()
+    );
     // "hello" is 2 tokens and a reply at most 98: 100 a call, 10 a ms after a burst of 60,000.
-    let tokens = LimitSettings { tokens_per_minute: NonZeroU32::new(600_000), ..settings(1000, 1000) };
+    let tokens = LimitSettings {
+        tokens_per_minute: NonZeroU32::new(600_000),
+        ..settings(1000, 1000)
+    };
     let limiter = Limiter::new("endpoint", tokens, Arc::new(schema::NoJournal));
     let model = OpenAi::new(server.settings(), &http()).unwrap();
     let model = Limited::new(model, limiter, Some(98), Stop::new());
     let started = Instant::now();
     ask_many(&model, 630).await;
-    assert!(started.elapsed() >= Duration::from_millis(250), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() >= Duration::from_millis(250),
+        "{:?}",
+        started.elapsed()
+    );
 }

@@ -1,4 +1,5 @@
 //! Endpoints that do not know every part of a request.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail so")]
 
 mod common;
 
@@ -30,9 +31,16 @@ fn structured() -> ChatRequest {
 #[tokio::test]
 async fn the_other_name_of_the_token_limit_is_found_and_remembered() {
     for (first, second, message) in [
-        ("max_tokens", "max_completion_tokens",
-            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."),
-        ("max_completion_tokens", "max_tokens", "Extra inputs are not permitted"),
+        (
+            "max_tokens",
+            "max_completion_tokens",
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        ),
+        (
+            "max_completion_tokens",
+            "max_tokens",
+            "Extra inputs are not permitted",
+        ),
     ] {
         let server = Server::start(unless(first, message)).await;
         let mut settings = server.settings();
@@ -41,13 +49,18 @@ async fn the_other_name_of_the_token_limit_is_found_and_remembered() {
             settings.token_limit = llm_client::TokenLimitName::MaxCompletionTokens;
         }
         let record = Arc::new(Record::default());
-        let model = OpenAi::new(settings, &http()).unwrap().with_journal(Arc::<Record>::clone(&record));
+        let model = OpenAi::new(settings, &http())
+            .unwrap()
+            .with_journal(Arc::<Record>::clone(&record));
         ask(&model).await.unwrap();
         ask(&model).await.unwrap();
         let requests = server.requests();
         assert_eq!(requests.len(), 3, "one extra attempt in all");
         assert_eq!(requests[0].body[first], 9);
-        assert_eq!((&requests[1].body[second], &requests[2].body[second]), (&json!(9), &json!(9)));
+        assert_eq!(
+            (&requests[1].body[second], &requests[2].body[second]),
+            (&json!(9), &json!(9))
+        );
         let events = record.events("request form changed");
         assert_eq!(events.len(), 1);
         assert_eq!(events[0]["change"], format!("{second} instead of {first}"));
@@ -57,7 +70,8 @@ async fn the_other_name_of_the_token_limit_is_found_and_remembered() {
 
 #[tokio::test]
 async fn a_limit_that_is_too_high_is_no_matter_of_names() {
-    let message = "max_tokens is too large: 9000. This model supports at most 4096 completion tokens";
+    let message =
+        "max_tokens is too large: 9000. This model supports at most 4096 completion tokens";
     let server = Server::start(unless("max_tokens", message)).await;
     let mut settings = server.settings();
     settings.max_tokens = Some(9000);
@@ -81,7 +95,15 @@ async fn response_formats_get_weaker_step_by_step() {
         .iter()
         .map(|got| got.body["response_format"]["type"].clone())
         .collect();
-    assert_eq!(formats, [json!("json_schema"), json!("json_object"), json!(null), json!(null)]);
+    assert_eq!(
+        formats,
+        [
+            json!("json_schema"),
+            json!("json_object"),
+            json!(null),
+            json!(null)
+        ]
+    );
 }
 
 #[tokio::test]
@@ -105,7 +127,9 @@ async fn a_sampling_setting_that_is_refused_is_left_out() {
 async fn what_the_user_put_into_extra_body_is_never_taken_out() {
     let server = Server::start(unless("temperature", "Unsupported parameter: temperature")).await;
     let mut settings = server.settings();
-    settings.extra_body.insert("temperature".to_owned(), 1.into());
+    settings
+        .extra_body
+        .insert("temperature".to_owned(), 1.into());
     let error = ask(&common::model(settings)).await.unwrap_err();
     assert_eq!(error.kind(), ModelErrorKind::Permanent);
     assert_eq!(server.count(), 1);
@@ -121,7 +145,10 @@ async fn an_endpoint_that_refuses_everything_is_given_up() {
     settings.top_p = Some(1.0);
     settings.seed = Some(1);
     settings.reasoning_effort = Some("low".to_owned());
-    let error = common::model(settings).chat(&structured()).await.unwrap_err();
+    let error = common::model(settings)
+        .chat(&structured())
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ModelErrorKind::Permanent);
     assert!(server.count() <= 8);
 }

@@ -1,4 +1,5 @@
 //! What one call makes of what a server sends: replies, refusals, and what is neither.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail so")]
 
 mod common;
 
@@ -40,14 +41,25 @@ async fn a_reply_carries_everything_that_came() {
     assert_eq!(reply.usage.unwrap().input_tokens, 10);
     assert!((reply.cost.unwrap() - 20e-6).abs() < 1e-12);
     let exchange = reply.exchange.unwrap();
-    assert!(exchange.request.get().starts_with(r#"{"model":"wire-model","messages":"#));
+    assert!(
+        exchange
+            .request
+            .get()
+            .starts_with(r#"{"model":"wire-model","messages":"#)
+    );
     assert!(exchange.response.get().contains(r#""id":"x""#));
     let got = &server.requests()[0];
     assert!(got.head.starts_with("POST /v1/chat/completions HTTP/1.1"));
-    assert_eq!(got.header("authorization"), Some("Bearer sk-test-key-0123456789"));
+    assert_eq!(
+        got.header("authorization"),
+        Some("Bearer sk-test-key-0123456789")
+    );
     assert_eq!(got.header("x-title"), Some("probity"));
     assert_eq!(got.header("content-type"), Some("application/json"));
-    assert_eq!(got.body["messages"], json!([{"role": "user", "content": "hello"}]));
+    assert_eq!(
+        got.body["messages"],
+        json!([{"role": "user", "content": "hello"}])
+    );
 }
 
 #[tokio::test]
@@ -64,7 +76,10 @@ async fn unknown_stays_unknown() {
     let reply = ask(&server.model()).await.unwrap();
     assert_eq!(reply.content, "");
     assert_eq!(reply.finish, FinishReason::Other("unknown".to_owned()));
-    assert_eq!((reply.usage, reply.cost, reply.model.clone()), (None, None, None));
+    assert_eq!(
+        (reply.usage, reply.cost, reply.model.clone()),
+        (None, None, None)
+    );
     assert_eq!(reply.spend().unpriced_calls, 1);
 }
 
@@ -82,7 +97,10 @@ async fn the_cost_that_an_endpoint_states_wins_and_its_own_fields_survive() {
     assert_eq!(reply.cost, Some(0.5));
     assert_eq!(reply.reasoning.as_deref(), Some("hm"));
     let raw = reply.exchange.unwrap().response.get().to_owned();
-    assert!(raw.contains("Someone") && !raw.contains(['\n', '\r']), "{raw}");
+    assert!(
+        raw.contains("Someone") && !raw.contains(['\n', '\r']),
+        "{raw}"
+    );
 }
 
 #[tokio::test]
@@ -110,7 +128,10 @@ async fn refused_connections_are_transient() {
     let error = ask(&model(settings)).await.unwrap_err();
     assert_eq!(error.kind(), ModelErrorKind::Transient);
     let text = error.to_string();
-    assert!(text.contains("cannot be reached") && text.contains("refused"), "{text}");
+    assert!(
+        text.contains("cannot be reached") && text.contains("refused"),
+        "{text}"
+    );
     assert!(!text.contains("hidden"), "{text}");
 }
 
@@ -127,8 +148,18 @@ async fn a_server_that_hangs_is_left() {
 #[tokio::test]
 async fn a_connection_that_breaks_is_transient() {
     let half = b"{\"choices\":[{\"mess".to_vec();
-    fails(Act::BreakOff(half), ModelErrorKind::Transient, &["broke the connection off"]).await;
-    fails(Act::Close, ModelErrorKind::Transient, &["broke the connection off"]).await;
+    fails(
+        Act::BreakOff(half),
+        ModelErrorKind::Transient,
+        &["broke the connection off"],
+    )
+    .await;
+    fails(
+        Act::Close,
+        ModelErrorKind::Transient,
+        &["broke the connection off"],
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -136,17 +167,60 @@ async fn statuses_tell_what_to_do() {
     use ModelErrorKind::{Permanent, RateLimited, Transient};
     let said = |message: &str| json!({"error": {"message": message}});
     for (status, body, kind, words) in [
-        (401, said("Incorrect API key provided"), Permanent,
-            &["target my-model at http://127.0.0.1", "answered 401 Unauthorized: Incorrect API key provided. ", "No key is set"][..]),
-        (403, said("Not for you."), Permanent, &["403 Forbidden: Not for you. The key"]),
-        (404, said("no such model"), Permanent, &["\"wire-model\"", "base_url"]),
+        (
+            401,
+            said("Incorrect API key provided"),
+            Permanent,
+            &[
+                "target my-model at http://127.0.0.1",
+                "answered 401 Unauthorized: Incorrect API key provided. ",
+                "No key is set",
+            ][..],
+        ),
+        (
+            403,
+            said("Not for you."),
+            Permanent,
+            &["403 Forbidden: Not for you. The key"],
+        ),
+        (
+            404,
+            said("no such model"),
+            Permanent,
+            &["\"wire-model\"", "base_url"],
+        ),
         (402, said("pay"), Permanent, &["top it up"]),
-        (413, said("big"), Permanent, &["larger than the endpoint takes"]),
-        (400, said("maximum context length is 8192 tokens"), Permanent, &["longer than the model takes"]),
-        (422, json!({"detail": [{"msg": "bad"}]}), Permanent, &["422", "bad"]),
+        (
+            413,
+            said("big"),
+            Permanent,
+            &["larger than the endpoint takes"],
+        ),
+        (
+            400,
+            said("maximum context length is 8192 tokens"),
+            Permanent,
+            &["longer than the model takes"],
+        ),
+        (
+            422,
+            json!({"detail": [{"msg": "bad"}]}),
+            Permanent,
+            &["422", "bad"],
+        ),
         (302, said(""), Permanent, &["302 Found", "Check base_url"]),
-        (429, said("slow"), RateLimited, &["429 Too Many Requests: slow"]),
-        (429, json!({"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}), Permanent, &["top it up"]),
+        (
+            429,
+            said("slow"),
+            RateLimited,
+            &["429 Too Many Requests: slow"],
+        ),
+        (
+            429,
+            json!({"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}),
+            Permanent,
+            &["top it up"],
+        ),
         (408, said("x"), Transient, &["408"]),
         (500, said("x"), Transient, &["500 Internal Server Error"]),
         (503, said("x"), Transient, &["503"]),
@@ -170,12 +244,18 @@ async fn a_503_with_retry_after_is_a_rate_limit() {
 async fn a_200_that_is_no_completion_is_malformed() {
     use ModelErrorKind::Malformed;
     for (body, words) in [
-        ("<html><body>Welcome</body></html>", &["web page", "<html>", "base_url"][..]),
+        (
+            "<html><body>Welcome</body></html>",
+            &["web page", "<html>", "base_url"][..],
+        ),
         (r#"{"choices":[{"message":{"content":"hel"#, &["cut off"]),
         (r#"{"id":"x","choices":[]}"#, &["no choices"]),
         (r#"{"id":"x"}"#, &["no choices"]),
         ("", &["empty"]),
-        ("{\"choices\":[{\"message\":{\"content\":\"x\"}}]} trailing", &["not valid JSON"]),
+        (
+            "{\"choices\":[{\"message\":{\"content\":\"x\"}}]} trailing",
+            &["not valid JSON"],
+        ),
     ] {
         fails(Act::json(200, body), Malformed, words).await;
     }
@@ -218,7 +298,10 @@ async fn keys_are_never_shown() {
         settings.extra_headers = vec![("X-Secret".to_owned(), "header-secret-value".into())];
         let error = ask(&model(settings)).await.unwrap_err();
         let shown = format!("{error} {error:?} {:?}", error.source());
-        assert!(!shown.contains("abcdefghij") && !shown.contains("header-secret"), "{shown}");
+        assert!(
+            !shown.contains("abcdefghij") && !shown.contains("header-secret"),
+            "{shown}"
+        );
         assert!(shown.contains("***"), "{shown}");
     }
 }
@@ -236,7 +319,11 @@ async fn a_reply_that_echoes_the_key_is_cleaned() {
 
 #[tokio::test]
 async fn a_wrong_key_is_named_by_where_it_comes_from() {
-    let server = Server::always(Act::json(401, json!({"error": {"message": "Incorrect API key provided."}}))).await;
+    let server = Server::always(Act::json(
+        401,
+        json!({"error": {"message": "Incorrect API key provided."}}),
+    ))
+    .await;
     let mut settings = server.settings();
     settings.api_key = Some("sk-wrong".into());
     settings.key_name = Some("OPENAI_API_KEY".to_owned());
@@ -260,17 +347,25 @@ fn settings_that_cannot_work_are_refused_with_the_reason() {
     };
     for url in ["", "api.openai.com/v1", "ftp://x/v1", "http://"] {
         let text = refused(settings(url));
-        assert!(text.contains("model m") && text.contains("base_url"), "{text}");
+        assert!(
+            text.contains("model m") && text.contains("base_url"),
+            "{text}"
+        );
     }
     let mut bad_key = settings("http://h/v1");
     bad_key.api_key = Some("sk-with\nbreak".into());
     bad_key.key_name = Some("MY_KEY".to_owned());
     let text = refused(bad_key);
-    assert!(text.contains("MY_KEY") && !text.contains("sk-with"), "{text}");
+    assert!(
+        text.contains("MY_KEY") && !text.contains("sk-with"),
+        "{text}"
+    );
     let mut bad_header = settings("http://h/v1");
     bad_header.extra_headers = vec![("bad name".to_owned(), "v".into())];
     assert!(refused(bad_header).contains("\"bad name\""));
     let mut streaming = settings("http://h/v1");
-    streaming.extra_body.insert("stream".to_owned(), true.into());
+    streaming
+        .extra_body
+        .insert("stream".to_owned(), true.into());
     assert!(refused(streaming).contains("\"stream\""));
 }

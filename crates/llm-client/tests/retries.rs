@@ -1,4 +1,5 @@
 //! Failed calls that are tried again, and those that are not.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail so")]
 
 mod common;
 
@@ -15,12 +16,22 @@ use serde_json::json;
 fn retried(server: &Server, policy: RetryPolicy) -> (Retried<llm_client::OpenAi>, Arc<Record>) {
     let record = Arc::new(Record::default());
     let journal = Arc::<Record>::clone(&record);
-    (Retried::new(server.model(), policy, journal, Stop::new()), record)
+    (
+        Retried::new(server.model(), policy, journal, Stop::new()),
+        record,
+    )
 }
 
 /// Fails `times` times with `act`, then answers.
 async fn recovering(times: usize, act: Act) -> Server {
-    Server::start(move |n, _| if n < times { act.clone() } else { Act::say("ok") }).await
+    Server::start(move |n, _| {
+        if n < times {
+            act.clone()
+        } else {
+            Act::say("ok")
+        }
+    })
+    .await
 }
 
 #[tokio::test]
@@ -48,13 +59,23 @@ async fn lasting_failures_are_not() {
         let server = Server::always(Act::json(status, "no")).await;
         let (model, record) = retried(&server, quick());
         let error = ask(&model).await.unwrap_err();
-        assert_eq!((error.kind(), error.attempts()), (ModelErrorKind::Permanent, 1));
+        assert_eq!(
+            (error.kind(), error.attempts()),
+            (ModelErrorKind::Permanent, 1)
+        );
         assert_eq!(server.count(), 1);
         let events = record.events("model call failed");
         assert_eq!(events.len(), 1);
-        assert_eq!((&events[0]["status"], &events[0]["attempt"]), (&json!(status), &json!(1)));
+        assert_eq!(
+            (&events[0]["status"], &events[0]["attempt"]),
+            (&json!(status), &json!(1))
+        );
     }
-    let server = Server::always(Act::json(429, json!({"error": {"code": "insufficient_quota"}}))).await;
+    let server = Server::always(Act::json(
+        429,
+        json!({"error": {"code": "insufficient_quota"}}),
+    ))
+    .await;
     let (model, _) = retried(&server, quick());
     ask(&model).await.unwrap_err();
     assert_eq!(server.count(), 1);
@@ -78,8 +99,20 @@ async fn different_500s_take_all_attempts() {
     assert_eq!(server.count(), 6);
     let event = &record.events("retrying call")[1];
     assert_eq!(
-        (&event["model"], &event["purpose"], &event["attempt"], &event["reason"], &event["kind"]),
-        (&json!("my-model"), &json!("target_turn"), &json!(2), &json!("trouble 1"), &json!("transient"))
+        (
+            &event["model"],
+            &event["purpose"],
+            &event["attempt"],
+            &event["reason"],
+            &event["kind"]
+        ),
+        (
+            &json!("my-model"),
+            &json!("target_turn"),
+            &json!(2),
+            &json!("trouble 1"),
+            &json!("transient")
+        )
     );
     assert!(event["delay"].as_f64().unwrap() <= 0.001);
 }

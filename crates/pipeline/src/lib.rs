@@ -7,6 +7,7 @@ mod plan;
 pub mod progress;
 mod report;
 mod run;
+mod standard;
 pub mod tree;
 
 pub use error::{PipelineError, PipelineErrorKind};
@@ -15,4 +16,5 @@ pub use phases::{Loaded, Make, MakeAggregator, MakeSimulator, Phases};
 pub use plan::{PlanModel, PlanRow, PlanSettings, Range, plan};
 pub use progress::{NoObserver, Observer, Outcome, Phase, Progress};
 pub use report::{BenchmarkReport, Counts, FailureGroup, RunOutcome, RunReport};
+pub use standard::{Models, PROMPT_NAMES, PhaseSettings};
 pub use run::{Concurrency, Expected, Manifest, Pipeline, RunOptions};

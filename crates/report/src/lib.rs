@@ -1,1 +1,62 @@
-//! Results for people to look at
+//! Results for people to look at: plain text, made to fit a terminal.
+//!
+//! Everything here takes values and gives a `String`; printing is up to the caller. Widths are in terminal columns.
+//!
+//! - [`results_table`]: the rates per model.
+//! - [`failures_summary`]: what failed and why, each reason once.
+//! - [`plan_table`]: what a run would ask for and cost.
+//! - [`files_list`]: where each file lies.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//! use report::{BenchmarkResults, results_table};
+//! use schema::{ModelId, PhaseCost, Rate, Summary};
+//!
+//! let careful = ModelId::new("careful")?;
+//! let summary = Summary {
+//!     target_model: careful.clone(),
+//!     positive_pass_rate: Some(0.6667),
+//!     negative_pass_rate: None,
+//!     n_positive: 4,
+//!     n_negative: 0,
+//!     n_total: 4,
+//!     by_metric: BTreeMap::from([("m01".to_owned(), Rate::new(2, 3))]),
+//!     by_scenario: BTreeMap::new(),
+//! };
+//! let cost = PhaseCost { cost: Some(0.0123), ..PhaseCost::default() };
+//! let table = results_table(
+//!     &[BenchmarkResults {
+//!         name: "honesty",
+//!         summaries: &[summary],
+//!         costs: &BTreeMap::from([(careful, cost)]),
+//!     }],
+//!     80,
+//! );
+//! assert_eq!(
+//!     table,
+//!     "honesty\n\
+//!      \x20 model    positive  negative  rows  abstained     cost\n\
+//!      \x20 careful     66.7%         -     4          1  $0.0123\n"
+//! );
+//! # Ok::<(), schema::IdError>(())
+//! ```
+//!
+//! # Limits
+//! - Text is shown left to right, without colours.
+//! - How wide a character is, is taken from Unicode; a terminal that draws some emoji wider or narrower shows ragged columns.
+//! - A text that is shortened may be cut between a letter and its accent.
+//! - Rates come without intervals.
+//! - [`FailureGroups`] tells at most 200 different reasons apart; the rest are counted together.
+
+mod failures;
+mod files;
+mod numbers;
+mod plan;
+mod results;
+mod table;
+mod text;
+
+pub use failures::{Failure, FailureGroups, failures_summary};
+pub use files::{FileEntry, files_list};
+pub use plan::{PlanRow, Span, plan_table};
+pub use results::{BenchmarkResults, results_table};

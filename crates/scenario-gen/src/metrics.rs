@@ -171,13 +171,13 @@ fn read_metric(row: &Value, id: String) -> Result<Metric, String> {
     };
     let name = text(row, "name")?;
     let examples = list(row, "examples")?;
+    let mut texts = Vec::with_capacity(examples.len());
     for (at, example) in examples.iter().enumerate() {
-        if !example.is_string() {
-            return Err(format!(
-                "example {} is {}, not a string",
-                at + 1,
-                kind_of(example)
-            ));
+        let example = example.as_str().map(str::trim).ok_or_else(|| {
+            format!("example {} is {}, not a string", at + 1, kind_of(example))
+        })?;
+        if !example.is_empty() {
+            texts.push(example.into());
         }
     }
     Ok(Metric {
@@ -188,7 +188,7 @@ fn read_metric(row: &Value, id: String) -> Result<Metric, String> {
         },
         metric_type,
         definition: text(row, "definition")?.to_owned(),
-        examples: examples.to_vec(),
+        examples: texts,
         extra: Extra::new(),
     })
 }

@@ -54,6 +54,14 @@ pub fn read(reply: &str, finish: &FinishReason) -> Result<UserReply, String> {
     if message.is_empty() {
         return Err("the message is empty".into());
     }
+    if [" Thought:", "*Thought:", "\nThought:"]
+        .iter()
+        .any(|label| message.contains(label))
+    {
+        return Err(
+            "the message holds a thought; put the thought first, in a line of its own".into(),
+        );
+    }
     if let Some(tag) = echoed_tag(message) {
         return Err(format!(
             "the message holds the tag <{tag}> of your notes; write only what the person says"
@@ -71,7 +79,13 @@ fn find_message(text: &str, finish: &FinishReason) -> Result<String, String> {
             (None, Some(label)) if label.kind == Kind::Message => {
                 message = Some((label.rest.to_owned(), label));
             }
-            (Some(_), Some(label)) if label.kind == Kind::Thought => break,
+            (
+                Some(_),
+                Some(Label {
+                    kind: Kind::Thought,
+                    ..
+                }),
+            ) => break,
             (Some((said, _)), _) => {
                 said.push('\n');
                 said.push_str(line);
@@ -163,7 +177,20 @@ fn inline_message(text: &str) -> Option<&str> {
         .iter()
         .filter_map(|label| text.find(label).map(|at| at + label.len()))
         .min()?;
-    Some(text.get(at..)?.trim())
+    let said = text.get(at..)?;
+    let next_thought = said.lines().find(|line| {
+        matches!(
+            Label::of(line),
+            Some(Label {
+                kind: Kind::Thought,
+                ..
+            })
+        )
+    });
+    let end = next_thought
+        .and_then(|line| said.find(line))
+        .unwrap_or(said.len());
+    Some(said.get(..end)?.trim())
 }
 
 /// Drops lines that do nothing but repeat the note of the turn.
@@ -254,6 +281,7 @@ mod tests {
             "Thought: hm. Message: Hello there.",
             "Here you go.\nThought: hm.\nMore thinking.\nMessage: Hello there.",
             "Message: Hello there.\nThought: and now?\nMessage: A second one.",
+            "Thought: hm. Message: Hello there.\nThought: and now?",
             "Message: \"Hello there.\"",
             "Message: “Hello there.”",
             "Message: Hello there.\n<turn>2 of 5</turn>",
@@ -300,6 +328,11 @@ mod tests {
                 "Message: <instruction>Ask.</instruction>",
                 FinishReason::Stop,
                 "<instruction>",
+            ),
+            (
+                "Message: Hello. Thought: he bites.",
+                FinishReason::Stop,
+                "a thought",
             ),
             (
                 "Message: as my <persona> says",

@@ -245,7 +245,7 @@ async fn prompts_can_be_replaced_and_a_blank_one_means_none() {
         ..Prompts::shipped().unwrap()
     };
     let base = simulator(&server, turns(1));
-    let before = schema::Simulator::fingerprint(&base);
+    let before = base.fingerprint();
     let simulator = base.with_prompts(prompts).unwrap();
     simulator.simulate(&scenario(), 0).await.unwrap();
     assert_eq!(

@@ -52,7 +52,10 @@ impl fmt::Display for CacheError {
                 "the folder of the response cache {path} cannot be made: {error}"
             ),
             Problem::Thread(error) => {
-                write!(f, "the response cache {path} cannot start its writer: {error}")
+                write!(
+                    f,
+                    "the response cache {path} cannot start its writer: {error}"
+                )
             }
             Problem::Foreign => write!(
                 f,

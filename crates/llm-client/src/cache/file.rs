@@ -32,7 +32,8 @@ const CREATE: &str = "
     ) STRICT;
 ";
 
-const FIND: &str = "SELECT request, response, run_time_us, failed FROM replies WHERE key = ?1 AND created >= ?2";
+const FIND: &str =
+    "SELECT request, response, run_time_us, failed FROM replies WHERE key = ?1 AND created >= ?2";
 
 /// Replaces only what is older than `?7`.
 const INSERT: &str = "

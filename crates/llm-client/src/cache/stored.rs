@@ -100,7 +100,10 @@ mod tests {
 
     #[test]
     fn failed_attempts_get_the_price_of_today() {
-        assert_eq!(repriced(spend(Some(9.0)), Some(&PRICE)).total_cost(), Some(1.0));
+        assert_eq!(
+            repriced(spend(Some(9.0)), Some(&PRICE)).total_cost(),
+            Some(1.0)
+        );
         assert_eq!(repriced(spend(None), Some(&PRICE)).total_cost(), Some(1.0));
         assert_eq!(repriced(spend(Some(9.0)), None).total_cost(), None);
         let unknown = Spend::of_call(None, None);

@@ -68,12 +68,7 @@ impl Part {
 }
 
 /// An event with what tells the call apart from others.
-fn begin(
-    message: &'static str,
-    part: Part,
-    model: &ModelId,
-    request: &ChatRequest,
-) -> Event {
+fn begin(message: &'static str, part: Part, model: &ModelId, request: &ChatRequest) -> Event {
     let context = &request.context;
     let event = Event::new(message, CLASS, METHOD).item(context.item.as_ref());
     match part {
@@ -131,10 +126,7 @@ fn raw(request: &ChatRequest, reply: &ChatReply) -> (Field, Field) {
 pub(super) fn failure(model: &ModelId, request: &ChatRequest, error: &ModelError) -> Event {
     let context = &request.context;
     let kind = error.kind();
-    if matches!(
-        kind,
-        ModelErrorKind::OverBudget | ModelErrorKind::Cancelled
-    ) {
+    if matches!(kind, ModelErrorKind::OverBudget | ModelErrorKind::Cancelled) {
         return Event::new("call not made", CLASS, METHOD)
             .item(context.item.as_ref())
             .with("model", model)

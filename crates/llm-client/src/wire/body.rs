@@ -287,9 +287,6 @@ mod tests {
     fn openai_itself_gets_the_newer_token_limit() {
         let mut settings = settings();
         settings.base_url = "https://api.openai.com/v1/".to_owned();
-        assert_eq!(
-            Form::of(&settings).token_limit(),
-            "max_completion_tokens"
-        );
+        assert_eq!(Form::of(&settings).token_limit(), "max_completion_tokens");
     }
 }

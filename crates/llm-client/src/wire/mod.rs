@@ -10,4 +10,4 @@ mod usage;
 pub(crate) use body::{Body, Field, Form, Format};
 pub use canonical::Canonical;
 pub(crate) use refusal::Refusal;
-pub(crate) use reply::{Parsed, Reason, Unparsed, parse};
+pub(crate) use reply::{Reason, Unparsed, parse};

@@ -54,7 +54,10 @@ impl Refusal {
             Some(Value::Number(number)) => Some(number.to_string()),
             _ => None,
         };
-        let marks: Vec<String> = ["code", "type", "status"].into_iter().filter_map(mark).collect();
+        let marks: Vec<String> = ["code", "type", "status"]
+            .into_iter()
+            .filter_map(mark)
+            .collect();
         Self {
             message: message(error, json),
             status: marks
@@ -92,7 +95,13 @@ impl Refusal {
         };
         if any(&["rate_limit", "too_many_requests", "resource_exhausted"]) {
             ModelErrorKind::RateLimited
-        } else if any(&["server_error", "internal", "overloaded", "unavailable", "timeout"]) {
+        } else if any(&[
+            "server_error",
+            "internal",
+            "overloaded",
+            "unavailable",
+            "timeout",
+        ]) {
             ModelErrorKind::Transient
         } else if any(&[
             "invalid",
@@ -132,7 +141,9 @@ impl Refusal {
     /// Whether the endpoint says that the conversation is too long for the model.
     pub(crate) fn is_too_long(&self) -> bool {
         let message = self.message.to_ascii_lowercase();
-        self.marks.iter().any(|mark| mark.contains("context_length"))
+        self.marks
+            .iter()
+            .any(|mark| mark.contains("context_length"))
             || message.contains("context length")
             || message.contains("context window")
     }
@@ -140,7 +151,10 @@ impl Refusal {
     /// Whether the message or the named field holds `word`.
     pub(crate) fn names(&self, word: &str) -> bool {
         self.message.to_ascii_lowercase().contains(word)
-            || self.param.as_deref().is_some_and(|param| param.contains(word))
+            || self
+                .param
+                .as_deref()
+                .is_some_and(|param| param.contains(word))
     }
 
     /// Whether it says that something is not known or not allowed, as opposed to out of range.
@@ -175,7 +189,10 @@ fn message(error: &Value, json: &Value) -> String {
     let found = text(error)
         .or_else(|| error.get("message").and_then(text))
         .or_else(|| json.get("message").and_then(text))
-        .or_else(|| json.get("detail").map(|detail| text(detail).unwrap_or_else(|| detail.to_string())))
+        .or_else(|| {
+            json.get("detail")
+                .map(|detail| text(detail).unwrap_or_else(|| detail.to_string()))
+        })
         .filter(|text| !text.trim().is_empty())
         .unwrap_or_else(|| json.to_string());
     // OpenRouter keeps the words of the provider behind it here.
@@ -202,7 +219,9 @@ fn plain_text(text: &str) -> String {
     if let Some(start) = lower.find("<title>")
         && let Some(length) = lower[start..].find("</title>")
     {
-        return text[start + "<title>".len()..start + length].trim().to_owned();
+        return text[start + "<title>".len()..start + length]
+            .trim()
+            .to_owned();
     }
     text.trim().to_owned()
 }
@@ -220,7 +239,10 @@ mod tests {
             (r#"{"error":"m"}"#, "m"),
             (r#"{"message":"m"}"#, "m"),
             (r#"{"detail":"m"}"#, "m"),
-            (r#"[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]"#, "m"),
+            (
+                r#"[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]"#,
+                "m",
+            ),
             ("<html><head><title>m</title></head></html>", "m"),
             (" m\n", "m"),
             ("", ""),
@@ -257,9 +279,24 @@ mod tests {
             (Some(404), false, &plain, Permanent),
             (Some(302), false, &plain, Permanent),
             (None, false, &plain, Malformed),
-            (None, false, &json!({"error": {"type": "server_error"}}), Transient),
-            (None, false, &json!({"error": {"code": "rate_limit_exceeded"}}), RateLimited),
-            (None, false, &json!({"error": {"code": "invalid_api_key"}}), Permanent),
+            (
+                None,
+                false,
+                &json!({"error": {"type": "server_error"}}),
+                Transient,
+            ),
+            (
+                None,
+                false,
+                &json!({"error": {"code": "rate_limit_exceeded"}}),
+                RateLimited,
+            ),
+            (
+                None,
+                false,
+                &json!({"error": {"code": "invalid_api_key"}}),
+                Permanent,
+            ),
         ] {
             let refusal = Refusal::of_json(body);
             assert_eq!(refusal.kind(status, retry_after), kind, "{status:?} {body}");

@@ -75,20 +75,21 @@ struct Said {
 }
 
 /// Reads the body of a 2xx reply.
-pub(crate) fn parse(body: &str) -> Result<Parsed, Unparsed> {
-    let completion: Completion<'_> = serde_json::from_str(body).map_err(|error| Unparsed {
-        reason: Reason::Form(wrong_form(body, &error)),
-        usage: None,
-        cost: None,
+pub(crate) fn parse(body: &str) -> Result<Parsed, Box<Unparsed>> {
+    let completion = completion(body).map_err(|reason| {
+        Box::new(Unparsed {
+            reason: Reason::Form(reason),
+            usage: None,
+            cost: None,
+        })
     })?;
-    let (usage, cost) = completion
-        .usage
-        .as_ref()
-        .map_or((None, None), |value| usage(value));
-    let unparsed = |reason| Unparsed {
-        reason,
-        usage,
-        cost,
+    let (usage, cost) = completion.usage.as_ref().map_or((None, None), usage);
+    let unparsed = |reason| {
+        Box::new(Unparsed {
+            reason,
+            usage,
+            cost,
+        })
     };
     let choice = completion
         .choices
@@ -120,6 +121,14 @@ pub(crate) fn parse(body: &str) -> Result<Parsed, Unparsed> {
         usage,
         cost,
     })
+}
+
+fn completion(body: &str) -> Result<Completion<'_>, String> {
+    if body.trim_start().starts_with('[') {
+        // A list would be taken for the fields in their order.
+        return Err("the reply is a list, no chat completion".to_owned());
+    }
+    serde_json::from_str(body).map_err(|error| wrong_form(body, &error))
 }
 
 /// What was said, and what was thought.
@@ -198,13 +207,31 @@ mod tests {
     fn replies_in_many_shapes_are_completions() {
         for (body, said) in [
             (r#"{"choices":[{"message":{"content":"a"}}]}"#, "a"),
-            (r#"{"choices":[{"message":{"content":null}}],"error":null}"#, ""),
-            (r#"{"choices":[{"message":{"role":"assistant"}}],"usage":null}"#, ""),
-            (r#"{"choices":[{"message":{"content":[{"type":"text","text":"b"}]}}]}"#, "b"),
-            (r#"{"choices":[{"message":{"content":null,"refusal":"No."}}]}"#, "No."),
+            (
+                r#"{"choices":[{"message":{"content":null}}],"error":null}"#,
+                "",
+            ),
+            (
+                r#"{"choices":[{"message":{"role":"assistant"}}],"usage":null}"#,
+                "",
+            ),
+            (
+                r#"{"choices":[{"message":{"content":[{"type":"text","text":"b"}]}}]}"#,
+                "b",
+            ),
+            (
+                r#"{"choices":[{"message":{"content":null,"refusal":"No."}}]}"#,
+                "No.",
+            ),
             (r#"{"choices":[{"text":"old"}]}"#, "old"),
-            (r#"{"model":5,"choices":[{"message":{"content":"c","tool_calls":[{"id":1}]}}]}"#, "c"),
-            ("\n\n {\"choices\":[{\"message\":{\"content\":\"d\"}}]}\n", "d"),
+            (
+                r#"{"model":5,"choices":[{"message":{"content":"c","tool_calls":[{"id":1}]}}]}"#,
+                "c",
+            ),
+            (
+                "\n\n {\"choices\":[{\"message\":{\"content\":\"d\"}}]}\n",
+                "d",
+            ),
         ] {
             assert_eq!(content(body), said, "{body}");
         }

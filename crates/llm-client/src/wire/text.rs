@@ -69,7 +69,10 @@ mod tests {
         for (json, text) in [
             (r#""a\nb""#, "a\nb"),
             ("null", ""),
-            (r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#, "ab"),
+            (
+                r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#,
+                "ab",
+            ),
             (r#"[{"type":"image","url":{"x":1}},"c"]"#, "c"),
             (r#"{"type":"text","text":"d"}"#, "d"),
             ("[]", ""),

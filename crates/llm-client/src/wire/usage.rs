@@ -51,7 +51,7 @@ fn count(value: &Value, path: &[&str]) -> Option<u64> {
             clippy::cast_sign_loss,
             reason = "checked to be a whole number within range"
         )]
-        (number >= 0.0 && number < 9e15 && number.fract() == 0.0).then_some(number as u64)
+        ((0.0..9e15).contains(&number) && number.fract() == 0.0).then_some(number as u64)
     })
 }
 

@@ -155,7 +155,11 @@ impl Server {
     }
 
     pub fn settings(&self) -> ModelSettings {
-        ModelSettings::new(ModelId::new("my-model").unwrap(), "wire-model", self.base_url())
+        ModelSettings::new(
+            ModelId::new("my-model").unwrap(),
+            "wire-model",
+            self.base_url(),
+        )
     }
 
     pub fn model(&self) -> OpenAi {
@@ -206,7 +210,10 @@ async fn perform(stream: &mut TcpStream, mut act: Act, shared: &Shared) -> bool 
             stream.write_all(&bytes).await.is_ok()
         }
         Act::BreakOff(body) => {
-            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len() + 9);
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n",
+                body.len() + 9
+            );
             leave();
             let _ = stream.write_all(&[head.as_bytes(), &body].concat()).await;
             false

@@ -59,7 +59,7 @@ impl BenchmarkRun<'_> {
     fn write_metrics(&self, metrics: &[schema::Metric]) -> Result<(), PipelineError> {
         let path = self.dir.yaml();
         let text = fs::read_to_string(&path).map_err(|error| PipelineError::read(&path, error))?;
-        let text = scenario_gen::with_metrics(&text, metrics).map_err(|error| {
+        let text = scenario_gen::yaml_edit::with_metrics(&text, metrics).map_err(|error| {
             PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
         })?;
         write_atomically(&path, |writer| writer.write_all(text.as_bytes()))
@@ -175,7 +175,7 @@ impl BenchmarkRun<'_> {
             self.write_scenarios(writer.rows(), orphans)?;
             self.write_generation_cost(phase, &before, some_kept)?;
         }
-        self.write_gaps(if failed { wanted } else { &Benchmark::default() })?;
+        self.write_gaps(if failed { &wanted.metrics } else { &[] })?;
         self.finished(phase);
         Ok(())
     }
@@ -202,9 +202,9 @@ impl BenchmarkRun<'_> {
 
     /// Remembers that some scenarios of these metrics are missing, so that the next run asks again: the replies that did come
     /// are in the cache.
-    fn write_gaps(&self, wanted: &Benchmark) -> Result<(), PipelineError> {
+    fn write_gaps(&self, wanted: &[schema::Metric]) -> Result<(), PipelineError> {
         let path = self.dir.gaps();
-        if wanted.metrics.is_empty() {
+        if wanted.is_empty() {
             return match fs::remove_file(path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     Err(PipelineError::write(path, error))
@@ -212,7 +212,7 @@ impl BenchmarkRun<'_> {
                 _ => Ok(()),
             };
         }
-        let ids: Vec<&str> = wanted.metrics.iter().map(|metric| metric.id.as_str()).collect();
+        let ids: Vec<&str> = wanted.iter().map(|metric| metric.id.as_str()).collect();
         write_json(path, &ids)
     }
 

@@ -91,7 +91,7 @@ pub struct Pipeline {
     observer: Arc<dyn Observer>,
     journal: Arc<dyn Journal>,
     stop: Stop,
-    meter: Arc<Meter>,
+    meter: Meter,
     run_id: RunId,
 }
 
@@ -115,7 +115,7 @@ impl Pipeline {
             observer: Arc::new(NoObserver),
             journal: Arc::new(NoJournal),
             stop: Stop::default(),
-            meter: Arc::new(Meter::default()),
+            meter: Meter::default(),
             run_id: RunId::now(),
         }
     }
@@ -143,7 +143,7 @@ impl Pipeline {
 
     /// The meter that the models of the phases feed. Without it the generating phases have no costs.
     #[must_use]
-    pub fn meter(mut self, meter: Arc<Meter>) -> Self {
+    pub fn meter(mut self, meter: Meter) -> Self {
         self.meter = meter;
         self
     }

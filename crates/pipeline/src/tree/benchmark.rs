@@ -44,7 +44,9 @@ fn parse(path: &Path, text: &str) -> Result<Benchmark, PipelineError> {
 
 /// The first line of a YAML error: what is wrong and where. The rest is a drawing of the place.
 fn yaml_reason(error: &serde_saphyr::Error) -> String {
-    error.to_string()
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    first.strip_prefix("error: ").unwrap_or(first).to_owned()
 }
 
 fn check(path: &Path, benchmark: &Benchmark) -> Result<(), PipelineError> {

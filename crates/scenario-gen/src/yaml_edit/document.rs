@@ -1,6 +1,6 @@
 //! Where things stand in a YAML text whose root is a mapping.
 
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle};
 
@@ -104,12 +104,13 @@ impl<'a> Document<'a> {
 
     /// Reads the root's keys and values from the events behind its start.
     fn read_keys(&mut self, text: &str, mut events: &[Node<'a>]) -> Result<(), YamlEditError> {
+        let mut anchors = BTreeSet::new();
         loop {
             let (key, behind) = events.split_at(node_length(events));
             let (value, behind) = behind.split_at(node_length(behind));
             events = behind;
             match (key, value) {
-                ([], _) | (_, []) => return Ok(()),
+                ([], _) | (_, []) => break,
                 ([(Event::Scalar(name, ..), span)], _) if name == "metrics" => {
                     let line = span.start.line();
                     if self.metrics.is_some() {
@@ -117,12 +118,28 @@ impl<'a> Document<'a> {
                         return Err(YamlEditError::new(reason));
                     }
                     self.metrics = Some(entry(text, span, value)?);
+                    anchors.extend(value.iter().filter_map(|(event, _)| anchor(event)));
                 }
                 _ => self
                     .rest
                     .extend(key.iter().chain(value).map(|(event, _)| event.clone())),
             }
         }
+        let used = |event: &Event<'_>| matches!(event, Event::Alias(id) if anchors.contains(id));
+        if self.rest.iter().any(used) {
+            return Err(YamlEditError::new("another key uses an anchor that `metrics` defines"));
+        }
+        Ok(())
+    }
+}
+
+/// The number of the anchor that a node defines.
+fn anchor(event: &Event<'_>) -> Option<usize> {
+    match event {
+        Event::Scalar(_, _, id, _) | Event::SequenceStart(_, id, _) | Event::MappingStart(_, id, _) => {
+            (*id != 0).then_some(*id)
+        }
+        _ => None,
     }
 }
 
@@ -178,7 +195,7 @@ fn entry(text: &str, key: &Span, value: &[Node<'_>]) -> Result<Entry, YamlEditEr
             for node in value {
                 end = end.max(leaf_end(text, node)?);
             }
-            (Shape::Block, range.start..end)
+            (Shape::Block, first_dash(text, colon).unwrap_or(end)..end)
         }
         Event::SequenceStart(StructureStyle::Flow, ..) => {
             let end = value
@@ -213,6 +230,20 @@ fn behind_colon(text: &str, key_end: usize) -> Option<usize> {
     colon
         .starts_with(':')
         .then(|| key_end + rest.len() - colon.len() + 1)
+}
+
+/// Where the first item of a list of lines begins, behind the byte `colon`: a line before it holds a comment or nothing. (The
+/// parser gives the place behind the dash.)
+fn first_dash(text: &str, colon: usize) -> Option<usize> {
+    let mut at = colon;
+    for line in text.get(colon..)?.split_inclusive('\n') {
+        let item = line.trim_start();
+        if item.starts_with('-') {
+            return Some(at + line.len() - item.len());
+        }
+        at += line.len();
+    }
+    None
 }
 
 /// Where a node's own text ends; 0 for the ends of block collections, which lie behind what follows them.

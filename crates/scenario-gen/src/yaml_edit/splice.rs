@@ -40,8 +40,13 @@ fn yaml(metrics: &[Metric], blocks: bool) -> Result<String, YamlEditError> {
         metrics: &'a [Metric],
     }
     let options = serde_saphyr::ser_options! { prefer_block_scalars: blocks };
-    serde_saphyr::to_string_with_options(&Metrics { metrics }, options)
-        .map_err(|error| YamlEditError::new(format!("the metrics are no YAML: {error}")))
+    let yaml = serde_saphyr::to_string_with_options(&Metrics { metrics }, options)
+        .map_err(|error| YamlEditError::new(format!("the metrics are no YAML: {error}")))?;
+    // A block that keeps the blank lines at its end would take those behind the metrics along.
+    if blocks && (yaml.contains("|+\n") || yaml.contains(">+\n")) {
+        return self::yaml(metrics, false);
+    }
+    Ok(yaml)
 }
 
 /// The lines of `yaml` moved to `column`, without the last line break.

@@ -58,10 +58,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let server = builder.start().await?;
     let mut stdin_end = stdin_end(arguments.ignore_stdin);
-    let stop_signal = stop_signal();
+    let stop_signal = stop_signal()?;
     println!("listening {}", server.base_url());
     tokio::select! {
-        result = stop_signal => result?,
+        () = stop_signal => {}
         _ = stdin_end.recv() => {}
     }
     server.shutdown().await;
@@ -83,16 +83,24 @@ fn stdin_end(ignored: bool) -> mpsc::Receiver<()> {
     receiver
 }
 
-async fn stop_signal() -> std::io::Result<()> {
+/// Waits for SIGTERM or ctrl-c. Both are caught from the call on, not only from the first wait.
+fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
         let mut terminate = signal(SignalKind::terminate())?;
-        tokio::select! {
-            result = tokio::signal::ctrl_c() => result,
-            _ = terminate.recv() => Ok(()),
-        }
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        Ok(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        })
     }
     #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await
+    Ok(async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending().await
+        }
+    })
 }

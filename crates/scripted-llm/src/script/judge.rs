@@ -10,7 +10,8 @@ use super::{Call, behaviours::Behaviour};
 pub(crate) fn reply(call: &Call<'_>) -> String {
     let field = |name: &str| tag(call.asked, name).unwrap_or_default();
     let definition = field("definition");
-    let said = assistant_messages(&field("transcript"));
+    let transcript = field("transcript");
+    let said = assistant_messages(&transcript);
     let (rule, found) = if let Some(phrases) = telling(&definition) {
         (
             format!(

@@ -94,3 +94,6 @@ pub(crate) fn content(call: &Call<'_>) -> String {
         ),
     }
 }
+
+#[cfg(test)]
+mod chain;

@@ -1,0 +1,30 @@
+//! Where each file lies.
+
+use std::path::Path;
+
+use crate::text::{clean, width};
+
+/// One file or folder of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct FileEntry<'a> {
+    /// What is in it, in a word or two.
+    pub what: &'a str,
+    /// Where it is.
+    pub path: &'a Path,
+}
+
+/// One line per file. Paths are never shortened, so that they can be copied.
+#[must_use]
+pub fn files_list(files: &[FileEntry<'_>]) -> String {
+    let names: Vec<String> = files.iter().map(|file| clean(file.what)).collect();
+    let widest = names.iter().map(|name| width(name)).max().unwrap_or(0);
+    let mut text = String::new();
+    for (name, file) in names.iter().zip(files) {
+        let pad = " ".repeat(widest - width(name));
+        let path = file.path.display().to_string();
+        // White space inside a path counts; only what could command the terminal goes.
+        let path: String = path.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        text.push_str(&format!("  {name}{pad}  {path}\n"));
+    }
+    text
+}

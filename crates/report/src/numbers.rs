@@ -1,0 +1,87 @@
+//! Numbers as people read them.
+
+/// What stands for a value that is not known.
+pub(crate) const UNKNOWN: &str = "-";
+
+/// A rate from 0 to 1 in percent with one decimal; `-` where there is none. What is not quite nothing or all never
+/// looks like it: `<0.1%`, `>99.9%`.
+pub(crate) fn percent(rate: Option<f64>) -> String {
+    let Some(rate) = rate else {
+        return UNKNOWN.to_owned();
+    };
+    match format!("{:.1}%", rate * 100.0).as_str() {
+        "0.0%" if rate > 0.0 => "<0.1%".to_owned(),
+        "100.0%" if rate < 1.0 => ">99.9%".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+/// Dollars, to the cent from ten dollars on and to a hundredth of a cent below.
+pub(crate) fn dollars(dollars: f64) -> String {
+    if dollars > 0.0 && dollars < 0.000_05 {
+        "<$0.0001".to_owned()
+    } else if dollars < 10.0 {
+        format!("${dollars:.4}")
+    } else {
+        format!("${dollars:.2}")
+    }
+}
+
+/// A number of things in short: `950`, `12.3k`, `4.5M`, `7.8G`.
+pub(crate) fn short(n: u64) -> String {
+    for (unit, size) in [("k", 1_000_u64), ("M", 1_000_000), ("G", 1_000_000_000)] {
+        // Tenths of the unit, rounded; 999,950 and more is said in the next unit.
+        let tenths = (u128::from(n) * 10 + u128::from(size) / 2) / u128::from(size);
+        if n >= 10_000 && (tenths < 10_000 || unit == "G") {
+            return format!("{}.{}{unit}", tenths / 10, tenths % 10);
+        }
+    }
+    n.to_string()
+}
+
+/// `1 row`, `2 rows`.
+pub(crate) fn counted(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_never_hide_a_row() {
+        for (rate, text) in [
+            (None, "-"),
+            (Some(0.0), "0.0%"),
+            (Some(0.0001), "<0.1%"),
+            (Some(0.6667), "66.7%"),
+            (Some(0.9999), ">99.9%"),
+            (Some(1.0), "100.0%"),
+        ] {
+            assert_eq!(percent(rate), text);
+        }
+    }
+
+    #[test]
+    fn dollars_and_counts_are_short() {
+        for (amount, text) in [
+            (0.0, "$0.0000"),
+            (0.000_001, "<$0.0001"),
+            (0.012_34, "$0.0123"),
+            (9.5, "$9.5000"),
+            (1234.567, "$1234.57"),
+        ] {
+            assert_eq!(dollars(amount), text);
+        }
+        for (n, text) in [
+            (0, "0"),
+            (9_999, "9999"),
+            (12_345, "12.3k"),
+            (999_949, "999.9k"),
+            (999_950, "1.0M"),
+            (4_500_000_000, "4.5G"),
+        ] {
+            assert_eq!(short(n), text);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What a run would ask for and cost.
+
+use crate::{
+    numbers::{counted, dollars, short},
+    table::Table,
+    text::{clean, wrapped},
+};
+
+/// From least to most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span<T> {
+    /// The least that is expected.
+    pub low: T,
+    /// The most that is expected.
+    pub high: T,
+}
+
+/// One row of a plan: what one phase asks of one model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanRow {
+    /// The phase, as the command line names it.
+    pub phase: String,
+    /// The model that is asked.
+    pub model: String,
+    /// Rows that the phase makes.
+    pub rows: u64,
+    /// Calls to the model.
+    pub calls: Span<u64>,
+    /// Tokens, sent and received together.
+    pub tokens: Span<u64>,
+    /// Dollars; `None` when the model's price is not known.
+    pub dollars: Option<Span<f64>>,
+}
+
+/// A table of `rows` with a line of totals. Models without a known price are named below it, and the total says that they
+/// are left out. `width` is that of the terminal.
+#[must_use]
+pub fn plan_table(rows: &[PlanRow], width: usize) -> String {
+    if rows.is_empty() {
+        return "  nothing to do\n".to_owned();
+    }
+    let mut table = Table::new(2, &["phase", "model", "rows", "calls", "tokens", "dollars"]);
+    for row in rows {
+        table.row(vec![
+            row.phase.clone(),
+            row.model.clone(),
+            row.rows.to_string(),
+            counts(row.calls),
+            counts(row.tokens),
+            row.dollars.map_or_else(|| "unknown".to_owned(), money),
+        ]);
+    }
+    let (priced, unpriced): (Vec<&PlanRow>, Vec<&PlanRow>) =
+        rows.iter().partition(|row| row.dollars.is_some());
+    table.row(vec![
+        "total".to_owned(),
+        String::new(),
+        String::new(),
+        counts(sum(rows.iter().map(|row| row.calls))),
+        counts(sum(rows.iter().map(|row| row.tokens))),
+        total_money(&priced, !unpriced.is_empty()),
+    ]);
+    let mut text = table.render(width);
+    let mut models: Vec<String> = Vec::new();
+    for row in unpriced {
+        let model = clean(&row.model);
+        if !models.contains(&model) {
+            models.push(model);
+        }
+    }
+    if !models.is_empty() {
+        let count = u64::try_from(models.len()).unwrap_or(u64::MAX);
+        let note = format!(
+            "No price is known for {}: {}. The total leaves out what {} would cost.",
+            counted(count, "model", "models"),
+            models.join(", "),
+            if count == 1 { "it" } else { "they" },
+        );
+        text.push_str(&wrapped(&note, "  ", width));
+    }
+    text
+}
+
+fn sum(spans: impl Iterator<Item = Span<u64>>) -> Span<u64> {
+    spans.fold(Span::default(), |total, span| Span {
+        low: total.low.saturating_add(span.low),
+        high: total.high.saturating_add(span.high),
+    })
+}
+
+fn total_money(priced: &[&PlanRow], some_unknown: bool) -> String {
+    if priced.is_empty() {
+        return "unknown".to_owned();
+    }
+    let spans = || priced.iter().filter_map(|row| row.dollars);
+    let total = money(Span {
+        low: spans().map(|span| span.low).sum(),
+        high: spans().map(|span| span.high).sum(),
+    });
+    if some_unknown { format!("{total} + unknown") } else { total }
+}
+
+fn counts(span: Span<u64>) -> String {
+    range(&short(span.low), &short(span.high))
+}
+
+fn money(span: Span<f64>) -> String {
+    range(&dollars(span.low), &dollars(span.high))
+}
+
+fn range(low: &str, high: &str) -> String {
+    if low == high { low.to_owned() } else { format!("{low}-{high}") }
+}

@@ -1,0 +1,82 @@
+//! The rates per model.
+
+use std::collections::BTreeMap;
+
+use schema::{ModelId, PhaseCost, Summary};
+
+use crate::{
+    numbers::{UNKNOWN, dollars, percent},
+    table::Table,
+    text::{clean, wrapped},
+};
+
+/// The results of one benchmark.
+#[derive(Clone, Copy, Debug)]
+pub struct BenchmarkResults<'a> {
+    /// The benchmark's name.
+    pub name: &'a str,
+    /// One summary per model, in the order to show them.
+    pub summaries: &'a [Summary],
+    /// What each model's conversations and their judging cost. A model that is not there has an unknown cost.
+    pub costs: &'a BTreeMap<ModelId, PhaseCost>,
+}
+
+/// A table per benchmark: the pass rates of positive and negative metrics, all rows, the rows without a verdict, and the
+/// cost, for each model.
+///
+/// A rate without rows is `-`, never 0. An unknown cost is `-`; where a part of it is known, that part with a `+`, and a
+/// line below says so. `width` is that of the terminal; the table is wider only where its numbers need it.
+#[must_use]
+pub fn results_table(benchmarks: &[BenchmarkResults<'_>], width: usize) -> String {
+    let tables: Vec<String> = benchmarks
+        .iter()
+        .map(|benchmark| one_table(benchmark, width))
+        .collect();
+    tables.join("\n")
+}
+
+fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
+    let mut text = format!("{}\n", clean(benchmark.name));
+    if benchmark.summaries.is_empty() {
+        text.push_str("  no results\n");
+        return text;
+    }
+    let header = ["model", "positive", "negative", "rows", "abstained", "cost"];
+    let mut table = Table::new(1, &header);
+    let mut costs = Vec::new();
+    for summary in benchmark.summaries {
+        let cost = cost(benchmark.costs.get(&summary.target_model));
+        table.row(vec![
+            summary.target_model.to_string(),
+            percent(summary.positive_pass_rate),
+            percent(summary.negative_pass_rate),
+            summary.n_total.to_string(),
+            abstained(summary).to_string(),
+            cost.clone(),
+        ]);
+        costs.push(cost);
+    }
+    text.push_str(&table.render(width));
+    if costs.iter().any(|cost| cost == UNKNOWN) {
+        text.push_str(&wrapped("A cost of - is not known.", "  ", width));
+    }
+    if costs.iter().any(|cost| cost.ends_with('+')) {
+        let note = "A cost with + leaves out calls whose price is not known.";
+        text.push_str(&wrapped(note, "  ", width));
+    }
+    text
+}
+
+/// Rows without a verdict: all rows but those that the metrics' rates count.
+fn abstained(summary: &Summary) -> u64 {
+    let scored = summary.by_metric.values().map(|rate| rate.n_total).sum();
+    summary.n_total.saturating_sub(scored)
+}
+
+fn cost(cost: Option<&PhaseCost>) -> String {
+    match cost.map(|cost| (cost.cost, cost.priced_cost)) {
+        Some((Some(all), _)) => dollars(all),
+        Some((None, Some(part))) if part > 0.0 => format!("{}+", dollars(part)),
+        _ => UNKNOWN.to_owned(),
+    }
+}

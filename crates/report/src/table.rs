@@ -1,0 +1,68 @@
+//! A table of aligned columns.
+
+use crate::text::{clean, shorten, width};
+
+const INDENT: &str = "  ";
+const GAP: &str = "  ";
+/// A column is never shortened below this.
+const NARROWEST: usize = 8;
+
+/// A table. The first `names` columns hold names: they stand left and are shortened when the table is too wide. The
+/// others hold numbers: they stand right and are never shortened.
+pub(crate) struct Table {
+    names: usize,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(crate) fn new(names: usize, header: &[&str]) -> Self {
+        let header = header.iter().map(ToString::to_string).collect();
+        Self {
+            names,
+            rows: vec![header],
+        }
+    }
+
+    /// Adds a row with a cell for every column.
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells.iter().map(|cell| clean(cell)).collect());
+    }
+
+    /// The table in `columns` columns, as far as the numbers allow.
+    pub(crate) fn render(&self, columns: usize) -> String {
+        let widths = self.widths(columns);
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::from(INDENT);
+            for (at, (cell, columns)) in row.iter().zip(&widths).enumerate() {
+                if at > 0 {
+                    line.push_str(GAP);
+                }
+                let cell = shorten(cell, *columns);
+                let pad = " ".repeat(columns.saturating_sub(width(&cell)));
+                let (first, second) = if at < self.names { (cell, pad) } else { (pad, cell) };
+                line.push_str(&first);
+                line.push_str(&second);
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// The width of each column: that of its widest cell; the widest names give way until the table fits.
+    fn widths(&self, columns: usize) -> Vec<usize> {
+        let count = self.rows.first().map_or(0, Vec::len);
+        let widest = |at| self.rows.iter().filter_map(|row| row.get(at)).map(|cell| width(cell)).max();
+        let mut widths: Vec<usize> = (0..count).map(|at| widest(at).unwrap_or(0)).collect();
+        let gaps = INDENT.len() + GAP.len() * count.saturating_sub(1);
+        loop {
+            let total = gaps + widths.iter().sum::<usize>();
+            let names = widths.iter_mut().take(self.names);
+            match names.max() {
+                Some(name) if total > columns && *name > NARROWEST => *name -= 1,
+                _ => return widths,
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Fitting text from outside into columns.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// `text` on one line and without control characters, so that an id or an error from outside can neither break the
+/// layout nor command the terminal. Runs of white space become one space.
+pub(crate) fn clean(text: &str) -> String {
+    let visible: String = text.chars().map(visible).collect();
+    visible.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn visible(c: char) -> char {
+    match c {
+        c if c.is_whitespace() => ' ',
+        // Marks that turn the direction of writing could make a text look like another.
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    }
+}
+
+/// The columns that `text` takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// `text` in at most `columns` columns, its middle replaced by `…` where it is longer: ids differ at both ends.
+pub(crate) fn shorten(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let Some(room) = columns.checked_sub(1) else {
+        return String::new();
+    };
+    let head = prefix(text, room.div_ceil(2));
+    let rest = text.get(head.len()..).unwrap_or_default();
+    let tail = suffix(rest, room - width(head));
+    format!("{head}…{tail}")
+}
+
+/// The longest start of `text` that takes at most `columns`.
+fn prefix(text: &str, columns: usize) -> &str {
+    let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
+    let fits = |end: &usize| text.get(..*end).is_some_and(|part| width(part) <= columns);
+    let end = ends.take_while(fits).last().unwrap_or(0);
+    text.get(..end).unwrap_or_default()
+}
+
+/// The longest end of `text` that takes at most `columns` and does not begin with a mark on the letter before it.
+fn suffix(text: &str, columns: usize) -> &str {
+    let starts = text.char_indices().rev().map(|(at, _)| at);
+    let fits = |start: &usize| text.get(*start..).is_some_and(|part| width(part) <= columns);
+    let start = starts.take_while(fits).last().unwrap_or(text.len());
+    let part = text.get(start..).unwrap_or_default();
+    part.trim_start_matches(|c: char| c.width() == Some(0))
+}
+
+/// `text` broken into lines of at most `columns`, each behind `indent`, each with a line break.
+pub(crate) fn wrapped(text: &str, indent: &str, columns: usize) -> String {
+    let options = textwrap::Options::new(columns.max(width(indent) + 10))
+        .initial_indent(indent)
+        .subsequent_indent(indent)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    let lines = textwrap::wrap(text, options);
+    lines
+        .iter()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shortening_keeps_both_ends_and_the_width() {
+        assert_eq!(shorten("short", 5), "short");
+        assert_eq!(shorten("gpt-4.1-mini-2025", 9), "gpt-…2025");
+        assert_eq!(shorten("gpt-4.1-mini-2025", 10), "gpt-4…2025");
+        assert_eq!(shorten("abc", 1), "…");
+        assert_eq!(shorten("abc", 0), "");
+        let texts = ["模型模型模型模型", "e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}", "👩‍🔬👩‍🔬👩‍🔬👩‍🔬", "a模b型c模d"];
+        for text in texts {
+            for columns in 0..12 {
+                let short = shorten(text, columns);
+                assert!(width(&short) <= columns, "{text} in {columns}: {short}");
+            }
+        }
+        assert_eq!(shorten("模型模型模型", 7), "模…模型");
+    }
+
+    #[test]
+    fn text_from_outside_cannot_command_the_terminal() {
+        assert_eq!(clean("\u{1b}[2Jred\r\n\tnext  line\u{202e}"), "\u{fffd}[2Jred next line\u{fffd}");
+        assert_eq!(clean("  模型 é "), "模型 é");
+    }
+}
