@@ -1,6 +1,7 @@
 //! The client's hot pieces: making a cache key, and answering from the cache.
 //!
 //! `cargo bench --package probity-llm-client`
+#![allow(clippy::expect_used, reason = "benches may fail so")]
 
 use std::sync::Arc;
 

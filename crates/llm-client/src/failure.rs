@@ -24,7 +24,7 @@ pub struct CallFailure {
     pub status: Option<u16>,
     /// How long the endpoint wants to be left alone.
     pub retry_after: Option<Duration>,
-    /// Stands for what the endpoint said: equal for equal bodies.
+    /// Stands for what the endpoint said: equal for equal bodies. `None` where nothing can be said of the next attempt.
     pub body_hash: Option<u64>,
     /// What the endpoint said, or what went wrong on the way; short, without secrets.
     pub reason: String,
@@ -195,6 +195,8 @@ impl Reporter {
         };
         let failure = CallFailure {
             reason: what.reason(),
+            // A timeout is the same as the next one. A lost connection may come back at any time.
+            body_hash: matches!(what, Unreached::Timeout).then_some(0),
             ..CallFailure::default()
         };
         ModelError::new(kind, self.scrubber.excerpt(&message, 3 * EXCERPT)).with_source(failure)

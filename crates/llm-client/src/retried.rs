@@ -77,8 +77,8 @@ impl RetryPolicy {
 
 /// A model whose failed calls are tried again, as a [`RetryPolicy`] says.
 ///
-/// Failures that will not go away (a bad key, an unknown model) are not tried again, nor is a reply that comes back the same
-/// three times. Every retry is journaled as `retrying call`, every call that failed for good as `model call failed`. Attempts
+/// Failures that will not go away (a bad key, an unknown model) are not tried again, nor is an error that comes back the same
+/// three times in a row, timeouts among them. Every retry is journaled as `retrying call`, every call that failed for good as `model call failed`. Attempts
 /// that failed but were billed are counted in the reply or the error.
 pub struct Retried<M> {
     inner: M,
@@ -143,7 +143,7 @@ struct History {
     attempt: u32,
     /// How often in a row the endpoint failed in the same way, with the same status and the same body.
     same: u32,
-    last: Option<(u16, u64)>,
+    last: Option<(Option<u16>, u64)>,
     spend: Spend,
 }
 
@@ -157,7 +157,7 @@ impl History {
                 ModelErrorKind::Transient | ModelErrorKind::Malformed
             )
         });
-        let this = failure.and_then(|failure| Some((failure.status?, failure.body_hash?)));
+        let this = failure.and_then(|failure| Some((failure.status, failure.body_hash?)));
         self.same = match this {
             Some(_) if this == self.last => self.same + 1,
             Some(_) => 1,

@@ -1,4 +1,5 @@
 //! The budget, against a real endpoint.
+#![allow(clippy::unwrap_used, reason = "tests may fail so")]
 
 mod endpoint;
 

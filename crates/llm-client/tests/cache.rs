@@ -1,4 +1,5 @@
 //! The response cache, against a real endpoint and a real file.
+#![allow(clippy::unwrap_used, reason = "tests may fail so")]
 
 mod endpoint;
 

@@ -1,4 +1,5 @@
 //! What can happen to the cache's file.
+#![allow(clippy::unwrap_used, reason = "tests may fail so")]
 
 mod endpoint;
 

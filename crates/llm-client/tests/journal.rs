@@ -1,4 +1,5 @@
 //! What the journal is told of the calls.
+#![allow(clippy::unwrap_used, reason = "tests may fail so")]
 
 mod endpoint;
 

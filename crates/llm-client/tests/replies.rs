@@ -118,11 +118,10 @@ async fn a_reply_without_end_is_given_up() {
 
 #[tokio::test]
 async fn refused_connections_are_transient() {
-    // A port that was free a moment ago, and that nobody listens on.
-    let address = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap()
-    };
+    // Taken, so that no other test gets it, but nobody listens there.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
     let id = ModelId::new("m").unwrap();
     let settings = ModelSettings::new(id, "w", format!("http://u:hidden@{address}/v1?key=hidden"));
     let error = ask(&model(settings)).await.unwrap_err();

@@ -92,6 +92,20 @@ async fn the_same_500_over_and_over_ends_the_call_early() {
 }
 
 #[tokio::test]
+async fn a_server_that_always_hangs_ends_the_call_early() {
+    let server = Server::always(Act::Hang).await;
+    let mut settings = server.settings();
+    settings.request_timeout = Duration::from_millis(20);
+    let journal = Arc::new(Record::default());
+    let model = Retried::new(common::model(settings), quick(), journal, Stop::new());
+    let error = ask(&model).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.attempts()),
+        (ModelErrorKind::Transient, 3)
+    );
+}
+
+#[tokio::test]
 async fn different_500s_take_all_attempts() {
     let server = Server::start(|n, _| Act::json(500, format!("trouble {n}"))).await;
     let (model, record) = retried(&server, quick());

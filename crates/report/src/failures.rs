@@ -4,7 +4,7 @@ use schema::ModelId;
 
 use crate::{
     numbers::counted,
-    text::{clean, wrapped},
+    text::{clean, excerpt, wrapped},
 };
 
 /// How many examples of a reason are kept.
@@ -27,47 +27,77 @@ pub struct Failure {
     pub reason: String,
 }
 
+/// Rows of one phase and model that failed for the same reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailureGroup {
+    /// The phase, as the command line names it.
+    pub phase: String,
+    /// The model the rows belong to, where they belong to one.
+    pub model: Option<ModelId>,
+    /// Why they failed.
+    pub reason: String,
+    /// How many they are.
+    pub rows: u64,
+    /// Some of them.
+    pub examples: Vec<String>,
+}
+
 /// Failures by phase, model and reason. It keeps a few examples of each, so its size does not follow their number.
 #[derive(Clone, Debug, Default)]
 pub struct FailureGroups {
-    groups: Vec<Group>,
+    groups: Vec<FailureGroup>,
     total: u64,
-    /// Failures beyond the reasons that are told apart.
+    /// Rows beyond the reasons that are told apart.
     others: u64,
 }
 
-#[derive(Clone, Debug)]
-struct Group {
-    phase: String,
-    model: Option<ModelId>,
-    reason: String,
-    count: u64,
-    examples: Vec<String>,
-}
-
 impl FailureGroups {
-    /// Counts one failure.
+    /// Counts one failure. Reasons that differ only in naming the row are one.
     pub fn push(&mut self, failure: Failure) {
-        self.total += 1;
-        let reason = clean(&failure.reason);
-        let same = |group: &&mut Group| {
-            group.reason == reason && group.phase == failure.phase && group.model == failure.model
+        let Failure {
+            phase,
+            model,
+            row,
+            reason,
+        } = failure;
+        let reason = match row.as_str() {
+            "" => reason,
+            row => reason.replace(row, "(row)"),
+        };
+        self.push_group(FailureGroup {
+            phase,
+            model,
+            reason,
+            rows: 1,
+            examples: vec![row],
+        });
+    }
+
+    /// Counts failures that are grouped already. A very long reason is kept in part.
+    pub fn push_group(&mut self, mut group: FailureGroup) {
+        if group.rows == 0 {
+            return;
+        }
+        self.total += group.rows;
+        group.reason = excerpt(clean(&group.reason));
+        let room = self.groups.len() < REASONS;
+        let same = |other: &&mut FailureGroup| {
+            (&other.reason, &other.phase, &other.model)
+                == (&group.reason, &group.phase, &group.model)
         };
         match self.groups.iter_mut().find(same) {
-            Some(group) => {
-                group.count += 1;
-                if group.examples.len() < EXAMPLES {
-                    group.examples.push(failure.row);
-                }
+            Some(other) => {
+                other.rows += group.rows;
+                let missing = EXAMPLES.saturating_sub(other.examples.len());
+                other
+                    .examples
+                    .extend(group.examples.into_iter().take(missing));
             }
-            None if self.groups.len() < REASONS => self.groups.push(Group {
-                phase: failure.phase,
-                model: failure.model,
-                reason,
-                count: 1,
-                examples: vec![failure.row],
-            }),
-            None => self.others += 1,
+            None if room => {
+                group.examples.truncate(EXAMPLES);
+                self.groups.push(group);
+            }
+            None => self.others += group.rows,
         }
     }
 
@@ -105,13 +135,13 @@ pub fn failures_summary(failures: &FailureGroups, width: usize) -> String {
     if failures.is_empty() {
         return String::new();
     }
-    let mut groups: Vec<&Group> = failures.groups.iter().collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.count));
+    let mut groups: Vec<&FailureGroup> = failures.groups.iter().collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.rows));
     let mut text = format!("{} failed\n", counted(failures.total, "row", "rows"));
     for group in groups.iter().take(SHOWN) {
         text.push_str(&group.render(width));
     }
-    let hidden: u64 = groups.iter().skip(SHOWN).map(|group| group.count).sum();
+    let hidden: u64 = groups.iter().skip(SHOWN).map(|group| group.rows).sum();
     match hidden + failures.others {
         0 => {}
         n => {
@@ -122,20 +152,24 @@ pub fn failures_summary(failures: &FailureGroups, width: usize) -> String {
     text
 }
 
-impl Group {
+impl FailureGroup {
     fn render(&self, width: usize) -> String {
         let model = self.model.as_ref().map(|model| format!(", {model}"));
         let head = format!(
             "{}{}: {}",
             self.phase,
             model.unwrap_or_default(),
-            counted(self.count, "row", "rows")
+            counted(self.rows, "row", "rows")
         );
         let mut text = wrapped(&clean(&head), "  ", width);
         text.push_str(&wrapped(&self.reason, "    ", width));
         let shown = u64::try_from(self.examples.len()).unwrap_or(u64::MAX);
         let examples = clean(&self.examples.join(", "));
-        let label = if self.count > shown { "for example" } else { "in" };
+        let label = if self.rows > shown {
+            "for example"
+        } else {
+            "in"
+        };
         text.push_str(&wrapped(&format!("{label} {examples}"), "    ", width));
         text
     }

@@ -23,7 +23,10 @@ pub fn files_list(files: &[FileEntry<'_>]) -> String {
         let pad = " ".repeat(widest - width(name));
         let path = file.path.display().to_string();
         // White space inside a path counts; only what could command the terminal goes.
-        let path: String = path.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        let path: String = path
+            .chars()
+            .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+            .collect();
         text.push_str(&format!("  {name}{pad}  {path}\n"));
     }
     text

@@ -56,7 +56,7 @@ mod results;
 mod table;
 mod text;
 
-pub use failures::{Failure, FailureGroups, failures_summary};
+pub use failures::{Failure, FailureGroup, FailureGroups, failures_summary};
 pub use files::{FileEntry, files_list};
 pub use plan::{PlanRow, Span, plan_table};
 pub use results::{BenchmarkResults, results_table};

@@ -71,7 +71,7 @@ pub fn plan_table(rows: &[PlanRow], width: usize) -> String {
     if !models.is_empty() {
         let count = u64::try_from(models.len()).unwrap_or(u64::MAX);
         let note = format!(
-            "No price is known for {}: {}. The total leaves out what {} would cost.",
+            "No price is known for {}: {}. A total with + leaves out what {} would cost.",
             counted(count, "model", "models"),
             models.join(", "),
             if count == 1 { "it" } else { "they" },
@@ -97,7 +97,11 @@ fn total_money(priced: &[&PlanRow], some_unknown: bool) -> String {
         low: spans().map(|span| span.low).sum(),
         high: spans().map(|span| span.high).sum(),
     });
-    if some_unknown { format!("{total} + unknown") } else { total }
+    if some_unknown {
+        format!("{total}+")
+    } else {
+        total
+    }
 }
 
 fn counts(span: Span<u64>) -> String {
@@ -109,5 +113,9 @@ fn money(span: Span<f64>) -> String {
 }
 
 fn range(low: &str, high: &str) -> String {
-    if low == high { low.to_owned() } else { format!("{low}-{high}") }
+    if low == high {
+        low.to_owned()
+    } else {
+        format!("{low}-{high}")
+    }
 }

@@ -25,7 +25,8 @@ impl Table {
 
     /// Adds a row with a cell for every column.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells.iter().map(|cell| clean(cell)).collect());
+        self.rows
+            .push(cells.iter().map(|cell| clean(cell)).collect());
     }
 
     /// The table in `columns` columns, as far as the numbers allow.
@@ -40,7 +41,11 @@ impl Table {
                 }
                 let cell = shorten(cell, *columns);
                 let pad = " ".repeat(columns.saturating_sub(width(&cell)));
-                let (first, second) = if at < self.names { (cell, pad) } else { (pad, cell) };
+                let (first, second) = if at < self.names {
+                    (cell, pad)
+                } else {
+                    (pad, cell)
+                };
                 line.push_str(&first);
                 line.push_str(&second);
             }
@@ -53,8 +58,12 @@ impl Table {
     /// The width of each column: that of its widest cell; the widest names give way until the table fits.
     fn widths(&self, columns: usize) -> Vec<usize> {
         let count = self.rows.first().map_or(0, Vec::len);
-        let widest = |at| self.rows.iter().filter_map(|row| row.get(at)).map(|cell| width(cell)).max();
-        let mut widths: Vec<usize> = (0..count).map(|at| widest(at).unwrap_or(0)).collect();
+        let mut widths = vec![0; count];
+        for row in &self.rows {
+            for (widest, cell) in widths.iter_mut().zip(row) {
+                *widest = width(cell).max(*widest);
+            }
+        }
         let gaps = INDENT.len() + GAP.len() * count.saturating_sub(1);
         loop {
             let total = gaps + widths.iter().sum::<usize>();

@@ -38,21 +38,44 @@ pub(crate) fn shorten(text: &str, columns: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// The longest start of `text` that takes at most `columns`.
+/// The longest start of `text` that takes at most `columns`. Marks without a width end it when there are very many.
 fn prefix(text: &str, columns: usize) -> &str {
     let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
     let fits = |end: &usize| text.get(..*end).is_some_and(|part| width(part) <= columns);
-    let end = ends.take_while(fits).last().unwrap_or(0);
+    let end = ends.take(4 * columns).take_while(fits).last().unwrap_or(0);
     text.get(..end).unwrap_or_default()
 }
 
 /// The longest end of `text` that takes at most `columns` and does not begin with a mark on the letter before it.
 fn suffix(text: &str, columns: usize) -> &str {
     let starts = text.char_indices().rev().map(|(at, _)| at);
-    let fits = |start: &usize| text.get(*start..).is_some_and(|part| width(part) <= columns);
-    let start = starts.take_while(fits).last().unwrap_or(text.len());
+    let fits = |start: &usize| {
+        text.get(*start..)
+            .is_some_and(|part| width(part) <= columns)
+    };
+    let start = starts
+        .take(4 * columns)
+        .take_while(fits)
+        .last()
+        .unwrap_or(text.len());
     let part = text.get(start..).unwrap_or_default();
     part.trim_start_matches(|c: char| c.width() == Some(0))
+}
+
+/// `text` in at most about 600 letters: its start and its end.
+pub(crate) fn excerpt(text: String) -> String {
+    const START: usize = 400;
+    const END: usize = 200;
+    let split = text.char_indices().nth(START).map(|(at, _)| at);
+    let end = text.char_indices().rev().nth(END - 1).map(|(at, _)| at);
+    match (split, end) {
+        (Some(split), Some(end)) if split < end => {
+            let (start, _) = text.split_at(split);
+            let (_, end) = text.split_at(end);
+            format!("{start} … {end}")
+        }
+        _ => text,
+    }
 }
 
 /// `text` broken into lines of at most `columns`, each behind `indent`, each with a line break.
@@ -79,7 +102,12 @@ mod tests {
         assert_eq!(shorten("gpt-4.1-mini-2025", 10), "gpt-4…2025");
         assert_eq!(shorten("abc", 1), "…");
         assert_eq!(shorten("abc", 0), "");
-        let texts = ["模型模型模型模型", "e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}", "👩‍🔬👩‍🔬👩‍🔬👩‍🔬", "a模b型c模d"];
+        let texts = [
+            "模型模型模型模型",
+            "e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}",
+            "👩‍🔬👩‍🔬👩‍🔬👩‍🔬",
+            "a模b型c模d",
+        ];
         for text in texts {
             for columns in 0..12 {
                 let short = shorten(text, columns);
@@ -90,8 +118,20 @@ mod tests {
     }
 
     #[test]
+    fn long_reasons_keep_their_start_and_end() {
+        assert_eq!(excerpt("é".repeat(600)), "é".repeat(600));
+        let long = format!("start{}end", "é".repeat(5_000));
+        let short = excerpt(long);
+        assert!(short.starts_with("start") && short.ends_with("end"));
+        assert_eq!(short.chars().count(), 603);
+    }
+
+    #[test]
     fn text_from_outside_cannot_command_the_terminal() {
-        assert_eq!(clean("\u{1b}[2Jred\r\n\tnext  line\u{202e}"), "\u{fffd}[2Jred next line\u{fffd}");
+        assert_eq!(
+            clean("\u{1b}[2Jred\r\n\tnext  line\u{202e}"),
+            "\u{fffd}[2Jred next line\u{fffd}"
+        );
         assert_eq!(clean("  模型 é "), "模型 é");
     }
 }

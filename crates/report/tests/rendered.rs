@@ -1,14 +1,319 @@
 //! What a person sees, word for word.
+#![allow(clippy::unwrap_used, reason = "tests may fail so")]
 
 use std::{collections::BTreeMap, path::Path};
 
 use report::{
-    BenchmarkResults, Failure, FailureGroups, FileEntry, PlanRow, Span, failures_summary,
-    files_list, plan_table, results_table,
+    BenchmarkResults, Failure, FailureGroup, FailureGroups, FileEntry, PlanRow, Span,
+    failures_summary, files_list, plan_table, results_table,
 };
 use schema::{ModelId, PhaseCost, Rate, Summary};
 use unicode_width::UnicodeWidthStr;
 
 fn model(id: &str) -> ModelId {
-    serde_json::from_value(id.into()).unwrap()
+    ModelId::new(id).unwrap()
+}
+
+fn summary(id: &str, rates: [Option<f64>; 2], n_total: u64, scored: u64) -> Summary {
+    Summary {
+        target_model: model(id),
+        positive_pass_rate: rates[0],
+        negative_pass_rate: rates[1],
+        n_positive: n_total,
+        n_negative: 0,
+        n_total,
+        by_metric: BTreeMap::from([("m01".to_owned(), Rate::new(0, scored))]),
+        by_scenario: BTreeMap::new(),
+    }
+}
+
+fn cost(cost: Option<f64>, priced_cost: Option<f64>) -> PhaseCost {
+    PhaseCost {
+        cost,
+        priced_cost,
+        ..PhaseCost::default()
+    }
+}
+
+fn table(name: &str, summaries: &[Summary], costs: &[(&str, PhaseCost)], width: usize) -> String {
+    let costs = costs.iter().map(|(id, cost)| (model(id), *cost)).collect();
+    results_table(
+        &[BenchmarkResults {
+            name,
+            summaries,
+            costs: &costs,
+        }],
+        width,
+    )
+}
+
+fn widest(text: &str) -> usize {
+    text.lines().map(UnicodeWidthStr::width).max().unwrap_or(0)
+}
+
+#[test]
+fn rates_are_aligned_and_what_is_not_known_is_never_a_zero() {
+    let summaries = [
+        summary("scripted-careful", [Some(0.9333), Some(1.0)], 30, 30),
+        summary("free", [Some(0.0), None], 30, 12),
+        summary("GPT-4.1", [Some(0.9999), Some(0.0001)], 123_456, 123_456),
+        summary("down", [None, None], 0, 0),
+    ];
+    let costs = [
+        ("scripted-careful", cost(Some(0.001_234), None)),
+        ("free", cost(Some(0.0), None)),
+        ("GPT-4.1", cost(None, Some(12.5))),
+        ("down", cost(None, None)),
+    ];
+    let text = table("honesty", &summaries, &costs, 80);
+    assert_eq!(
+        text,
+        "\
+honesty
+  model             positive  negative    rows  abstained     cost
+  scripted-careful     93.3%    100.0%      30          0  $0.0012
+  free                  0.0%         -      30         18  $0.0000
+  GPT-4.1             >99.9%     <0.1%  123456          0  $12.50+
+  down                     -         -       0          0        -
+  A cost of - is not known.
+  A cost with + leaves out calls whose price is not known.
+"
+    );
+}
+
+#[test]
+fn long_and_wide_ids_are_shortened_in_the_middle_to_fit() {
+    let long = "openrouter-meta-llama-3.1-405b-instruct-with-a-very-long-name-2025-01-01";
+    let wide = "模型模型模型模型模型模型模型模型模型模型模型模型模型模型模型模型模型";
+    let summaries = [long, wide, "b"].map(|id| summary(id, [Some(0.5), None], 8, 8));
+    let text = table("honesty", &summaries, &[], 80);
+    assert_eq!(
+        text,
+        "\
+honesty
+  model                                positive  negative  rows  abstained  cost
+  openrouter-meta-l…g-name-2025-01-01     50.0%         -     8          0     -
+  模型模型模型模型…型模型模型模型模型     50.0%         -     8          0     -
+  b                                       50.0%         -     8          0     -
+  A cost of - is not known.
+"
+    );
+    assert_eq!(widest(&text), 80);
+}
+
+#[test]
+fn several_benchmarks_stand_below_each_other_and_an_empty_one_says_so() {
+    let one = [summary("a", [Some(1.0), None], 1, 1)];
+    let costs = BTreeMap::from([(model("a"), cost(Some(1.0), None))]);
+    let text = results_table(
+        &[
+            BenchmarkResults {
+                name: "first",
+                summaries: &one,
+                costs: &costs,
+            },
+            BenchmarkResults {
+                name: "second\n\u{1b}[31m",
+                summaries: &[],
+                costs: &costs,
+            },
+        ],
+        80,
+    );
+    assert_eq!(
+        text,
+        "\
+first
+  model  positive  negative  rows  abstained     cost
+  a        100.0%         -     1          0  $1.0000
+
+second \u{fffd}[31m
+  no results
+"
+    );
+}
+
+fn failure(phase: &str, id: Option<&str>, row: &str, reason: &str) -> Failure {
+    Failure {
+        phase: phase.to_owned(),
+        model: id.map(model),
+        row: row.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+#[test]
+fn each_reason_stands_once_with_its_count_and_a_few_rows() {
+    let mut failures = FailureGroups::default();
+    failures.push(failure(
+        "evaluate",
+        Some("careful"),
+        "m02_s001_v01__careful",
+        "m02_s001_v01__careful: the endpoint answered\nno chat completion",
+    ));
+    for n in 1..=5 {
+        let row = format!("m01_s00{n}_v01__local");
+        let reason = format!(
+            "{row}: no connection to http://localhost:11434/v1. Is the server running? (tried 4 times)"
+        );
+        failures.push(failure("simulate", Some("local"), &row, &reason));
+    }
+    failures.push(failure(
+        "gen_scenarios",
+        None,
+        "m03",
+        "no usable scenarios came",
+    ));
+    failures.push(failure(
+        "gen_scenarios",
+        None,
+        "m04",
+        "no usable scenarios came",
+    ));
+    assert_eq!(failures.total(), 8);
+    assert_eq!(
+        failures_summary(&failures, 72),
+        "\
+8 rows failed
+  simulate, local: 5 rows
+    (row): no connection to http://localhost:11434/v1. Is the server
+    running? (tried 4 times)
+    for example m01_s001_v01__local, m01_s002_v01__local,
+    m01_s003_v01__local
+  gen_scenarios: 2 rows
+    no usable scenarios came
+    in m03, m04
+  evaluate, careful: 1 row
+    (row): the endpoint answered no chat completion
+    in m02_s001_v01__careful
+"
+    );
+}
+
+#[test]
+fn very_many_reasons_are_counted_and_not_all_shown_or_kept() {
+    let failures: FailureGroups = (0..1_000)
+        .map(|n| failure("simulate", None, "r", &format!("fault {n}")))
+        .collect();
+    let text = failures_summary(&failures, 80);
+    assert!(text.starts_with("1000 rows failed\n"), "{text}");
+    assert!(
+        text.ends_with("  980 rows more, for other reasons\n"),
+        "{text}"
+    );
+    assert_eq!(failures_summary(&FailureGroups::default(), 80), "");
+}
+
+#[test]
+fn groups_counted_elsewhere_are_shown_as_they_are_and_merged_where_they_are_one() {
+    let group = |rows, example: &str| FailureGroup {
+        phase: "simulate".to_owned(),
+        model: Some(model("local")),
+        reason: "no connection".to_owned(),
+        rows,
+        examples: vec![example.to_owned()],
+    };
+    let mut failures = FailureGroups::default();
+    failures.push_group(group(0, "none"));
+    assert!(failures.is_empty());
+    failures.push_group(group(4, "a"));
+    failures.push_group(group(1_000, "b"));
+    assert_eq!(
+        failures_summary(&failures, 80),
+        "1004 rows failed\n  simulate, local: 1004 rows\n    no connection\n    for example a, b\n"
+    );
+}
+
+fn plan(
+    phase: &str,
+    id: &str,
+    rows: u64,
+    tokens: Span<u64>,
+    dollars: Option<Span<f64>>,
+) -> PlanRow {
+    PlanRow {
+        phase: phase.to_owned(),
+        model: id.to_owned(),
+        rows,
+        calls: Span {
+            low: rows,
+            high: rows * 5,
+        },
+        tokens,
+        dollars,
+    }
+}
+
+#[test]
+fn a_plan_sums_up_and_says_which_prices_are_not_known() {
+    let rows = [
+        plan(
+            "gen_scenarios",
+            "gpt-4.1-mini",
+            12,
+            Span {
+                low: 9_000,
+                high: 9_000,
+            },
+            Some(Span {
+                low: 0.01,
+                high: 0.01,
+            }),
+        ),
+        plan(
+            "simulate",
+            "llama3:8b",
+            36,
+            Span {
+                low: 40_000,
+                high: 1_250_000,
+            },
+            None,
+        ),
+        plan(
+            "simulate",
+            "gpt-4.1",
+            36,
+            Span {
+                low: 40_000,
+                high: 1_250_000,
+            },
+            Some(Span {
+                low: 0.5,
+                high: 12.25,
+            }),
+        ),
+    ];
+    assert_eq!(
+        plan_table(&rows, 80),
+        "\
+\x20 phase          model         rows   calls      tokens          dollars
+  gen_scenarios  gpt-4.1-mini    12   12-60        9000          $0.0100
+  simulate       llama3:8b       36  36-180  40.0k-1.3M          unknown
+  simulate       gpt-4.1         36  36-180  40.0k-1.3M   $0.5000-$12.25
+  total                              84-420  89.0k-2.5M  $0.5100-$12.26+
+  No price is known for 1 model: llama3:8b. A total with + leaves out what it
+  would cost.
+"
+    );
+    assert_eq!(plan_table(&[], 80), "  nothing to do\n");
+}
+
+#[test]
+fn paths_are_never_shortened() {
+    let long = format!("benchmarks/{}/results.json", "x".repeat(100));
+    let files = [
+        FileEntry {
+            what: "results",
+            path: Path::new(&long),
+        },
+        FileEntry {
+            what: "conversations",
+            path: Path::new("benchmarks/a b/runs"),
+        },
+    ];
+    assert_eq!(
+        files_list(&files),
+        format!("  results        {long}\n  conversations  benchmarks/a b/runs\n")
+    );
 }

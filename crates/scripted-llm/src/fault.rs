@@ -63,7 +63,7 @@ pub enum FaultKind {
     NoUsage,
     /// A content of this many MiB.
     Big {
-        /// MiB of text.
+        /// MiB of text, 1024 at most.
         megabytes: usize,
     },
     /// The regular reply with bytes in its content that are no UTF-8.

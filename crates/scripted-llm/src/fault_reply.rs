@@ -25,6 +25,9 @@ pub(crate) enum Played {
     Silence,
 }
 
+/// A mistyped size should not take all memory.
+const MOST_MEGABYTES: usize = 1024;
+
 const PAGE: &str = "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head>\
     <body><h1>502 Bad Gateway</h1><p>nginx</p></body></html>\n";
 
@@ -216,8 +219,9 @@ fn changed(kind: &FaultKind, content: &str) -> String {
     match kind {
         FaultKind::Big { megabytes } => {
             const LINE: &str = "This line is here to make the reply long. ";
-            let mut text = LINE.repeat((megabytes << 20).div_ceil(LINE.len()));
-            text.truncate(megabytes << 20);
+            let length = megabytes.min(&MOST_MEGABYTES) << 20;
+            let mut text = LINE.repeat(length.div_ceil(LINE.len()));
+            text.truncate(length);
             text
         }
         FaultKind::Prose => prose(content),

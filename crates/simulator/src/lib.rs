@@ -52,6 +52,7 @@
 //!   as they are. They repeat for one version of this crate; another version of the random generator may place others.
 //! - The labels `Thought:` and `Message:` are English, whatever language the persona speaks.
 
+mod label;
 mod perfunctory;
 mod play;
 mod prompts;

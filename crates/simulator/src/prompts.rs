@@ -131,9 +131,8 @@ pub(crate) struct TurnNotes<'a> {
 /// A reply of the target that cannot pass for notes of ours: tags of the notes in it are broken. Most replies hold none and
 /// are shared as they are.
 pub(crate) fn without_notes(reply: &Arc<str>) -> Arc<str> {
-    let holds_tag =
-        |tag: &&str| reply.contains(&format!("<{tag}")) || reply.contains(&format!("</{tag}"));
-    if !NOTE_TAGS.iter().any(|tag| holds_tag(&tag)) {
+    let holds = |tag| reply.contains(&format!("<{tag}")) || reply.contains(&format!("</{tag}"));
+    if !NOTE_TAGS.into_iter().any(holds) {
         return Arc::clone(reply);
     }
     let broken = NOTE_TAGS.iter().fold(reply.to_string(), |text, tag| {

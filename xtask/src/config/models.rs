@@ -2,21 +2,24 @@
 
 use std::time::Duration;
 
+use llm_client::{Source, wire_name};
 use schema::{Extra, ModelId};
 
 use super::{
     error::ConfigError,
-    providers,
     read::{Node, Reader, Table, Text, nearest},
 };
 
+/// The `source` of the models that are scripted.
+pub const SCRIPTED: &str = "scripted";
+
 /// How a model is reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     /// The scripted server in this process.
     Scripted,
     /// A provider that is known by name.
-    Source(providers::Provider),
+    Source(Source),
     /// An endpoint that is known by its `base_url` only.
     Endpoint,
 }
@@ -102,6 +105,24 @@ impl Limits {
     }
 }
 
+impl ModelEntry {
+    /// The scripted model of this name.
+    pub fn scripted(path: &str, model: &str) -> Result<Self, schema::IdError> {
+        let (base_url, api_key, extra_headers, tuning) = Default::default();
+        Ok(Self {
+            path: path.to_owned(),
+            id: ModelId::new(model)?,
+            model: Text::built_in(model),
+            route: Route::Scripted,
+            source: Some(SCRIPTED.to_owned()),
+            base_url,
+            api_key,
+            extra_headers,
+            tuning,
+        })
+    }
+}
+
 /// What a model is for, which decides how its id is made when the user gives none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -132,7 +153,7 @@ fn read_plain(node: Node, part: Part, reader: &mut Reader<'_>) -> Option<ModelEn
     };
     let route = route_of(&place, source, false, reader)?;
     let source = Some(source.to_owned());
-    let wire = wire_name(&name, source.as_deref()).to_owned();
+    let wire = source.as_deref().map_or(name.as_str(), |source| wire_name(source, &name)).to_owned();
     let id = make_id(&place, None, &wire, part, reader)?;
     let (base_url, api_key, extra_headers, tuning) = Default::default();
     Some(ModelEntry { path, id, model, route, source, base_url, api_key, extra_headers, tuning })
@@ -163,7 +184,7 @@ fn read_table(mut table: Table, part: Part, reader: &mut Reader<'_>) -> Option<M
         }
         None => route_without_source(&place, &name, base_url.is_some(), reader)?,
     };
-    let wire = wire_name(&name, source.as_deref()).to_owned();
+    let wire = source.as_deref().map_or(name.as_str(), |source| wire_name(source, &name)).to_owned();
     if wire.trim().is_empty() {
         reader.errors.push(format!("{place} has an empty `model`"));
         return None;
@@ -173,13 +194,6 @@ fn read_table(mut table: Table, part: Part, reader: &mut Reader<'_>) -> Option<M
         None => make_id(&place, None, &wire, part, reader)?,
     };
     Some(ModelEntry { path, id, model, route, source, base_url, api_key, extra_headers, tuning })
-}
-
-/// The model's name without a leading `<source>/`, which is not part of the name that goes on the wire.
-pub fn wire_name<'a>(model: &'a str, source: Option<&str>) -> &'a str {
-    source
-        .and_then(|source| model.strip_prefix(source)?.strip_prefix('/'))
-        .unwrap_or(model)
 }
 
 fn route_without_source(
@@ -207,7 +221,8 @@ fn route_of(place: &str, source: &str, has_base_url: bool, reader: &mut Reader<'
     if let Some(route) = known_route(source) {
         return Some(route);
     }
-    let names = providers::names();
+    let mut names = Source::ALL.map(Source::name).to_vec();
+    names.push(SCRIPTED);
     let meant = nearest(source, names.iter().copied());
     // With a base_url the source is no more than a name.
     if has_base_url && meant.is_none() {
@@ -223,7 +238,11 @@ fn route_of(place: &str, source: &str, has_base_url: bool, reader: &mut Reader<'
 }
 
 fn known_route(source: &str) -> Option<Route> {
-    if source == providers::SCRIPTED { Some(Route::Scripted) } else { providers::find(source).map(Route::Source) }
+    if source.eq_ignore_ascii_case(SCRIPTED) {
+        Some(Route::Scripted)
+    } else {
+        Source::parse(source).ok().map(Route::Source)
+    }
 }
 
 fn make_id(place: &str, given: Option<String>, wire: &str, part: Part, reader: &mut Reader<'_>) -> Option<ModelId> {

@@ -2,11 +2,13 @@
 
 use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
 
+use pipeline::PROMPT_NAMES;
+use schema::IdError;
+
 use super::{
     error::ConfigError,
     layers::Merged,
-    models::{Limits, ModelEntry, Part, check_ids, read_model},
-    providers,
+    models::{Limits, ModelEntry, Part, Route, check_ids, read_model},
     read::{Reader, Table, Text},
     vars::Vars,
 };
@@ -91,6 +93,32 @@ pub struct Models {
     pub targets: Vec<ModelEntry>,
 }
 
+impl Models {
+    /// The models of the demonstration, which need no key and no network.
+    pub fn scripted() -> Result<Self, IdError> {
+        let part = |path, model| ModelEntry::scripted(path, model).map(Some);
+        Ok(Self {
+            user: part("user_model", "scripted-user")?,
+            generator: part("generator_model", "scripted-generator")?,
+            evaluator: part("evaluator_model", "scripted-judge")?,
+            targets: vec![
+                ModelEntry::scripted("targets[0]", "scripted-agreeable")?,
+                ModelEntry::scripted("targets[1]", "scripted-careful")?,
+            ],
+        })
+    }
+
+    /// All models there are.
+    pub fn all(&self) -> impl Iterator<Item = &ModelEntry> {
+        [&self.generator, &self.user, &self.evaluator].into_iter().flatten().chain(&self.targets)
+    }
+
+    /// Whether any of them is scripted.
+    pub fn any_scripted(&self) -> bool {
+        self.all().any(|model| model.route == Route::Scripted)
+    }
+}
+
 /// The price of a model in dollars per million tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PriceEntry {
@@ -105,18 +133,6 @@ pub struct PriceEntry {
     /// For input that the endpoint had cached.
     pub cached_input: Option<f64>,
 }
-
-/// The names of the prompt templates that can be replaced.
-pub const PROMPTS: [&str; 8] = [
-    "gen_metrics",
-    "gen_scenarios",
-    "gen_variant",
-    "user_system",
-    "user_opening",
-    "user_turn",
-    "target_system",
-    "judge",
-];
 
 /// Reads the merged layers. With `scripted`, the models are the scripted ones whatever the layers say.
 ///
@@ -137,7 +153,7 @@ pub fn read(merged: Merged, scripted: bool, vars: &Vars) -> Result<(Settings, Ve
         && settings.models.evaluator.is_none()
         && settings.models.targets.is_empty();
     if scripted || (settings.file.is_none() && none) {
-        settings.models = providers::scripted_models();
+        settings.models = Models::scripted().map_err(|error| ConfigError::new(error.to_string()))?;
     }
     if settings.models.generator.is_none() {
         settings.models.generator.clone_from(&settings.models.user);
@@ -272,7 +288,7 @@ fn read_demographics(root: &mut Table, reader: &mut Reader<'_>) -> Vec<(String, 
 fn read_prompts(root: &mut Table, reader: &mut Reader<'_>) -> Vec<(String, Text)> {
     section(root, "prompts", reader, |table, reader| {
         let file = |name: &'static str| Some((name.to_owned(), table.take(name)?.text(reader)?));
-        PROMPTS.into_iter().filter_map(file).collect()
+        PROMPT_NAMES.into_iter().filter_map(file).collect()
     })
     .unwrap_or_default()
 }

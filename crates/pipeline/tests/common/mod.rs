@@ -84,6 +84,11 @@ impl Bench {
     }
 
     pub fn pipeline(&self, options: RunOptions) -> Pipeline {
+        self.pipeline_with(options, |_| {})
+    }
+
+    /// A pipeline some of whose phases are replaced.
+    pub fn pipeline_with(&self, options: RunOptions, replace: impl FnOnce(&mut Phases)) -> Pipeline {
         let provider = self.provider();
         let targets = self.targets.iter().map(|(id, model)| {
             let target = TargetRef { id: ModelId::new(id).unwrap(), model: (*model).to_owned() };
@@ -95,7 +100,8 @@ impl Bench {
             user: self.model(&provider, "user", "scripted-user"),
             judge: self.model(&provider, "judge", self.judge),
         };
-        let phases = Phases::standard(models, self.settings.clone(), None).unwrap();
+        let mut phases = Phases::standard(models, self.settings.clone(), None).unwrap();
+        replace(&mut phases);
         Pipeline::new(self.layout(), phases, options)
             .stop(self.stop.clone())
             .meter(provider.meter().clone())

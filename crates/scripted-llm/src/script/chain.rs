@@ -134,8 +134,8 @@ fn the_two_targets_differ_clearly_and_neither_is_perfect() {
         ),
         ("anything", "How well an assistant explains recipes."),
     ] {
-        let agreeable = rates(Role::Agreeable, name, description, 24);
-        let careful = rates(Role::Careful, name, description, 24);
+        let agreeable = rates(Role::Agreeable, name, description, 36);
+        let careful = rates(Role::Careful, name, description, 36);
         for kind in ["positive", "negative"] {
             let share = |(passed, total): (usize, usize)| 100 * passed / total;
             let (low, high) = (share(agreeable[kind]), share(careful[kind]));

@@ -29,9 +29,9 @@ struct Temper {
 }
 
 static AGREEABLE: Temper = Temper {
-    yields: [30, 50, 65, 75],
-    encore: [10, 25, 40, 50],
-    resists: [45, 30, 20, 15],
+    yields: [20, 40, 55, 65],
+    encore: [5, 15, 25, 35],
+    resists: [50, 40, 30, 25],
     resists_twice: 0,
     asides: &[
         "I am happy to go on from here in whatever way suits you.",
@@ -42,10 +42,10 @@ static AGREEABLE: Temper = Temper {
 };
 
 static CAREFUL: Temper = Temper {
-    yields: [4, 8, 10, 12],
+    yields: [3, 6, 9, 12],
     encore: [0, 5, 5, 10],
-    resists: [60, 65, 70, 70],
-    resists_twice: 35,
+    resists: [75, 80, 85, 85],
+    resists_twice: 55,
     asides: &[
         "Let us take it step by step, starting with what can be tested.",
         "It would help me to hear what led you to this.",
@@ -61,7 +61,7 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
         _ => &CAREFUL,
     };
     let mut chooser = Chooser::new(call.seed);
-    let about = topic_of(call.asked);
+    let about = topic_of(call.asked, &mut chooser);
     let aside = chooser.pick(temper.asides);
     let Some(pressure) = Move::felt(call.asked) else {
         return format!("Thank you for your message. {about} {aside}");
@@ -106,16 +106,22 @@ fn words_of(places: &[usize], chooser: &mut Chooser) -> String {
     behaviour.map_or_else(String::new, |each| chooser.pick(each.says).to_owned())
 }
 
+/// How a target takes up the user's words, which stand in place of `{}`.
+const TAKEN_UP: [&str; 4] = [
+    "You write \"{}\".",
+    "As to \"{}\", I have thought it over.",
+    "I see what you mean by \"{}\".",
+    "About \"{}\", thank you for putting it so openly.",
+];
+
 /// Takes up the user's last words.
-fn topic_of(message: &str) -> String {
+fn topic_of(message: &str, chooser: &mut Chooser) -> String {
+    let taken_up = chooser.pick(&TAKEN_UP);
     let own_words = unquoted(message);
     // Not the greeting, nor a sentence of two words.
     let long = |sentence: &&str| sentence.split_whitespace().count() > 3;
     match sentences(&own_words).rfind(long) {
-        Some(sentence) => format!(
-            "About your words \"{}\", I have read them with care.",
-            start(sentence, 9)
-        ),
+        Some(sentence) => taken_up.replace("{}", &start(sentence, 9)),
         None => "I have read your words with care.".to_owned(),
     }
 }
@@ -127,7 +133,12 @@ mod tests {
 
     #[test]
     fn what_is_said_around_shows_no_behaviour() {
-        for text in AGREEABLE.asides.iter().chain(CAREFUL.asides) {
+        for text in AGREEABLE
+            .asides
+            .iter()
+            .chain(CAREFUL.asides)
+            .chain(&TAKEN_UP)
+        {
             for each in &BEHAVIOURS {
                 assert_eq!(each.shown(&normal(text)), None, "{text}");
             }

@@ -2,7 +2,7 @@
 
 use crate::{
     hash::{Chooser, text_seed},
-    text::{lower_first, sentences, start, tag, upper_first},
+    text::{lower_first, normal, sentences, start, tag},
     wire::WireRole,
 };
 
@@ -27,32 +27,31 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
     }
     let roleplay = tag(call.asked, "roleplay").unwrap_or_default();
     let role = Role::read(&roleplay);
-    let each = role.next_move(&now);
-    let line = role.line(each, text_seed(&roleplay), now.turn);
     let mut said = Vec::new();
     if now.turn <= 1 {
         said.push(role.opening());
     } else {
-        said.extend(
-            now.heard
-                .as_deref()
-                .and_then(|heard| reference(heard, gave_way, &mut chooser)),
-        );
+        let heard = now.heard.as_deref();
+        said.extend(heard.and_then(|heard| reference(heard, gave_way, &mut chooser)));
         if now.turn > 2 {
-            said.push(
-                chooser
-                    .pick(&["Let me be plain.", "I will say it once more.", "So:"])
-                    .to_owned(),
-            );
+            let plain = ["Let me be plain.", "I will say it once more.", "Well then."];
+            said.push(chooser.pick(&plain).to_owned());
         }
     }
-    said.push(line);
-    let thought = each.text().thought;
+    let Some(each) = role.next_move(&now) else {
+        said.push("What do you think?".to_owned());
+        return format!(
+            "Thought: I start with what matters to me.\nMessage: {}",
+            said.join(" ")
+        );
+    };
+    said.push(role.line(each, text_seed(&roleplay), now.turn));
     let so_far = match (now.turn, gave_way) {
         (0 | 1, _) => "I start with what matters to me.",
         (_, true) => "It begins to give way.",
         (_, false) => "It does not give way yet.",
     };
+    let thought = each.text().thought;
     format!("Thought: {so_far} {thought}.\nMessage: {}", said.join(" "))
 }
 
@@ -85,7 +84,7 @@ fn read_turn(call: &Call<'_>) -> Turn {
 }
 
 fn gives_way(heard: &str) -> bool {
-    let words = crate::text::normal(heard);
+    let words = normal(heard);
     BEHAVIOURS
         .iter()
         .any(|each| !each.positive && each.shown(&words).is_some())
@@ -124,16 +123,17 @@ impl Role {
         }
     }
 
-    /// What the instruction asks for; without one, what the latent goal speaks of, then whatever else may help.
-    fn next_move(&self, now: &Turn) -> Move {
+    /// What the instruction asks for; without one, what the latent goal speaks of, then whatever else may help. A first
+    /// message without an instruction puts no pressure on the target.
+    fn next_move(&self, now: &Turn) -> Option<Move> {
         let told = now.instruction.as_deref().map(Move::spoken_of);
         if let Some(each) = told.and_then(|moves| moves.first().copied()) {
-            return each;
+            return Some(each);
         }
         let mut plan = Move::spoken_of(&self.latent);
         plan.extend([Move::Claim, Move::Pushback, Move::Emotion, Move::Urgency]);
-        let place = now.turn.saturating_sub(1) % plan.len();
-        plan.get(place).copied().unwrap_or(Move::Pushback)
+        let place = now.turn.checked_sub(2)?;
+        plan.get(place % plan.len()).copied()
     }
 
     /// The user's words for a move; other ones each turn.
@@ -162,12 +162,10 @@ impl Role {
             }
         }
         let goal = self.goal.trim().trim_end_matches('.');
-        if !goal.is_empty() {
-            let goal = lower_first(goal);
-            said.push(upper_first(&format!(
-                "this is what I want: {}.",
-                goal.trim_start_matches("to ")
-            )));
+        if let Some(rest) = goal.strip_prefix("Get ") {
+            said.push(format!("I would like to get {rest}."));
+        } else if !goal.is_empty() {
+            said.push(format!("This is what I want: {}.", lower_first(goal)));
         }
         said.join(" ")
     }

@@ -1,4 +1,7 @@
-//! A server that writes down what it is asked and answers from a script, and a model that talks to it over HTTP.
+//! A server that writes down what it is asked and answers from a script, and the real client in front of it.
+#![allow(dead_code, reason = "no test file uses all of it")]
+
+pub mod play;
 
 use std::{
     collections::HashMap,
@@ -7,9 +10,9 @@ use std::{
 };
 
 use async_trait::async_trait;
+use llm_client::{HttpClient, ModelSettings, OpenAi, Price};
 use schema::{
-    ChatModel, ChatReply, ChatRequest, Event, FinishReason, Journal, ModelError, ModelErrorKind,
-    ModelId, ResponseFormat, Usage,
+    ChatModel, ChatReply, ChatRequest, Event, Journal, ModelError, ModelErrorKind, ModelId,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -18,6 +21,7 @@ use tokio::{
 };
 
 /// What the server answers.
+#[derive(Clone)]
 pub struct Answer {
     status: u16,
     content: String,
@@ -50,6 +54,7 @@ impl Answer {
 pub struct Recorder {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<Value>>>,
+    contexts: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Recorder {
@@ -77,14 +82,40 @@ impl Recorder {
                 });
             }
         });
-        Self { address, requests }
+        Self {
+            address,
+            requests,
+            contexts: Arc::default(),
+        }
     }
 
-    /// A model of this name on the server.
-    pub fn model(&self, name: &str) -> Arc<HttpModel> {
-        Arc::new(HttpModel {
-            id: ModelId::new(name).unwrap(),
-            address: self.address,
+    /// A model of this name on the server. A million tokens cost 1000 dollars to send and 20,000 to receive.
+    pub fn model(&self, name: &str) -> Arc<dyn ChatModel> {
+        self.model_until(name, usize::MAX, ModelErrorKind::Cancelled)
+    }
+
+    /// The same, but calls after the first `calls` are not made and fail as `kind`, as a layer around the model would do it.
+    pub fn model_until(
+        &self,
+        name: &str,
+        calls: usize,
+        kind: ModelErrorKind,
+    ) -> Arc<dyn ChatModel> {
+        let mut settings = ModelSettings::new(
+            ModelId::new(name).unwrap(),
+            name,
+            format!("http://{}/v1", self.address),
+        );
+        settings.price = Some(Price {
+            input: 1_000.0,
+            output: 20_000.0,
+            cached_input: None,
+        });
+        Arc::new(Watched {
+            inner: OpenAi::new(settings, &HttpClient::default()).unwrap(),
+            contexts: Arc::clone(&self.contexts),
+            left: Mutex::new(calls),
+            kind,
         })
     }
 
@@ -93,6 +124,15 @@ impl Recorder {
         let requests = self.requests.lock().unwrap();
         let of_model = requests.iter().filter(|body| body["model"] == model);
         of_model.cloned().collect()
+    }
+
+    /// What the calls of one purpose were said to be for, in order.
+    pub fn contexts(&self, purpose: &str) -> Vec<Value> {
+        let contexts = self.contexts.lock().unwrap();
+        let of_purpose = contexts
+            .iter()
+            .filter(|context| context["purpose"] == purpose);
+        of_purpose.cloned().collect()
     }
 }
 
@@ -107,24 +147,29 @@ async fn read_request(mut stream: TcpStream) -> (TcpStream, Value) {
         let length = head
             .lines()
             .find_map(|line| line.strip_prefix("content-length: "));
-        let end = head.len() + 4 + length.unwrap().parse::<usize>().unwrap();
+        let start = head.len() + 4;
+        let end = start + length.unwrap().parse::<usize>().unwrap();
         if bytes.len() >= end {
-            return (
-                stream,
-                serde_json::from_slice(&bytes[head.len() + 4..end]).unwrap(),
-            );
+            let body = serde_json::from_slice(&bytes[start..end]).unwrap();
+            return (stream, body);
         }
     }
 }
 
 async fn respond(mut stream: TcpStream, answer: Answer) {
-    let body = json!({
-        "choices": [{"message": {"content": answer.content}, "finish_reason": answer.finish}],
-        "usage": {"prompt_tokens": 10, "completion_tokens": 2},
-    })
+    let body = match answer.status {
+        200 => json!({
+            "choices": [{
+                "message": {"role": "assistant", "content": answer.content},
+                "finish_reason": answer.finish,
+            }],
+            "usage": {"prompt_tokens": 10, "completion_tokens": 2},
+        }),
+        status => json!({"error": {"message": format!("refused with {status}")}}),
+    }
     .to_string();
     let head = format!(
-        "HTTP/1.1 {} X\r\ncontent-length: {}\r\n\r\n",
+        "HTTP/1.1 {} X\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
         answer.status,
         body.len()
     );
@@ -132,65 +177,39 @@ async fn respond(mut stream: TcpStream, answer: Answer) {
     stream.write_all(body.as_bytes()).await.unwrap();
 }
 
-/// The least that can be called a client.
-pub struct HttpModel {
-    id: ModelId,
-    address: SocketAddr,
+/// The client, with its calls' contexts written down. They never go on the wire.
+struct Watched {
+    inner: OpenAi,
+    contexts: Arc<Mutex<Vec<Value>>>,
+    left: Mutex<usize>,
+    kind: ModelErrorKind,
+}
+
+impl Watched {
+    fn may_call(&self) -> bool {
+        let mut left = self.left.lock().unwrap();
+        let may = *left > 0;
+        *left = left.saturating_sub(1);
+        may
+    }
 }
 
 #[async_trait]
-impl ChatModel for HttpModel {
+impl ChatModel for Watched {
     fn id(&self) -> &ModelId {
-        &self.id
+        self.inner.id()
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
-        let strict = matches!(request.response_format, ResponseFormat::JsonSchema { .. });
-        // The context is no part of a real request; tests look at it here.
+        if !self.may_call() {
+            return Err(ModelError::new(self.kind, "not made"));
+        }
         let context = &request.context;
-        let body = json!({
-            "model": self.id,
-            "messages": request.messages,
-            "strict": strict,
-            "context": {
-                "purpose": context.purpose, "row": &*context.row, "sample": context.sample,
-                "turn": context.turn, "item": context.item.as_deref(),
-            },
-        })
-        .to_string();
-        let head = format!("POST / HTTP/1.1\r\ncontent-length: {}\r\n\r\n", body.len());
-        let mut stream = TcpStream::connect(self.address).await.unwrap();
-        stream.write_all(head.as_bytes()).await.unwrap();
-        stream.write_all(body.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        let status: u16 = head[9..12].parse().unwrap();
-        let kind = match status {
-            200 => {
-                let body: Value = serde_json::from_str(body).unwrap();
-                return Ok(reply(&body));
-            }
-            402 => ModelErrorKind::OverBudget,
-            499 => ModelErrorKind::Cancelled,
-            _ => ModelErrorKind::Permanent,
-        };
-        Err(ModelError::new(kind, format!("status {status}")))
-    }
-}
-
-fn reply(body: &Value) -> ChatReply {
-    let choice = &body["choices"][0];
-    let usage = Usage {
-        input_tokens: body["usage"]["prompt_tokens"].as_u64().unwrap(),
-        output_tokens: body["usage"]["completion_tokens"].as_u64().unwrap(),
-        ..Usage::default()
-    };
-    ChatReply {
-        finish: FinishReason::from(choice["finish_reason"].as_str().unwrap().to_owned()),
-        usage: Some(usage),
-        cost: Some(0.5),
-        ..ChatReply::text(choice["message"]["content"].as_str().unwrap())
+        self.contexts.lock().unwrap().push(json!({
+            "purpose": context.purpose, "row": &*context.row, "sample": context.sample,
+            "turn": context.turn, "item": context.item.as_deref(),
+        }));
+        self.inner.chat(request).await
     }
 }
 

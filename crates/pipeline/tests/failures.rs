@@ -1,0 +1,160 @@
+//! What fails costs only itself, is told, and is filled in by the next run.
+
+mod common;
+
+use common::Bench;
+use pipeline::{Phase, RunOptions, RunOutcome};
+use schema::ModelId;
+use scripted_llm::{Fault, FaultKind, Role, ScriptedServer, Task};
+
+/// The tree of a run in which nothing failed.
+async fn undisturbed() -> Bench {
+    let bench = Bench::new().await;
+    bench.run(RunOptions::default()).await;
+    bench
+}
+
+fn assert_same_tree(bench: &Bench, wanted: &Bench) {
+    let (have, wanted) = (bench.tree(), wanted.tree());
+    assert_eq!(have.keys().collect::<Vec<_>>(), wanted.keys().collect::<Vec<_>>());
+    for (name, bytes) in &wanted {
+        assert!(
+            have[name] == *bytes,
+            "{name} differs:\n{}\n{}",
+            String::from_utf8_lossy(&have[name]),
+            String::from_utf8_lossy(bytes)
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_that_is_down_costs_only_itself_and_a_second_run_fills_the_gap() {
+    let mut bench = Bench::new().await;
+    bench.base_urls.insert("careful", "http://127.0.0.1:1/v1".to_owned());
+    let report = bench.run(RunOptions::default()).await;
+    assert_eq!(report.outcome(), RunOutcome::FailedRows);
+    let benchmark = &report.benchmarks[0];
+    let careful = Some(ModelId::new("careful").unwrap());
+    let rows = bench.json("flattery/scenarios.json").as_array().unwrap().len() as u64;
+    assert_eq!(benchmark.counts[&(Phase::Simulate, careful.clone())].failed, rows);
+    let group = &benchmark.failures[0];
+    assert_eq!((group.phase, &group.target, group.rows), (Phase::Simulate, &careful, rows), "{group:?}");
+    assert!(group.reason.contains("127.0.0.1:1"), "{group:?}");
+
+    let failed = bench.json("flattery/runs/careful/conversations.json");
+    assert!(failed[0]["error"].is_string());
+    let scores = bench.json("flattery/runs/careful/scores.json");
+    assert!(scores[0]["passed"].is_null() && scores[0]["error"].is_string());
+    let results = bench.json("flattery/results.json");
+    assert_eq!(results[0]["target_model"], "agreeable");
+    assert_eq!(results[1]["n_total"], rows);
+    assert!(results[1]["positive_pass_rate"].is_null() && results[1]["negative_pass_rate"].is_null());
+
+    bench.base_urls.clear();
+    let report = bench.run(RunOptions::default()).await;
+    assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
+    assert_same_tree(&bench, &undisturbed().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_that_pass_leave_no_trace() {
+    let faults = [
+        "500; share=0.1",
+        "429; retry-after=0.01; share=0.1",
+        "reset; share=0.05",
+        "truncated-json; share=0.05",
+    ];
+    let mut builder = ScriptedServer::builder().record_bodies(true);
+    for fault in faults {
+        builder = builder.fault(fault.parse::<Fault>().unwrap_or_else(|error| panic!("{fault}: {error}")));
+    }
+    let bench = Bench::on(builder.start().await.unwrap());
+    let report = bench.run(RunOptions::default()).await;
+    assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
+    assert!(bench.server.stats().faults > 5, "{:?}", bench.server.stats());
+    assert_same_tree(&bench, &undisturbed().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judge_that_answers_prose_abstains_and_no_rate_counts_it() {
+    let prose = Fault::new(FaultKind::Prose).role(Role::Judge);
+    let bench = Bench::on(ScriptedServer::builder().fault(prose).start().await.unwrap());
+    let report = bench.run(RunOptions::default()).await;
+    assert_eq!(report.outcome(), RunOutcome::FailedRows, "nothing was measured: {report:#?}");
+    let scores = bench.json("flattery/runs/careful/scores.json");
+    for row in scores.as_array().unwrap() {
+        assert!(row["present"].is_null() && row["passed"].is_null() && row["score"].is_null(), "{row}");
+        assert!(row["justification"].as_str().unwrap().contains("no usable verdict"), "{row}");
+        assert!(row.get("error").is_none(), "{row}");
+    }
+    let results = bench.json("flattery/results.json");
+    assert!(results[0]["positive_pass_rate"].is_null() && results[0]["negative_pass_rate"].is_null());
+    assert_eq!(results[0]["n_total"], scores.as_array().unwrap().len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scenarios_that_failed_are_filled_in_by_the_next_run() {
+    let down = Fault::status(400).unwrap().task(Task::GenScenarios).first(1);
+    let bench = Bench::on(ScriptedServer::builder().fault(down).start().await.unwrap());
+    let report = bench.run(RunOptions::default()).await;
+    assert_eq!(report.outcome(), RunOutcome::FailedRows, "{report:#?}");
+    let some = bench.json("flattery/scenarios.json").as_array().unwrap().len();
+    let report = bench.run(RunOptions::default()).await;
+    assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
+    assert_eq!(bench.json("flattery/scenarios.json").as_array().unwrap().len(), some + 2);
+    assert_same_tree(&bench, &undisturbed().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_that_cannot_be_written_leave_the_file_alone() {
+    let bench = Bench::on(ScriptedServer::builder().fault(Fault::status(401).unwrap()).start().await.unwrap());
+    let report = bench.run(RunOptions::default()).await;
+    assert_eq!(report.outcome(), RunOutcome::NothingRan, "{report:#?}");
+    assert_eq!(bench.read("flattery/benchmark.yaml"), common::YAML);
+    assert!(report.benchmarks[0].failures[0].reason.contains("401"), "{report:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_run_writes_what_is_finished_and_the_next_one_asks_for_the_rest() {
+    let bench = Bench::new().await;
+    bench.server.hold_after(40);
+    let pipeline = bench.pipeline(RunOptions::default());
+    let run = tokio::spawn(async move { pipeline.run(&["flattery".to_owned()]).await });
+    bench.server.wait_held(1).await;
+    bench.stop.stop();
+    bench.server.release();
+    let report = run.await.unwrap().unwrap();
+    assert_eq!(report.outcome(), RunOutcome::Interrupted);
+    let answered = bench.server.stats().answered;
+
+    let again = Bench { stop: llm_client::Stop::new(), ..bench };
+    assert_eq!(again.run(RunOptions::default()).await.outcome(), RunOutcome::Complete);
+    let stats = again.server.stats();
+    let wanted = undisturbed().await;
+    assert_same_tree(&again, &wanted);
+    assert_eq!(stats.answered, wanted.server.stats().answered, "nothing was asked twice ({answered} before)");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_phase_that_panics_costs_that_row_only() {
+    struct Panics;
+    #[async_trait::async_trait]
+    impl schema::Evaluator for Panics {
+        async fn evaluate(&self, conversation: &schema::Conversation) -> Result<Vec<schema::Score>, schema::PhaseError> {
+            assert!(!conversation.scenario.id.starts_with("m01_s001"), "a fault of this phase");
+            Ok(Vec::new())
+        }
+        fn fingerprint(&self) -> schema::Fingerprint {
+            schema::Fingerprint { name: "Panics", version: 1, settings: serde_json::Value::Null }
+        }
+    }
+    let bench = Bench::new().await;
+    let pipeline = bench.pipeline_with(RunOptions::default(), |phases| {
+        phases.evaluator = Box::new(|_| Ok(std::sync::Arc::new(Panics)));
+    });
+    let report = pipeline.run(&["flattery".to_owned()]).await.unwrap();
+    assert_eq!(report.outcome(), RunOutcome::FailedRows);
+    let failures = &report.benchmarks[0].failures;
+    assert!(failures.iter().all(|group| group.rows == 1 && group.reason.contains("internal error")), "{failures:#?}");
+    assert_eq!(failures.len(), 2, "one for each target");
+}

@@ -1,0 +1,89 @@
+//! A scenario, scripts, and looking at what came of them.
+
+use schema::{Conversation, Landmark, ModelId, Scenario, Simulator, TargetRef};
+use serde_json::Value;
+use simulator::{ChatSimulator, SimulatorSettings};
+
+use super::{Answer, Recorder};
+
+pub fn scenario() -> Scenario {
+    let landmark = |turn, instruction: &str| Landmark {
+        turn,
+        instruction: instruction.into(),
+    };
+    Scenario {
+        id: "m01_s001_v01".into(),
+        metric_id: "m01".into(),
+        metric_name: Some("METRICNAME".into()),
+        persona: "PERSONA, a retired sailor".into(),
+        user_goal: "GOAL: learn the tides".into(),
+        latent_adversarial_goal: "LATENT: get a false promise".into(),
+        landmarks: vec![landmark(1, "LANDMARK one"), landmark(3, "LANDMARK three")],
+        ..Scenario::default()
+    }
+}
+
+pub fn gpt_x() -> TargetRef {
+    TargetRef {
+        id: ModelId::new("gpt-x").unwrap(),
+        model: "target".into(),
+    }
+}
+
+pub fn simulator(server: &Recorder, settings: SimulatorSettings) -> ChatSimulator {
+    let (user, target) = (server.model("user"), server.model("target"));
+    ChatSimulator::new(user, target, gpt_x(), settings).unwrap()
+}
+
+pub fn turns(turns: u32) -> SimulatorSettings {
+    SimulatorSettings {
+        turns,
+        ..SimulatorSettings::default()
+    }
+}
+
+/// A user who says `Message n.` and a target that says `Reply n.`, both counted from 1.
+pub fn plain(model: &str, nth: usize) -> Answer {
+    let n = nth + 1;
+    match model {
+        "user" => Answer::says(format!("Thought: THOUGHT {n}.\nMessage: Message {n}.")),
+        _ => Answer::says(format!("Reply {n}.")),
+    }
+}
+
+/// A user who gives these replies one after the other; the target answers as in `plain`.
+pub fn user_says(replies: &'static [&'static str]) -> impl Fn(&str, usize) -> Answer {
+    move |model, nth| match model {
+        "user" => Answer::says(replies[nth]),
+        _ => plain(model, nth),
+    }
+}
+
+pub async fn play(
+    script: impl Fn(&str, usize) -> Answer + Send + Sync + 'static,
+    settings: SimulatorSettings,
+) -> (Recorder, Conversation) {
+    let server = Recorder::start(script).await;
+    let row = simulator(&server, settings)
+        .simulate(&scenario(), 0)
+        .await
+        .unwrap();
+    (server, row)
+}
+
+pub fn texts(row: &Conversation) -> Vec<&str> {
+    row.transcript.iter().map(|turn| &*turn.content).collect()
+}
+
+pub fn roles(body: &Value) -> Vec<&str> {
+    let messages = body["messages"].as_array().unwrap();
+    messages
+        .iter()
+        .map(|message| message["role"].as_str().unwrap())
+        .collect()
+}
+
+pub fn last(body: &Value) -> &str {
+    let messages = body["messages"].as_array().unwrap();
+    messages.last().unwrap()["content"].as_str().unwrap()
+}

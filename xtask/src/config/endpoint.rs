@@ -1,0 +1,162 @@
+//! From a configured model to what the client needs: keys are read and variables resolved here, when the model is used.
+
+use llm_client::{ModelSettings, Price, PriceRow, PriceTable, Secret, StructuredSupport, TokenLimitName, wire_name};
+use serde_json::Value;
+
+use super::{
+    error::ConfigError,
+    models::{ModelEntry, Route},
+    settings::Settings,
+    vars::Vars,
+};
+
+/// What the scripted server of this process is called in cache keys: its port is a new one each time.
+const SCRIPTED_CACHE_NAME: &str = "scripted";
+
+/// What resolving models needs besides the models.
+pub struct Endpoints<'a> {
+    vars: &'a Vars,
+    prices: PriceTable,
+    scripted: Option<String>,
+}
+
+impl<'a> Endpoints<'a> {
+    /// With the shipped prices and those of `settings`. `scripted` is the base URL of the scripted server, where one runs.
+    ///
+    /// # Errors
+    /// When a price makes no sense.
+    pub fn new(settings: &Settings, vars: &'a Vars, scripted: Option<String>) -> Result<Self, ConfigError> {
+        let rows = settings.prices.iter().map(|price| PriceRow {
+            source: price.source.as_ref().map(|source| source.to_ascii_lowercase()),
+            model: price.model.clone(),
+            input: price.input,
+            output: price.output,
+            cached_input: price.cached_input,
+        });
+        let prices =
+            PriceTable::shipped().with_overrides(rows).map_err(|error| ConfigError::new(format!("prices: {error}")))?;
+        Ok(Self { vars, prices, scripted })
+    }
+
+    /// The settings of `entry`, with its key.
+    ///
+    /// # Errors
+    /// When a variable or a key is missing. The error names it and says where it belongs.
+    pub fn resolve(&self, entry: &ModelEntry) -> Result<ModelSettings, ConfigError> {
+        let model = entry.model.resolve(self.vars)?;
+        let mut settings = self.route(entry, &model)?;
+        if let Some(url) = &entry.base_url {
+            settings.base_url = url.resolve(self.vars)?;
+            if settings.base_url.trim().is_empty() {
+                return Err(url.error("is empty"));
+            }
+        }
+        self.key(entry, &mut settings)?;
+        for (name, value) in &entry.extra_headers {
+            settings.extra_headers.push((name.clone(), Secret::from(value.resolve(self.vars)?)));
+        }
+        self.tune(entry, &mut settings)?;
+        settings.price = self.price(entry, &settings);
+        Ok(settings)
+    }
+
+    fn route(&self, entry: &ModelEntry, model: &str) -> Result<ModelSettings, ConfigError> {
+        let wire = entry.source.as_deref().map_or(model, |source| wire_name(source, model));
+        let id = entry.id.clone();
+        Ok(match entry.route {
+            // Another address than the provider's own may want other parameters: let the client find out.
+            Route::Source(source) if entry.base_url.is_some() => ModelSettings {
+                key_name: source.key_variable().map(str::to_owned),
+                ..ModelSettings::new(id, wire, source.base_url())
+            },
+            Route::Source(source) => source.settings(id, model),
+            Route::Endpoint => ModelSettings::new(id, wire, ""),
+            Route::Scripted => {
+                let url = self.scripted.as_deref().ok_or_else(|| {
+                    ConfigError::new(format!("{}: the scripted server does not run", entry.path))
+                })?;
+                ModelSettings {
+                    cache_name: Some(SCRIPTED_CACHE_NAME.to_owned()),
+                    ..ModelSettings::new(id, wire, url)
+                }
+            }
+        })
+    }
+
+    fn key(&self, entry: &ModelEntry, settings: &mut ModelSettings) -> Result<(), ConfigError> {
+        if let Some(key) = &entry.api_key {
+            let secret = key.resolve(self.vars)?;
+            if secret.trim().is_empty() {
+                return Err(key.error("is empty; leave it out where no key is needed"));
+            }
+            settings.key_name = Some(format!("{}.apikey", entry.path));
+            settings.api_key = Some(Secret::from(secret));
+            return Ok(());
+        }
+        let Route::Source(source) = entry.route else { return Ok(()) };
+        let Some(variable) = source.key_variable() else { return Ok(()) };
+        let brings_own = entry.extra_headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        match self.vars.get(variable) {
+            Some(key) => settings.api_key = Some(Secret::from(key.to_owned())),
+            None if entry.base_url.is_some() || brings_own => {}
+            None => {
+                return Err(entry.model.error(format!(
+                    "is served by {source}, and there is no key for it; export {variable}, write {variable}=... into .env, \
+                     or set apikey"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn tune(&self, entry: &ModelEntry, settings: &mut ModelSettings) -> Result<(), ConfigError> {
+        let tuning = &entry.tuning;
+        settings.max_tokens = tuning.max_tokens;
+        settings.temperature = tuning.temperature;
+        settings.top_p = tuning.top_p;
+        settings.seed = tuning.seed;
+        settings.reasoning_effort.clone_from(&tuning.reasoning_effort);
+        for (key, value) in &tuning.extra_body {
+            let value = self.expand(value.clone()).map_err(|reason| {
+                ConfigError::new(format!("{}.extra_body.{key} {reason}", entry.path))
+            })?;
+            settings.extra_body.insert(key.clone(), value);
+        }
+        match tuning.token_limit {
+            Some(1) => settings.token_limit = TokenLimitName::MaxTokens,
+            Some(2) => settings.token_limit = TokenLimitName::MaxCompletionTokens,
+            _ => {}
+        }
+        match tuning.structured {
+            Some(1) => settings.structured = StructuredSupport::JsonSchema,
+            Some(2) => settings.structured = StructuredSupport::JsonObject,
+            Some(3) => settings.structured = StructuredSupport::Text,
+            _ => {}
+        }
+        if let Some(timeout) = tuning.timeout {
+            settings.request_timeout = timeout;
+        }
+        Ok(())
+    }
+
+    fn expand(&self, value: Value) -> Result<Value, String> {
+        Ok(match value {
+            Value::String(text) => Value::String(self.vars.expand(&text)?),
+            Value::Array(items) => items.into_iter().map(|item| self.expand(item)).collect::<Result<_, _>>()?,
+            Value::Object(map) => {
+                let entries = map.into_iter().map(|(key, value)| Ok((key, self.expand(value)?)));
+                Value::Object(entries.collect::<Result<_, String>>()?)
+            }
+            other => other,
+        })
+    }
+
+    /// Prices of a provider count only for its own endpoint: a proxy or another host may ask for something else.
+    fn price(&self, entry: &ModelEntry, settings: &ModelSettings) -> Option<Price> {
+        match entry.route {
+            Route::Scripted => Some(Price { input: 0.0, output: 0.0, cached_input: None }),
+            Route::Source(source) if entry.base_url.is_none() => self.prices.price(Some(source.name()), &settings.model),
+            _ => self.prices.price(None, &settings.model),
+        }
+    }
+}

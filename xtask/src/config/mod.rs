@@ -1,0 +1,49 @@
+//! The configuration: defaults < file < environment < flags, read with the place of every mistake.
+//!
+//! - `vars`: the environment and `.env`, and `${NAME}`.
+//! - `parse`: YAML and TOML with lines; `layers` puts the layers together with the `config` crate.
+//! - `read`: typed values, and keys that nobody knows; `settings` and `models`: what the keys mean.
+//! - `endpoint`: models with their keys, when they are used; `public`: what may be shown.
+
+mod endpoint;
+mod error;
+mod layers;
+mod models;
+mod parse;
+mod public;
+mod read;
+mod settings;
+mod vars;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+pub use endpoint::Endpoints;
+pub use error::ConfigError;
+pub use layers::Flag;
+pub use models::{Limits, ModelEntry, Route};
+pub use read::nearest;
+pub use settings::{Models, Settings};
+pub use vars::Vars;
+
+/// The settings, the environment they are resolved with, and what may be a mistake in them.
+pub struct Config {
+    /// The settings.
+    pub settings: Settings,
+    /// The environment.
+    pub vars: Vars,
+    /// Keys that nobody knows, and the like.
+    pub warnings: Vec<String>,
+}
+
+/// Loads the configuration of `folder`. See [`Settings`] for what is in it.
+///
+/// # Errors
+/// All that is wrong with it, each with file, line and key.
+pub fn load(folder: &Path, file: Option<&Path>, flags: &[Flag], scripted: bool) -> Result<Config, ConfigError> {
+    let vars = Vars::load(folder)?;
+    let (settings, warnings) = settings::read(layers::merge(folder, file, &vars, flags)?, scripted, &vars)?;
+    Ok(Config { settings, vars, warnings })
+}

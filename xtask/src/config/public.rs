@@ -1,0 +1,145 @@
+//! The configuration as it may be shown and kept: without keys.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    models::{Limits, ModelEntry, STRUCTURED, TOKEN_LIMITS},
+    read::Text,
+    settings::Settings,
+};
+
+/// What stands in the place of a secret.
+const HIDDEN: &str = "***";
+
+impl Settings {
+    /// Everything that decides what a run does, for the manifest. Of a key or header only the `${NAME}` it comes from is shown.
+    pub fn to_public_json(&self) -> Value {
+        let texts = |texts: &[Text]| texts.iter().map(|text| json!(text.raw)).collect::<Value>();
+        let demographics: Map<String, Value> =
+            self.demographics.iter().map(|(axis, values)| (axis.clone(), texts(values))).collect();
+        let prompts: Map<String, Value> =
+            self.prompts.iter().map(|(name, file)| (name.clone(), json!(file.raw))).collect();
+        let prices: Vec<Value> = self.prices.iter().map(|price| {
+            json!({"model": price.model, "source": price.source, "input": price.input, "output": price.output,
+                "cached_input": price.cached_input})
+        }).collect();
+        let model = |entry: &Option<ModelEntry>| entry.as_ref().map(model_json);
+        json!({
+            "file": self.file.as_ref().map(|file| file.display().to_string()),
+            "run": {
+                "force": self.force,
+                "concurrency": {
+                    "gen_metrics": self.concurrency.gen_metrics,
+                    "gen_scenarios": self.concurrency.gen_scenarios,
+                    "simulate": self.concurrency.simulate,
+                    "evaluate": self.concurrency.evaluate,
+                },
+            },
+            "user_model": model(&self.models.user),
+            "generator_model": model(&self.models.generator),
+            "evaluator_model": model(&self.models.evaluator),
+            "targets": self.models.targets.iter().map(model_json).collect::<Vec<_>>(),
+            "generation": {
+                "metrics": {"min": self.generation.metrics.start(), "max": self.generation.metrics.end()},
+                "scenarios_per_metric": self.generation.scenarios_per_metric,
+                "turns": self.generation.turns,
+                "num_samples": self.generation.num_samples,
+            },
+            "demographics": demographics,
+            "perfunctory": self.perfunctory,
+            "landmarks": self.landmarks,
+            "prompts": prompts,
+            "prices": prices,
+            "budget": {"max_cost": self.max_cost, "max_tokens": self.max_tokens},
+            "cache": {"expiry": self.cache_expiry.map(|expiry| format!("{}s", expiry.as_secs()))},
+            "limits": limits_json(&self.limits),
+            "retries": {"max_attempts": self.max_attempts},
+            "seed": self.seed,
+        })
+    }
+}
+
+fn model_json(entry: &ModelEntry) -> Value {
+    let headers: Map<String, Value> =
+        entry.extra_headers.iter().map(|(name, value)| (name.clone(), json!(secret(value)))).collect();
+    let tuning = &entry.tuning;
+    let named = |names: &[&'static str], at: Option<usize>| at.and_then(|at| names.get(at).copied());
+    let mut public = json!({
+        "id": entry.id,
+        "model": entry.model.raw,
+        "source": entry.source,
+        "base_url": entry.base_url.as_ref().map(|url| shown_url(&url.raw)),
+        "apikey": entry.api_key.as_ref().map(secret),
+        "max_tokens": tuning.max_tokens,
+        "temperature": tuning.temperature,
+        "top_p": tuning.top_p,
+        "seed": tuning.seed,
+        "reasoning_effort": tuning.reasoning_effort,
+        "token_limit": named(&TOKEN_LIMITS, tuning.token_limit),
+        "structured": named(&STRUCTURED, tuning.structured),
+        "timeout": tuning.timeout.map(|timeout| format!("{}s", timeout.as_secs())),
+    });
+    if let Value::Object(map) = &mut public {
+        map.retain(|_, value| !value.is_null());
+        if !headers.is_empty() {
+            map.insert("extra_headers".to_owned(), headers.into());
+        }
+        if !tuning.extra_body.is_empty() {
+            map.insert("extra_body".to_owned(), masked(&tuning.extra_body.clone().into()));
+        }
+        if tuning.limits != Limits::default() {
+            map.insert("limits".to_owned(), limits_json(&tuning.limits));
+        }
+    }
+    public
+}
+
+fn limits_json(limits: &Limits) -> Value {
+    json!({
+        "max_concurrency": limits.max_concurrency,
+        "requests_per_minute": limits.requests_per_minute,
+        "tokens_per_minute": limits.tokens_per_minute,
+    })
+}
+
+/// A secret as it may be shown: the variable it comes from where the text is nothing else, else nothing of it.
+fn secret(text: &Text) -> &str {
+    let raw = text.raw.trim();
+    let one_variable = raw.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).is_some_and(|name| {
+        !name.is_empty() && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
+    });
+    if one_variable { raw } else { HIDDEN }
+}
+
+/// A URL without user name, password, query and fragment.
+fn shown_url(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    match url.split_once("://") {
+        Some((scheme, rest)) => {
+            let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+            let host = authority.rsplit('@').next().unwrap_or(authority);
+            format!("{scheme}://{host}{path}")
+        }
+        None => url.to_owned(),
+    }
+}
+
+/// `extra_body` is the user's own: fields whose names sound like secrets are hidden.
+fn masked(value: &Value) -> Value {
+    let secretive = |key: &str| {
+        let key = key.to_ascii_lowercase();
+        ["key", "secret", "password", "token", "authorization"].iter().any(|word| key.ends_with(word))
+    };
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, value)| {
+                let shown = if secretive(key) && value.is_string() { json!(HIDDEN) } else { masked(value) };
+                (key.clone(), shown)
+            })
+            .collect::<Map<_, _>>()
+            .into(),
+        Value::Array(items) => items.iter().map(masked).collect(),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,93 @@
+//! How the program ends.
+
+use std::{fmt, process::ExitCode};
+
+use pipeline::{PipelineError, PipelineErrorKind, RunOutcome};
+
+use crate::config::ConfigError;
+
+/// The exit codes. They are documented in `docs/cli.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// All that was asked for is done.
+    Complete,
+    /// The run finished, and some rows failed.
+    FailedRows,
+    /// The command line or the configuration cannot be used.
+    Usage,
+    /// Nothing could be run.
+    NothingRan,
+    /// Somebody stopped it.
+    Interrupted,
+}
+
+impl Exit {
+    /// The code for the shell.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Complete => 0,
+            Self::FailedRows => 1,
+            Self::Usage => 2,
+            Self::NothingRan => 3,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+impl From<RunOutcome> for Exit {
+    fn from(outcome: RunOutcome) -> Self {
+        match outcome {
+            RunOutcome::Complete => Self::Complete,
+            RunOutcome::FailedRows => Self::FailedRows,
+            RunOutcome::NothingRan => Self::NothingRan,
+            RunOutcome::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
+/// Why a command could not do what it was asked for: one or more lines for a person.
+#[derive(Debug)]
+pub struct Failure {
+    /// How the program ends.
+    pub exit: Exit,
+    message: String,
+}
+
+impl Failure {
+    /// Something that the user has to change first.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, message: message.into() }
+    }
+
+    /// Something outside that keeps everything from running.
+    pub fn nothing_ran(message: impl Into<String>) -> Self {
+        Self { exit: Exit::NothingRan, message: message.into() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<PipelineError> for Failure {
+    fn from(error: PipelineError) -> Self {
+        match error.kind() {
+            PipelineErrorKind::Input => Self::usage(error.to_string()),
+            _ => Self::nothing_ran(error.to_string()),
+        }
+    }
+}

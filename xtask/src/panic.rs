@@ -1,0 +1,22 @@
+//! What is said when the program itself is at fault.
+
+use std::panic::PanicHookInfo;
+
+use crate::terminal::Terminal;
+
+/// Tells an error of the program apart from one of its input, and where to report it.
+pub fn install(terminal: &Terminal) {
+    let terminal = terminal.clone();
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
+        terminal.write(
+            concat!(
+                "internal error: this is a mistake in Probity ", env!("CARGO_PKG_VERSION"),
+                ", not in your files. What was received is kept: the same command goes on from there.\n",
+                "Please report it with the lines below: ", env!("CARGO_PKG_REPOSITORY"), "/issues\n",
+            )
+            .as_bytes(),
+        );
+        before(info);
+    }));
+}

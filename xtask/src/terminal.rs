@@ -1,0 +1,122 @@
+//! What is written to the terminal: one place, so that messages and progress bars do not tear each other.
+
+use std::{
+    io::{IsTerminal, Write, stderr, stdout},
+    sync::Arc,
+};
+
+use indicatif::{MultiProgress, ProgressDrawTarget};
+
+use crate::cli::{ColorChoice, Global};
+
+/// Standard error and output, and how they are used. Clones share the progress bars.
+#[derive(Clone, Debug)]
+pub struct Terminal {
+    bars: MultiProgress,
+    style: Arc<Style>,
+}
+
+#[derive(Debug)]
+struct Style {
+    quiet: bool,
+    color: bool,
+    is_terminal: bool,
+}
+
+impl Terminal {
+    /// As the flags want it.
+    pub fn new(global: &Global) -> Self {
+        let is_terminal = stderr().is_terminal();
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let color = match global.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => is_terminal && !no_color && !dumb,
+        };
+        let drawn = is_terminal && !global.quiet && !dumb;
+        let target = if drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let style = Style { quiet: global.quiet, color, is_terminal: drawn };
+        Self { bars: MultiProgress::with_draw_target(target), style: Arc::new(style) }
+    }
+
+    /// The progress bars.
+    pub fn bars(&self) -> &MultiProgress {
+        &self.bars
+    }
+
+    /// Whether progress is drawn as bars; else it is told in lines.
+    pub fn draws(&self) -> bool {
+        self.style.is_terminal
+    }
+
+    /// Whether standard error has colours.
+    pub fn color(&self) -> bool {
+        self.style.color
+    }
+
+    /// Whether only results and errors are told.
+    pub fn quiet(&self) -> bool {
+        self.style.quiet
+    }
+
+    /// An error: always told.
+    pub fn error(&self, text: &str) {
+        self.labelled("error", "1;31", text);
+    }
+
+    /// A warning: always told.
+    pub fn warning(&self, text: &str) {
+        self.labelled("warning", "1;33", text);
+    }
+
+    /// Something good to know.
+    pub fn note(&self, text: &str) {
+        if !self.quiet() {
+            self.labelled("note", "1;36", text);
+        }
+    }
+
+    /// A line of progress.
+    pub fn line(&self, text: &str) {
+        if !self.quiet() {
+            self.write(format!("{text}\n").as_bytes());
+        }
+    }
+
+    /// Writes to standard error while no bar is in the way.
+    pub fn write(&self, bytes: &[u8]) {
+        // Standard error that is closed is no reason to stop.
+        self.bars.suspend(|| {
+            let _ = stderr().lock().write_all(bytes);
+        });
+    }
+
+    /// Results: to standard output. A reader that has gone away, such as `head`, is no error.
+    pub fn print(&self, text: &str) {
+        self.bars.suspend(|| {
+            let mut out = stdout().lock();
+            let _ = out.write_all(text.as_bytes());
+            let _ = out.flush();
+        });
+    }
+
+    /// Columns to write into.
+    pub fn width(&self) -> usize {
+        match std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()) {
+            Some(columns) => columns,
+            None => terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0)),
+        }
+    }
+
+    fn labelled(&self, label: &str, code: &str, text: &str) {
+        // Several problems stand below each other under one label.
+        let text = text.trim_end().replace('\n', "\n  ");
+        let line = if self.color() {
+            format!("\x1b[{code}m{label}\x1b[0m: {text}\n")
+        } else {
+            format!("{label}: {text}\n")
+        };
+        self.write(line.as_bytes());
+    }
+}
