@@ -60,6 +60,9 @@ pub enum Command {
     Plan(PhaseArgs),
     /// Check configuration, keys and endpoints with one tiny call each
     Doctor(Overrides),
+    /// Measure whole pipelines against the scripted server, beside a floor client
+    #[command(after_help = "Figures to compare come from `cargo run --release -p xtask -- bench`.")]
+    Bench(crate::bench::BenchArgs),
     /// Begin a new benchmark: writes benchmark.yaml, and config.yaml where there is none
     Init {
         /// The benchmark's name, which names its folder
@@ -72,7 +75,7 @@ pub enum Command {
 pub struct PhaseArgs {
     /// Benchmarks by name: folders in the benchmarks folder, or shipped ones
     #[arg(value_name = "BENCHMARK", conflicts_with = "all")]
-    pub benchmarks: Vec<String>,
+    pub names: Vec<String>,
     /// Every benchmark in the folder
     #[arg(long)]
     pub all: bool,
@@ -95,13 +98,13 @@ pub struct Overrides {
     #[arg(long)]
     pub dry_run: bool,
     /// Rows in work at the same time, in every phase
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub concurrency: Option<u32>,
     /// Conversations for each scenario and target
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub num_samples: Option<u32>,
     /// Exchanges of a conversation at most
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub turns: Option<u32>,
     /// Dollars that the run may spend
     #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
@@ -160,7 +163,7 @@ pub struct Global {
     /// Diagnostics as JSON, one object a line
     #[arg(long, global = true)]
     pub log_json: bool,
-    /// When to use colours
+    /// When to use colours; auto: on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
     pub color: ColorChoice,
 }
@@ -168,12 +171,13 @@ pub struct Global {
 /// When to use colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
-    /// On a terminal, unless `NO_COLOR` is set
     Auto,
-    /// Always
     Always,
-    /// Never
     Never,
+}
+
+fn at_least_one(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|n| *n >= 1).ok_or_else(|| "must be a whole number of 1 or more".to_owned())
 }
 
 fn dollars(text: &str) -> Result<f64, String> {

@@ -2,12 +2,13 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Write,
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use pipeline::{Observer, Outcome, Phase, Progress};
 
 use crate::terminal::Terminal;
@@ -19,7 +20,7 @@ const EVERY: Duration = Duration::from_secs(5);
 pub struct Watch {
     shared: Arc<Shared>,
     /// Dropped at the end, which ends the thread that tells lines.
-    _ticking: Option<mpsc::Sender<()>>,
+    _ticking: Option<mpsc::SyncSender<()>>,
 }
 
 struct Shared {
@@ -46,7 +47,7 @@ impl Watch {
     pub fn new(terminal: &Terminal) -> Self {
         let shared = Arc::new(Shared { terminal: terminal.clone(), tasks: Mutex::default() });
         let ticking = (!terminal.draws() && !terminal.quiet()).then(|| {
-            let (sender, receiver) = mpsc::channel::<()>();
+            let (sender, receiver) = mpsc::sync_channel::<()>(1);
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
                 while receiver.recv_timeout(EVERY) == Err(mpsc::RecvTimeoutError::Timeout) {
@@ -61,9 +62,7 @@ impl Watch {
     /// Takes the bars away.
     pub fn end(&self) {
         for task in self.shared.tasks().values() {
-            if !task.bar.is_finished() {
-                task.bar.abandon();
-            }
+            task.bar.finish_and_clear();
         }
     }
 }
@@ -202,31 +201,36 @@ impl Task {
 
     fn line(&self, benchmark: &str, phase: Phase) -> String {
         let of = self.total().map(|total| format!("/{total}")).unwrap_or_default();
-        let mut line = format!("{benchmark}: {} {}{of}", phase.command(), self.ended);
+        let mut line = format!("{benchmark}: {}", phase.command());
+        // What is not counted in rows, such as aggregate, is only begun and done.
+        if self.ended > 0 || !of.is_empty() {
+            line.push_str(&format!(" {}{of}", self.ended));
+        }
         let seconds = self.began.elapsed().as_secs_f64();
         if self.open > 0 && self.ended > 0 && seconds > 1.0 {
             #[expect(clippy::cast_precision_loss, reason = "rows are far fewer than 2^53")]
             let rate = self.ended as f64 / seconds;
-            line.push_str(&format!(", {rate:.1}/s"));
+            let _ = write!(line, ", {rate:.1}/s");
             if let Some(left) = self.total().and_then(|total| total.checked_sub(self.ended)) {
                 #[expect(clippy::cast_precision_loss, reason = "rows are far fewer than 2^53")]
                 let left = left as f64 / rate;
-                line.push_str(&format!(", about {left:.0} s left"));
+                let _ = write!(line, ", about {left:.0} s left");
             }
         }
         let troubles = self.troubles();
         if !troubles.is_empty() {
-            line.push_str(&format!(", {troubles}"));
+            let _ = write!(line, ", {troubles}");
         }
         line
     }
 }
 
 fn style(counted: bool) -> ProgressStyle {
-    let template = if counted {
-        "{prefix:32} {bar:24} {pos:>6}/{len} {per_sec:>10} eta {eta} {wide_msg}"
-    } else {
-        "{prefix:32} {spinner} {pos:>6} {wide_msg}"
+    let template =
+        if counted { "{prefix:32} {bar:24} {pos:>6}/{len} {rate:>8} eta {eta} {wide_msg}" } else { "{prefix:32} {spinner} {wide_msg}" };
+    let rate = |state: &ProgressState, text: &mut dyn Write| {
+        // Text that cannot be written is seen by the one who draws.
+        let _ = write!(text, "{:.1}/s", state.per_sec());
     };
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate)
 }

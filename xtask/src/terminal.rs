@@ -105,7 +105,7 @@ impl Terminal {
     pub fn width(&self) -> usize {
         match std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()) {
             Some(columns) => columns,
-            None => terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0)),
+            None => terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Counting rows into rates.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use schema::{Aggregator, Fingerprint, MetricType, ModelId, Rate, Score, Summary};
 use serde_json::json;
 
@@ -16,8 +17,9 @@ pub struct RateAggregator {
     model: ModelId,
     positive: Counts,
     negative: Counts,
-    by_metric: HashMap<String, Counts>,
-    by_scenario: HashMap<String, Counts>,
+    // In the order of the rows: they mostly come sorted, which makes sorting them in the end cheap.
+    by_metric: IndexMap<String, Counts>,
+    by_scenario: IndexMap<String, Counts>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,8 +49,8 @@ impl RateAggregator {
             model,
             positive: Counts::default(),
             negative: Counts::default(),
-            by_metric: HashMap::new(),
-            by_scenario: HashMap::new(),
+            by_metric: IndexMap::new(),
+            by_scenario: IndexMap::new(),
         }
     }
 
@@ -97,7 +99,7 @@ impl Aggregator for RateAggregator {
 }
 
 /// Adds to the entry of `key`. The key is copied only when it is new.
-fn count(counts: &mut HashMap<String, Counts>, key: &str, passed: Option<bool>) {
+fn count(counts: &mut IndexMap<String, Counts>, key: &str, passed: Option<bool>) {
     let entry = match counts.get_mut(key) {
         Some(entry) => entry,
         None => counts.entry(key.to_owned()).or_default(),
@@ -105,7 +107,7 @@ fn count(counts: &mut HashMap<String, Counts>, key: &str, passed: Option<bool>) 
     entry.add(passed);
 }
 
-fn sorted(counts: HashMap<String, Counts>) -> BTreeMap<String, Rate> {
+fn sorted(counts: IndexMap<String, Counts>) -> BTreeMap<String, Rate> {
     let rate = |(key, counts): (String, Counts)| (key, counts.rate());
     counts.into_iter().map(rate).collect()
 }

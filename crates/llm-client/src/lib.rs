@@ -55,6 +55,12 @@
 //!   process. The journal says so; the next process starts with the settings again.
 //! - Servers cap the requests on one HTTP/2 connection, so there is a pool of connections for every 100 calls at once; a
 //!   server that takes fewer makes the others wait, within their timeout.
+//! - The cache only grows: replies that are too old are replaced when they are asked for again, and never removed. It belongs
+//!   on a local disk; SQLite's log does not work on most network file systems. A power cut may take the last replies with it.
+//! - Whether a stored reply is too old is told by the system's clock.
+//! - A call made by two processes at the same moment is paid for twice; the first reply that is stored counts for both.
+//! - A budget is passed by what calls cost above their estimate: a token for every four bytes, and `max_tokens` or 1,024.
+//! - List prices age, and do not know discounts, long-prompt surcharges or hosts that differ; see [`PriceTable`].
 
 mod budget;
 mod budgeted;

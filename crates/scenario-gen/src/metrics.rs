@@ -173,9 +173,10 @@ fn read_metric(row: &Value, id: String) -> Result<Metric, String> {
     let examples = list(row, "examples")?;
     let mut texts = Vec::with_capacity(examples.len());
     for (at, example) in examples.iter().enumerate() {
-        let example = example.as_str().map(str::trim).ok_or_else(|| {
-            format!("example {} is {}, not a string", at + 1, kind_of(example))
-        })?;
+        let example = example
+            .as_str()
+            .map(str::trim)
+            .ok_or_else(|| format!("example {} is {}, not a string", at + 1, kind_of(example)))?;
         if !example.is_empty() {
             texts.push(example.into());
         }

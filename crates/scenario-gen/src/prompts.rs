@@ -1,12 +1,12 @@
 //! The prompts of the generators, and what is filled into them.
 
 use schema::{
-    Benchmark, Brief, Metric, PhaseError, PhaseErrorKind,
+    Benchmark, Brief, Metric, PhaseError,
     prompt::{Prompt, PromptError, fenced},
 };
 use serde_json::{Value, json};
 
-use crate::base::BaseScenario;
+use crate::{asking, base::BaseScenario};
 
 /// The tags that data stands in. No text inside a prompt can close any of them.
 const TAGS: [&str; 15] = [
@@ -139,7 +139,5 @@ fn guard(text: &str) -> String {
 }
 
 fn render(prompt: &Prompt, values: &Value) -> Result<String, PhaseError> {
-    prompt.render(values).map_err(|error| {
-        PhaseError::new(PhaseErrorKind::BadInput, error.to_string()).with_source(error)
-    })
+    prompt.render(values).map_err(asking::bad_prompt)
 }

@@ -26,7 +26,7 @@ type Place = (usize, u32, u64);
 /// What a call gave.
 enum Outcome<'a> {
     Base(&'a Metric, Result<Vec<BaseScenario>, PhaseError>),
-    Row(Result<Scenario, PhaseError>),
+    Row(Box<Result<Scenario, PhaseError>>),
 }
 
 /// Asks for rows and gives them out in order.
@@ -94,7 +94,7 @@ impl<'a, W: Fn(&str) -> bool> Rows<'a, W> {
                     let (place, variant) = entry.remove_entry();
                     let generator = self.generator;
                     self.call(place, async move {
-                        Outcome::Row(generator.variant(variant).await)
+                        Outcome::Row(Box::new(generator.variant(variant).await))
                     });
                 }
                 None if !full => {
@@ -129,11 +129,12 @@ impl<'a, W: Fn(&str) -> bool> Rows<'a, W> {
         let row = match outcome {
             Outcome::Base(metric, Ok(bases)) => return self.expand(place, metric, bases),
             Outcome::Base(_, Err(error)) => Err(error),
-            Outcome::Row(row) => row,
+            Outcome::Row(row) => *row,
         };
         match row {
             Err(error) if ends_the_run(&error) => {
                 self.waiting.clear();
+                self.metrics = [].iter().enumerate();
                 self.stop.get_or_insert(error);
             }
             row => {

@@ -1,4 +1,5 @@
 //! Metrics are written into a `benchmark.yaml` and nothing else in it changes.
+#![allow(clippy::unwrap_used, reason = "tests may fail so")]
 
 use scenario_gen::yaml_edit::with_metrics;
 use schema::{Benchmark, Metric};
@@ -187,8 +188,14 @@ fn what_is_no_benchmark_is_refused_with_the_place() {
         ("a: 'x\nb: 2\n", "line"),
         ("a: 1\n b: 2\n", "line"),
         ("a: *b\n", "anchor"),
-        ("metrics:\n- &it {id: m09}\nfirst: *it\n", "anchor that `metrics` defines"),
-        ("metrics: &all\n- id: m09\nb: {c: *all}\n", "anchor that `metrics` defines"),
+        (
+            "metrics:\n- &it {id: m09}\nfirst: *it\n",
+            "anchor that `metrics` defines",
+        ),
+        (
+            "metrics: &all\n- id: m09\nb: {c: *all}\n",
+            "anchor that `metrics` defines",
+        ),
     ] {
         let error = with_metrics(text, &[metric("d")]).unwrap_err().to_string();
         assert!(error.contains(reason), "{text:?}: {error}");

@@ -43,6 +43,19 @@ impl<'a> Endpoints<'a> {
     /// # Errors
     /// When a variable or a key is missing. The error names it and says where it belongs.
     pub fn resolve(&self, entry: &ModelEntry) -> Result<ModelSettings, ConfigError> {
+        let mut settings = self.without_key(entry)?;
+        self.key(entry, &mut settings)?;
+        for (name, value) in &entry.extra_headers {
+            settings.extra_headers.push((name.clone(), Secret::from(value.resolve(self.vars)?)));
+        }
+        Ok(settings)
+    }
+
+    /// The settings of `entry` without key and headers: enough to count with.
+    ///
+    /// # Errors
+    /// When a variable is missing.
+    pub fn without_key(&self, entry: &ModelEntry) -> Result<ModelSettings, ConfigError> {
         let model = entry.model.resolve(self.vars)?;
         let mut settings = self.route(entry, &model)?;
         if let Some(url) = &entry.base_url {
@@ -50,10 +63,6 @@ impl<'a> Endpoints<'a> {
             if settings.base_url.trim().is_empty() {
                 return Err(url.error("is empty"));
             }
-        }
-        self.key(entry, &mut settings)?;
-        for (name, value) in &entry.extra_headers {
-            settings.extra_headers.push((name.clone(), Secret::from(value.resolve(self.vars)?)));
         }
         self.tune(entry, &mut settings)?;
         settings.price = self.price(entry, &settings);

@@ -24,8 +24,8 @@ pub use endpoint::Endpoints;
 pub use error::ConfigError;
 pub use layers::Flag;
 pub use models::{Limits, ModelEntry, Route};
-pub use read::nearest;
-pub use settings::{Models, Settings};
+pub use read::{Text, nearest};
+pub use settings::Settings;
 pub use vars::Vars;
 
 /// The settings, the environment they are resolved with, and what may be a mistake in them.

@@ -20,7 +20,13 @@ const FREE: &str = "extra_body";
 pub fn yaml(name: &str, text: &str) -> Result<Map<String, Value>, ConfigError> {
     let place = Place { file: name, text };
     // A snippet of the file could show a key.
-    let options = serde_saphyr::options! { with_snippet: false };
+    let options = serde_saphyr::options! {
+        with_snippet: false,
+        // `no` and `y` are words to most people, and country codes.
+        strict_booleans: true,
+        // Whoever reads the number says what is wrong with it.
+        non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString,
+    };
     let root: Spanned<Yaml> = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let at = error.location().map(|at| format!(", line {}, column {}", at.line(), at.column()));
         let reason = error.without_snippet().to_string();
@@ -173,7 +179,8 @@ impl Place<'_> {
         };
         let kind = match node.value {
             Yaml::Null => ValueKind::Nil,
-            Yaml::Bool(value) => ValueKind::Boolean(value),
+            Yaml::Bool(value) if free => ValueKind::Boolean(value),
+            Yaml::Bool(value) => as_written(value.to_string()),
             Yaml::Int(value) if free => ValueKind::I64(value),
             Yaml::Float(value) if free => ValueKind::Float(value),
             Yaml::Int(value) => as_written(value.to_string()),

@@ -61,13 +61,7 @@ pub struct Node {
 
 impl Node {
     fn new(path: String, fallback: &str, value: Value) -> Self {
-        // A merged table has lost its own origin; its first value's is the nearest.
-        let origin = match (value.origin(), &value.kind) {
-            (Some(origin), _) => Some(origin),
-            (None, ValueKind::Table(table)) => table.values().find_map(Value::origin),
-            (None, _) => None,
-        };
-        Self { path, origin: origin.unwrap_or(fallback).to_owned(), value }
+        Self { path, origin: origin(&value).unwrap_or(fallback).to_owned(), value }
     }
 
     /// The key path: `targets[0].id`.
@@ -256,6 +250,14 @@ impl Node {
     }
 }
 
+/// Where a value was set. A merged table has lost its own place; its first value's is the nearest.
+fn origin(value: &Value) -> Option<&str> {
+    match (value.origin(), &value.kind) {
+        (None, ValueKind::Table(table)) => table.values().find_map(origin),
+        (own, _) => own,
+    }
+}
+
 fn to_json(value: Value) -> serde_json::Value {
     match value.kind {
         ValueKind::Nil => serde_json::Value::Null,
@@ -321,7 +323,7 @@ impl Table {
     /// change what runs. Any other is a warning, since files of other programs carry keys of their own.
     pub fn finish(self, reader: &mut Reader<'_>) {
         for (key, value) in &self.entries {
-            let origin = value.origin().unwrap_or(&self.origin);
+            let origin = origin(value).unwrap_or(&self.origin);
             let path = self.path_of(key);
             match nearest(key, self.known.iter().copied()) {
                 Some(known) => {

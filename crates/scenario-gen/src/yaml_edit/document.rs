@@ -127,7 +127,9 @@ impl<'a> Document<'a> {
         }
         let used = |event: &Event<'_>| matches!(event, Event::Alias(id) if anchors.contains(id));
         if self.rest.iter().any(used) {
-            return Err(YamlEditError::new("another key uses an anchor that `metrics` defines"));
+            return Err(YamlEditError::new(
+                "another key uses an anchor that `metrics` defines",
+            ));
         }
         Ok(())
     }
@@ -136,9 +138,9 @@ impl<'a> Document<'a> {
 /// The number of the anchor that a node defines.
 fn anchor(event: &Event<'_>) -> Option<usize> {
     match event {
-        Event::Scalar(_, _, id, _) | Event::SequenceStart(_, id, _) | Event::MappingStart(_, id, _) => {
-            (*id != 0).then_some(*id)
-        }
+        Event::Scalar(_, _, id, _)
+        | Event::SequenceStart(_, id, _)
+        | Event::MappingStart(_, id, _) => (*id != 0).then_some(*id),
         _ => None,
     }
 }

@@ -1,5 +1,11 @@
 //! The server over real HTTP.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests may fail like tests"
+)]
+
 mod client;
 mod faults;
 mod process;

@@ -1,0 +1,154 @@
+//! `doctor`: checks the configuration, the keys, and every endpoint with one tiny call.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use llm_client::{HttpClient, ModelSettings, Provider, RetryPolicy};
+use pipeline::Phase;
+use schema::{CallContext, ChatRequest, Message, ModelErrorKind, Purpose, Role};
+
+use super::{
+    Context,
+    models::{Parts, scripted_server},
+};
+use crate::{
+    cli::Overrides,
+    config::{Config, Endpoints, ModelEntry},
+    exit::{Exit, Failure},
+};
+
+/// How long an endpoint may take to answer one word. A model that is loaded first takes its time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One line of the table.
+struct Check {
+    who: String,
+    endpoint: String,
+    result: Result<String, Trouble>,
+}
+
+/// What is wrong, and how to mend it.
+struct Trouble {
+    what: String,
+    mend: String,
+    /// Whether the configuration has to change, rather than the world.
+    configuration: bool,
+}
+
+/// Checks everything that a run needs.
+///
+/// # Errors
+/// When the configuration cannot be used.
+pub fn run(context: &Context, overrides: &Overrides) -> Result<Exit, Failure> {
+    let config = context.configure(overrides)?;
+    let file = config.settings.file.as_ref().map_or_else(
+        || "no config file: the defaults hold".to_owned(),
+        |file| format!("{} is in order", file.display()),
+    );
+    context.terminal.print(&format!("config     {file}\n"));
+    context.tell_scripted(&config);
+    let parts = Parts::of(&config.settings, &Phase::ALL, &[])?;
+    let checks = Context::runtime()?.block_on(check_all(&config, &parts))?;
+    show(context, &checks);
+    Ok(exit(&checks))
+}
+
+async fn check_all(config: &Config, parts: &Parts<'_>) -> Result<Vec<Check>, Failure> {
+    let server = scripted_server(config).await?;
+    let url = server.as_ref().map(|server| server.base_url());
+    let endpoints = Endpoints::new(&config.settings, &config.vars, url)?;
+    let once = RetryPolicy { max_attempts: 1, max_rate_limited: 1, max_malformed: 1, ..RetryPolicy::default() };
+    let provider = Provider::new(HttpClient::default()).with_retries(once);
+    let mut checks = Vec::new();
+    // The same model at the same place in two parts is asked once.
+    let mut asked: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for entry in parts.called() {
+        let who = format!("{} ({})", entry.path, entry.id);
+        match endpoints.resolve(entry) {
+            Err(error) => checks.push(Check {
+                who,
+                endpoint: "-".to_owned(),
+                result: Err(Trouble {
+                    what: error.to_string(),
+                    mend: "see the message".to_owned(),
+                    configuration: true,
+                }),
+            }),
+            Ok(settings) => {
+                let key = (settings.endpoint(), settings.model.clone());
+                if let Some(first) = asked.get(&key).and_then(|at| checks.get_mut(*at)) {
+                    first.who = format!("{}, {}", first.who, entry.path);
+                    continue;
+                }
+                asked.insert(key, checks.len());
+                let endpoint = settings.endpoint();
+                checks.push(Check { who, endpoint, result: probe(&provider, entry, settings).await });
+            }
+        }
+    }
+    Ok(checks)
+}
+
+/// One tiny call.
+async fn probe(provider: &Provider, entry: &ModelEntry, mut settings: ModelSettings) -> Result<String, Trouble> {
+    settings.request_timeout = settings.request_timeout.min(PATIENCE);
+    // A model that thinks needs a few tokens before it says anything; an empty reply is fine here.
+    settings.max_tokens = Some(settings.max_tokens.unwrap_or(16).min(16));
+    let in_config = |what: String| Trouble { what, mend: format!("change {} in the config", entry.path), configuration: true };
+    let model = provider.model(settings).map_err(|error| in_config(error.to_string()))?;
+    let hello = Message::new(Role::User, "Answer with the word: yes");
+    let request = ChatRequest::new(vec![hello], CallContext::new(Purpose::Probe, entry.path.as_str()));
+    match model.chat(&request).await {
+        Ok(reply) => {
+            let name = reply.model.map(|name| format!(" as {name}")).unwrap_or_default();
+            Ok(format!("answered{name} in {:.1} s", reply.run_time.as_secs_f64()))
+        }
+        Err(error) => Err(Trouble { mend: mend(error.kind(), entry), what: error.to_string(), configuration: false }),
+    }
+}
+
+fn mend(kind: ModelErrorKind, entry: &ModelEntry) -> String {
+    let path = &entry.path;
+    match kind {
+        ModelErrorKind::Transient => format!("is the server running, and is {path}.base_url right? A proxy may stand between"),
+        ModelErrorKind::RateLimited => "the key works, and its quota is used up for now: wait, or set `limits`".to_owned(),
+        ModelErrorKind::Permanent => format!("check the key, and whether the endpoint knows {path}.model by this name"),
+        ModelErrorKind::Malformed => format!("{path}.base_url does not lead to an OpenAI-compatible endpoint; it usually ends in /v1"),
+        _ => "run the command again".to_owned(),
+    }
+}
+
+fn show(context: &Context, checks: &[Check]) {
+    let who = checks.iter().map(|check| check.who.chars().count()).max().unwrap_or(0);
+    let endpoint = checks.iter().map(|check| check.endpoint.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for check in checks {
+        let (mark, what) = match &check.result {
+            Ok(what) => ("ok  ", what.clone()),
+            Err(trouble) => ("FAIL", trouble.what.replace('\n', "\n      ")),
+        };
+        text.push_str(&format!("{mark}  {:who$}  {:endpoint$}  {what}\n", check.who, check.endpoint));
+        if let Err(trouble) = &check.result
+            && !trouble.configuration
+        {
+            text.push_str(&format!("      to mend it: {}\n", trouble.mend));
+        }
+    }
+    let failed = checks.iter().filter(|check| check.result.is_err()).count();
+    text.push_str(&match failed {
+        0 => format!("all {} models answer\n", checks.len()),
+        n => format!("{n} of {} models cannot be used\n", checks.len()),
+    });
+    context.terminal.print(&text);
+}
+
+/// 2 when the configuration has to change, 3 when no endpoint can be used, 1 when some can.
+fn exit(checks: &[Check]) -> Exit {
+    let troubles = || checks.iter().filter_map(|check| check.result.as_ref().err());
+    if troubles().any(|trouble| trouble.configuration) {
+        Exit::Usage
+    } else if troubles().next().is_some() {
+        Exit::NothingRan
+    } else {
+        Exit::Complete
+    }
+}

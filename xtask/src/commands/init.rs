@@ -1,0 +1,73 @@
+//! `init`: the files of a new benchmark.
+
+use std::{fs::OpenOptions, io::Write, path::Path};
+
+use super::Context;
+use crate::exit::{Exit, Failure};
+
+const BENCHMARK: &str = include_str!("templates/benchmark.yaml");
+const CONFIG: &str = include_str!("templates/config.yaml");
+
+/// Writes the files that are not there yet. Nothing is ever overwritten.
+///
+/// # Errors
+/// When the benchmark is there already, the name cannot be used, or a file cannot be written.
+pub fn run(context: &Context, name: &str) -> Result<Exit, Failure> {
+    check_name(name)?;
+    let dir = context.layout.benchmark(name)?;
+    let file = dir.yaml();
+    std::fs::create_dir_all(dir.root())
+        .map_err(|error| Failure::nothing_ran(format!("{}: cannot be made: {error}", dir.root().display())))?;
+    if !write_new(&file, &BENCHMARK.replace("{name}", name))? {
+        return Err(Failure::usage(format!("{}: this benchmark is there already; nothing was changed", file.display())));
+    }
+    let mut text = format!("wrote {}\n", file.display());
+    text.push_str(&config_step(context)?);
+    let folder = match context.global.benchmarks.to_str() {
+        Some("benchmarks") | None => String::new(),
+        Some(folder) => format!(" --benchmarks {folder}"),
+    };
+    text.push_str(&format!(
+        "\nNext:\n  1. describe in {} what you want to measure\n  2. set a key and choose models in the config (or leave it: --scripted needs none)\n  \
+         3. cargo xtask{folder} doctor\n  4. cargo xtask{folder} plan {name}\n  5. cargo xtask{folder} run {name}\n",
+        file.display()
+    ));
+    context.terminal.print(&text);
+    Ok(Exit::Complete)
+}
+
+/// Writes the configuration where there is none.
+fn config_step(context: &Context) -> Result<String, Failure> {
+    let path = match &context.global.config {
+        Some(given) => given.clone(),
+        None if Path::new("probity.toml").exists() => "probity.toml".into(),
+        None => "config.yaml".into(),
+    };
+    let is_toml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    // The template is YAML.
+    let written = !is_toml && write_new(&path, CONFIG)?;
+    let did = if written { "wrote" } else { "kept" };
+    Ok(format!("{did} {}\n", path.display()))
+}
+
+/// Writes a file that is not there; false when it is.
+fn write_new(path: &Path, text: &str) -> Result<bool, Failure> {
+    let written = OpenOptions::new().write(true).create_new(true).open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(Failure::nothing_ran(format!("{}: cannot be written: {error}", path.display()))),
+    }
+}
+
+/// A name that is a folder's on every file system, and that needs no quotes in a shell or in YAML.
+fn check_name(name: &str) -> Result<(), Failure> {
+    let fits = |char: char| char.is_alphanumeric() || matches!(char, '-' | '_' | '.');
+    if name.chars().next().is_some_and(char::is_alphanumeric) && name.chars().all(fits) && name.len() <= 100 {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "`{}` is no name for a benchmark: use letters, digits, `-`, `_` and `.`, beginning with a letter or digit, such as my-benchmark",
+        name.escape_debug()
+    )))
+}

@@ -1,0 +1,259 @@
+//! The models of a run, with their keys and all policy around them.
+
+use std::{num::NonZeroU32, sync::Arc};
+
+use async_trait::async_trait;
+use journal::JournalWriter;
+use llm_client::{
+    Budget, BudgetLimits, Cache, CacheMode, CacheSettings, HttpClient, HttpOptions, LimitSettings, Meter, ModelSettings,
+    Provider, RetryPolicy, Stop,
+};
+use pipeline::{Models, Phase};
+use schema::{ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelErrorKind, ModelId, TargetRef};
+use scripted_llm::ScriptedServer;
+
+use crate::{
+    config::{Config, ConfigError, Endpoints, Limits, ModelEntry, Settings, nearest},
+    exit::Failure,
+};
+
+/// Calls in flight at one endpoint, unless the settings say otherwise or need more.
+const IN_FLIGHT: usize = 64;
+
+/// The parts of the configured models that some phases need.
+pub struct Parts<'a> {
+    /// Writes metrics and scenarios.
+    pub generator: Option<&'a ModelEntry>,
+    /// Plays the user.
+    pub user: Option<&'a ModelEntry>,
+    /// Judges.
+    pub evaluator: Option<&'a ModelEntry>,
+    /// The systems under test, and whether they are called.
+    pub targets: Vec<&'a ModelEntry>,
+    /// Whether the targets are called.
+    pub calls_targets: bool,
+}
+
+impl<'a> Parts<'a> {
+    /// What `phases` need of `settings`. `only`: these targets and no others.
+    ///
+    /// # Errors
+    /// When a model is missing or there is no target of an id.
+    pub fn of(settings: &'a Settings, phases: &[Phase], only: &[String]) -> Result<Self, Failure> {
+        let runs = |phase| phases.contains(&phase);
+        let models = &settings.models;
+        let mut missing = Vec::new();
+        let mut need = |needed: bool, key: &str, model: &'a Option<ModelEntry>| {
+            if needed && model.is_none() {
+                missing.push(format!("`{key}`"));
+            }
+            model.as_ref().filter(|_| needed)
+        };
+        let generates = runs(Phase::GenMetrics) || runs(Phase::GenScenarios);
+        let generator = need(generates, "generator_model", &models.generator);
+        let user = need(runs(Phase::Simulate), "user_model", &models.user);
+        let evaluator = need(runs(Phase::Evaluate), "evaluator_model", &models.evaluator);
+        let with_targets = runs(Phase::Simulate) || runs(Phase::Evaluate);
+        if with_targets && models.targets.is_empty() {
+            missing.push("`targets`".to_owned());
+        }
+        if !missing.is_empty() {
+            let file = settings.file.as_ref().map_or_else(|| "configuration".to_owned(), |file| file.display().to_string());
+            return Err(Failure::usage(format!(
+                "{file}: this needs {}, which the configuration does not have. Add it, or try --scripted",
+                missing.join(" and ")
+            )));
+        }
+        let mut targets = Vec::new();
+        for id in only {
+            targets.push(find_target(&models.targets, id)?);
+        }
+        if only.is_empty() && with_targets {
+            targets = models.targets.iter().collect();
+        }
+        Ok(Self { generator, user, evaluator, targets, calls_targets: runs(Phase::Simulate) })
+    }
+
+    /// The models that are called, each with the key path it stands at.
+    pub fn called(&self) -> impl Iterator<Item = &'a ModelEntry> {
+        let targets = if self.calls_targets { self.targets.as_slice() } else { &[] };
+        [self.generator, self.user, self.evaluator].into_iter().flatten().chain(targets.iter().copied())
+    }
+}
+
+/// The configured target of this id.
+fn find_target<'a>(targets: &'a [ModelEntry], id: &str) -> Result<&'a ModelEntry, Failure> {
+    if let Some(target) = targets.iter().find(|target| target.id.as_str() == id) {
+        return Ok(target);
+    }
+    let names: Vec<&str> = targets.iter().map(|target| target.id.as_str()).collect();
+    Err(Failure::usage(match nearest(id, names.iter().copied()) {
+        Some(near) => format!("--target: there is no target `{id}`; did you mean `{near}`?"),
+        None if names.is_empty() => format!("--target: there is no target `{id}`; the configuration has no targets"),
+        None => format!("--target: there is no target `{id}`; there are {}", names.join(", ")),
+    }))
+}
+
+/// Resolves models; tells all that is missing at once.
+///
+/// # Errors
+/// Every missing key and variable.
+pub fn resolve<'a>(
+    entries: impl IntoIterator<Item = &'a ModelEntry>,
+    endpoints: &Endpoints<'_>,
+) -> Result<Vec<(&'a ModelEntry, ModelSettings)>, ConfigError> {
+    let mut resolved = Vec::new();
+    let mut problems: Vec<String> = Vec::new();
+    for entry in entries {
+        match endpoints.resolve(entry) {
+            Ok(settings) => resolved.push((entry, settings)),
+            Err(error) => problems.extend(error.into_problems()),
+        }
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    problems.retain(|problem| seen.insert(problem.clone()));
+    ConfigError::check(problems)?;
+    Ok(resolved)
+}
+
+/// What the models of a run share.
+pub struct Shared {
+    /// Where every call is recorded.
+    pub journal: Option<Arc<JournalWriter>>,
+    /// The replies of earlier runs.
+    pub cache: Option<Cache>,
+    /// Ends the run.
+    pub stop: Stop,
+    /// Counts what is used.
+    pub meter: Meter,
+}
+
+/// Hands out models under the policy of `settings`. `resolved` are all the models there will be.
+///
+/// # Errors
+/// When a limit makes no sense.
+pub fn provider(settings: &Settings, resolved: &[(&ModelEntry, ModelSettings)], shared: &Shared) -> Provider {
+    let concurrency = &settings.concurrency;
+    let targets = settings.models.targets.len().max(1);
+    let most = [IN_FLIGHT, concurrency.gen_metrics, concurrency.gen_scenarios, concurrency.simulate.saturating_mul(targets), concurrency.evaluate.saturating_mul(targets)];
+    let most = most.into_iter().max().unwrap_or(IN_FLIGHT);
+    let limits = limit_settings(&settings.limits, &Limits::default(), most);
+    let http = HttpClient::new(HttpOptions { concurrency: most, ..HttpOptions::default() });
+    let mut provider = Provider::new(http)
+        .with_stop(shared.stop.clone())
+        .with_meter(shared.meter.clone())
+        .with_retries(RetryPolicy { max_attempts: settings.max_attempts, ..RetryPolicy::default() })
+        .with_limits(limits);
+    if let Some(cache) = &shared.cache {
+        provider = provider.with_cache(cache.clone());
+    }
+    if settings.max_cost.is_some() || settings.max_tokens.is_some() {
+        let limits = BudgetLimits { dollars: settings.max_cost, tokens: settings.max_tokens };
+        provider = provider.with_budget(Budget::new(limits));
+    }
+    if let Some(journal) = &shared.journal {
+        provider = provider.with_journal(Arc::clone(journal) as Arc<dyn Journal>);
+    }
+    for (entry, model) in resolved {
+        if entry.tuning.limits != Limits::default() {
+            let limits = limit_settings(&settings.limits, &entry.tuning.limits, most);
+            provider = provider.with_endpoint_limits(model.endpoint(), limits);
+        }
+    }
+    provider
+}
+
+fn limit_settings(global: &Limits, own: &Limits, most: usize) -> LimitSettings {
+    let max = own.max_concurrency.or(global.max_concurrency).map_or(most, |max| max as usize);
+    let rate = |own: Option<u32>, global: Option<u32>| own.or(global).and_then(NonZeroU32::new);
+    LimitSettings {
+        max_concurrency: max,
+        initial_concurrency: max.min(IN_FLIGHT),
+        requests_per_minute: rate(own.requests_per_minute, global.requests_per_minute),
+        tokens_per_minute: rate(own.tokens_per_minute, global.tokens_per_minute),
+        ..LimitSettings::default()
+    }
+}
+
+/// The cache file, used as `settings` say.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn open_cache(settings: &Settings, path: &std::path::Path) -> Result<Cache, Failure> {
+    let mode = if settings.force { CacheMode::Refresh } else { CacheMode::Use };
+    let cache_settings = CacheSettings { mode, max_age: settings.cache_expiry, ..CacheSettings::default() };
+    Cache::open(path, cache_settings).map_err(|error| Failure::nothing_ran(error.to_string()))
+}
+
+/// The models of a run by part.
+///
+/// # Errors
+/// When a model cannot be called with its settings.
+pub fn build(
+    parts: &Parts<'_>,
+    resolved: Vec<(&ModelEntry, ModelSettings)>,
+    provider: &Provider,
+) -> Result<Models, Failure> {
+    let mut made: Vec<(&str, Arc<dyn ChatModel>)> = Vec::new();
+    let mut problems = Vec::new();
+    for (entry, settings) in resolved {
+        match provider.model(settings) {
+            Ok(model) => made.push((entry.path.as_str(), model)),
+            Err(error) => problems.push(format!("{}: {error}", entry.path)),
+        }
+    }
+    ConfigError::check(problems)?;
+    let part = |entry: Option<&ModelEntry>, part: &'static str| {
+        let model = entry.and_then(|entry| made.iter().find(|(path, _)| *path == entry.path));
+        Ok::<_, Failure>(match model {
+            Some((_, model)) => Arc::clone(model),
+            None => Arc::new(Unused::new(part)?),
+        })
+    };
+    let mut targets = Vec::new();
+    for entry in &parts.targets {
+        let target = TargetRef { id: entry.id.clone(), model: entry.model.raw.clone() };
+        targets.push((target, part(Some(*entry), "target")?));
+    }
+    Ok(Models {
+        generator: part(parts.generator, "generator_model")?,
+        user: part(parts.user, "user_model")?,
+        judge: part(parts.evaluator, "evaluator_model")?,
+        targets,
+    })
+}
+
+/// Stands where a phase that does not run would have its model.
+struct Unused {
+    id: ModelId,
+}
+
+impl Unused {
+    fn new(part: &str) -> Result<Self, Failure> {
+        let id = ModelId::new(part).map_err(|error| Failure::usage(error.to_string()))?;
+        Ok(Self { id })
+    }
+}
+
+#[async_trait]
+impl ChatModel for Unused {
+    fn id(&self) -> &ModelId {
+        &self.id
+    }
+
+    async fn chat(&self, _request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        Err(ModelError::new(ModelErrorKind::Permanent, format!("{} is not set up for this command", self.id)))
+    }
+}
+
+/// Starts the scripted server where one of the models is scripted.
+///
+/// # Errors
+/// When there is no free port.
+pub async fn scripted_server(config: &Config) -> Result<Option<ScriptedServer>, Failure> {
+    if !config.settings.models.any_scripted() {
+        return Ok(None);
+    }
+    let server = ScriptedServer::start().await;
+    server.map(Some).map_err(|error| Failure::nothing_ran(format!("the scripted server cannot start: {error}")))
+}
