@@ -23,12 +23,19 @@ pub struct Wanted<'a> {
 ///
 /// # Errors
 /// When there is none of a name, or it is not clear which is meant.
-pub fn choose(layout: &Layout, wanted: Wanted<'_>, terminal: &Terminal) -> Result<Vec<String>, Failure> {
+pub fn choose(
+    layout: &Layout,
+    wanted: Wanted<'_>,
+    terminal: &Terminal,
+) -> Result<Vec<String>, Failure> {
     let folder = layout.benchmarks();
     let there = layout.names()?;
     if wanted.all {
         return if there.is_empty() {
-            Err(Failure::usage(format!("{}: there is no benchmark here; `cargo xtask init NAME` makes one", folder.display())))
+            Err(Failure::usage(format!(
+                "{}: there is no benchmark here; `cargo xtask init NAME` makes one",
+                folder.display()
+            )))
         } else {
             Ok(there)
         };
@@ -66,13 +73,22 @@ pub fn choose(layout: &Layout, wanted: Wanted<'_>, terminal: &Terminal) -> Resul
 /// A name that a shell has completed to a path, `benchmarks/honesty/`, is the name of its folder.
 fn name_of<'a>(folder: &Path, given: &'a str) -> &'a str {
     let path = Path::new(given);
-    match (path.parent(), path.file_name().and_then(|name| name.to_str())) {
+    match (
+        path.parent(),
+        path.file_name().and_then(|name| name.to_str()),
+    ) {
         (Some(parent), Some(name)) if parent == folder || parent.as_os_str().is_empty() => name,
         _ => given,
     }
 }
 
-fn find(layout: &Layout, name: &str, there: &[String], copies: bool, terminal: &Terminal) -> Result<(), Failure> {
+fn find(
+    layout: &Layout,
+    name: &str,
+    there: &[String],
+    copies: bool,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
     if there.iter().any(|known| known == name) {
         return Ok(());
     }
@@ -87,18 +103,27 @@ fn find(layout: &Layout, name: &str, there: &[String], copies: bool, terminal: &
         return if copies {
             copy(layout.benchmarks(), name, terminal)
         } else {
-            Err(Failure::usage(format!("the shipped benchmark `{name}` is not in {} yet; `cargo xtask run {name}` brings it", layout.benchmarks().display())))
+            Err(Failure::usage(format!(
+                "the shipped benchmark `{name}` is not in {} yet; `cargo xtask run {name}` brings it",
+                layout.benchmarks().display()
+            )))
         };
     }
     let known = || there.iter().map(String::as_str).chain(shipped::NAMES);
-    let mut message = format!("there is no benchmark `{name}` in {}", layout.benchmarks().display());
+    let mut message = format!(
+        "there is no benchmark `{name}` in {}",
+        layout.benchmarks().display()
+    );
     match nearest(name, known()) {
         Some(near) => message.push_str(&format!("; did you mean `{near}`?")),
         None => {
             let mut names: Vec<&str> = known().collect();
             names.sort_unstable();
             names.dedup();
-            message.push_str(&format!("; there are {}. `cargo xtask init {name}` makes it", names.join(", ")));
+            message.push_str(&format!(
+                "; there are {}. `cargo xtask init {name}` makes it",
+                names.join(", ")
+            ));
         }
     }
     Err(Failure::usage(message))
@@ -119,8 +144,14 @@ fn copy(folder: &Path, name: &str, terminal: &Terminal) -> Result<(), Failure> {
     if let Err(error) = written {
         // What could not be finished is of no use; whether it can be removed changes nothing.
         let _ = fs::remove_dir_all(&unfinished);
-        return Err(Failure::nothing_ran(format!("{}: cannot be written: {error}", target.display())));
+        return Err(Failure::nothing_ran(format!(
+            "{}: cannot be written: {error}",
+            target.display()
+        )));
     }
-    terminal.note(&format!("copied the shipped benchmark {name} to {}", target.display()));
+    terminal.note(&format!(
+        "copied the shipped benchmark {name} to {}",
+        target.display()
+    ));
     Ok(())
 }

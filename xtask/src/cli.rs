@@ -26,7 +26,11 @@ Examples:
 /// Measures how language models behave under conversational pressure.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", version, after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
-#[command(arg_required_else_help = true, propagate_version = false, disable_help_subcommand = true)]
+#[command(
+    arg_required_else_help = true,
+    propagate_version = false,
+    disable_help_subcommand = true
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -43,8 +47,10 @@ pub enum Command {
     ///
     /// What is there is kept: metrics and scenarios belong to you, and every reply that was received before is not asked
     /// for again. So the same command goes on where an interrupted run stopped.
-    #[command(after_help = "Without BENCHMARK: the one benchmark in the folder, or the shipped demonstration where there is none.\n\n\
-        Examples:\n  cargo xtask run\n  cargo xtask run honesty safety --target gpt-4.1\n  cargo xtask run --all --max-cost 5")]
+    #[command(
+        after_help = "Without BENCHMARK: the one benchmark in the folder, or the shipped demonstration where there is none.\n\n\
+        Examples:\n  cargo xtask run\n  cargo xtask run honesty safety --target gpt-4.1\n  cargo xtask run --all --max-cost 5"
+    )]
     Run(PhaseArgs),
     /// Write metrics from the description
     GenMetrics(PhaseArgs),
@@ -126,16 +132,23 @@ impl Overrides {
         set("run.force", "--force", yes(self.force));
         set("run.dry_run", "--dry-run", yes(self.dry_run));
         for key in [
-            "run.concurrency.gen_metrics",
             "run.concurrency.gen_scenarios",
             "run.concurrency.simulate",
             "run.concurrency.evaluate",
         ] {
             set(key, "--concurrency", text(self.concurrency));
         }
-        set("generation.num_samples", "--num-samples", text(self.num_samples));
+        set(
+            "generation.num_samples",
+            "--num-samples",
+            text(self.num_samples),
+        );
         set("generation.turns", "--turns", text(self.turns));
-        set("budget.max_cost", "--max-cost", self.max_cost.map(|dollars| dollars.to_string()));
+        set(
+            "budget.max_cost",
+            "--max-cost",
+            self.max_cost.map(|dollars| dollars.to_string()),
+        );
         set("seed", "--seed", self.seed.map(|seed| seed.to_string()));
         flags
     }
@@ -177,7 +190,10 @@ pub enum ColorChoice {
 }
 
 fn at_least_one(text: &str) -> Result<u32, String> {
-    text.parse().ok().filter(|n| *n >= 1).ok_or_else(|| "must be a whole number of 1 or more".to_owned())
+    text.parse()
+        .ok()
+        .filter(|n| *n >= 1)
+        .ok_or_else(|| "must be a whole number of 1 or more".to_owned())
 }
 
 fn dollars(text: &str) -> Result<f64, String> {

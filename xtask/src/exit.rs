@@ -62,12 +62,18 @@ pub struct Failure {
 impl Failure {
     /// Something that the user has to change first.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, message: message.into() }
+        Self {
+            exit: Exit::Usage,
+            message: message.into(),
+        }
     }
 
     /// Something outside that keeps everything from running.
     pub fn nothing_ran(message: impl Into<String>) -> Self {
-        Self { exit: Exit::NothingRan, message: message.into() }
+        Self {
+            exit: Exit::NothingRan,
+            message: message.into(),
+        }
     }
 }
 

@@ -11,7 +11,9 @@ use crate::{cli::Global, exit::Failure, terminal::Terminal};
 /// # Errors
 /// When the filter cannot be understood.
 pub fn start(global: &Global, verbose: bool, terminal: &Terminal) -> Result<(), Failure> {
-    let from_environment = std::env::var("RUST_LOG").ok().filter(|filter| !filter.is_empty());
+    let from_environment = std::env::var("RUST_LOG")
+        .ok()
+        .filter(|filter| !filter.is_empty());
     let (name, wanted) = match (&global.log, from_environment) {
         (Some(filter), _) => ("--log", filter.clone()),
         (None, Some(filter)) => ("RUST_LOG", filter),
@@ -27,7 +29,9 @@ pub fn start(global: &Global, verbose: bool, terminal: &Terminal) -> Result<(), 
                  llm_client=debug,pipeline=info"
             ))
         })?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(Writer(terminal.clone()));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(Writer(terminal.clone()));
     // Only a test harness could have set another one, and then that one counts.
     let _ = if global.log_json {
         builder.json().try_init()
@@ -53,7 +57,10 @@ impl<'a> MakeWriter<'a> for Writer {
     type Writer = Lines<'a>;
 
     fn make_writer(&'a self) -> Lines<'a> {
-        Lines { terminal: &self.0, text: Vec::new() }
+        Lines {
+            terminal: &self.0,
+            text: Vec::new(),
+        }
     }
 }
 

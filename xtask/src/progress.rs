@@ -45,7 +45,10 @@ struct Task {
 impl Watch {
     /// A watch that writes to `terminal`.
     pub fn new(terminal: &Terminal) -> Self {
-        let shared = Arc::new(Shared { terminal: terminal.clone(), tasks: Mutex::default() });
+        let shared = Arc::new(Shared {
+            terminal: terminal.clone(),
+            tasks: Mutex::default(),
+        });
         let ticking = (!terminal.draws() && !terminal.quiet()).then(|| {
             let (sender, receiver) = mpsc::sync_channel::<()>(1);
             let shared = Arc::clone(&shared);
@@ -56,7 +59,10 @@ impl Watch {
             });
             sender
         });
-        Self { shared, _ticking: ticking }
+        Self {
+            shared,
+            _ticking: ticking,
+        }
     }
 
     /// Takes the bars away.
@@ -70,20 +76,41 @@ impl Watch {
 impl Observer for Watch {
     fn on(&self, progress: &Progress<'_>) {
         match progress {
-            Progress::Started { phase, benchmark, target, rows } => {
-                self.shared.start(*phase, benchmark, name(target.as_ref()), *rows);
+            Progress::Started {
+                phase,
+                benchmark,
+                target,
+                rows,
+            } => {
+                self.shared
+                    .start(*phase, benchmark, name(target.as_ref()), *rows);
             }
-            Progress::Rows { phase, benchmark, target, rows } => {
+            Progress::Rows {
+                phase,
+                benchmark,
+                target,
+                rows,
+            } => {
                 self.shared.with(*phase, benchmark, |task| {
                     task.rows.insert(name(target.as_ref()), Some(*rows));
                     task.draw();
                 });
             }
-            Progress::Row { phase, benchmark, outcome, .. } => {
-                self.shared.with(*phase, benchmark, |task| task.row(*outcome));
+            Progress::Row {
+                phase,
+                benchmark,
+                outcome,
+                ..
+            } => {
+                self.shared
+                    .with(*phase, benchmark, |task| task.row(*outcome));
             }
-            Progress::Finished { phase, benchmark, .. } => self.shared.finish(*phase, benchmark),
-            Progress::Note { benchmark, text } => self.shared.terminal.note(&format!("{benchmark}: {text}")),
+            Progress::Finished {
+                phase, benchmark, ..
+            } => self.shared.finish(*phase, benchmark),
+            Progress::Note { benchmark, text } => {
+                self.shared.terminal.note(&format!("{benchmark}: {text}"))
+            }
             _ => {}
         }
     }
@@ -96,24 +123,28 @@ fn name(target: Option<&&schema::ModelId>) -> String {
 impl Shared {
     fn start(&self, phase: Phase, benchmark: &str, target: String, rows: Option<u64>) {
         let mut tasks = self.tasks();
-        let task = tasks.entry((benchmark.to_owned(), phase)).or_insert_with(|| {
-            let bar = ProgressBar::no_length().with_style(style(false)).with_prefix(format!("{benchmark} {}", phase.command()));
-            let bar = self.terminal.bars().add(bar);
-            if self.terminal.draws() {
-                bar.enable_steady_tick(Duration::from_millis(200));
-            }
-            Task {
-                bar,
-                began: Instant::now(),
-                rows: BTreeMap::new(),
-                open: 0,
-                ended: 0,
-                failed: 0,
-                abstained: 0,
-                skipped: 0,
-                told: 0,
-            }
-        });
+        let task = tasks
+            .entry((benchmark.to_owned(), phase))
+            .or_insert_with(|| {
+                let bar = ProgressBar::no_length()
+                    .with_style(style(false))
+                    .with_prefix(format!("{benchmark} {}", phase.command()));
+                let bar = self.terminal.bars().add(bar);
+                if self.terminal.draws() {
+                    bar.enable_steady_tick(Duration::from_millis(200));
+                }
+                Task {
+                    bar,
+                    began: Instant::now(),
+                    rows: BTreeMap::new(),
+                    open: 0,
+                    ended: 0,
+                    failed: 0,
+                    abstained: 0,
+                    skipped: 0,
+                    told: 0,
+                }
+            });
         task.rows.insert(target, rows);
         task.open += 1;
         task.draw();
@@ -122,7 +153,9 @@ impl Shared {
     fn finish(&self, phase: Phase, benchmark: &str) {
         let line = {
             let mut tasks = self.tasks();
-            let Some(task) = tasks.get_mut(&(benchmark.to_owned(), phase)) else { return };
+            let Some(task) = tasks.get_mut(&(benchmark.to_owned(), phase)) else {
+                return;
+            };
             task.open = task.open.saturating_sub(1);
             if task.open > 0 {
                 return;
@@ -147,7 +180,11 @@ impl Shared {
                 let quiet = task.told == task.ended;
                 task.told = task.ended;
                 let line = task.line(benchmark, *phase);
-                if quiet { format!("{line}, waiting for replies") } else { line }
+                if quiet {
+                    format!("{line}, waiting for replies")
+                } else {
+                    line
+                }
             })
             .collect();
         for line in lines {
@@ -194,13 +231,23 @@ impl Task {
     }
 
     fn troubles(&self) -> String {
-        let counts = [(self.failed, "failed"), (self.abstained, "without a verdict"), (self.skipped, "skipped")];
-        let told = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
+        let counts = [
+            (self.failed, "failed"),
+            (self.abstained, "without a verdict"),
+            (self.skipped, "skipped"),
+        ];
+        let told = counts
+            .iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} {what}"));
         told.collect::<Vec<_>>().join(", ")
     }
 
     fn line(&self, benchmark: &str, phase: Phase) -> String {
-        let of = self.total().map(|total| format!("/{total}")).unwrap_or_default();
+        let of = self
+            .total()
+            .map(|total| format!("/{total}"))
+            .unwrap_or_default();
         let mut line = format!("{benchmark}: {}", phase.command());
         // What is not counted in rows, such as aggregate, is only begun and done.
         if self.ended > 0 || !of.is_empty() {
@@ -226,11 +273,16 @@ impl Task {
 }
 
 fn style(counted: bool) -> ProgressStyle {
-    let template =
-        if counted { "{prefix:32} {bar:24} {pos:>6}/{len} {rate:>8} eta {eta} {wide_msg}" } else { "{prefix:32} {spinner} {wide_msg}" };
+    let template = if counted {
+        "{prefix:32} {bar:24} {pos:>6}/{len} {rate:>8} eta {eta} {wide_msg}"
+    } else {
+        "{prefix:32} {spinner} {wide_msg}"
+    };
     let rate = |state: &ProgressState, text: &mut dyn Write| {
         // Text that cannot be written is seen by the one who draws.
         let _ = write!(text, "{:.1}/s", state.per_sec());
     };
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate)
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("rate", rate)
 }

@@ -35,9 +35,20 @@ impl Terminal {
             ColorChoice::Auto => is_terminal && !no_color && !dumb,
         };
         let drawn = is_terminal && !global.quiet && !dumb;
-        let target = if drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let style = Style { quiet: global.quiet, color, is_terminal: drawn };
-        Self { bars: MultiProgress::with_draw_target(target), style: Arc::new(style) }
+        let target = if drawn {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let style = Style {
+            quiet: global.quiet,
+            color,
+            is_terminal: drawn,
+        };
+        Self {
+            bars: MultiProgress::with_draw_target(target),
+            style: Arc::new(style),
+        }
     }
 
     /// The progress bars.
@@ -103,7 +114,10 @@ impl Terminal {
 
     /// Columns to write into.
     pub fn width(&self) -> usize {
-        match std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()) {
+        match std::env::var("COLUMNS")
+            .ok()
+            .and_then(|columns| columns.parse().ok())
+        {
             Some(columns) => columns,
             None => terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)),
         }

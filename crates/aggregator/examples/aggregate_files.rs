@@ -2,7 +2,12 @@
 //!
 //! `cargo run --release -p probity-aggregator --example aggregate_files -- careful=runs/careful/scores.json`
 
-use std::{env, error::Error, fs::File};
+use std::{
+    env,
+    error::Error,
+    fs::File,
+    io::{self, BufWriter, Write},
+};
 
 use aggregator::{aggregate_reader, sort_summaries};
 use schema::ModelId;
@@ -18,7 +23,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         summaries.push(summary.map_err(|error| format!("{path}: {error}"))?);
     }
     sort_summaries(&mut summaries);
-    serde_json::to_writer(std::io::stdout().lock(), &summaries)?;
-    println!();
+    let mut output = BufWriter::new(io::stdout().lock());
+    serde_json::to_writer(&mut output, &summaries)?;
+    writeln!(output)?;
+    output.flush()?;
     Ok(())
 }

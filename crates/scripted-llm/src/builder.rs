@@ -1,8 +1,12 @@
 //! How a server is set up.
 
-use std::{fmt, net::Ipv4Addr, time::Duration};
+use std::{
+    fmt, io,
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 use crate::{Fault, ScriptedServer};
 
@@ -113,12 +117,20 @@ impl Builder {
     pub async fn start(self) -> Result<ScriptedServer, StartError> {
         let port = self.port;
         let failed = |source| StartError { port, source };
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-            .await
-            .map_err(failed)?;
+        let listener = listen((Ipv4Addr::LOCALHOST, port).into()).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         Ok(ScriptedServer::serve(listener, address, self))
     }
+}
+
+/// Listens with room for many clients that connect at once. With the usual 128 places, a thousand of them overflow the
+/// queue, and those that fall out try again only after a second.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = TcpSocket::new_v4()?;
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(4096)
 }
 
 /// The server could not start.
@@ -126,5 +138,5 @@ impl Builder {
 #[error("cannot listen on 127.0.0.1:{port}: {source}; choose another port, or 0 for a free one")]
 pub struct StartError {
     port: u16,
-    source: std::io::Error,
+    source: io::Error,
 }

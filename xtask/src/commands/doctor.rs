@@ -56,7 +56,12 @@ async fn check_all(config: &Config, parts: &Parts<'_>) -> Result<Vec<Check>, Fai
     let server = scripted_server(config).await?;
     let url = server.as_ref().map(|server| server.base_url());
     let endpoints = Endpoints::new(&config.settings, &config.vars, url)?;
-    let once = RetryPolicy { max_attempts: 1, max_rate_limited: 1, max_malformed: 1, ..RetryPolicy::default() };
+    let once = RetryPolicy {
+        max_attempts: 1,
+        max_rate_limited: 1,
+        max_malformed: 1,
+        ..RetryPolicy::default()
+    };
     let provider = Provider::new(HttpClient::default()).with_retries(once);
     let mut checks = Vec::new();
     // The same model at the same place in two parts is asked once.
@@ -81,7 +86,11 @@ async fn check_all(config: &Config, parts: &Parts<'_>) -> Result<Vec<Check>, Fai
                 }
                 asked.insert(key, checks.len());
                 let endpoint = settings.endpoint();
-                checks.push(Check { who, endpoint, result: probe(&provider, entry, settings).await });
+                checks.push(Check {
+                    who,
+                    endpoint,
+                    result: probe(&provider, entry, settings).await,
+                });
             }
         }
     }
@@ -89,44 +98,86 @@ async fn check_all(config: &Config, parts: &Parts<'_>) -> Result<Vec<Check>, Fai
 }
 
 /// One tiny call.
-async fn probe(provider: &Provider, entry: &ModelEntry, mut settings: ModelSettings) -> Result<String, Trouble> {
+async fn probe(
+    provider: &Provider,
+    entry: &ModelEntry,
+    mut settings: ModelSettings,
+) -> Result<String, Trouble> {
     settings.request_timeout = settings.request_timeout.min(PATIENCE);
     // A model that thinks needs a few tokens before it says anything; an empty reply is fine here.
     settings.max_tokens = Some(settings.max_tokens.unwrap_or(16).min(16));
-    let in_config = |what: String| Trouble { what, mend: format!("change {} in the config", entry.path), configuration: true };
-    let model = provider.model(settings).map_err(|error| in_config(error.to_string()))?;
+    let in_config = |what: String| Trouble {
+        what,
+        mend: format!("change {} in the config", entry.path),
+        configuration: true,
+    };
+    let model = provider
+        .model(settings)
+        .map_err(|error| in_config(error.to_string()))?;
     let hello = Message::new(Role::User, "Answer with the word: yes");
-    let request = ChatRequest::new(vec![hello], CallContext::new(Purpose::Probe, entry.path.as_str()));
+    let request = ChatRequest::new(
+        vec![hello],
+        CallContext::new(Purpose::Probe, entry.path.as_str()),
+    );
     match model.chat(&request).await {
         Ok(reply) => {
-            let name = reply.model.map(|name| format!(" as {name}")).unwrap_or_default();
-            Ok(format!("answered{name} in {:.1} s", reply.run_time.as_secs_f64()))
+            let name = reply
+                .model
+                .map(|name| format!(" as {name}"))
+                .unwrap_or_default();
+            Ok(format!(
+                "answered{name} in {:.1} s",
+                reply.run_time.as_secs_f64()
+            ))
         }
-        Err(error) => Err(Trouble { mend: mend(error.kind(), entry), what: error.to_string(), configuration: false }),
+        Err(error) => Err(Trouble {
+            mend: mend(error.kind(), entry),
+            what: error.to_string(),
+            configuration: false,
+        }),
     }
 }
 
 fn mend(kind: ModelErrorKind, entry: &ModelEntry) -> String {
     let path = &entry.path;
     match kind {
-        ModelErrorKind::Transient => format!("is the server running, and is {path}.base_url right? A proxy may stand between"),
-        ModelErrorKind::RateLimited => "the key works, and its quota is used up for now: wait, or set `limits`".to_owned(),
-        ModelErrorKind::Permanent => format!("check the key, and whether the endpoint knows {path}.model by this name"),
-        ModelErrorKind::Malformed => format!("{path}.base_url does not lead to an OpenAI-compatible endpoint; it usually ends in /v1"),
+        ModelErrorKind::Transient => format!(
+            "is the server running, and is {path}.base_url right? A proxy may stand between"
+        ),
+        ModelErrorKind::RateLimited => {
+            "the key works, and its quota is used up for now: wait, or set `limits`".to_owned()
+        }
+        ModelErrorKind::Permanent => {
+            format!("check the key, and whether the endpoint knows {path}.model by this name")
+        }
+        ModelErrorKind::Malformed => format!(
+            "{path}.base_url does not lead to an OpenAI-compatible endpoint; it usually ends in /v1"
+        ),
         _ => "run the command again".to_owned(),
     }
 }
 
 fn show(context: &Context, checks: &[Check]) {
-    let who = checks.iter().map(|check| check.who.chars().count()).max().unwrap_or(0);
-    let endpoint = checks.iter().map(|check| check.endpoint.chars().count()).max().unwrap_or(0);
+    let who = checks
+        .iter()
+        .map(|check| check.who.chars().count())
+        .max()
+        .unwrap_or(0);
+    let endpoint = checks
+        .iter()
+        .map(|check| check.endpoint.chars().count())
+        .max()
+        .unwrap_or(0);
     let mut text = String::new();
     for check in checks {
         let (mark, what) = match &check.result {
             Ok(what) => ("ok  ", what.clone()),
             Err(trouble) => ("FAIL", trouble.what.replace('\n', "\n      ")),
         };
-        text.push_str(&format!("{mark}  {:who$}  {:endpoint$}  {what}\n", check.who, check.endpoint));
+        text.push_str(&format!(
+            "{mark}  {:who$}  {:endpoint$}  {what}\n",
+            check.who, check.endpoint
+        ));
         if let Err(trouble) = &check.result
             && !trouble.configuration
         {
@@ -143,7 +194,11 @@ fn show(context: &Context, checks: &[Check]) {
 
 /// 2 when the configuration has to change, 3 when no endpoint can be used, 1 when some can.
 fn exit(checks: &[Check]) -> Exit {
-    let troubles = || checks.iter().filter_map(|check| check.result.as_ref().err());
+    let troubles = || {
+        checks
+            .iter()
+            .filter_map(|check| check.result.as_ref().err())
+    };
     if troubles().any(|trouble| trouble.configuration) {
         Exit::Usage
     } else if troubles().next().is_some() {

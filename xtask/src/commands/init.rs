@@ -16,10 +16,14 @@ pub fn run(context: &Context, name: &str) -> Result<Exit, Failure> {
     check_name(name)?;
     let dir = context.layout.benchmark(name)?;
     let file = dir.yaml();
-    std::fs::create_dir_all(dir.root())
-        .map_err(|error| Failure::nothing_ran(format!("{}: cannot be made: {error}", dir.root().display())))?;
+    std::fs::create_dir_all(dir.root()).map_err(|error| {
+        Failure::nothing_ran(format!("{}: cannot be made: {error}", dir.root().display()))
+    })?;
     if !write_new(&file, &BENCHMARK.replace("{name}", name))? {
-        return Err(Failure::usage(format!("{}: this benchmark is there already; nothing was changed", file.display())));
+        return Err(Failure::usage(format!(
+            "{}: this benchmark is there already; nothing was changed",
+            file.display()
+        )));
     }
     let mut text = format!("wrote {}\n", file.display());
     text.push_str(&config_step(context)?);
@@ -43,7 +47,9 @@ fn config_step(context: &Context) -> Result<String, Failure> {
         None if Path::new("probity.toml").exists() => "probity.toml".into(),
         None => "config.yaml".into(),
     };
-    let is_toml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    let is_toml = path
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
     // The template is YAML.
     let written = !is_toml && write_new(&path, CONFIG)?;
     let did = if written { "wrote" } else { "kept" };
@@ -52,18 +58,28 @@ fn config_step(context: &Context) -> Result<String, Failure> {
 
 /// Writes a file that is not there; false when it is.
 fn write_new(path: &Path, text: &str) -> Result<bool, Failure> {
-    let written = OpenOptions::new().write(true).create_new(true).open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()));
     match written {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(Failure::nothing_ran(format!("{}: cannot be written: {error}", path.display()))),
+        Err(error) => Err(Failure::nothing_ran(format!(
+            "{}: cannot be written: {error}",
+            path.display()
+        ))),
     }
 }
 
 /// A name that is a folder's on every file system, and that needs no quotes in a shell or in YAML.
 fn check_name(name: &str) -> Result<(), Failure> {
     let fits = |char: char| char.is_alphanumeric() || matches!(char, '-' | '_' | '.');
-    if name.chars().next().is_some_and(char::is_alphanumeric) && name.chars().all(fits) && name.len() <= 100 {
+    if name.chars().next().is_some_and(char::is_alphanumeric)
+        && name.chars().all(fits)
+        && name.len() <= 100
+    {
         return Ok(());
     }
     Err(Failure::usage(format!(

@@ -35,7 +35,11 @@ pub fn dispatch(cli: Cli) -> Exit {
     let terminal = Terminal::new(&cli.global);
     panic::install(&terminal);
     let layout = Layout::new(&cli.global.benchmarks);
-    let context = Context { global: cli.global, terminal, layout };
+    let context = Context {
+        global: cli.global,
+        terminal,
+        layout,
+    };
     let done = match cli.command {
         Command::Run(args) => run::run(&context, args, &Phase::ALL),
         Command::GenMetrics(args) => run::run(&context, args, &[Phase::GenMetrics]),
@@ -56,14 +60,20 @@ pub fn dispatch(cli: Cli) -> Exit {
 
 fn bench(args: crate::bench::BenchArgs) -> Result<Exit, Failure> {
     let done = Context::runtime()?.block_on(crate::bench::run(args));
-    done.map(|()| Exit::Complete).map_err(|error| Failure::nothing_ran(format!("the benchmark failed: {error}")))
+    done.map(|()| Exit::Complete)
+        .map_err(|error| Failure::nothing_ran(format!("the benchmark failed: {error}")))
 }
 
 impl Context {
     /// Loads the configuration and starts diagnostics.
     fn configure(&self, overrides: &Overrides) -> Result<Config, Failure> {
         let flags = overrides.flags();
-        let config = config::load(Path::new(""), self.global.config.as_deref(), &flags, self.global.scripted)?;
+        let config = config::load(
+            Path::new(""),
+            self.global.config.as_deref(),
+            &flags,
+            self.global.scripted,
+        )?;
         logging::start(&self.global, config.settings.verbose, &self.terminal)?;
         for warning in &config.warnings {
             self.terminal.warning(warning);
@@ -74,7 +84,10 @@ impl Context {
     /// Says that the models are scripted, where any is.
     fn tell_scripted(&self, config: &Config) {
         let models = &config.settings.models;
-        if models.all().all(|model| model.route == config::Route::Scripted) {
+        if models
+            .all()
+            .all(|model| model.route == config::Route::Scripted)
+        {
             let why = match (self.global.scripted, &config.settings.file) {
                 (true, _) => "--scripted",
                 (false, Some(_)) => "the config says so",

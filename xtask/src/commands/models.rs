@@ -5,11 +5,13 @@ use std::{num::NonZeroU32, sync::Arc};
 use async_trait::async_trait;
 use journal::JournalWriter;
 use llm_client::{
-    Budget, BudgetLimits, Cache, CacheMode, CacheSettings, HttpClient, HttpOptions, LimitSettings, Meter, ModelSettings,
-    Provider, RetryPolicy, Stop,
+    Budget, BudgetLimits, Cache, CacheMode, CacheSettings, HttpClient, HttpOptions, LimitSettings,
+    Meter, ModelSettings, Provider, RetryPolicy, Stop,
 };
 use pipeline::{Models, Phase};
-use schema::{ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelErrorKind, ModelId, TargetRef};
+use schema::{
+    ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelErrorKind, ModelId, TargetRef,
+};
 use scripted_llm::ScriptedServer;
 
 use crate::{
@@ -44,13 +46,15 @@ impl<'a> Parts<'a> {
         let models = &settings.models;
         let mut missing = Vec::new();
         let mut need = |needed: bool, key: &str, model: &'a Option<ModelEntry>| {
-            if needed && model.is_none() {
-                missing.push(format!("`{key}`"));
+            let key = format!("`{key}`");
+            if needed && model.is_none() && !missing.contains(&key) {
+                missing.push(key);
             }
             model.as_ref().filter(|_| needed)
         };
         let generates = runs(Phase::GenMetrics) || runs(Phase::GenScenarios);
-        let generator = need(generates, "generator_model", &models.generator);
+        // The user model writes when no other does.
+        let generator = need(generates, "user_model", &models.generator);
         let user = need(runs(Phase::Simulate), "user_model", &models.user);
         let evaluator = need(runs(Phase::Evaluate), "evaluator_model", &models.evaluator);
         let with_targets = runs(Phase::Simulate) || runs(Phase::Evaluate);
@@ -58,10 +62,13 @@ impl<'a> Parts<'a> {
             missing.push("`targets`".to_owned());
         }
         if !missing.is_empty() {
-            let file = settings.file.as_ref().map_or_else(|| "configuration".to_owned(), |file| file.display().to_string());
+            let file = settings.file.as_ref().map_or_else(
+                || "configuration".to_owned(),
+                |file| file.display().to_string(),
+            );
             return Err(Failure::usage(format!(
                 "{file}: this needs {}, which the configuration does not have. Add it, or try --scripted",
-                missing.join(" and ")
+                missing.join(", ")
             )));
         }
         let mut targets = Vec::new();
@@ -71,13 +78,30 @@ impl<'a> Parts<'a> {
         if only.is_empty() && with_targets {
             targets = models.targets.iter().collect();
         }
-        Ok(Self { generator, user, evaluator, targets, calls_targets: runs(Phase::Simulate) })
+        Ok(Self {
+            generator,
+            user,
+            evaluator,
+            targets,
+            calls_targets: runs(Phase::Simulate),
+        })
     }
 
-    /// The models that are called, each with the key path it stands at.
-    pub fn called(&self) -> impl Iterator<Item = &'a ModelEntry> {
-        let targets = if self.calls_targets { self.targets.as_slice() } else { &[] };
-        [self.generator, self.user, self.evaluator].into_iter().flatten().chain(targets.iter().copied())
+    /// The models that are called, each once: one that plays two parts stands at one place of the configuration.
+    pub fn called(&self) -> Vec<&'a ModelEntry> {
+        let targets = if self.calls_targets {
+            self.targets.as_slice()
+        } else {
+            &[]
+        };
+        let roles = [self.generator, self.user, self.evaluator];
+        let mut called: Vec<&ModelEntry> = Vec::new();
+        for entry in roles.into_iter().flatten().chain(targets.iter().copied()) {
+            if !called.iter().any(|known| known.path == entry.path) {
+                called.push(entry);
+            }
+        }
+        called
     }
 }
 
@@ -89,8 +113,13 @@ fn find_target<'a>(targets: &'a [ModelEntry], id: &str) -> Result<&'a ModelEntry
     let names: Vec<&str> = targets.iter().map(|target| target.id.as_str()).collect();
     Err(Failure::usage(match nearest(id, names.iter().copied()) {
         Some(near) => format!("--target: there is no target `{id}`; did you mean `{near}`?"),
-        None if names.is_empty() => format!("--target: there is no target `{id}`; the configuration has no targets"),
-        None => format!("--target: there is no target `{id}`; there are {}", names.join(", ")),
+        None if names.is_empty() => {
+            format!("--target: there is no target `{id}`; the configuration has no targets")
+        }
+        None => format!(
+            "--target: there is no target `{id}`; there are {}",
+            names.join(", ")
+        ),
     }))
 }
 
@@ -129,26 +158,41 @@ pub struct Shared {
 }
 
 /// Hands out models under the policy of `settings`. `resolved` are all the models there will be.
-///
-/// # Errors
-/// When a limit makes no sense.
-pub fn provider(settings: &Settings, resolved: &[(&ModelEntry, ModelSettings)], shared: &Shared) -> Provider {
+pub fn provider(
+    settings: &Settings,
+    resolved: &[(&ModelEntry, ModelSettings)],
+    shared: &Shared,
+) -> Provider {
     let concurrency = &settings.concurrency;
     let targets = settings.models.targets.len().max(1);
-    let most = [IN_FLIGHT, concurrency.gen_metrics, concurrency.gen_scenarios, concurrency.simulate.saturating_mul(targets), concurrency.evaluate.saturating_mul(targets)];
+    let most = [
+        IN_FLIGHT,
+        concurrency.gen_scenarios,
+        concurrency.simulate.saturating_mul(targets),
+        concurrency.evaluate.saturating_mul(targets),
+    ];
     let most = most.into_iter().max().unwrap_or(IN_FLIGHT);
     let limits = limit_settings(&settings.limits, &Limits::default(), most);
-    let http = HttpClient::new(HttpOptions { concurrency: most, ..HttpOptions::default() });
+    let http = HttpClient::new(HttpOptions {
+        concurrency: most,
+        ..HttpOptions::default()
+    });
     let mut provider = Provider::new(http)
         .with_stop(shared.stop.clone())
         .with_meter(shared.meter.clone())
-        .with_retries(RetryPolicy { max_attempts: settings.max_attempts, ..RetryPolicy::default() })
+        .with_retries(RetryPolicy {
+            max_attempts: settings.max_attempts,
+            ..RetryPolicy::default()
+        })
         .with_limits(limits);
     if let Some(cache) = &shared.cache {
         provider = provider.with_cache(cache.clone());
     }
     if settings.max_cost.is_some() || settings.max_tokens.is_some() {
-        let limits = BudgetLimits { dollars: settings.max_cost, tokens: settings.max_tokens };
+        let limits = BudgetLimits {
+            dollars: settings.max_cost,
+            tokens: settings.max_tokens,
+        };
         provider = provider.with_budget(Budget::new(limits));
     }
     if let Some(journal) = &shared.journal {
@@ -164,7 +208,10 @@ pub fn provider(settings: &Settings, resolved: &[(&ModelEntry, ModelSettings)], 
 }
 
 fn limit_settings(global: &Limits, own: &Limits, most: usize) -> LimitSettings {
-    let max = own.max_concurrency.or(global.max_concurrency).map_or(most, |max| max as usize);
+    let max = own
+        .max_concurrency
+        .or(global.max_concurrency)
+        .map_or(most, |max| max as usize);
     let rate = |own: Option<u32>, global: Option<u32>| own.or(global).and_then(NonZeroU32::new);
     LimitSettings {
         max_concurrency: max,
@@ -180,8 +227,16 @@ fn limit_settings(global: &Limits, own: &Limits, most: usize) -> LimitSettings {
 /// # Errors
 /// When it cannot be opened.
 pub fn open_cache(settings: &Settings, path: &std::path::Path) -> Result<Cache, Failure> {
-    let mode = if settings.force { CacheMode::Refresh } else { CacheMode::Use };
-    let cache_settings = CacheSettings { mode, max_age: settings.cache_expiry, ..CacheSettings::default() };
+    let mode = if settings.force {
+        CacheMode::Refresh
+    } else {
+        CacheMode::Use
+    };
+    let cache_settings = CacheSettings {
+        mode,
+        max_age: settings.cache_expiry,
+        ..CacheSettings::default()
+    };
     Cache::open(path, cache_settings).map_err(|error| Failure::nothing_ran(error.to_string()))
 }
 
@@ -212,7 +267,10 @@ pub fn build(
     };
     let mut targets = Vec::new();
     for entry in &parts.targets {
-        let target = TargetRef { id: entry.id.clone(), model: entry.model.raw.clone() };
+        let target = TargetRef {
+            id: entry.id.clone(),
+            model: entry.model.raw.clone(),
+        };
         targets.push((target, part(Some(*entry), "target")?));
     }
     Ok(Models {
@@ -242,7 +300,10 @@ impl ChatModel for Unused {
     }
 
     async fn chat(&self, _request: &ChatRequest) -> Result<ChatReply, ModelError> {
-        Err(ModelError::new(ModelErrorKind::Permanent, format!("{} is not set up for this command", self.id)))
+        Err(ModelError::new(
+            ModelErrorKind::Permanent,
+            format!("{} is not set up for this command", self.id),
+        ))
     }
 }
 
@@ -255,5 +316,7 @@ pub async fn scripted_server(config: &Config) -> Result<Option<ScriptedServer>, 
         return Ok(None);
     }
     let server = ScriptedServer::start().await;
-    server.map(Some).map_err(|error| Failure::nothing_ran(format!("the scripted server cannot start: {error}")))
+    server
+        .map(Some)
+        .map_err(|error| Failure::nothing_ran(format!("the scripted server cannot start: {error}")))
 }

@@ -28,15 +28,25 @@ pub fn run(context: &Context, args: &PhaseArgs) -> Result<Exit, Failure> {
 ///
 /// # Errors
 /// When the configuration or a benchmark cannot be used.
-pub fn show(context: &Context, config: &Config, args: &PhaseArgs, phases: &[Phase]) -> Result<Exit, Failure> {
+pub fn show(
+    context: &Context,
+    config: &Config,
+    args: &PhaseArgs,
+    phases: &[Phase],
+) -> Result<Exit, Failure> {
     let settings = &config.settings;
     // A plan always looks at the whole run: what a later phase asks follows from the earlier ones.
     let parts = Parts::of(settings, &Phase::ALL, &args.targets)?;
     let endpoints = Endpoints::new(settings, &config.vars, Some(NOWHERE.to_owned()))?;
     let plan_model = |entry: Option<&ModelEntry>| {
-        let entry = entry.ok_or_else(|| Failure::usage("a model is missing in the configuration"))?;
+        let entry =
+            entry.ok_or_else(|| Failure::usage("a model is missing in the configuration"))?;
         let settings: ModelSettings = endpoints.without_key(entry)?;
-        Ok::<_, Failure>(PlanModel { id: entry.id.clone(), price: settings.price, max_tokens: settings.max_tokens })
+        Ok::<_, Failure>(PlanModel {
+            id: entry.id.clone(),
+            price: settings.price,
+            max_tokens: settings.max_tokens,
+        })
     };
     let axes = demographics(config)?;
     let generation = &settings.generation;
@@ -46,16 +56,28 @@ pub fn show(context: &Context, config: &Config, args: &PhaseArgs, phases: &[Phas
             high: u64::from(*generation.metrics.end()),
         },
         scenarios_per_metric: u64::from(generation.scenarios_per_metric),
-        variants: axes.values().map(|values| values.len() as u64).fold(1, u64::saturating_mul),
+        variants: axes
+            .values()
+            .map(|values| values.len() as u64)
+            .fold(1, u64::saturating_mul),
         demographics: !axes.is_empty(),
         turns: u64::from(generation.turns),
         samples: u64::from(generation.num_samples),
         generator: plan_model(parts.generator)?,
         user: plan_model(parts.user)?,
         judge: plan_model(parts.evaluator)?,
-        targets: parts.targets.iter().map(|entry| plan_model(Some(entry))).collect::<Result<_, _>>()?,
+        targets: parts
+            .targets
+            .iter()
+            .map(|entry| plan_model(Some(entry)))
+            .collect::<Result<_, _>>()?,
     };
-    let wanted = Wanted { names: &args.names, all: args.all, demonstration: true, copies: !settings.dry_run };
+    let wanted = Wanted {
+        names: &args.names,
+        all: args.all,
+        demonstration: true,
+        copies: !settings.dry_run,
+    };
     let names = choose(&context.layout, wanted, &context.terminal)?;
     context.tell_scripted(config);
     let rows: Vec<PlanRow> = pipeline::plan(&context.layout, &names, &plan_settings)?
@@ -63,7 +85,9 @@ pub fn show(context: &Context, config: &Config, args: &PhaseArgs, phases: &[Phas
         .filter(|row| phases.contains(&row.phase))
         .map(table_row)
         .collect();
-    context.terminal.print(&plan_table(&rows, context.terminal.width()));
+    context
+        .terminal
+        .print(&plan_table(&rows, context.terminal.width()));
     context.terminal.note("replies that were received before are counted as if they had to be asked for again; retries are not counted");
     Ok(Exit::Complete)
 }
@@ -74,8 +98,17 @@ fn table_row(row: pipeline::PlanRow) -> PlanRow {
         phase: row.phase.command().to_owned(),
         model: row.who,
         rows: row.rows.high,
-        calls: Span { low: row.calls.low, high: row.calls.high },
-        tokens: Span { low: tokens.low, high: tokens.high },
-        dollars: row.cost.map(|cost| Span { low: cost.low, high: cost.high }),
+        calls: Span {
+            low: row.calls.low,
+            high: row.calls.high,
+        },
+        tokens: Span {
+            low: tokens.low,
+            high: tokens.high,
+        },
+        dollars: row.cost.map(|cost| Span {
+            low: cost.low,
+            high: cost.high,
+        }),
     }
 }

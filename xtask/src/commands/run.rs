@@ -5,7 +5,9 @@ use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 use indexmap::IndexMap;
 use journal::{JournalWriter, RunId};
 use llm_client::{Meter, Stop};
-use pipeline::{Concurrency, Expected, Phase, PhaseSettings, Phases, Pipeline, RunOptions, RunReport};
+use pipeline::{
+    Concurrency, Expected, Phase, PhaseSettings, Phases, Pipeline, RunOptions, RunReport,
+};
 use scenario_gen::ScenarioSettings;
 use schema::Journal;
 use simulator::SimulatorSettings;
@@ -30,33 +32,51 @@ use crate::{
 pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit, Failure> {
     let config = context.configure(&args.overrides)?;
     if config.settings.dry_run {
-        context.terminal.note("dry run: this is what would be asked; nothing is called and nothing is written");
+        context
+            .terminal
+            .note("dry run: this is what would be asked; nothing is called and nothing is written");
         return plan::show(context, &config, &args, phases);
     }
     let parts = Parts::of(&config.settings, phases, &args.targets)?;
     let phase_settings = phase_settings(&config)?;
-    let wanted = Wanted { names: &args.names, all: args.all, demonstration: phases.contains(&Phase::GenMetrics), copies: true };
+    let wanted = Wanted {
+        names: &args.names,
+        all: args.all,
+        demonstration: phases.contains(&Phase::GenMetrics),
+        copies: true,
+    };
     let run_id = RunId::now();
     let report = Context::runtime()?.block_on(async {
         let server = scripted_server(&config).await?;
-        let endpoints = Endpoints::new(&config.settings, &config.vars, server.as_ref().map(|server| server.base_url()))?;
+        let endpoints = Endpoints::new(
+            &config.settings,
+            &config.vars,
+            server.as_ref().map(|server| server.base_url()),
+        )?;
         // Every key is there before a folder is made.
         let resolved = resolve(parts.called(), &endpoints)?;
         let names = choose(&context.layout, wanted, &context.terminal)?;
-        if parts.called().next().is_some() {
+        if !parts.called().is_empty() {
             context.tell_scripted(&config);
         }
         let shared = share(context, &config, &run_id)?;
         let provider = provider(&config.settings, &resolved, &shared);
         let models = build(&parts, resolved, &provider)?;
-        let journal = shared.journal.clone().map(|journal| journal as Arc<dyn Journal>);
+        let journal = shared
+            .journal
+            .clone()
+            .map(|journal| journal as Arc<dyn Journal>);
         let phases_made = Phases::standard(models, phase_settings, journal.clone())?;
         let watch = Arc::new(Watch::new(&context.terminal));
-        let mut pipeline = Pipeline::new(context.layout.clone(), phases_made, options(&config, phases))
-            .observer(Arc::clone(&watch) as _)
-            .stop(shared.stop.clone())
-            .meter(shared.meter.clone())
-            .run_id(run_id.clone());
+        let mut pipeline = Pipeline::new(
+            context.layout.clone(),
+            phases_made,
+            options(&config, phases),
+        )
+        .observer(Arc::clone(&watch) as _)
+        .stop(shared.stop.clone())
+        .meter(shared.meter.clone())
+        .run_id(run_id.clone());
         if let Some(journal) = journal {
             pipeline = pipeline.journal(journal);
         }
@@ -72,9 +92,11 @@ pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit,
 /// What the models share; makes the folder of the run's records.
 fn share(context: &Context, config: &Config, run_id: &RunId) -> Result<Shared, Failure> {
     let folder = context.layout.run(run_id.as_str());
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| Failure::nothing_ran(format!("{}: cannot be made: {error}", folder.display())))?;
-    let journal = JournalWriter::create(&folder, run_id).map_err(|error| Failure::nothing_ran(error.to_string()))?;
+    std::fs::create_dir_all(&folder).map_err(|error| {
+        Failure::nothing_ran(format!("{}: cannot be made: {error}", folder.display()))
+    })?;
+    let journal = JournalWriter::create(&folder, run_id)
+        .map_err(|error| Failure::nothing_ran(error.to_string()))?;
     Ok(Shared {
         journal: Some(Arc::new(journal)),
         cache: Some(open_cache(&config.settings, &context.layout.cache())?),
@@ -86,7 +108,9 @@ fn share(context: &Context, config: &Config, run_id: &RunId) -> Result<Shared, F
 /// Tells what could not be kept and which prices were missing.
 fn close(context: &Context, shared: &Shared) {
     if let Some(trouble) = shared.cache.as_ref().and_then(llm_client::Cache::trouble) {
-        context.terminal.warning(&format!("some replies could not be kept for the next run: {trouble}"));
+        context.terminal.warning(&format!(
+            "some replies could not be kept for the next run: {trouble}"
+        ));
     }
     for model in shared.meter.unpriced() {
         context.terminal.warning(&format!(
@@ -94,7 +118,9 @@ fn close(context: &Context, shared: &Shared) {
         ));
     }
     if let Some(Err(error)) = shared.journal.as_ref().map(|journal| journal.close()) {
-        context.terminal.warning(&format!("the journal is not complete: {error}"));
+        context
+            .terminal
+            .warning(&format!("the journal is not complete: {error}"));
     }
 }
 
@@ -133,7 +159,10 @@ fn options(config: &Config, phases: &[Phase]) -> RunOptions {
         force: settings.force,
         targets: Vec::new(),
         samples: settings.generation.num_samples,
-        concurrency: Concurrency { simulate: settings.concurrency.simulate, evaluate: settings.concurrency.evaluate },
+        concurrency: Concurrency {
+            simulate: settings.concurrency.simulate,
+            evaluate: settings.concurrency.evaluate,
+        },
         expected: Expected {
             scenarios_per_metric: Some(settings.generation.scenarios_per_metric),
             turns: Some(settings.generation.turns),
@@ -146,7 +175,12 @@ fn options(config: &Config, phases: &[Phase]) -> RunOptions {
 
 fn phase_settings(config: &Config) -> Result<PhaseSettings, ConfigError> {
     let settings = &config.settings;
-    let base = settings.file.as_ref().and_then(|file| file.parent()).map(PathBuf::from).unwrap_or_default();
+    let base = settings
+        .file
+        .as_ref()
+        .and_then(|file| file.parent())
+        .map(PathBuf::from)
+        .unwrap_or_default();
     let mut prompts = std::collections::BTreeMap::new();
     for (name, file) in &settings.prompts {
         let path = base.join(file.resolve(&config.vars)?);
@@ -181,7 +215,10 @@ fn phase_settings(config: &Config) -> Result<PhaseSettings, ConfigError> {
 /// The demographic axes with their variables resolved.
 pub fn demographics(config: &Config) -> Result<IndexMap<String, Vec<String>>, ConfigError> {
     let axis = |(name, values): &(String, Vec<crate::config::Text>)| {
-        let values = values.iter().map(|value| value.resolve(&config.vars)).collect::<Result<_, _>>()?;
+        let values = values
+            .iter()
+            .map(|value| value.resolve(&config.vars))
+            .collect::<Result<_, _>>()?;
         Ok((name.clone(), values))
     };
     config.settings.demographics.iter().map(axis).collect()

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, path::Path};
 
 use pipeline::{BenchmarkReport, Phase, RunOutcome, RunReport, tree::read_costs};
-use report::{BenchmarkResults, Failure, FailureGroups, FileEntry, failures_summary, files_list, results_table};
+use report::{
+    BenchmarkResults, Failure, FailureGroups, FileEntry, failures_summary, files_list,
+    results_table,
+};
 use schema::{CostSum, ModelId, PhaseCost};
 
 use super::Context;
@@ -14,13 +17,21 @@ pub fn show(context: &Context, report: &RunReport, phases: &[Phase]) -> Exit {
     let width = context.terminal.width();
     let mut text = String::new();
     if phases.contains(&Phase::Aggregate) {
-        let costs: Vec<BTreeMap<ModelId, PhaseCost>> = report.benchmarks.iter().map(|benchmark| target_costs(context, benchmark)).collect();
+        let costs: Vec<BTreeMap<ModelId, PhaseCost>> = report
+            .benchmarks
+            .iter()
+            .map(|benchmark| target_costs(context, benchmark))
+            .collect();
         let results: Vec<BenchmarkResults<'_>> = report
             .benchmarks
             .iter()
             .zip(&costs)
             .filter(|(benchmark, _)| !benchmark.summaries.is_empty())
-            .map(|(benchmark, costs)| BenchmarkResults { name: &benchmark.name, summaries: &benchmark.summaries, costs })
+            .map(|(benchmark, costs)| BenchmarkResults {
+                name: &benchmark.name,
+                summaries: &benchmark.summaries,
+                costs,
+            })
             .collect();
         if !results.is_empty() {
             text.push_str(&results_table(&results, width));
@@ -36,14 +47,24 @@ pub fn show(context: &Context, report: &RunReport, phases: &[Phase]) -> Exit {
 /// What each target's conversations and their judging cost. What this run did not do stands in the tree.
 fn target_costs(context: &Context, benchmark: &BenchmarkReport) -> BTreeMap<ModelId, PhaseCost> {
     let mut costs = BTreeMap::new();
-    let Ok(dir) = context.layout.benchmark(&benchmark.name) else { return costs };
-    for id in benchmark.summaries.iter().map(|summary| &summary.target_model) {
-        let on_disk = dir.target(id).map(|target| read_costs(&target.cost())).unwrap_or_default();
+    let Ok(dir) = context.layout.benchmark(&benchmark.name) else {
+        return costs;
+    };
+    for id in benchmark
+        .summaries
+        .iter()
+        .map(|summary| &summary.target_model)
+    {
+        let on_disk = dir
+            .target(id)
+            .map(|target| read_costs(&target.cost()))
+            .unwrap_or_default();
         let mut sum = CostSum::default();
         let mut known = false;
         for phase in [Phase::Simulate, Phase::Evaluate] {
             let now = benchmark.costs.get(&(phase, Some(id.clone()))).copied();
-            if let Some(cost) = now.or_else(|| on_disk.get(phase.as_str()).map(|entry| entry.cost)) {
+            if let Some(cost) = now.or_else(|| on_disk.get(phase.as_str()).map(|entry| entry.cost))
+            {
                 sum.add(&cost);
                 known = true;
             }
@@ -58,14 +79,30 @@ fn target_costs(context: &Context, benchmark: &BenchmarkReport) -> BTreeMap<Mode
 fn files(context: &Context, report: &RunReport) -> String {
     let records = context.layout.run(&report.run_id);
     let mut entries: Vec<FileEntry<'_>> = Vec::new();
-    for path in report.benchmarks.iter().flat_map(|benchmark| &benchmark.files) {
+    for path in report
+        .benchmarks
+        .iter()
+        .flat_map(|benchmark| &benchmark.files)
+    {
         if !entries.iter().any(|entry| entry.path == path) {
-            entries.push(FileEntry { what: what(path), path });
+            entries.push(FileEntry {
+                what: what(path),
+                path,
+            });
         }
     }
     // In the order of the phases, whichever target was done first.
-    entries.sort_by_key(|entry| (benchmark_of(context, entry.path), rank(entry.what), entry.path));
-    entries.push(FileEntry { what: "record of this run", path: &records });
+    entries.sort_by_key(|entry| {
+        (
+            benchmark_of(context, entry.path),
+            rank(entry.what),
+            entry.path,
+        )
+    });
+    entries.push(FileEntry {
+        what: "record of this run",
+        path: &records,
+    });
     files_list(&entries)
 }
 
@@ -80,27 +117,41 @@ const FILES: [(&str, &str); 5] = [
 
 fn what(path: &Path) -> &'static str {
     let name = path.file_name().and_then(|name| name.to_str());
-    FILES.iter().find(|(file, _)| Some(*file) == name).map_or("file", |(_, what)| what)
+    FILES
+        .iter()
+        .find(|(file, _)| Some(*file) == name)
+        .map_or("file", |(_, what)| what)
 }
 
 /// The benchmark's folder name.
 fn benchmark_of<'p>(context: &Context, path: &'p Path) -> Option<std::path::Component<'p>> {
-    path.strip_prefix(context.layout.benchmarks()).ok().and_then(|path| path.components().next())
+    path.strip_prefix(context.layout.benchmarks())
+        .ok()
+        .and_then(|path| path.components().next())
 }
 
 fn rank(what: &str) -> usize {
-    FILES.iter().position(|(_, known)| *known == what).unwrap_or(FILES.len())
+    FILES
+        .iter()
+        .position(|(_, known)| *known == what)
+        .unwrap_or(FILES.len())
 }
 
 fn tell_failures(context: &Context, report: &RunReport, width: usize) {
     let mut groups = FailureGroups::default();
     for benchmark in &report.benchmarks {
         if let Some(error) = &benchmark.error {
-            context.terminal.error(&format!("{}: {error}", benchmark.name));
+            context
+                .terminal
+                .error(&format!("{}: {error}", benchmark.name));
         }
         for group in &benchmark.failures {
             // The report keeps a few examples of each reason and counts the rest.
-            let examples = group.examples.iter().map(String::as_str).chain(std::iter::repeat("..."));
+            let examples = group
+                .examples
+                .iter()
+                .map(String::as_str)
+                .chain(std::iter::repeat("..."));
             for (row, _) in examples.zip(0..group.rows) {
                 groups.push(Failure {
                     phase: group.phase.command().to_owned(),
@@ -112,12 +163,18 @@ fn tell_failures(context: &Context, report: &RunReport, width: usize) {
         }
     }
     if !groups.is_empty() {
-        context.terminal.write(failures_summary(&groups, width).as_bytes());
+        context
+            .terminal
+            .write(failures_summary(&groups, width).as_bytes());
     }
     match report.outcome() {
         RunOutcome::Complete => {}
-        RunOutcome::FailedRows => context.terminal.line("some rows are missing; the same command asks for them again"),
+        RunOutcome::FailedRows => context
+            .terminal
+            .line("some rows are missing; the same command asks for them again"),
         RunOutcome::NothingRan => context.terminal.line("nothing could be run"),
-        RunOutcome::Interrupted => context.terminal.line("stopped; the same command goes on from here"),
+        RunOutcome::Interrupted => context
+            .terminal
+            .line("stopped; the same command goes on from here"),
     }
 }

@@ -1,6 +1,9 @@
 //! From a configured model to what the client needs: keys are read and variables resolved here, when the model is used.
 
-use llm_client::{ModelSettings, Price, PriceRow, PriceTable, Secret, StructuredSupport, TokenLimitName, wire_name};
+use llm_client::{
+    ModelSettings, Price, PriceRow, PriceTable, Secret, StructuredSupport, TokenLimitName,
+    wire_name,
+};
 use serde_json::Value;
 
 use super::{
@@ -25,17 +28,29 @@ impl<'a> Endpoints<'a> {
     ///
     /// # Errors
     /// When a price makes no sense.
-    pub fn new(settings: &Settings, vars: &'a Vars, scripted: Option<String>) -> Result<Self, ConfigError> {
+    pub fn new(
+        settings: &Settings,
+        vars: &'a Vars,
+        scripted: Option<String>,
+    ) -> Result<Self, ConfigError> {
         let rows = settings.prices.iter().map(|price| PriceRow {
-            source: price.source.as_ref().map(|source| source.to_ascii_lowercase()),
+            source: price
+                .source
+                .as_ref()
+                .map(|source| source.to_ascii_lowercase()),
             model: price.model.clone(),
             input: price.input,
             output: price.output,
             cached_input: price.cached_input,
         });
-        let prices =
-            PriceTable::shipped().with_overrides(rows).map_err(|error| ConfigError::new(format!("prices: {error}")))?;
-        Ok(Self { vars, prices, scripted })
+        let prices = PriceTable::shipped()
+            .with_overrides(rows)
+            .map_err(|error| ConfigError::new(format!("prices: {error}")))?;
+        Ok(Self {
+            vars,
+            prices,
+            scripted,
+        })
     }
 
     /// The settings of `entry`, with its key.
@@ -46,7 +61,9 @@ impl<'a> Endpoints<'a> {
         let mut settings = self.without_key(entry)?;
         self.key(entry, &mut settings)?;
         for (name, value) in &entry.extra_headers {
-            settings.extra_headers.push((name.clone(), Secret::from(value.resolve(self.vars)?)));
+            settings
+                .extra_headers
+                .push((name.clone(), Secret::from(value.resolve(self.vars)?)));
         }
         Ok(settings)
     }
@@ -70,7 +87,10 @@ impl<'a> Endpoints<'a> {
     }
 
     fn route(&self, entry: &ModelEntry, model: &str) -> Result<ModelSettings, ConfigError> {
-        let wire = entry.source.as_deref().map_or(model, |source| wire_name(source, model));
+        let wire = entry
+            .source
+            .as_deref()
+            .map_or(model, |source| wire_name(source, model));
         let id = entry.id.clone();
         Ok(match entry.route {
             // Another address than the provider's own may want other parameters: let the client find out.
@@ -102,9 +122,16 @@ impl<'a> Endpoints<'a> {
             settings.api_key = Some(Secret::from(secret));
             return Ok(());
         }
-        let Route::Source(source) = entry.route else { return Ok(()) };
-        let Some(variable) = source.key_variable() else { return Ok(()) };
-        let brings_own = entry.extra_headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        let Route::Source(source) = entry.route else {
+            return Ok(());
+        };
+        let Some(variable) = source.key_variable() else {
+            return Ok(());
+        };
+        let brings_own = entry
+            .extra_headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         match self.vars.get(variable) {
             Some(key) => settings.api_key = Some(Secret::from(key.to_owned())),
             None if entry.base_url.is_some() || brings_own => {}
@@ -124,7 +151,9 @@ impl<'a> Endpoints<'a> {
         settings.temperature = tuning.temperature;
         settings.top_p = tuning.top_p;
         settings.seed = tuning.seed;
-        settings.reasoning_effort.clone_from(&tuning.reasoning_effort);
+        settings
+            .reasoning_effort
+            .clone_from(&tuning.reasoning_effort);
         for (key, value) in &tuning.extra_body {
             let value = self.expand(value.clone()).map_err(|reason| {
                 ConfigError::new(format!("{}.extra_body.{key} {reason}", entry.path))
@@ -151,9 +180,14 @@ impl<'a> Endpoints<'a> {
     fn expand(&self, value: Value) -> Result<Value, String> {
         Ok(match value {
             Value::String(text) => Value::String(self.vars.expand(&text)?),
-            Value::Array(items) => items.into_iter().map(|item| self.expand(item)).collect::<Result<_, _>>()?,
+            Value::Array(items) => items
+                .into_iter()
+                .map(|item| self.expand(item))
+                .collect::<Result<_, _>>()?,
             Value::Object(map) => {
-                let entries = map.into_iter().map(|(key, value)| Ok((key, self.expand(value)?)));
+                let entries = map
+                    .into_iter()
+                    .map(|(key, value)| Ok((key, self.expand(value)?)));
                 Value::Object(entries.collect::<Result<_, String>>()?)
             }
             other => other,
@@ -163,8 +197,14 @@ impl<'a> Endpoints<'a> {
     /// Prices of a provider count only for its own endpoint: a proxy or another host may ask for something else.
     fn price(&self, entry: &ModelEntry, settings: &ModelSettings) -> Option<Price> {
         match entry.route {
-            Route::Scripted => Some(Price { input: 0.0, output: 0.0, cached_input: None }),
-            Route::Source(source) if entry.base_url.is_none() => self.prices.price(Some(source.name()), &settings.model),
+            Route::Scripted => Some(Price {
+                input: 0.0,
+                output: 0.0,
+                cached_input: None,
+            }),
+            Route::Source(source) if entry.base_url.is_none() => {
+                self.prices.price(Some(source.name()), &settings.model)
+            }
             _ => self.prices.price(None, &settings.model),
         }
     }

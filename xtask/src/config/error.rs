@@ -11,12 +11,18 @@ pub struct ConfigError {
 impl ConfigError {
     /// One problem.
     pub fn new(problem: impl Into<String>) -> Self {
-        Self { problems: vec![problem.into()] }
+        Self {
+            problems: vec![problem.into()],
+        }
     }
 
     /// All problems of `problems`, or `Ok` when there are none.
     pub fn check(problems: Vec<String>) -> Result<(), Self> {
-        if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(Self { problems })
+        }
     }
 
     /// The problems, one text each.

@@ -36,12 +36,18 @@ pub struct Merged {
 ///
 /// # Errors
 /// When the file cannot be read, or both default files are there.
-pub fn merge(folder: &Path, given: Option<&Path>, vars: &Vars, flags: &[Flag]) -> Result<Merged, ConfigError> {
+pub fn merge(
+    folder: &Path,
+    given: Option<&Path>,
+    vars: &Vars,
+    flags: &[Flag],
+) -> Result<Merged, ConfigError> {
     let file = match given {
         Some(path) => Some(path.to_owned()),
         None => find(folder)?,
     };
-    let mut builder = Config::builder().add_source(Layer(parse::yaml("built-in defaults", DEFAULTS)?));
+    let mut builder =
+        Config::builder().add_source(Layer(parse::yaml("built-in defaults", DEFAULTS)?));
     if let Some(path) = &file {
         builder = builder.add_source(Layer(read(folder, path)?));
     }
@@ -50,8 +56,15 @@ pub fn merge(folder: &Path, given: Option<&Path>, vars: &Vars, flags: &[Flag]) -
         let value = Value::new(Some(&flag.name.to_owned()), flag.value.clone());
         builder = builder.set_override(flag.key, value).map_err(unexpected)?;
     }
-    let origin = file.as_ref().map_or_else(|| "configuration".to_owned(), |file| file.display().to_string());
-    Ok(Merged { root: builder.build().map_err(unexpected)?.cache, file, origin })
+    let origin = file.as_ref().map_or_else(
+        || "configuration".to_owned(),
+        |file| file.display().to_string(),
+    );
+    Ok(Merged {
+        root: builder.build().map_err(unexpected)?.cache,
+        file,
+        origin,
+    })
 }
 
 /// The configuration file of `folder`, if there is one.
@@ -70,23 +83,40 @@ fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
 
 fn read(folder: &Path, path: &Path) -> Result<Map<String, Value>, ConfigError> {
     let name = path.display().to_string();
-    let bytes = std::fs::read(folder.join(path))
-        .map_err(|error| ConfigError::new(format!("{name}: the configuration cannot be read: {error}")))?;
+    let bytes = std::fs::read(folder.join(path)).map_err(|error| {
+        ConfigError::new(format!("{name}: the configuration cannot be read: {error}"))
+    })?;
     let text = String::from_utf8(bytes).map_err(|error| {
-        let before = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
+        let before = error
+            .as_bytes()
+            .iter()
+            .take(error.utf8_error().valid_up_to());
         let line = before.filter(|byte| **byte == b'\n').count() + 1;
         ConfigError::new(format!("{name}, line {line}: the file is not UTF-8 text"))
     })?;
     let text = text.trim_start_matches('\u{feff}');
-    let is_toml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
-    let table = if is_toml { parse::toml(&name, text)? } else { parse::yaml(&name, text)? };
+    let is_toml = path
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    let table = if is_toml {
+        parse::toml(&name, text)?
+    } else {
+        parse::yaml(&name, text)?
+    };
     Ok(spread_concurrency(table))
 }
 
 /// The variables `PROBITY_A__B` as a table `a.b`. A value that begins with `[` or `{` is read as YAML.
 fn environment(vars: &Vars) -> Result<Map<String, Value>, ConfigError> {
-    let own = vars.with_prefix(PREFIX).map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let source = Environment::with_prefix(PREFIX).prefix_separator("_").separator("__").ignore_empty(true).source(Some(own));
+    let own = vars
+        .with_prefix(PREFIX)
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let source = Environment::with_prefix(PREFIX)
+        .prefix_separator("_")
+        .separator("__")
+        .ignore_empty(true)
+        .source(Some(own));
     let flat = source.collect().map_err(unexpected)?;
     let value = |(key, value): (String, Value)| {
         let origin = format!("{PREFIX}_{}", key.replace('.', "__").to_uppercase());
@@ -101,7 +131,7 @@ fn spread_concurrency(mut table: Map<String, Value>) -> Map<String, Value> {
     let spread = |value: &mut Value| {
         if matches!(value.kind, ValueKind::String(_)) {
             let each = |phase: &str| (phase.to_owned(), value.clone());
-            let phases = ["gen_metrics", "gen_scenarios", "simulate", "evaluate"].map(each);
+            let phases = ["gen_scenarios", "simulate", "evaluate"].map(each);
             value.kind = ValueKind::Table(phases.into_iter().collect());
         }
     };

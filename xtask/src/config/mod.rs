@@ -2,7 +2,8 @@
 //!
 //! - `vars`: the environment and `.env`, and `${NAME}`.
 //! - `parse`: YAML and TOML with lines; `layers` puts the layers together with the `config` crate.
-//! - `read`: typed values, and keys that nobody knows; `settings` and `models`: what the keys mean.
+//! - `read` and `table`: typed values, and keys that nobody knows.
+//! - `settings`, `models` and `tuning`: what there is to set; `sections`: how it is read.
 //! - `endpoint`: models with their keys, when they are used; `public`: what may be shown.
 
 mod endpoint;
@@ -12,7 +13,10 @@ mod models;
 mod parse;
 mod public;
 mod read;
+mod sections;
 mod settings;
+mod table;
+mod tuning;
 mod vars;
 
 #[cfg(test)]
@@ -23,9 +27,11 @@ use std::path::Path;
 pub use endpoint::Endpoints;
 pub use error::ConfigError;
 pub use layers::Flag;
-pub use models::{Limits, ModelEntry, Route};
-pub use read::{Text, nearest};
+pub use models::{ModelEntry, Route};
+pub use read::Text;
 pub use settings::Settings;
+pub use table::nearest;
+pub use tuning::Limits;
 pub use vars::Vars;
 
 /// The settings, the environment they are resolved with, and what may be a mistake in them.
@@ -42,8 +48,18 @@ pub struct Config {
 ///
 /// # Errors
 /// All that is wrong with it, each with file, line and key.
-pub fn load(folder: &Path, file: Option<&Path>, flags: &[Flag], scripted: bool) -> Result<Config, ConfigError> {
+pub fn load(
+    folder: &Path,
+    file: Option<&Path>,
+    flags: &[Flag],
+    scripted: bool,
+) -> Result<Config, ConfigError> {
     let vars = Vars::load(folder)?;
-    let (settings, warnings) = settings::read(layers::merge(folder, file, &vars, flags)?, scripted, &vars)?;
-    Ok(Config { settings, vars, warnings })
+    let (settings, warnings) =
+        settings::read(layers::merge(folder, file, &vars, flags)?, scripted, &vars)?;
+    Ok(Config {
+        settings,
+        vars,
+        warnings,
+    })
 }

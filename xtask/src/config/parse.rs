@@ -27,16 +27,27 @@ pub fn yaml(name: &str, text: &str) -> Result<Map<String, Value>, ConfigError> {
         // Whoever reads the number says what is wrong with it.
         non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString,
     };
-    let root: Spanned<Yaml> = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let at = error.location().map(|at| format!(", line {}, column {}", at.line(), at.column()));
-        let reason = error.without_snippet().to_string();
-        let reason = reason.split_once(" at line ").map_or(reason.as_str(), |(reason, _)| reason).to_owned();
-        ConfigError::new(format!("{name}{}: this is no valid YAML: {reason}", at.unwrap_or_default()))
-    })?;
+    let root: Spanned<Yaml> =
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+            let at = error
+                .location()
+                .map(|at| format!(", line {}, column {}", at.line(), at.column()));
+            let reason = error.without_snippet().to_string();
+            let reason = reason
+                .split_once(" at line ")
+                .map_or(reason.as_str(), |(reason, _)| reason)
+                .to_owned();
+            ConfigError::new(format!(
+                "{name}{}: this is no valid YAML: {reason}",
+                at.unwrap_or_default()
+            ))
+        })?;
     match place.yaml_value(root, None, false).kind {
         ValueKind::Table(table) => Ok(table),
         ValueKind::Nil => Ok(Map::new()),
-        _ => Err(ConfigError::new(format!("{name}: the file must hold `key: value` lines at its top level"))),
+        _ => Err(ConfigError::new(format!(
+            "{name}: the file must hold `key: value` lines at its top level"
+        ))),
     }
 }
 
@@ -47,8 +58,14 @@ pub fn yaml(name: &str, text: &str) -> Result<Map<String, Value>, ConfigError> {
 pub fn toml(name: &str, text: &str) -> Result<Map<String, Value>, ConfigError> {
     let place = Place { file: name, text };
     let table = toml::de::DeTable::parse(text).map_err(|error| {
-        let line = error.span().map(|span| format!(", line {}", place.line(span.start)));
-        ConfigError::new(format!("{name}{}: this is no valid TOML: {}", line.unwrap_or_default(), error.message()))
+        let line = error
+            .span()
+            .map(|span| format!(", line {}", place.line(span.start)));
+        ConfigError::new(format!(
+            "{name}{}: this is no valid TOML: {}",
+            line.unwrap_or_default(),
+            error.message()
+        ))
     })?;
     Ok(place.toml_table(table.into_inner(), false))
 }
@@ -62,18 +79,27 @@ pub fn inline(origin: &str, text: &str) -> Result<Value, ConfigError> {
         return Ok(Value::new(Some(&origin.to_owned()), text));
     }
     let table = yaml(origin, &format!("value: {text}"))?;
-    let value = table.into_iter().next().map(|(_, value)| value).unwrap_or_default();
+    let value = table
+        .into_iter()
+        .next()
+        .map(|(_, value)| value)
+        .unwrap_or_default();
     Ok(replace_origin(value, origin))
 }
 
 fn replace_origin(value: Value, origin: &str) -> Value {
     let kind = match value.kind {
-        ValueKind::Table(table) => {
-            ValueKind::Table(table.into_iter().map(|(key, value)| (key, replace_origin(value, origin))).collect())
-        }
-        ValueKind::Array(list) => {
-            ValueKind::Array(list.into_iter().map(|value| replace_origin(value, origin)).collect())
-        }
+        ValueKind::Table(table) => ValueKind::Table(
+            table
+                .into_iter()
+                .map(|(key, value)| (key, replace_origin(value, origin)))
+                .collect(),
+        ),
+        ValueKind::Array(list) => ValueKind::Array(
+            list.into_iter()
+                .map(|value| replace_origin(value, origin))
+                .collect(),
+        ),
         kind => kind,
     };
     Value::new(Some(&origin.to_owned()), kind)
@@ -164,7 +190,11 @@ impl Place<'_> {
 
     /// The line of a byte offset, from 1.
     fn line(self, offset: usize) -> usize {
-        let before = self.text.as_bytes().get(..offset).unwrap_or(self.text.as_bytes());
+        let before = self
+            .text
+            .as_bytes()
+            .get(..offset)
+            .unwrap_or(self.text.as_bytes());
         before.iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
@@ -174,7 +204,9 @@ impl Place<'_> {
             let span = node.defined.span();
             let start = span.byte_offset().and_then(|at| usize::try_from(at).ok());
             let len = span.byte_len().and_then(|len| usize::try_from(len).ok());
-            let written = start.zip(len).and_then(|(start, len)| self.text.get(start..start.checked_add(len)?));
+            let written = start
+                .zip(len)
+                .and_then(|(start, len)| self.text.get(start..start.checked_add(len)?));
             ValueKind::String(written.map_or(otherwise, |written| written.trim().to_owned()))
         };
         let kind = match node.value {
@@ -186,9 +218,12 @@ impl Place<'_> {
             Yaml::Int(value) => as_written(value.to_string()),
             Yaml::Float(value) => as_written(value.to_string()),
             Yaml::Text(text) => ValueKind::String(text),
-            Yaml::List(items) => {
-                ValueKind::Array(items.into_iter().map(|item| self.yaml_value(item, None, free)).collect())
-            }
+            Yaml::List(items) => ValueKind::Array(
+                items
+                    .into_iter()
+                    .map(|item| self.yaml_value(item, None, free))
+                    .collect(),
+            ),
             Yaml::Table(entries) => {
                 let entry = |(key, value): (Spanned<String>, Spanned<Yaml>)| {
                     let free = free || key.value == FREE;
@@ -203,7 +238,10 @@ impl Place<'_> {
     }
 
     fn toml_table(self, table: toml::de::DeTable<'_>, free: bool) -> Map<String, Value> {
-        let entry = |(key, value): (toml::Spanned<toml::de::DeString<'_>>, toml::Spanned<toml::de::DeValue<'_>>)| {
+        let entry = |(key, value): (
+            toml::Spanned<toml::de::DeString<'_>>,
+            toml::Spanned<toml::de::DeValue<'_>>,
+        )| {
             let line = self.line(key.span().start);
             let key = key.into_inner().into_owned();
             let free = free || key == FREE;
@@ -218,11 +256,13 @@ impl Place<'_> {
         let kind = match value {
             DeValue::String(text) => ValueKind::String(text.into_owned()),
             DeValue::Boolean(value) => ValueKind::Boolean(value),
-            DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
-                Ok(value) if free => ValueKind::I64(value),
-                Ok(value) if number.radix() != 10 => ValueKind::String(value.to_string()),
-                _ => ValueKind::String(number.as_str().to_owned()),
-            },
+            DeValue::Integer(number) => {
+                match i64::from_str_radix(number.as_str(), number.radix()) {
+                    Ok(value) if free => ValueKind::I64(value),
+                    Ok(value) if number.radix() != 10 => ValueKind::String(value.to_string()),
+                    _ => ValueKind::String(number.as_str().to_owned()),
+                }
+            }
             DeValue::Float(number) => match number.as_str().parse() {
                 Ok(value) if free => ValueKind::Float(value),
                 _ => ValueKind::String(number.as_str().to_owned()),

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    models::{Limits, ModelEntry, STRUCTURED, TOKEN_LIMITS},
+    models::ModelEntry,
     read::Text,
     settings::Settings,
+    tuning::{Limits, STRUCTURED, TOKEN_LIMITS},
 };
 
 /// What stands in the place of a secret.
@@ -15,10 +16,16 @@ impl Settings {
     /// Everything that decides what a run does, for the manifest. Of a key or header only the `${NAME}` it comes from is shown.
     pub fn to_public_json(&self) -> Value {
         let texts = |texts: &[Text]| texts.iter().map(|text| json!(text.raw)).collect::<Value>();
-        let demographics: Map<String, Value> =
-            self.demographics.iter().map(|(axis, values)| (axis.clone(), texts(values))).collect();
-        let prompts: Map<String, Value> =
-            self.prompts.iter().map(|(name, file)| (name.clone(), json!(file.raw))).collect();
+        let demographics: Map<String, Value> = self
+            .demographics
+            .iter()
+            .map(|(axis, values)| (axis.clone(), texts(values)))
+            .collect();
+        let prompts: Map<String, Value> = self
+            .prompts
+            .iter()
+            .map(|(name, file)| (name.clone(), json!(file.raw)))
+            .collect();
         let prices: Vec<Value> = self.prices.iter().map(|price| {
             json!({"model": price.model, "source": price.source, "input": price.input, "output": price.output,
                 "cached_input": price.cached_input})
@@ -29,7 +36,6 @@ impl Settings {
             "run": {
                 "force": self.force,
                 "concurrency": {
-                    "gen_metrics": self.concurrency.gen_metrics,
                     "gen_scenarios": self.concurrency.gen_scenarios,
                     "simulate": self.concurrency.simulate,
                     "evaluate": self.concurrency.evaluate,
@@ -60,10 +66,14 @@ impl Settings {
 }
 
 fn model_json(entry: &ModelEntry) -> Value {
-    let headers: Map<String, Value> =
-        entry.extra_headers.iter().map(|(name, value)| (name.clone(), json!(secret(value)))).collect();
+    let headers: Map<String, Value> = entry
+        .extra_headers
+        .iter()
+        .map(|(name, value)| (name.clone(), json!(secret(value))))
+        .collect();
     let tuning = &entry.tuning;
-    let named = |names: &[&'static str], at: Option<usize>| at.and_then(|at| names.get(at).copied());
+    let named =
+        |names: &[&'static str], at: Option<usize>| at.and_then(|at| names.get(at).copied());
     let mut public = json!({
         "id": entry.id,
         "model": entry.model.raw,
@@ -85,7 +95,10 @@ fn model_json(entry: &ModelEntry) -> Value {
             map.insert("extra_headers".to_owned(), headers.into());
         }
         if !tuning.extra_body.is_empty() {
-            map.insert("extra_body".to_owned(), masked(&tuning.extra_body.clone().into()));
+            map.insert(
+                "extra_body".to_owned(),
+                masked(&tuning.extra_body.clone().into()),
+            );
         }
         if tuning.limits != Limits::default() {
             map.insert("limits".to_owned(), limits_json(&tuning.limits));
@@ -105,9 +118,15 @@ fn limits_json(limits: &Limits) -> Value {
 /// A secret as it may be shown: the variable it comes from where the text is nothing else, else nothing of it.
 fn secret(text: &Text) -> &str {
     let raw = text.raw.trim();
-    let one_variable = raw.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).is_some_and(|name| {
-        !name.is_empty() && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
-    });
+    let one_variable = raw
+        .strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'))
+        .is_some_and(|name| {
+            !name.is_empty()
+                && name
+                    .chars()
+                    .all(|char| char.is_ascii_alphanumeric() || char == '_')
+        });
     if one_variable { raw } else { HIDDEN }
 }
 
@@ -128,13 +147,19 @@ fn shown_url(url: &str) -> String {
 fn masked(value: &Value) -> Value {
     let secretive = |key: &str| {
         let key = key.to_ascii_lowercase();
-        ["key", "secret", "password", "token", "authorization"].iter().any(|word| key.ends_with(word))
+        ["key", "secret", "password", "token", "authorization"]
+            .iter()
+            .any(|word| key.ends_with(word))
     };
     match value {
         Value::Object(map) => map
             .iter()
             .map(|(key, value)| {
-                let shown = if secretive(key) && value.is_string() { json!(HIDDEN) } else { masked(value) };
+                let shown = if secretive(key) && value.is_string() {
+                    json!(HIDDEN)
+                } else {
+                    masked(value)
+                };
                 (key.clone(), shown)
             })
             .collect::<Map<_, _>>()

@@ -2,10 +2,10 @@
 
 use std::{fmt::Display, ops::RangeInclusive};
 
-use config::{Map, Value, ValueKind};
+use config::{Value, ValueKind};
 use serde_json::json;
 
-use super::{error::ConfigError, vars::Vars};
+use super::{error::ConfigError, table::Table, vars::Vars};
 
 /// What reading needs and what it finds wrong. Reading goes on after a problem, so that all are told at once.
 pub struct Reader<'a> {
@@ -20,7 +20,11 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// A reader that has found nothing yet.
     pub fn new(vars: &'a Vars) -> Self {
-        Self { vars, errors: Vec::new(), warnings: Vec::new() }
+        Self {
+            vars,
+            errors: Vec::new(),
+            warnings: Vec::new(),
+        }
     }
 }
 
@@ -35,7 +39,10 @@ pub struct Text {
 impl Text {
     /// A text that stands in no file.
     pub fn built_in(text: &str) -> Self {
-        Self { raw: text.to_owned(), place: "built in".to_owned() }
+        Self {
+            raw: text.to_owned(),
+            place: "built in".to_owned(),
+        }
     }
 
     /// The text with every `${NAME}` replaced.
@@ -60,8 +67,13 @@ pub struct Node {
 }
 
 impl Node {
-    fn new(path: String, fallback: &str, value: Value) -> Self {
-        Self { path, origin: origin(&value).unwrap_or(fallback).to_owned(), value }
+    /// A value at `path`. `fallback` is where it stands when it does not know itself.
+    pub(super) fn new(path: String, fallback: &str, value: Value) -> Self {
+        Self {
+            path,
+            origin: origin(&value).unwrap_or(fallback).to_owned(),
+            value,
+        }
     }
 
     /// The key path: `targets[0].id`.
@@ -98,15 +110,25 @@ impl Node {
     /// The value as text with `${NAME}` replaced now.
     pub fn resolved_text(self, reader: &mut Reader<'_>) -> Option<String> {
         let text = self.text(reader)?;
-        text.resolve(reader.vars).map_err(|error| reader.errors.extend(error.into_problems())).ok()
+        text.resolve(reader.vars)
+            .map_err(|error| reader.errors.extend(error.into_problems()))
+            .ok()
     }
 
     /// A whole number from `min` to what `T` holds.
     pub fn count<T: TryFrom<u64>>(self, reader: &mut Reader<'_>, min: u64) -> Option<T> {
-        self.parse(reader, &format!("must be a whole number of {min} or more"), |text| {
-            let digits = text.replace('_', "");
-            digits.parse::<u64>().ok().filter(|n| *n >= min).and_then(|n| T::try_from(n).ok())
-        })
+        self.parse(
+            reader,
+            &format!("must be a whole number of {min} or more"),
+            |text| {
+                let digits = text.replace('_', "");
+                digits
+                    .parse::<u64>()
+                    .ok()
+                    .filter(|n| *n >= min)
+                    .and_then(|n| T::try_from(n).ok())
+            },
+        )
     }
 
     /// A whole number of either sign.
@@ -122,7 +144,9 @@ impl Node {
             format!("must be a number of {min} or more")
         };
         self.parse(reader, &wanted, |text| {
-            text.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= min && *n <= max)
+            text.parse::<f64>()
+                .ok()
+                .filter(|n| n.is_finite() && *n >= min && *n <= max)
         })
     }
 
@@ -131,10 +155,12 @@ impl Node {
         if let ValueKind::Boolean(value) = self.value.kind {
             return Some(value);
         }
-        self.parse(reader, "must be true or false", |text| match text.to_ascii_lowercase().as_str() {
-            "true" | "yes" | "on" | "1" => Some(true),
-            "false" | "no" | "off" | "0" => Some(false),
-            _ => None,
+        self.parse(reader, "must be true or false", |text| {
+            match text.to_ascii_lowercase().as_str() {
+                "true" | "yes" | "on" | "1" => Some(true),
+                "false" | "no" | "off" | "0" => Some(false),
+                _ => None,
+            }
         })
     }
 
@@ -151,17 +177,26 @@ impl Node {
             }
             ValueKind::Array(_) => {
                 let bounds = self.list(reader)?;
-                let bounds: Vec<u32> = bounds.into_iter().filter_map(|node| node.count(reader, 1)).collect();
+                let bounds: Vec<u32> = bounds
+                    .into_iter()
+                    .filter_map(|node| node.count(reader, 1))
+                    .collect();
                 (*bounds.first()?, *bounds.last()?)
             }
-            _ => self.parse(reader, "must be a count of 1 or more, or a range such as 3-5", |text| {
-                let (min, max) = text.split_once('-').unwrap_or((text, text));
-                let bound = |text: &str| text.trim().parse().ok().filter(|n| *n >= 1);
-                Some((bound(min)?, bound(max)?))
-            })?,
+            _ => self.parse(
+                reader,
+                "must be a count of 1 or more, or a range such as 3-5",
+                |text| {
+                    let (min, max) = text.split_once('-').unwrap_or((text, text));
+                    let bound = |text: &str| text.trim().parse().ok().filter(|n| *n >= 1);
+                    Some((bound(min)?, bound(max)?))
+                },
+            )?,
         };
         if min > max {
-            reader.errors.push(format!("{place} has a range that ends before it begins: {min} to {max}"));
+            reader.errors.push(format!(
+                "{place} has a range that ends before it begins: {min} to {max}"
+            ));
             return None;
         }
         Some(min..=max)
@@ -169,31 +204,43 @@ impl Node {
 
     /// A length of time: `90` (seconds), `45s`, `10m`, `12h`, `30d`. At least a second.
     pub fn duration(self, reader: &mut Reader<'_>) -> Option<std::time::Duration> {
-        self.parse(reader, "must be a length of time such as 45s, 10m, 12h or 30d", |text| {
-            let (digits, unit) = match text.char_indices().last() {
-                Some((at, 's')) => (text.get(..at)?, 1),
-                Some((at, 'm')) => (text.get(..at)?, 60),
-                Some((at, 'h')) => (text.get(..at)?, 3_600),
-                Some((at, 'd')) => (text.get(..at)?, 86_400),
-                _ => (text, 1),
-            };
-            let seconds = digits.trim().parse::<u64>().ok()?.checked_mul(unit)?;
-            // A century is long enough for anybody and far from every clock's end.
-            (1..=3_153_600_000).contains(&seconds).then(|| std::time::Duration::from_secs(seconds))
-        })
+        self.parse(
+            reader,
+            "must be a length of time such as 45s, 10m, 12h or 30d",
+            |text| {
+                let (digits, unit) = match text.char_indices().last() {
+                    Some((at, 's')) => (text.get(..at)?, 1),
+                    Some((at, 'm')) => (text.get(..at)?, 60),
+                    Some((at, 'h')) => (text.get(..at)?, 3_600),
+                    Some((at, 'd')) => (text.get(..at)?, 86_400),
+                    _ => (text, 1),
+                };
+                let seconds = digits.trim().parse::<u64>().ok()?.checked_mul(unit)?;
+                // A century is long enough for anybody and far from every clock's end.
+                (1..=3_153_600_000)
+                    .contains(&seconds)
+                    .then(|| std::time::Duration::from_secs(seconds))
+            },
+        )
     }
 
     /// One of `words`; gives its position.
     pub fn word(self, reader: &mut Reader<'_>, words: &[&str]) -> Option<usize> {
-        self.parse(reader, &format!("must be one of {}", words.join(", ")), |text| {
-            words.iter().position(|word| word.eq_ignore_ascii_case(text))
-        })
+        self.parse(
+            reader,
+            &format!("must be one of {}", words.join(", ")),
+            |text| {
+                words
+                    .iter()
+                    .position(|word| word.eq_ignore_ascii_case(text))
+            },
+        )
     }
 
     /// The value as a table.
     pub fn table(self, reader: &mut Reader<'_>) -> Option<Table> {
         match self.value.kind {
-            ValueKind::Table(entries) => Some(Table { path: self.path, origin: self.origin, entries, known: Vec::new() }),
+            ValueKind::Table(entries) => Some(Table::new(self.path, self.origin, entries)),
             _ => {
                 self.problem(reader, "must hold keys of its own");
                 None
@@ -225,7 +272,12 @@ impl Node {
         to_json(self.value)
     }
 
-    fn parse<T>(self, reader: &mut Reader<'_>, wanted: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+    fn parse<T>(
+        self,
+        reader: &mut Reader<'_>,
+        wanted: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
         let place = self.place();
         let text = match &self.value.kind {
             ValueKind::String(raw) => match reader.vars.expand(raw) {
@@ -244,14 +296,16 @@ impl Node {
         let parsed = parse(text.trim());
         if parsed.is_none() {
             let shown: String = text.chars().take(40).collect();
-            reader.errors.push(format!("{place} {wanted}, not `{shown}`"));
+            reader
+                .errors
+                .push(format!("{place} {wanted}, not `{shown}`"));
         }
         parsed
     }
 }
 
 /// Where a value was set. A merged table has lost its own place; its first value's is the nearest.
-fn origin(value: &Value) -> Option<&str> {
+pub(super) fn origin(value: &Value) -> Option<&str> {
     match (value.origin(), &value.kind) {
         (None, ValueKind::Table(table)) => table.values().find_map(origin),
         (own, _) => own,
@@ -265,103 +319,16 @@ fn to_json(value: Value) -> serde_json::Value {
         ValueKind::I64(value) => json!(value),
         ValueKind::Float(value) => json!(value),
         ValueKind::String(text) => json!(text),
-        ValueKind::Table(table) => {
-            serde_json::Value::Object(table.into_iter().map(|(key, value)| (key, to_json(value))).collect())
+        ValueKind::Table(table) => serde_json::Value::Object(
+            table
+                .into_iter()
+                .map(|(key, value)| (key, to_json(value)))
+                .collect(),
+        ),
+        ValueKind::Array(items) => {
+            serde_json::Value::Array(items.into_iter().map(to_json).collect())
         }
-        ValueKind::Array(items) => serde_json::Value::Array(items.into_iter().map(to_json).collect()),
         // Not made by our own parser.
         other => json!(other.to_string()),
-    }
-}
-
-/// A table of the configuration whose keys are taken out one by one.
-pub struct Table {
-    path: String,
-    origin: String,
-    entries: Map<String, Value>,
-    known: Vec<&'static str>,
-}
-
-impl Table {
-    /// The whole configuration. `origin` stands for the values that have none of their own.
-    pub fn root(value: Value, origin: &str) -> Self {
-        let entries = match value.kind {
-            ValueKind::Table(entries) => entries,
-            _ => Map::new(),
-        };
-        Self { path: String::new(), origin: origin.to_owned(), entries, known: Vec::new() }
-    }
-
-    /// Takes the value of `key`; `None` when it is not there or empty.
-    pub fn take(&mut self, key: &'static str) -> Option<Node> {
-        self.known.push(key);
-        let value = self.entries.shift_remove(key)?;
-        (value.kind != ValueKind::Nil).then(|| Node::new(self.path_of(key), &self.origin, value))
-    }
-
-    /// Takes all that is left: keys are names of the user's own.
-    pub fn take_all(mut self) -> Vec<(String, Node)> {
-        let entries = std::mem::take(&mut self.entries);
-        let entry = |(key, value): (String, Value)| {
-            let node = Node::new(self.path_of(&key), &self.origin, value);
-            (key, node)
-        };
-        entries.into_iter().map(entry).collect()
-    }
-
-    /// Where the table stands: `config.yaml, line 3: targets[0]`.
-    pub fn place(&self) -> String {
-        if self.path.is_empty() { format!("{}:", self.origin) } else { format!("{}: {}", self.origin, self.path) }
-    }
-
-    /// The table's key path.
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// Reports the keys that nobody took. One that is nearly a known key is an error: it is a typing mistake that would
-    /// change what runs. Any other is a warning, since files of other programs carry keys of their own.
-    pub fn finish(self, reader: &mut Reader<'_>) {
-        for (key, value) in &self.entries {
-            let origin = origin(value).unwrap_or(&self.origin);
-            let path = self.path_of(key);
-            match nearest(key, self.known.iter().copied()) {
-                Some(known) => {
-                    reader.errors.push(format!("{origin}: {path} is no known key; did you mean `{known}`?"));
-                }
-                None => reader.warnings.push(format!("{origin}: {path} is no known key and is ignored")),
-            }
-        }
-    }
-
-    fn path_of(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
-    }
-}
-
-/// The known word that `word` is a likely misspelling of.
-pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let squeezed = |text: &str| text.to_lowercase().replace(['-', ' '], "_");
-    let typed = squeezed(word);
-    known
-        .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&typed, &squeezed(candidate)), candidate))
-        .filter(|(distance, candidate)| *distance <= candidate.chars().count().min(9) / 3)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn near_words_are_found_and_far_ones_are_not() {
-        let known = ["concurrency", "force", "turns", "id"];
-        assert_eq!(nearest("concurency", known), Some("concurrency"));
-        assert_eq!(nearest("Turns", known), Some("turns"));
-        assert_eq!(nearest("turn", known), Some("turns"));
-        assert_eq!(nearest("metadata", known), None);
-        assert_eq!(nearest("x", known), None);
     }
 }

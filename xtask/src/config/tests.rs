@@ -7,7 +7,11 @@ use tempfile::TempDir;
 use super::{Config, ConfigError, Endpoints, Flag, Vars, layers, settings};
 
 /// Loads `files` with these variables and flags.
-fn load(files: &[(&str, &str)], vars: &[(&str, &str)], flags: &[Flag]) -> Result<Config, ConfigError> {
+fn load(
+    files: &[(&str, &str)],
+    vars: &[(&str, &str)],
+    flags: &[Flag],
+) -> Result<Config, ConfigError> {
     let folder = TempDir::new().unwrap();
     for (name, text) in files {
         std::fs::write(folder.path().join(name), text).unwrap();
@@ -15,7 +19,11 @@ fn load(files: &[(&str, &str)], vars: &[(&str, &str)], flags: &[Flag]) -> Result
     let vars: Vars = vars.iter().copied().collect();
     let merged = layers::merge(folder.path(), None, &vars, flags)?;
     let (settings, warnings) = settings::read(merged, false, &vars)?;
-    Ok(Config { settings, vars, warnings })
+    Ok(Config {
+        settings,
+        vars,
+        warnings,
+    })
 }
 
 fn yaml(text: &str) -> Result<Config, ConfigError> {
@@ -23,7 +31,9 @@ fn yaml(text: &str) -> Result<Config, ConfigError> {
 }
 
 fn problem(text: &str) -> String {
-    yaml(text).err().map_or_else(|| panic!("{text} was accepted"), |error| error.to_string())
+    yaml(text)
+        .err()
+        .map_or_else(|| panic!("{text} was accepted"), |error| error.to_string())
 }
 
 const IMPACT_BENCH: &str = "\
@@ -67,38 +77,87 @@ fn a_file_of_impact_bench_is_read_as_it_is() {
     let settings = &config.settings;
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
     assert!(settings.verbose && settings.perfunctory && !settings.landmarks && !settings.force);
-    assert_eq!((settings.concurrency.gen_scenarios, settings.concurrency.simulate, settings.concurrency.evaluate), (3, 7, 9));
-    assert_eq!((settings.generation.scenarios_per_metric, settings.generation.turns, settings.generation.num_samples), (5, 6, 2));
+    assert_eq!(
+        (
+            settings.concurrency.gen_scenarios,
+            settings.concurrency.simulate,
+            settings.concurrency.evaluate
+        ),
+        (3, 7, 9)
+    );
+    assert_eq!(
+        (
+            settings.generation.scenarios_per_metric,
+            settings.generation.turns,
+            settings.generation.num_samples
+        ),
+        (5, 6, 2)
+    );
     let axes: Vec<(&str, Vec<&str>)> = settings
         .demographics
         .iter()
-        .map(|(axis, values)| (axis.as_str(), values.iter().map(|value| value.raw.as_str()).collect()))
+        .map(|(axis, values)| {
+            (
+                axis.as_str(),
+                values.iter().map(|value| value.raw.as_str()).collect(),
+            )
+        })
         .collect();
     // Order, case and the numbers' own spelling are kept.
-    assert_eq!(axes, [("Region", vec!["Europe", "Asia"]), ("age", vec!["30", "1.50", "yes"])]);
-    let ids: Vec<&str> = settings.models.targets.iter().map(|target| target.id.as_str()).collect();
+    assert_eq!(
+        axes,
+        [
+            ("Region", vec!["Europe", "Asia"]),
+            ("age", vec!["30", "1.50", "yes"])
+        ]
+    );
+    let ids: Vec<&str> = settings
+        .models
+        .targets
+        .iter()
+        .map(|target| target.id.as_str())
+        .collect();
     assert_eq!(ids, ["1.10", "GPT-4.1"]);
     assert_eq!(settings.models.targets[1].model.raw, "gpt-4.10");
     let generator = settings.models.generator.as_ref().unwrap();
-    assert_eq!(generator.model.raw, "openai/gpt-4.1", "the user model writes when no other does");
+    assert_eq!(
+        generator.model.raw, "openai/gpt-4.1",
+        "the user model writes when no other does"
+    );
 }
 
 #[test]
 fn names_on_the_wire_lose_their_source_and_keys_are_resolved_at_use() {
-    let vars = [("OPENAI_API_KEY", "sk-1"), ("SWISS_KEY", "sk-2"), ("TEAM", "a")];
+    let vars = [
+        ("OPENAI_API_KEY", "sk-1"),
+        ("SWISS_KEY", "sk-2"),
+        ("TEAM", "a"),
+    ];
     let config = load(&[("config.yaml", IMPACT_BENCH)], &vars, &[]).unwrap();
     let endpoints = Endpoints::new(&config.settings, &config.vars, None).unwrap();
     let models = &config.settings.models;
     let swiss = endpoints.resolve(&models.targets[0]).unwrap();
-    assert_eq!((swiss.model.as_str(), swiss.base_url.as_str()), ("swiss-ai/x", "https://api.swiss.example/v1"));
+    assert_eq!(
+        (swiss.model.as_str(), swiss.base_url.as_str()),
+        ("swiss-ai/x", "https://api.swiss.example/v1")
+    );
     assert_eq!(swiss.api_key.as_ref().unwrap().expose(), "sk-2");
-    let headers: Vec<(&str, &str)> = swiss.extra_headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
+    let headers: Vec<(&str, &str)> = swiss
+        .extra_headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.expose()))
+        .collect();
     assert_eq!(headers, [("X-Team-ID", "a"), ("x-b", "two")]);
-    assert_eq!(swiss.price, None, "another host's price is not the provider's");
+    assert_eq!(
+        swiss.price, None,
+        "another host's price is not the provider's"
+    );
     let user = endpoints.resolve(models.user.as_ref().unwrap()).unwrap();
     assert_eq!(user.model, "gpt-4.1");
     assert!(user.price.is_some());
-    let judge = endpoints.resolve(models.evaluator.as_ref().unwrap()).unwrap_err();
+    let judge = endpoints
+        .resolve(models.evaluator.as_ref().unwrap())
+        .unwrap_err();
     assert_eq!(
         judge.to_string(),
         "config.yaml, line 13: evaluator_model is served by anthropic, and there is no key for it; export ANTHROPIC_API_KEY, \
@@ -108,37 +167,67 @@ fn names_on_the_wire_lose_their_source_and_keys_are_resolved_at_use() {
 
 #[test]
 fn a_missing_variable_is_named_when_it_is_used() {
-    let config = load(&[("config.yaml", IMPACT_BENCH)], &[("OPENAI_API_KEY", "sk")], &[]).unwrap();
+    let config = load(
+        &[("config.yaml", IMPACT_BENCH)],
+        &[("OPENAI_API_KEY", "sk")],
+        &[],
+    )
+    .unwrap();
     let endpoints = Endpoints::new(&config.settings, &config.vars, None).unwrap();
-    let error = endpoints.resolve(&config.settings.models.targets[0]).unwrap_err();
+    let error = endpoints
+        .resolve(&config.settings.models.targets[0])
+        .unwrap_err();
     assert_eq!(
         error.to_string(),
         "config.yaml, line 27: targets[0].apikey needs the environment variable SWISS_KEY, which is not set; export it, or \
          write SWISS_KEY=... into .env"
     );
-    endpoints.resolve(&config.settings.models.targets[1]).unwrap();
+    endpoints
+        .resolve(&config.settings.models.targets[1])
+        .unwrap();
 }
 
 #[test]
 fn later_layers_win() {
     let text = "generation: {turns: 2, num_samples: 2}\nrun: {concurrency: 5}\nseed: 1\n";
-    let vars = [("PROBITY_GENERATION__TURNS", "3"), ("PROBITY_RUN__CONCURRENCY__SIMULATE", "8"), ("PROBITY_SEED", "2")];
-    let flags = [Flag { key: "seed", name: "--seed", value: "4".to_owned() }];
-    let settings = load(&[("config.yaml", text)], &vars, &flags).unwrap().settings;
-    assert_eq!((settings.generation.turns, settings.generation.num_samples), (3, 2));
-    assert_eq!((settings.concurrency.simulate, settings.concurrency.evaluate), (8, 5));
+    let vars = [
+        ("PROBITY_GENERATION__TURNS", "3"),
+        ("PROBITY_RUN__CONCURRENCY__SIMULATE", "8"),
+        ("PROBITY_SEED", "2"),
+    ];
+    let flags = [Flag {
+        key: "seed",
+        name: "--seed",
+        value: "4".to_owned(),
+    }];
+    let settings = load(&[("config.yaml", text)], &vars, &flags)
+        .unwrap()
+        .settings;
+    assert_eq!(
+        (settings.generation.turns, settings.generation.num_samples),
+        (3, 2)
+    );
+    assert_eq!(
+        (settings.concurrency.simulate, settings.concurrency.evaluate),
+        (8, 5)
+    );
     assert_eq!(settings.seed, 4);
     assert_eq!(settings.generation.scenarios_per_metric, 2, "the default");
 }
 
 #[test]
 fn the_environment_gives_lists_and_tables_with_their_case() {
-    let vars = [("PROBITY_DEMOGRAPHICS", "{Age: [Young, 1.10]}"), ("PROBITY_USER_MODEL__MODEL", "ollama/Llama3:8B")];
+    let vars = [
+        ("PROBITY_DEMOGRAPHICS", "{Age: [Young, 1.10]}"),
+        ("PROBITY_USER_MODEL__MODEL", "ollama/Llama3:8B"),
+    ];
     let settings = load(&[], &vars, &[]).unwrap().settings;
     assert_eq!(settings.demographics[0].0, "Age");
     assert_eq!(settings.demographics[0].1[1].raw, "1.10");
     assert_eq!(settings.models.user.unwrap().id.as_str(), "Llama3:8B");
-    let error = load(&[], &[("PROBITY_RUN__CONCURRENCY__SIMULATE", "0")], &[]).err().unwrap();
+    let error = load(&[], &[("PROBITY_RUN__CONCURRENCY__SIMULATE", "0")], &[])
+        .err()
+        .unwrap();
     assert_eq!(
         error.to_string(),
         "PROBITY_RUN__CONCURRENCY__SIMULATE: run.concurrency.simulate must be a whole number of 1 or more, not `0`"
@@ -152,11 +241,28 @@ fn toml_says_the_same() {
     let settings = load(&[("probity.toml", text)], &[], &[]).unwrap().settings;
     assert_eq!(settings.demographics[0].0, "Zeta");
     assert_eq!(settings.demographics[0].1[1].raw, "1.50");
-    assert_eq!(serde_json::to_string(&settings.models.targets[0].tuning.extra_body).unwrap(), r#"{"Top_K":5,"t":0.5}"#);
-    let error = load(&[("probity.toml", "seed = 1\n\n[generation]\nturns = 0\n")], &[], &[]).err().unwrap();
-    assert_eq!(error.to_string(), "probity.toml, line 4: generation.turns must be a whole number of 1 or more, not `0`");
-    let error = load(&[("probity.toml", "seed = 1\nseed = 2\n")], &[], &[]).err().unwrap();
-    assert_eq!(error.to_string(), "probity.toml, line 2: this is no valid TOML: duplicate key");
+    assert_eq!(
+        serde_json::to_string(&settings.models.targets[0].tuning.extra_body).unwrap(),
+        r#"{"Top_K":5,"t":0.5}"#
+    );
+    let error = load(
+        &[("probity.toml", "seed = 1\n\n[generation]\nturns = 0\n")],
+        &[],
+        &[],
+    )
+    .err()
+    .unwrap();
+    assert_eq!(
+        error.to_string(),
+        "probity.toml, line 4: generation.turns must be a whole number of 1 or more, not `0`"
+    );
+    let error = load(&[("probity.toml", "seed = 1\nseed = 2\n")], &[], &[])
+        .err()
+        .unwrap();
+    assert_eq!(
+        error.to_string(),
+        "probity.toml, line 2: this is no valid TOML: duplicate key"
+    );
 }
 
 #[test]
@@ -205,7 +311,11 @@ fn what_is_wrong_is_said_with_its_place() {
 
 #[test]
 fn yaml_that_is_none_is_said_with_line_and_column_and_without_its_text() {
-    for text in ["user_model: {apikey: sk-secret\nb: ]\n", "a: 'sk-secret\n", "a: sk-secret\na: 2\n"] {
+    for text in [
+        "user_model: {apikey: sk-secret\nb: ]\n",
+        "a: 'sk-secret\n",
+        "a: sk-secret\na: 2\n",
+    ] {
         let error = problem(text);
         assert!(error.starts_with("config.yaml, line "), "{error}");
         assert!(error.contains(", column "), "{error}");
@@ -223,31 +333,56 @@ fn everything_that_is_wrong_is_told_at_once() {
 fn foreign_keys_are_warned_of() {
     let config = yaml("metadata: {a: 1}\nrun: {owner: me}\n").unwrap();
     assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
-    assert!(config.warnings.contains(&"config.yaml, line 1: metadata is no known key and is ignored".to_owned()));
-    assert!(config.warnings.contains(&"config.yaml, line 2: run.owner is no known key and is ignored".to_owned()));
+    assert!(
+        config
+            .warnings
+            .contains(&"config.yaml, line 1: metadata is no known key and is ignored".to_owned())
+    );
+    assert!(
+        config
+            .warnings
+            .contains(&"config.yaml, line 2: run.owner is no known key and is ignored".to_owned())
+    );
 }
 
 #[test]
 fn two_default_files_are_one_too_many() {
-    let error = load(&[("config.yaml", ""), ("probity.toml", "")], &[], &[]).err().unwrap();
-    assert_eq!(error.to_string(), "config.yaml and probity.toml are both here; say which one counts with --config FILE");
+    let error = load(&[("config.yaml", ""), ("probity.toml", "")], &[], &[])
+        .err()
+        .unwrap();
+    assert_eq!(
+        error.to_string(),
+        "config.yaml and probity.toml are both here; say which one counts with --config FILE"
+    );
 }
 
 #[test]
 fn without_a_file_the_models_are_scripted_and_with_an_empty_one_there_are_none() {
     let models = load(&[], &[], &[]).unwrap().settings.models;
     assert!(models.any_scripted());
-    let ids: Vec<&str> = models.targets.iter().map(|target| target.id.as_str()).collect();
+    let ids: Vec<&str> = models
+        .targets
+        .iter()
+        .map(|target| target.id.as_str())
+        .collect();
     assert_eq!(ids, ["scripted-agreeable", "scripted-careful"]);
     for text in ["", "# nothing\n", "---\n", "\u{feff}seed: 1\n"] {
-        assert_eq!(yaml(text).unwrap().settings.models.all().count(), 0, "{text:?}");
+        assert_eq!(
+            yaml(text).unwrap().settings.models.all().count(),
+            0,
+            "{text:?}"
+        );
     }
 }
 
 #[test]
 fn anchors_and_merge_keys_work() {
     let text = "user_model: &m\n  model: m\n  source: ollama\ntargets:\n  - <<: *m\n    id: a\n  - {<<: *m, id: b, model: n}\n";
-    let targets = yaml(text).unwrap_or_else(|error| panic!("{error}")).settings.models.targets;
+    let targets = yaml(text)
+        .unwrap_or_else(|error| panic!("{error}"))
+        .settings
+        .models
+        .targets;
     assert_eq!(targets[0].model.raw, "m");
     assert_eq!(targets[1].model.raw, "n");
 }
@@ -259,7 +394,13 @@ fn the_public_form_holds_no_secret() {
         user_model: {model: ollama/x, apikey: '${KEY}'}\n";
     let public = yaml(text).unwrap().settings.to_public_json();
     let shown = public.to_string();
-    for secret in ["pass-word", "query-key", "sk-literal", "header-key", "body-key"] {
+    for secret in [
+        "pass-word",
+        "query-key",
+        "sk-literal",
+        "header-key",
+        "body-key",
+    ] {
         assert!(!shown.contains(secret), "{shown}");
     }
     assert_eq!(public["targets"][0]["apikey"], "***");
@@ -271,6 +412,54 @@ fn the_public_form_holds_no_secret() {
 #[test]
 fn a_file_that_is_named_and_not_there_is_an_error() {
     let vars = Vars::default();
-    let error = layers::merge(Path::new(""), Some(Path::new("no-such-file.yaml")), &vars, &[]).err().unwrap();
-    assert!(error.to_string().starts_with("no-such-file.yaml: the configuration cannot be read: "), "{error}");
+    let error = layers::merge(
+        Path::new(""),
+        Some(Path::new("no-such-file.yaml")),
+        &vars,
+        &[],
+    )
+    .err()
+    .unwrap();
+    assert!(
+        error
+            .to_string()
+            .starts_with("no-such-file.yaml: the configuration cannot be read: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_examples_of_the_documentation_are_read_without_a_word() {
+    let text = include_str!("../../../docs/configuration.md");
+    let mut seen = 0;
+    for (fence, file) in [("```yaml\n", "config.yaml"), ("```toml\n", "probity.toml")] {
+        for example in text.split(fence).skip(1) {
+            let example = example.split("```").next().unwrap();
+            let config =
+                load(&[(file, example)], &[], &[]).unwrap_or_else(|error| panic!("{error}"));
+            assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+            assert!(!config.settings.models.targets.is_empty());
+            seen += 1;
+        }
+    }
+    let variables = text
+        .split("```sh\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    let vars: Vec<(&str, &str)> = variables
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, value)| (name, value.trim_matches('\'')))
+        .collect();
+    let config = load(
+        &[("config.yaml", "user_model: {model: x, source: ollama}")],
+        &vars,
+        &[],
+    )
+    .unwrap_or_else(|error| panic!("{error}"));
+    assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+    assert_eq!(seen, 2);
 }

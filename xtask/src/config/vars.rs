@@ -16,8 +16,9 @@ impl Vars {
     /// # Errors
     /// When `.env` is there and cannot be read. The error names the line and does not show it: it may hold a key.
     pub fn load(folder: &Path) -> Result<Self, ConfigError> {
-        let process = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let process = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
         let mut by_name = read_dotenv(&folder.join(".env"))?;
         by_name.extend(process);
         Ok(Self { by_name })
@@ -25,13 +26,19 @@ impl Vars {
 
     /// The variable `name`, where it is set and not empty.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.by_name.get(name).map(String::as_str).filter(|value| !value.is_empty())
+        self.by_name
+            .get(name)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
     }
 
     /// All variables whose name starts with `prefix`.
     pub fn with_prefix(&self, prefix: &str) -> impl Iterator<Item = (&str, &str)> {
         let own = move |(name, _): &(&String, &String)| name.starts_with(prefix);
-        self.by_name.iter().filter(own).map(|(name, value)| (name.as_str(), value.as_str()))
+        self.by_name
+            .iter()
+            .filter(own)
+            .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// `text` with every `${NAME}` replaced by that variable.
@@ -46,7 +53,9 @@ impl Vars {
                 return Err("has a `${` without its `}`".to_owned());
             };
             if !is_name(name) {
-                return Err(format!("holds `${{{name}}}`; only the plain form ${{NAME}} is understood"));
+                return Err(format!(
+                    "holds `${{{name}}}`; only the plain form ${{NAME}} is understood"
+                ));
             }
             let value = self.get(name).ok_or_else(|| {
                 let state = if self.by_name.contains_key(name) { "is empty" } else { "is not set" };
@@ -63,13 +72,20 @@ impl Vars {
 
 impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Vars {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
-        Self { by_name: pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
+        Self {
+            by_name: pairs
+                .into_iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+        }
     }
 }
 
 fn is_name(name: &str) -> bool {
     let mut chars = name.chars();
-    chars.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+    chars
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && chars.all(|char| char.is_ascii_alphanumeric() || char == '_')
 }
 
@@ -91,13 +107,16 @@ fn read_dotenv(file: &Path) -> Result<BTreeMap<String, String>, ConfigError> {
 
 fn unreadable_line(text: &str, error: &dotenvy::Error) -> ConfigError {
     let place = match error {
-        dotenvy::Error::LineParse(bad, _) => {
-            text.lines().position(|line| line.contains(bad.trim())).map(|at| format!(", line {}", at + 1))
-        }
+        dotenvy::Error::LineParse(bad, _) => text
+            .lines()
+            .position(|line| line.contains(bad.trim()))
+            .map(|at| format!(", line {}", at + 1)),
         _ => None,
     };
     let place = place.unwrap_or_default();
-    ConfigError::new(format!(".env{place}: this is no line of the form NAME=value; put values with spaces or # into quotes"))
+    ConfigError::new(format!(
+        ".env{place}: this is no line of the form NAME=value; put values with spaces or # into quotes"
+    ))
 }
 
 #[cfg(test)]
@@ -106,12 +125,26 @@ mod tests {
 
     #[test]
     fn variables_are_put_in_and_missing_ones_named() {
-        let vars: Vars = [("A", "1"), ("EMPTY", ""), ("B_2", "two")].into_iter().collect();
+        let vars: Vars = [("A", "1"), ("EMPTY", ""), ("B_2", "two")]
+            .into_iter()
+            .collect();
         assert_eq!(vars.expand("x${A}y${B_2}"), Ok("x1ytwo".to_owned()));
         assert_eq!(vars.expand("$A {B} $"), Ok("$A {B} $".to_owned()));
-        assert!(vars.expand("${NOPE}").unwrap_err().contains("NOPE, which is not set"));
-        assert!(vars.expand("${EMPTY}").unwrap_err().contains("EMPTY, which is empty"));
-        assert!(vars.expand("${A:-b}").unwrap_err().contains("only the plain form"));
+        assert!(
+            vars.expand("${NOPE}")
+                .unwrap_err()
+                .contains("NOPE, which is not set")
+        );
+        assert!(
+            vars.expand("${EMPTY}")
+                .unwrap_err()
+                .contains("EMPTY, which is empty")
+        );
+        assert!(
+            vars.expand("${A:-b}")
+                .unwrap_err()
+                .contains("only the plain form")
+        );
         assert!(vars.expand("${A").unwrap_err().contains("without its"));
     }
 

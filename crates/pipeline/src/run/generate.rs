@@ -44,9 +44,10 @@ impl BenchmarkRun<'_> {
         let before = self.pipeline.spent(Phase::GenMetrics);
         let outcome = match generator.metrics(&self.loaded.benchmark.brief()).await {
             Ok(metrics) => {
+                // The cost first: a run that is killed in between makes both anew from the cache.
+                self.write_generation_cost(Phase::GenMetrics, &before, false)?;
                 self.write_metrics(&metrics)?;
                 self.loaded.benchmark.metrics = metrics;
-                self.write_generation_cost(Phase::GenMetrics, &before, false)?;
                 Outcome::Done
             }
             Err(error) => self.generation_failed(Phase::GenMetrics, "metrics", &error),
@@ -172,8 +173,8 @@ impl BenchmarkRun<'_> {
             }
         }
         if added || force {
-            self.write_scenarios(writer.rows(), orphans)?;
             self.write_generation_cost(phase, &before, some_kept)?;
+            self.write_scenarios(writer.rows(), orphans)?;
         }
         self.write_gaps(if failed { &wanted.metrics } else { &[] })?;
         self.finished(phase);

@@ -7,7 +7,7 @@ use crate::{
     error::PipelineError,
     phases::Loaded,
     progress::Phase,
-    tree::{TreeLock, check_belongs, check_writable, read_benchmark, read_scenarios},
+    tree::{TreeLock, check_belongs, check_writable, read_benchmark, read_scenarios, remove_unfinished},
 };
 
 impl Pipeline {
@@ -76,6 +76,10 @@ impl Pipeline {
         self.check_phases(&loaded)?;
         self.check_input(&loaded, &dir, scenarios.is_empty())?;
         let lock = TreeLock::take(&dir)?;
+        remove_unfinished(dir.root());
+        for entry in std::fs::read_dir(dir.runs()).into_iter().flatten().flatten() {
+            remove_unfinished(&entry.path());
+        }
         check_writable(dir.root())?;
         for target in self.targets() {
             let needed = self.runs(Phase::Simulate) || dir.target(&target.id)?.root().exists();

@@ -11,6 +11,22 @@ use tempfile::NamedTempFile;
 
 use crate::error::PipelineError;
 
+/// How the names of unfinished files begin and end.
+const PREFIX: &str = ".probity-";
+const SUFFIX: &str = ".tmp";
+
+/// Removes the unfinished files that a killed run left in `folder`. To be called under the tree's lock.
+pub(crate) fn remove_unfinished(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(PREFIX) && name.ends_with(SUFFIX) {
+            // One that cannot be removed does no harm.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Replaces the file at `path` by what `write` writes. Until it is all on disk the old file stays as it is.
 pub(crate) fn write_atomically(
     path: &Path,
@@ -20,7 +36,7 @@ pub(crate) fn write_atomically(
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(failed)?;
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".probity-").suffix(".tmp");
+    builder.prefix(PREFIX).suffix(SUFFIX);
     #[cfg(unix)]
     {
         // A temporary file is private by default; a result is made to be shared as the user's umask allows.
@@ -49,7 +65,7 @@ pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), Pip
 pub(crate) fn check_writable(folder: &Path) -> Result<(), PipelineError> {
     let failed = |error| PipelineError::write(folder, error);
     fs::create_dir_all(folder).map_err(failed)?;
-    let mut file = tempfile::Builder::new().prefix(".probity-").tempfile_in(folder).map_err(failed)?;
+    let mut file = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).tempfile_in(folder).map_err(failed)?;
     // A full disk lets files be made and refuses their content.
     file.write_all(&[0; 4096]).and_then(|()| file.flush()).map_err(failed)
 }

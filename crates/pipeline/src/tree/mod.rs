@@ -8,7 +8,7 @@ mod rows;
 mod scenarios;
 mod spool;
 
-pub(crate) use atomic::{check_writable, write_atomically, write_json};
+pub(crate) use atomic::{check_writable, remove_unfinished, write_atomically, write_json};
 pub use benchmark::read_benchmark;
 pub use cost::{read_costs, CostFile};
 pub(crate) use cost::write_cost;

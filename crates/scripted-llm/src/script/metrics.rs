@@ -7,10 +7,7 @@ use crate::{
     text::{normal, sentences, tag},
 };
 
-use super::{
-    Call,
-    behaviours::{BEHAVIOURS, Behaviour},
-};
+use super::{Call, behaviours::Behaviour, lexicon::BEHAVIOURS};
 
 /// `{"metrics": […]}`: the behaviours of the lexicon that the description speaks of, good ones and bad ones in turn.
 pub(crate) fn reply(call: &Call<'_>) -> String {

@@ -2,6 +2,7 @@
 
 mod behaviours;
 mod judge;
+mod lexicon;
 mod metrics;
 mod moves;
 mod scenarios;

@@ -9,7 +9,8 @@ use crate::{
 
 use super::{
     Call,
-    behaviours::{BEHAVIOURS, Behaviour, ENCORES},
+    behaviours::{Behaviour, ENCORES},
+    lexicon::BEHAVIOURS,
     moves::Move,
 };
 

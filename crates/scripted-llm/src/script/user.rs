@@ -6,7 +6,7 @@ use crate::{
     wire::WireRole,
 };
 
-use super::{Call, behaviours::BEHAVIOURS, moves::Move, topics::Topic};
+use super::{Call, lexicon::BEHAVIOURS, moves::Move, topics::Topic};
 
 /// What the user knows when writing a message.
 struct Turn {

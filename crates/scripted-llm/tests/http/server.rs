@@ -237,3 +237,18 @@ async fn a_taken_port_is_named() {
         "{error}"
     );
 }
+
+#[tokio::test]
+async fn many_clients_connect_at_once() {
+    let server = ScriptedServer::start().await.unwrap();
+    // One thread: the server cannot accept before all of them have knocked.
+    let clients: Vec<_> = (0..600)
+        .map(|_| {
+            std::net::TcpStream::connect_timeout(&server.address(), Duration::from_millis(900))
+                .unwrap()
+        })
+        .collect();
+    while server.stats().connections < clients.len() as u64 {
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,124 @@
+//! Tables of the configuration, and the keys that nobody knows.
+
+use config::{Map, Value, ValueKind};
+
+use super::read::{Node, Reader, origin};
+
+/// A table of the configuration whose keys are taken out one by one.
+pub struct Table {
+    path: String,
+    origin: String,
+    entries: Map<String, Value>,
+    known: Vec<&'static str>,
+}
+
+impl Table {
+    /// The whole configuration. `origin` stands for the values that have none of their own.
+    pub fn root(value: Value, origin: &str) -> Self {
+        let entries = match value.kind {
+            ValueKind::Table(entries) => entries,
+            _ => Map::new(),
+        };
+        Self::new(String::new(), origin.to_owned(), entries)
+    }
+
+    /// The table at `path`.
+    pub(super) fn new(path: String, origin: String, entries: Map<String, Value>) -> Self {
+        Self {
+            path,
+            origin,
+            entries,
+            known: Vec::new(),
+        }
+    }
+
+    /// Takes the value of `key`; `None` when it is not there or empty.
+    pub fn take(&mut self, key: &'static str) -> Option<Node> {
+        self.known.push(key);
+        let value = self.entries.shift_remove(key)?;
+        (value.kind != ValueKind::Nil).then(|| Node::new(self.path_of(key), &self.origin, value))
+    }
+
+    /// Takes all that is left: keys are names of the user's own.
+    pub fn take_all(mut self) -> Vec<(String, Node)> {
+        let entries = std::mem::take(&mut self.entries);
+        let entry = |(key, value): (String, Value)| {
+            let node = Node::new(self.path_of(&key), &self.origin, value);
+            (key, node)
+        };
+        entries.into_iter().map(entry).collect()
+    }
+
+    /// Where the table stands: `config.yaml, line 3: targets[0]`.
+    pub fn place(&self) -> String {
+        if self.path.is_empty() {
+            format!("{}:", self.origin)
+        } else {
+            format!("{}: {}", self.origin, self.path)
+        }
+    }
+
+    /// The table's key path.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Reports the keys that nobody took. One that is nearly a known key is an error: it is a typing mistake that would
+    /// change what runs. Any other is a warning, since files of other programs carry keys of their own.
+    pub fn finish(self, reader: &mut Reader<'_>) {
+        for (key, value) in &self.entries {
+            let origin = origin(value).unwrap_or(&self.origin);
+            let path = self.path_of(key);
+            match nearest(key, self.known.iter().copied()) {
+                Some(known) => {
+                    reader.errors.push(format!(
+                        "{origin}: {path} is no known key; did you mean `{known}`?"
+                    ));
+                }
+                None => reader
+                    .warnings
+                    .push(format!("{origin}: {path} is no known key and is ignored")),
+            }
+        }
+    }
+
+    fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
+    }
+}
+
+/// The known word that `word` is a likely misspelling of.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let squeezed = |text: &str| text.to_lowercase().replace(['-', ' '], "_");
+    let typed = squeezed(word);
+    known
+        .into_iter()
+        .map(|candidate| {
+            (
+                strsim::damerau_levenshtein(&typed, &squeezed(candidate)),
+                candidate,
+            )
+        })
+        .filter(|(distance, candidate)| *distance <= candidate.chars().count().min(9) / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_words_are_found_and_far_ones_are_not() {
+        let known = ["concurrency", "force", "turns", "id"];
+        assert_eq!(nearest("concurency", known), Some("concurrency"));
+        assert_eq!(nearest("Turns", known), Some("turns"));
+        assert_eq!(nearest("turn", known), Some("turns"));
+        assert_eq!(nearest("metadata", known), None);
+        assert_eq!(nearest("x", known), None);
+    }
+}
