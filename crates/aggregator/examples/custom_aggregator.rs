@@ -1,12 +1,12 @@
-//! An aggregator of one's own: a scenario passes only when every one of its samples does.
+//! An aggregator of one's own in a whole pipeline: a scenario passes only when every one of its samples does.
 //!
-//! `cargo run -p probity-aggregator --example custom_aggregator`
+//! Run it with `cargo run -p probity-aggregator --example custom_aggregator`.
 
 use std::{collections::BTreeMap, error::Error};
 
-use aggregator::aggregate_scores;
+use llm_client::{HttpClient, Provider};
+use pipeline::{PhaseSettings, Phases, Pipeline, RunOptions, demo};
 use schema::{Aggregator, Fingerprint, MetricType, ModelId, Rate, Score, Summary};
-use serde_json::json;
 
 /// Counts each scenario once, by its worst sample.
 struct WorstOfSamples {
@@ -16,10 +16,25 @@ struct WorstOfSamples {
 }
 
 impl WorstOfSamples {
-    fn rate<'a>(worst: impl Iterator<Item = &'a Option<bool>>) -> Rate {
-        let scored: Vec<bool> = worst.copied().flatten().collect();
-        let passed = scored.iter().filter(|passed| **passed).count();
-        Rate::new(passed as u64, scored.len() as u64)
+    fn new(model: ModelId) -> Self {
+        Self {
+            model,
+            scenarios: BTreeMap::new(),
+        }
+    }
+
+    /// The rate of the scenarios that `wanted` picks, and how many there are.
+    fn rate(&self, wanted: impl Fn(&str, MetricType) -> bool) -> (Rate, u64) {
+        let rows = self.scenarios.values().filter(|row| wanted(&row.0, row.1));
+        let worst: Vec<Option<bool>> = rows.map(|row| row.2).collect();
+        let count = |verdict| {
+            worst
+                .iter()
+                .filter(|worst| **worst == Some(verdict))
+                .count() as u64
+        };
+        let rate = Rate::new(count(true), count(true) + count(false));
+        (rate, worst.len() as u64)
     }
 }
 
@@ -34,30 +49,23 @@ impl Aggregator for WorstOfSamples {
     }
 
     fn finish(self: Box<Self>) -> Summary {
-        let rows = || self.scenarios.values();
-        let of_type = |wanted| {
-            rows()
-                .filter(move |(_, kind, _)| *kind == wanted)
-                .map(|row| &row.2)
-        };
-        let of_metric = |metric| {
-            rows()
-                .filter(move |(id, _, _)| id == metric)
-                .map(|row| &row.2)
-        };
-        let by_metric =
-            rows().map(|(metric, _, _)| (metric.clone(), Self::rate(of_metric(metric))));
-        let by_scenario = self
-            .scenarios
-            .iter()
-            .map(|(id, row)| (id.clone(), Self::rate([&row.2].into_iter())));
+        let (positive, n_positive) = self.rate(|_, of| of == MetricType::Positive);
+        let (negative, n_negative) = self.rate(|_, of| of == MetricType::Negative);
+        let by_metric = self.scenarios.values().map(|(metric, _, _)| {
+            let (rate, _) = self.rate(|id, _| id == metric);
+            (metric.clone(), rate)
+        });
+        let by_scenario = self.scenarios.iter().map(|(id, (_, _, worst))| {
+            let rate = Rate::new(u64::from(*worst == Some(true)), u64::from(worst.is_some()));
+            (id.clone(), rate)
+        });
         Summary {
             target_model: self.model.clone(),
-            positive_pass_rate: Self::rate(of_type(MetricType::Positive)).pass_rate,
-            negative_pass_rate: Self::rate(of_type(MetricType::Negative)).pass_rate,
-            n_positive: of_type(MetricType::Positive).count() as u64,
-            n_negative: of_type(MetricType::Negative).count() as u64,
-            n_total: self.scenarios.len() as u64,
+            positive_pass_rate: positive.pass_rate,
+            negative_pass_rate: negative.pass_rate,
+            n_positive,
+            n_negative,
+            n_total: n_positive + n_negative,
             by_metric: by_metric.collect(),
             by_scenario: by_scenario.collect(),
         }
@@ -67,31 +75,40 @@ impl Aggregator for WorstOfSamples {
         Fingerprint {
             name: "WorstOfSamples",
             version: 1,
-            settings: json!({}),
+            settings: serde_json::json!({}),
         }
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let row = |id: &str, sample: u32, passed: Option<bool>| {
-        json!({
-            "id": id, "metric_id": "m01", "metric_type": "positive", "target_model": "careful", "sample": sample,
-            "present": passed, "passed": passed, "score": passed.map(u8::from), "justification": "",
-        })
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let server = scripted_llm::ScriptedServer::start().await?;
+    let folder = tempfile::tempdir()?;
+    let layout = demo::layout(folder.path())?;
+    let models = demo::models(&Provider::new(HttpClient::default()), server.base_url())?;
+
+    let mut phases = Phases::standard(models, PhaseSettings::default(), None)?;
+    phases.aggregator = Box::new(|target| Box::new(WorstOfSamples::new(target.clone())));
+
+    let options = RunOptions {
+        samples: 3,
+        ..RunOptions::default()
     };
-    let scores = json!([
-        row("m01_s001_v01", 0, Some(true)),
-        row("m01_s001_v01", 1, Some(false)),
-        row("m01_s002_v01", 0, Some(true)),
-        row("m01_s002_v01", 1, None),
-    ]);
-    let aggregator = WorstOfSamples {
-        model: ModelId::new("careful")?,
-        scenarios: BTreeMap::new(),
-    };
-    let summary = aggregate_scores(Box::new(aggregator), scores.to_string().as_bytes())?;
-    // Three of four samples have a verdict and two passed, but of the two scenarios only one passed in every sample.
-    assert_eq!(summary.positive_pass_rate, Some(0.5));
-    println!("{}", serde_json::to_string_pretty(&summary)?);
+    let report = Pipeline::new(layout, phases, options)
+        .run(&[demo::BENCHMARK.to_owned()])
+        .await?;
+    println!("{:?}", report.outcome());
+    for summary in report
+        .benchmarks
+        .iter()
+        .flat_map(|benchmark| &benchmark.summaries)
+    {
+        let (positive, negative) = (summary.positive_pass_rate, summary.negative_pass_rate);
+        let scenarios = summary.n_total;
+        println!(
+            "{}: of {scenarios} scenarios pass in all samples: positive {positive:?}, negative {negative:?}",
+            summary.target_model
+        );
+    }
     Ok(())
 }

@@ -1,25 +1,21 @@
-//! A journal of one's own: it counts events by message and keeps nothing else.
+//! A journal of one's own in a whole pipeline: it counts events by message and keeps nothing else.
 //!
-//! `cargo run -p probity-journal --example custom_journal`
+//! Run it with `cargo run -p probity-journal --example custom_journal`.
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    error::Error,
+    sync::{Arc, Mutex, PoisonError},
 };
 
+use llm_client::{HttpClient, Provider};
+use pipeline::{PhaseSettings, Phases, Pipeline, RunOptions, demo};
 use schema::{Event, Journal};
 
 /// Counts events by message.
 #[derive(Default)]
 struct CountingJournal {
     counts: Mutex<BTreeMap<&'static str, u64>>,
-}
-
-impl CountingJournal {
-    fn count(&self, message: &str) -> u64 {
-        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.get(message).copied().unwrap_or_default()
-    }
 }
 
 impl Journal for CountingJournal {
@@ -29,22 +25,28 @@ impl Journal for CountingJournal {
     }
 }
 
-/// Stands for a run: anything that is given a journal.
-fn run(journal: &dyn Journal) {
-    for turn in 1..=3_u32 {
-        let event = Event::new("fetched sut response", "Demo", "run");
-        journal.record(event.with("turn", turn));
-    }
-    journal.record(Event::new("finished pipeline", "Demo", "run"));
-}
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let server = scripted_llm::ScriptedServer::start().await?;
+    let folder = tempfile::tempdir()?;
+    let layout = demo::layout(folder.path())?;
 
-fn main() {
-    let journal = CountingJournal::default();
-    run(&journal);
-    assert_eq!(journal.count("fetched sut response"), 3);
-    println!(
-        "fetched sut response: {}",
-        journal.count("fetched sut response")
-    );
-    println!("finished pipeline: {}", journal.count("finished pipeline"));
+    let counting = Arc::new(CountingJournal::default());
+    let journal: Arc<dyn Journal> = counting.clone();
+    // Three places write events: the models tell of calls, the phases of items, the pipeline of the run.
+    let provider = Provider::new(HttpClient::default()).with_journal(Arc::clone(&journal));
+    let models = demo::models(&provider, server.base_url())?;
+    let phases = Phases::standard(models, PhaseSettings::default(), Some(Arc::clone(&journal)))?;
+    let pipeline = Pipeline::new(layout, phases, RunOptions::default()).journal(journal);
+
+    let report = pipeline.run(&[demo::BENCHMARK.to_owned()]).await?;
+    println!("{:?}", report.outcome());
+    let counts = counting
+        .counts
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    for (message, count) in counts.iter() {
+        println!("{count:>5}  {message}");
+    }
+    Ok(())
 }

@@ -5,16 +5,19 @@ use std::{
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
-        mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError},
+        mpsc::SyncSender,
     },
-    thread,
     time::{Duration, Instant},
 };
 
 use jiff::Timestamp;
 use schema::Event;
 
-use crate::{line, output::Output};
+use crate::{
+    line,
+    output::Output,
+    queue::{CloseAtEnd, Command, Queue},
+};
 
 /// How long a line may wait in memory. Half of the second that is promised, so that a busy machine can be late.
 const FLUSH_AFTER: Duration = Duration::from_millis(500);
@@ -22,15 +25,6 @@ const FLUSH_AFTER: Duration = Duration::from_millis(500);
 const WRITE_AT: usize = 64 * 1024;
 /// A buffer that a long line has grown beyond this is given back.
 const KEEP_BUFFER: usize = 1024 * 1024;
-/// A pause before sleeping on an empty channel, so that a burst of events wakes the thread once and not once each.
-const NAP: Duration = Duration::from_millis(1);
-
-/// What the thread is told.
-pub(crate) enum Command {
-    Event(Timestamp, Event),
-    Flush { sync: bool, done: SyncSender<()> },
-    Close,
-}
 
 /// What is known of the journal from outside the thread.
 #[derive(Default)]
@@ -69,22 +63,26 @@ impl Appender {
         }
     }
 
-    /// Writes what `commands` brings until it is closed or has no sender left.
-    pub(crate) fn run(mut self, commands: &Receiver<Command>) {
-        loop {
-            match self.next(commands) {
-                Some(Command::Event(time, event)) => self.append(time, &event),
-                Some(Command::Flush { sync, done }) => {
-                    self.write_out();
-                    if sync {
-                        self.sync();
-                    }
-                    // Whoever asked may have gone; that is no fault.
-                    let _ = done.send(());
+    /// Writes what `queue` brings until it is told to close.
+    pub(crate) fn run(mut self, queue: &Queue) {
+        let _close = CloseAtEnd(queue);
+        let mut batch = Vec::new();
+        let mut open = true;
+        while open {
+            queue.take(&mut batch, self.wait());
+            for command in batch.drain(..) {
+                match command {
+                    Command::Event(time, event) if open => self.append(time, &event),
+                    Command::Flush { sync, done } => self.flush(sync, &done),
+                    Command::Close => open = false,
+                    // Recorded behind the end; it counts as lost.
+                    Command::Event(..) => {}
                 }
-                Some(Command::Close) | None => break,
+                if self.buffer.len() >= WRITE_AT {
+                    self.write_out();
+                }
             }
-            if self.buffer.len() >= WRITE_AT || self.wait().is_some_and(|wait| wait.is_zero()) {
+            if self.wait().is_some_and(|wait| wait.is_zero()) {
                 self.write_out();
             }
         }
@@ -92,21 +90,13 @@ impl Appender {
         self.sync();
     }
 
-    /// The next command; writes what is due while waiting for it. `None` when no sender is left.
-    fn next(&mut self, commands: &Receiver<Command>) -> Option<Command> {
-        match commands.try_recv() {
-            Ok(command) => return Some(command),
-            Err(TryRecvError::Disconnected) => return None,
-            Err(TryRecvError::Empty) => thread::sleep(NAP),
+    fn flush(&mut self, sync: bool, done: &SyncSender<()>) {
+        self.write_out();
+        if sync {
+            self.sync();
         }
-        if let Some(wait) = self.wait() {
-            match commands.recv_timeout(wait) {
-                Ok(command) => return Some(command),
-                Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) => self.write_out(),
-            }
-        }
-        commands.recv().ok()
+        // Whoever asked may have gone; that is no fault.
+        let _ = done.send(());
     }
 
     /// How long the lines in the buffer may still wait; `None` when there are none.

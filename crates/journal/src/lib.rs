@@ -28,7 +28,7 @@
 //! ```
 //!
 //! # Limits
-//! - When the disk cannot keep up, `record` waits: up to 1,024 events are on their way to the writer's thread. On an async
+//! - When the disk cannot keep up, `record` waits: up to 2,048 events are on their way to the file. On an async
 //!   runtime that blocks the calling thread for as long.
 //! - After the first failed write nothing more is written, even if the disk has room again. Events are counted as lost.
 //! - Up to a second of events is lost when the process is killed, and more when the machine goes down: only
@@ -42,6 +42,7 @@ mod entry;
 mod error;
 mod line;
 mod output;
+mod queue;
 mod reader;
 mod run_id;
 mod writer;

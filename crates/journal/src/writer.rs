@@ -4,11 +4,7 @@ use std::{
     fs::OpenOptions,
     io::Write,
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::Ordering,
-        mpsc::{self, SyncSender},
-    },
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering, mpsc},
     thread::{self, JoinHandle},
 };
 
@@ -17,13 +13,11 @@ use schema::{Event, Journal};
 
 use crate::{
     RunId,
-    appender::{Appender, Command, Progress},
+    appender::{Appender, Progress},
     error::{JournalError, WriteFault},
     output::Output,
+    queue::{Command, Queue},
 };
-
-/// How many events may be on their way to the thread.
-const QUEUE: usize = 1024;
 
 /// Appends events to a journal file. Share it by `Arc`; any thread may record.
 ///
@@ -32,7 +26,7 @@ const QUEUE: usize = 1024;
 ///
 /// Dropping it closes it.
 pub struct JournalWriter {
-    commands: SyncSender<Command>,
+    queue: Arc<Queue>,
     progress: Arc<Progress>,
     /// `None` once the journal is closed.
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -82,17 +76,18 @@ impl JournalWriter {
     fn start(output: Output, path: PathBuf) -> Result<Self, JournalError> {
         let name = path.display().to_string();
         let progress = Arc::new(Progress::default());
-        let (commands, receiver) = mpsc::sync_channel(QUEUE);
+        let queue = Arc::new(Queue::default());
+        let end = Arc::clone(&queue);
         let appender = Appender::new(output, name.clone(), Arc::clone(&progress));
         let thread = thread::Builder::new()
             .name("journal".to_owned())
-            .spawn(move || appender.run(&receiver))
+            .spawn(move || appender.run(&end))
             .map_err(|error| WriteFault::Thread {
                 name,
                 reason: error.to_string(),
             })?;
         let journal = Self {
-            commands,
+            queue,
             progress,
             thread: Mutex::new(Some(thread)),
             path,
@@ -127,8 +122,7 @@ impl JournalWriter {
 
     fn ask(&self, sync: bool) -> Result<(), JournalError> {
         let (done, wait) = mpsc::sync_channel(1);
-        let answered =
-            self.commands.send(Command::Flush { sync, done }).is_ok() && wait.recv().is_ok();
+        let answered = self.queue.push(Command::Flush { sync, done }) && wait.recv().is_ok();
         self.check()?;
         if answered {
             Ok(())
@@ -162,8 +156,8 @@ impl JournalWriter {
         let mut stopped = None;
         if let Some(thread) = thread {
             self.record(Event::new("closing journal", "JournalWriter", "close"));
-            // Fails only when the thread has ended already; joining it tells how.
-            let _ = self.commands.send(Command::Close);
+            // Not taken only when the thread has ended already; joining it tells how.
+            self.queue.push(Command::Close);
             if thread.join().is_err() {
                 stopped = Some("the thread that writes it stopped by a fault in the program");
             }
@@ -207,8 +201,8 @@ impl Journal for JournalWriter {
     fn record(&self, event: Event) {
         self.progress.recorded.fetch_add(1, Ordering::Relaxed);
         if self.progress.failure.get().is_none() {
-            // Fails only when the journal is closed; the event then counts as lost, as it is recorded and never written.
-            let _ = self.commands.send(Command::Event(Timestamp::now(), event));
+            // Not taken only when the journal is closed; the event then counts as lost, as it is recorded and never written.
+            self.queue.push(Command::Event(Timestamp::now(), event));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Runs the phases as one bounded, resumable, cancellable stream, and writes the benchmark tree.
 
+pub mod demo;
 mod error;
 mod layout;
 mod phases;
