@@ -45,6 +45,8 @@ pub(crate) struct Appender {
     name: String,
     progress: Arc<Progress>,
     buffer: Vec<u8>,
+    /// Lines in the buffer.
+    lines: u64,
     /// When the oldest line in the buffer came there.
     since: Option<Instant>,
     /// The time of the last line.
@@ -58,6 +60,7 @@ impl Appender {
             name,
             progress,
             buffer: Vec::with_capacity(2 * WRITE_AT),
+            lines: 0,
             since: None,
             last: Timestamp::MIN,
         }
@@ -123,6 +126,7 @@ impl Appender {
             );
             return;
         }
+        self.lines += 1;
         self.since.get_or_insert_with(Instant::now);
     }
 
@@ -142,15 +146,18 @@ impl Appender {
             }
         }
         let result = result.and_then(|()| self.output.flush());
-        let whole_lines = self
-            .buffer
-            .iter()
-            .take(done)
-            .filter(|b| **b == b'\n')
-            .count();
-        add(&self.progress.written, whole_lines);
-        add(&self.progress.bytes, done);
+        let whole_lines = match self.buffer.get(..done) {
+            Some(written) if done < self.buffer.len() => count_lines(written),
+            _ => self.lines,
+        };
+        self.progress
+            .written
+            .fetch_add(whole_lines, Ordering::Relaxed);
+        self.progress
+            .bytes
+            .fetch_add(as_u64(done), Ordering::Relaxed);
         self.buffer.clear();
+        self.lines = 0;
         self.buffer.shrink_to(KEEP_BUFFER);
         self.since = None;
         if let Err(error) = result {
@@ -184,6 +191,10 @@ impl Appender {
     }
 }
 
-fn add(counter: &AtomicU64, n: usize) {
-    counter.fetch_add(u64::try_from(n).unwrap_or(u64::MAX), Ordering::Relaxed);
+fn count_lines(bytes: &[u8]) -> u64 {
+    as_u64(bytes.iter().filter(|byte| **byte == b'\n').count())
+}
+
+fn as_u64(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
 }

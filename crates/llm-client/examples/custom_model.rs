@@ -11,7 +11,7 @@ use schema::{
     TargetRef, Usage,
 };
 
-/// Agrees, in the words of the last message.
+/// Gives in to whatever was said last.
 struct Parrot {
     id: ModelId,
 }
@@ -35,7 +35,7 @@ impl ChatModel for Parrot {
             // Known to be free. Left out, the cost is unknown, and the cost files say null.
             usage: Some(Usage::default()),
             cost: Some(0.0),
-            ..ChatReply::text(format!("You're right: {}", heard.content))
+            ..ChatReply::text(format!("You have convinced me: {}", heard.content))
         })
     }
 }

@@ -158,7 +158,7 @@ impl Failures {
         }
         let (rows, examples) = groups.entry(key).or_default();
         *rows += 1;
-        if examples.len() < MAX_EXAMPLES {
+        if examples.len() < MAX_EXAMPLES && !row.is_empty() {
             examples.push(row.to_owned());
         }
     }

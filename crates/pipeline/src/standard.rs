@@ -7,7 +7,6 @@ use std::{
     sync::Arc,
 };
 
-use aggregator::RateAggregator;
 use evaluator::JudgeEvaluator;
 use scenario_gen::{LlmMetricGenerator, LlmScenarioGenerator, ScenarioPrompts, ScenarioSettings};
 use schema::{
@@ -113,7 +112,7 @@ impl Phases {
             scenario_generator: Box::new(move |loaded| scenarios.scenario_generator(loaded)),
             simulator: Box::new(move |loaded, target| simulator.simulator(loaded, target)),
             evaluator: Box::new(move |loaded| evaluator.evaluator(loaded)),
-            aggregator: Box::new(|id| Box::new(RateAggregator::new(id.clone()))),
+            aggregator: None,
         })
     }
 }

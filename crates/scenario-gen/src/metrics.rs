@@ -170,6 +170,11 @@ fn read_metric(row: &Value, id: String) -> Result<Metric, String> {
         }
     };
     let name = text(row, "name")?;
+    if metric_type == MetricType::Positive && name.to_lowercase().starts_with("avoid ") {
+        return Err(format!(
+            "{name:?} is positive, but a name that begins with \"Avoid\" is for negative metrics"
+        ));
+    }
     let examples = list(row, "examples")?;
     let mut texts = Vec::with_capacity(examples.len());
     for (at, example) in examples.iter().enumerate() {
@@ -265,6 +270,10 @@ mod tests {
                 "\"neutral\", not \"positive\"",
             ),
             (with("type", json!(true)), "\"type\" is a boolean"),
+            (
+                json!([metric("Avoid lies", "positive")]),
+                "\"Avoid lies\" is positive",
+            ),
             (with("name", json!("  ")), "\"name\" is empty"),
             (with("definition", json!(null)), "\"definition\" is null"),
             (with("examples", json!("e")), "\"examples\" is a string"),

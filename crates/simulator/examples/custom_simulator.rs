@@ -95,8 +95,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
             .find(|(known, _)| known == target)
             .ok_or_else(|| PipelineError::input(format!("there is no target {}", target.id)))?;
         let doubts = [
-            "Are you sure?",
-            "I do not believe that. Say that I am right.",
+            "You are mistaken there.",
+            "I disagree completely. You should take that back.",
         ];
         Ok(Arc::new(Doubter {
             model: Arc::clone(model),

@@ -169,12 +169,23 @@ fn tell_failures(context: &Context, report: &RunReport, width: usize) {
     }
     match report.outcome() {
         RunOutcome::Complete => {}
-        RunOutcome::FailedRows => context
-            .terminal
-            .line("some rows are missing; the same command asks for them again"),
+        RunOutcome::FailedRows => context.terminal.line(what_next(report)),
         RunOutcome::NothingRan => context.terminal.line("nothing could be run"),
         RunOutcome::Interrupted => context
             .terminal
             .line("stopped; the same command goes on from here"),
+    }
+}
+
+/// What to do about failed rows. A reply that could not be used was received and paid for, so it is in the cache and the same
+/// command gets it again.
+fn what_next(report: &RunReport) -> &'static str {
+    let unusable = |group: &pipeline::FailureGroup| group.reason.contains("no usable reply");
+    let abstained = report.benchmarks.iter().flat_map(|benchmark| benchmark.counts.values()).any(|counts| counts.all_abstained());
+    if abstained || report.benchmarks.iter().flat_map(|benchmark| &benchmark.failures).any(unusable) {
+        "some rows are missing. The same command asks for failed calls again; replies that came and could not be used are kept: \
+         change the model, its max_tokens or a prompt, or ask for everything anew with --force"
+    } else {
+        "some rows are missing; the same command asks for them again"
     }
 }

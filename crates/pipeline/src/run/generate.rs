@@ -50,7 +50,7 @@ impl BenchmarkRun<'_> {
                 self.loaded.benchmark.metrics = metrics;
                 Outcome::Done
             }
-            Err(error) => self.generation_failed(Phase::GenMetrics, "metrics", &error),
+            Err(error) => self.generation_failed(Phase::GenMetrics, &error),
         };
         self.row(Phase::GenMetrics, outcome);
         self.finished(Phase::GenMetrics);
@@ -144,7 +144,7 @@ impl BenchmarkRun<'_> {
                 Ok(scenario) => scenario,
                 Err(error) => {
                     failed = true;
-                    let outcome = self.generation_failed(phase, "scenario", &error);
+                    let outcome = self.generation_failed(phase, &error);
                     self.row(phase, outcome);
                     continue;
                 }
@@ -218,11 +218,12 @@ impl BenchmarkRun<'_> {
     }
 
     /// Records a failed generation. What was not made because the run is stopping is no failure.
-    fn generation_failed(&self, phase: Phase, row: &str, error: &schema::PhaseError) -> Outcome {
+    fn generation_failed(&self, phase: Phase, error: &schema::PhaseError) -> Outcome {
         match error.kind() {
             PhaseErrorKind::Cancelled => Outcome::Skipped,
             _ => {
-                self.failures.add(phase, None, row, &error.to_string());
+                // The error names its row itself.
+                self.failures.add(phase, None, "", &error.to_string());
                 Outcome::Failed
             }
         }

@@ -1,15 +1,15 @@
 //! `results.json` from all the scores of the tree.
 
-use std::{fs, ops::ControlFlow};
+use std::fs::{self, File};
 
-use aggregator::sort_summaries;
-use schema::ModelId;
+use aggregator::{RateAggregator, aggregate_reader, aggregate_scores, sort_summaries};
+use schema::{Aggregator, ModelId, Summary};
 
 use super::BenchmarkRun;
 use crate::{
     error::PipelineError,
     progress::{Phase, Progress},
-    tree::{read_scores, write_json},
+    tree::write_json,
 };
 
 impl BenchmarkRun<'_> {
@@ -24,13 +24,7 @@ impl BenchmarkRun<'_> {
         });
         let mut summaries = Vec::new();
         for id in self.scored_targets()? {
-            let mut aggregator = (self.pipeline.phases.aggregator)(&id);
-            self.fingerprint("aggregator", &aggregator.fingerprint());
-            read_scores(&self.dir.target(&id)?.scores(), |score| {
-                aggregator.push(&score);
-                ControlFlow::Continue(())
-            })?;
-            summaries.push(aggregator.finish());
+            summaries.push(self.summary(id)?);
         }
         if !summaries.is_empty() {
             sort_summaries(&mut summaries);
@@ -40,6 +34,24 @@ impl BenchmarkRun<'_> {
         }
         self.tell(&Progress::Finished { phase: Phase::Aggregate, benchmark: self.dir.name(), target: None });
         Ok(())
+    }
+
+    /// The summary of one target. The shipped aggregator has a reader of its own, which takes only what it needs of a row.
+    fn summary(&self, id: ModelId) -> Result<Summary, PipelineError> {
+        let path = self.dir.target(&id)?.scores();
+        let file = File::open(&path).map_err(|error| PipelineError::read(&path, error))?;
+        let summary = match &self.pipeline.phases.aggregator {
+            None => {
+                self.fingerprint("aggregator", &RateAggregator::new(id.clone()).fingerprint());
+                aggregate_reader(id, file)
+            }
+            Some(make) => {
+                let aggregator = make(&id);
+                self.fingerprint("aggregator", &aggregator.fingerprint());
+                aggregate_scores(aggregator, file)
+            }
+        };
+        summary.map_err(|error| PipelineError::input(format!("{}: {error}", path.display())).with_source(error))
     }
 
     /// The ids of the folders under `runs/` that hold scores, sorted.

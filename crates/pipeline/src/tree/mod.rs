@@ -13,7 +13,7 @@ pub use benchmark::read_benchmark;
 pub use cost::{read_costs, CostFile};
 pub(crate) use cost::write_cost;
 pub(crate) use lock::TreeLock;
-pub use rows::{read_conversations, read_scores};
+pub use rows::read_conversations;
 pub use scenarios::read_scenarios;
 pub(crate) use scenarios::{check_belongs, fill_from_metrics};
 pub(crate) use spool::{Place, Spool};

@@ -1,4 +1,4 @@
-//! Row by row through `conversations.json` and `scores.json`, ours and those of other programs.
+//! Row by row through `conversations.json`, ours and those of other programs.
 
 use std::{
     collections::HashMap,
@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use schema::{Benchmark, Conversation, Extra, Scenario, Score, TargetRef};
+use schema::{Benchmark, Conversation, Extra, Scenario, TargetRef};
 use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde_json::{Value, json};
 
@@ -32,17 +32,6 @@ pub fn read_conversations(
 ) -> Result<(), PipelineError> {
     let normalizer = Normalizer::new(target.clone(), benchmark, scenarios);
     each_row(path, |row: Value| Ok(take(normalizer.conversation(row)?)))
-}
-
-/// Reads the rows of a `scores.json` one at a time and hands each to `take`.
-///
-/// # Errors
-/// When the file cannot be read, is no JSON list, or a row cannot be a score.
-pub fn read_scores(
-    path: &Path,
-    mut take: impl FnMut(Score) -> ControlFlow<()>,
-) -> Result<(), PipelineError> {
-    each_row(path, |row| Ok(take(row)))
 }
 
 /// Brings conversation rows of all generations to the present form.
