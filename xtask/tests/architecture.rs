@@ -1,5 +1,7 @@
 //! The invariants of `docs/architecture.md` that can be read off the manifests.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
+
 use std::{collections::BTreeMap, process::Command};
 
 use serde_json::Value;
@@ -44,19 +46,35 @@ const ONLY: &[(&str, &[&str])] = &[
 /// The names of the ordinary dependencies of each package of the workspace.
 fn dependencies() -> BTreeMap<String, Vec<String>> {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .args([
+            "metadata",
+            "--no-deps",
+            "--format-version",
+            "1",
+            "--offline",
+        ])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let ordinary = |package: &Value| {
         let all = package["dependencies"].as_array().unwrap();
-        all.iter().filter(|d| d["kind"].is_null()).map(|d| text(&d["name"])).collect()
+        all.iter()
+            .filter(|d| d["kind"].is_null())
+            .map(|d| text(&d["name"]))
+            .collect()
     };
     let packages = metadata["packages"].as_array().unwrap();
-    packages.iter().map(|package| (text(&package["name"]), ordinary(package))).collect()
+    packages
+        .iter()
+        .map(|package| (text(&package["name"]), ordinary(package)))
+        .collect()
 }
 
 #[test]
@@ -68,13 +86,20 @@ fn arrows_point_one_way() {
             continue;
         }
         let allowed = ARROWS.iter().find(|(name, _)| name == package);
-        let (_, allowed) = allowed.unwrap_or_else(|| panic!("{package} has no place in the architecture"));
+        let (_, allowed) =
+            allowed.unwrap_or_else(|| panic!("{package} has no place in the architecture"));
         for used in uses.iter().filter(own) {
-            assert!(allowed.contains(&used.as_str()), "{package} must not know {used}");
+            assert!(
+                allowed.contains(&used.as_str()),
+                "{package} must not know {used}"
+            );
         }
     }
     for (package, _) in ARROWS {
-        assert!(dependencies.contains_key(*package), "{package} is not in the workspace");
+        assert!(
+            dependencies.contains_key(*package),
+            "{package} is not in the workspace"
+        );
     }
 }
 

@@ -3,6 +3,8 @@
 //! When a change is meant to alter the tree, write the new one with `BLESS=1 cargo test -p xtask --test golden` and look at
 //! the difference.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
+
 mod tree;
 
 use std::{fs, path::Path, process::Command};
@@ -15,7 +17,11 @@ fn the_demonstration_gives_the_golden_tree() {
         .current_dir(folder.path())
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let have = folder.path().join("benchmarks");
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/golden");
     if std::env::var_os("BLESS").is_some() {

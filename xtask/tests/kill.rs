@@ -1,6 +1,8 @@
 //! A run that is killed at any moment goes on where it was: no finished call is made again, and the tree becomes the one of a
 //! run that was left alone.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
+
 mod tree;
 
 use std::{
@@ -21,7 +23,9 @@ const MOMENTS: [usize; 6] = [1, 2, 5, 13, 40, 40];
 fn prepare(folder: &Path, server: &ScriptedServer) {
     let url = server.base_url();
     let model = |name: &str| format!("{{source: vllm, model: {name}, base_url: \"{url}\"}}");
-    let target = |id: &str, name: &str| format!("{{id: {id}, source: vllm, model: {name}, base_url: \"{url}\"}}");
+    let target = |id: &str, name: &str| {
+        format!("{{id: {id}, source: vllm, model: {name}, base_url: \"{url}\"}}")
+    };
     let config = format!(
         "run: {{concurrency: {{gen_scenarios: 2, simulate: 3, evaluate: 2}}}}\n\
          generation: {{scenarios_per_metric: 2, turns: 3, num_samples: 2}}\n\
@@ -55,14 +59,20 @@ fn cached(folder: &Path) -> u64 {
     if !path.exists() {
         return 0;
     }
-    Cache::open(path, CacheSettings::default()).and_then(|cache| cache.count()).unwrap_or(0)
+    Cache::open(path, CacheSettings::default())
+        .and_then(|cache| cache.count())
+        .unwrap_or(0)
 }
 
 /// Waits until `replies` replies have arrived. Then nothing moves any more, because all further calls are held.
 async fn wait_until_still(server: &ScriptedServer, folder: &Path, child: &mut Child, replies: u64) {
     let mut ended = || child.try_wait().unwrap().is_some();
     wait_until(|| server.held() > 0 || ended(), "the run asked for nothing").await;
-    wait_until(|| cached(folder) >= replies || ended(), "a reply did not arrive in the cache").await;
+    wait_until(
+        || cached(folder) >= replies || ended(),
+        "a reply did not arrive in the cache",
+    )
+    .await;
 }
 
 async fn wait_until(mut done: impl FnMut() -> bool, otherwise: &str) {
@@ -75,12 +85,22 @@ async fn wait_until(mut done: impl FnMut() -> bool, otherwise: &str) {
 
 fn answered(server: &ScriptedServer) -> BTreeMap<String, u64> {
     let bodies = server.stats().bodies;
-    bodies.into_iter().map(|(hash, count)| (hash, count.answered)).filter(|(_, count)| *count > 0).collect()
+    bodies
+        .into_iter()
+        .map(|(hash, count)| (hash, count.answered))
+        .filter(|(_, count)| *count > 0)
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_run_goes_on_without_asking_again() {
-    let server = || async { ScriptedServer::builder().record_bodies(true).start().await.unwrap() };
+    let server = || async {
+        ScriptedServer::builder()
+            .record_bodies(true)
+            .start()
+            .await
+            .unwrap()
+    };
     let alone = server().await;
     let undisturbed = tempfile::tempdir().unwrap();
     prepare(undisturbed.path(), &alone);
@@ -94,11 +114,18 @@ async fn a_killed_run_goes_on_without_asking_again() {
         let replies = server.stats().answered + moment as u64;
         let mut child = start(killed.path());
         wait_until_still(&server, killed.path(), &mut child, replies).await;
-        assert!(child.try_wait().unwrap().is_none(), "the run ended before it could be killed after {moment} more replies");
+        assert!(
+            child.try_wait().unwrap().is_none(),
+            "the run ended before it could be killed after {moment} more replies"
+        );
         child.kill().unwrap();
         child.wait().unwrap();
         // Held calls go with their connections; answered to nobody, they would count as answered.
-        wait_until(|| server.stats().in_flight == 0, "the killed run's calls are still held").await;
+        wait_until(
+            || server.stats().in_flight == 0,
+            "the killed run's calls are still held",
+        )
+        .await;
         server.release();
     }
     // One more time at a moment that nothing was prepared for.
@@ -106,9 +133,16 @@ async fn a_killed_run_goes_on_without_asking_again() {
     tokio::time::sleep(Duration::from_millis(60)).await;
     let _ = child.kill();
     child.wait().unwrap();
-    wait_until(|| server.stats().in_flight == 0, "the killed run's calls are still there").await;
+    wait_until(
+        || server.stats().in_flight == 0,
+        "the killed run's calls are still there",
+    )
+    .await;
     let lost = server.stats().answered - cached(killed.path());
-    assert!(lost <= 16, "no more than what was in flight when it was killed can be lost: {lost}");
+    assert!(
+        lost <= 16,
+        "no more than what was in flight when it was killed can be lost: {lost}"
+    );
 
     assert!(start(killed.path()).wait().unwrap().success());
     tree::assert_same(
@@ -116,6 +150,12 @@ async fn a_killed_run_goes_on_without_asking_again() {
         &tree::read(&undisturbed.path().join("benchmarks")),
     );
     let (once, more) = (answered(&alone), answered(&server));
-    let repeated: u64 = more.iter().map(|(hash, count)| count - once.get(hash).copied().unwrap_or(0)).sum();
-    assert_eq!(repeated, lost, "calls that were answered, stored and made again");
+    let repeated: u64 = more
+        .iter()
+        .map(|(hash, count)| count - once.get(hash).copied().unwrap_or(0))
+        .sum();
+    assert_eq!(
+        repeated, lost,
+        "calls that were answered, stored and made again"
+    );
 }

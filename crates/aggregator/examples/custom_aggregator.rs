@@ -88,7 +88,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let models = demo::models(&Provider::new(HttpClient::default()), server.base_url())?;
 
     let mut phases = Phases::standard(models, PhaseSettings::default(), None)?;
-    phases.aggregator = Some(Box::new(|target| Box::new(WorstOfSamples::new(target.clone()))));
+    phases.aggregator = Some(Box::new(|target| {
+        Box::new(WorstOfSamples::new(target.clone()))
+    }));
 
     let options = RunOptions {
         samples: 3,

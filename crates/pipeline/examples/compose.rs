@@ -3,7 +3,9 @@
 
 use std::{error::Error, fs};
 
-use llm_client::{Cache, CacheSettings, HttpClient, HttpOptions, ModelSettings, PriceTable, Provider};
+use llm_client::{
+    Cache, CacheSettings, HttpClient, HttpOptions, ModelSettings, PriceTable, Provider,
+};
 use pipeline::{Layout, Models, PhaseSettings, Phases, Pipeline, RunOptions};
 use schema::{ModelId, TargetRef};
 use scripted_llm::ScriptedServer;
@@ -13,7 +15,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let layout = Layout::new(folder.path().join("benchmarks"));
     fs::create_dir_all(layout.benchmarks().join("flattery"))?;
-    let yaml = "description: Whether an assistant flatters, and caves in when a user pushes back.\n";
+    let yaml =
+        "description: Whether an assistant flatters, and caves in when a user pushes back.\n";
     fs::write(layout.benchmark("flattery")?.yaml(), yaml)?;
 
     let server = ScriptedServer::start().await?; // Any OpenAI-compatible endpoint will do.
@@ -25,7 +28,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         settings.price = PriceTable::shipped().price(None, name);
         Ok(provider.model(settings)?)
     };
-    let target = TargetRef { id: ModelId::new("careful")?, model: "scripted-careful".to_owned() };
+    let target = TargetRef {
+        id: ModelId::new("careful")?,
+        model: "scripted-careful".to_owned(),
+    };
     let models = Models {
         generator: model("scripted-generator")?,
         user: model("scripted-user")?,
@@ -33,12 +39,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
         targets: vec![(target, model("scripted-careful")?)],
     };
     let phases = Phases::standard(models, PhaseSettings::default(), None)?;
-    let pipeline = Pipeline::new(layout, phases, RunOptions::default()).meter(provider.meter().clone());
+    let pipeline =
+        Pipeline::new(layout, phases, RunOptions::default()).meter(provider.meter().clone());
     let report = pipeline.run(&["flattery".to_owned()]).await?;
 
     println!("{:?}", report.outcome());
-    for summary in report.benchmarks.iter().flat_map(|benchmark| &benchmark.summaries) {
-        println!("{}: {:?} / {:?}", summary.target_model, summary.positive_pass_rate, summary.negative_pass_rate);
+    for summary in report
+        .benchmarks
+        .iter()
+        .flat_map(|benchmark| &benchmark.summaries)
+    {
+        println!(
+            "{}: {:?} / {:?}",
+            summary.target_model, summary.positive_pass_rate, summary.negative_pass_rate
+        );
     }
     Ok(())
 }

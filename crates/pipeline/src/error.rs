@@ -28,18 +28,30 @@ impl PipelineError {
     /// Input that cannot be used.
     #[must_use]
     pub fn input(message: impl Into<String>) -> Self {
-        Self { kind: PipelineErrorKind::Input, message: message.into(), source: None }
+        Self {
+            kind: PipelineErrorKind::Input,
+            message: message.into(),
+            source: None,
+        }
     }
 
     /// Another run is at work.
     pub(crate) fn busy(message: impl Into<String>) -> Self {
-        Self { kind: PipelineErrorKind::Busy, message: message.into(), source: None }
+        Self {
+            kind: PipelineErrorKind::Busy,
+            message: message.into(),
+            source: None,
+        }
     }
 
     /// A file that cannot be read.
     pub(crate) fn read(path: &Path, error: io::Error) -> Self {
         let message = format!("{}: cannot be read: {error}", path.display());
-        Self { kind: PipelineErrorKind::Input, message, source: Some(error.into()) }
+        Self {
+            kind: PipelineErrorKind::Input,
+            message,
+            source: Some(error.into()),
+        }
     }
 
     /// A file that cannot be written.
@@ -52,7 +64,11 @@ impl PipelineError {
             _ => "",
         };
         let message = format!("{}: cannot be written: {error}{hint}", path.display());
-        Self { kind: PipelineErrorKind::Output, message, source: Some(error.into()) }
+        Self {
+            kind: PipelineErrorKind::Output,
+            message,
+            source: Some(error.into()),
+        }
     }
 
     /// Adds the error underneath.
@@ -77,6 +93,8 @@ impl fmt::Display for PipelineError {
 
 impl Error for PipelineError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn Error + 'static))
     }
 }

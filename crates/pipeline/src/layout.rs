@@ -163,9 +163,12 @@ impl BenchmarkDir {
     /// When the target's id cannot name a folder.
     pub fn target(&self, id: &ModelId) -> Result<TargetDir, PipelineError> {
         id.check_folder_name().map_err(|error| {
-            PipelineError::input(format!("{error}. Change the target's id in the config")).with_source(error)
+            PipelineError::input(format!("{error}. Change the target's id in the config"))
+                .with_source(error)
         })?;
-        Ok(TargetDir { root: self.runs().join(id.as_str()) })
+        Ok(TargetDir {
+            root: self.runs().join(id.as_str()),
+        })
     }
 
     /// Where finished rows are kept until the tree's files are written.

@@ -17,5 +17,5 @@ pub use phases::{Loaded, Make, MakeAggregator, MakeSimulator, Phases};
 pub use plan::{PlanModel, PlanRow, PlanSettings, Range, plan};
 pub use progress::{NoObserver, Observer, Outcome, Phase, Progress};
 pub use report::{BenchmarkReport, Counts, FailureGroup, RunOutcome, RunReport};
-pub use standard::{Models, PROMPT_NAMES, PhaseSettings};
 pub use run::{Concurrency, Expected, Manifest, Pipeline, RunOptions};
+pub use standard::{Models, PROMPT_NAMES, PhaseSettings};

@@ -3,7 +3,8 @@
 use std::{path::PathBuf, sync::Arc};
 
 use schema::{
-    Aggregator, Benchmark, Evaluator, MetricGenerator, ModelId, ScenarioGenerator, Simulator, TargetRef,
+    Aggregator, Benchmark, Evaluator, MetricGenerator, ModelId, ScenarioGenerator, Simulator,
+    TargetRef,
 };
 
 use crate::error::PipelineError;
@@ -57,6 +58,8 @@ pub struct Phases {
 
 impl std::fmt::Debug for Phases {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Phases").field("targets", &self.targets).finish_non_exhaustive()
+        f.debug_struct("Phases")
+            .field("targets", &self.targets)
+            .finish_non_exhaustive()
     }
 }

@@ -31,7 +31,10 @@ impl<T: Copy> Range<T> {
 impl<T: Add<Output = T>> Add for Range<T> {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self { low: self.low + other.low, high: self.high + other.high }
+        Self {
+            low: self.low + other.low,
+            high: self.high + other.high,
+        }
     }
 }
 
@@ -97,9 +100,18 @@ pub struct PlanRow {
 const USER_REPLY: Range<u64> = Range { low: 30, high: 200 };
 const TARGET_REPLY: Range<u64> = Range { low: 60, high: 700 };
 const JUDGE_REPLY: Range<u64> = Range { low: 40, high: 250 };
-const METRICS_REPLY: Range<u64> = Range { low: 400, high: 1500 };
-const SCENARIO_REPLY: Range<u64> = Range { low: 150, high: 500 };
-const SCENARIO_TEXT: Range<u64> = Range { low: 150, high: 400 };
+const METRICS_REPLY: Range<u64> = Range {
+    low: 400,
+    high: 1500,
+};
+const SCENARIO_REPLY: Range<u64> = Range {
+    low: 150,
+    high: 500,
+};
+const SCENARIO_TEXT: Range<u64> = Range {
+    low: 150,
+    high: 400,
+};
 /// The fixed part of a prompt.
 const PROMPT: u64 = 350;
 
@@ -129,11 +141,24 @@ fn plan_benchmark(
     scenarios: &[Scenario],
     settings: &PlanSettings,
 ) -> Vec<PlanRow> {
-    let brief = tokens(&benchmark.description) + tokens(benchmark.scenario.user_context.as_deref().unwrap_or(""));
+    let brief = tokens(&benchmark.description)
+        + tokens(benchmark.scenario.user_context.as_deref().unwrap_or(""));
     let row = |phase, who: String, rows, calls, input, output, model: &PlanModel| {
-        let cost = model.price.as_ref().map(|price| dollars(price, input, output));
+        let cost = model
+            .price
+            .as_ref()
+            .map(|price| dollars(price, input, output));
         let benchmark = name.to_owned();
-        PlanRow { benchmark, phase, who, rows, calls, input_tokens: input, output_tokens: output, cost }
+        PlanRow {
+            benchmark,
+            phase,
+            who,
+            rows,
+            calls,
+            input_tokens: input,
+            output_tokens: output,
+            cost,
+        }
     };
     let mut plan = Vec::new();
     let generator = &settings.generator;
@@ -142,44 +167,106 @@ fn plan_benchmark(
             let input = Range::exact(PROMPT + brief);
             let who = format!("generator {}", generator.id);
             let one = Range::exact(1);
-            plan.push(row(Phase::GenMetrics, who, one, one, input, METRICS_REPLY, generator));
+            plan.push(row(
+                Phase::GenMetrics,
+                who,
+                one,
+                one,
+                input,
+                METRICS_REPLY,
+                generator,
+            ));
             settings.metrics
         }
         n => Range::exact(n),
     };
     let have = |id: &str| scenarios.iter().any(|row| row.metric_id == id);
-    let kept = scenarios.iter().filter(|row| benchmark.metric(&row.metric_id).is_some()).count() as u64;
-    let covered = benchmark.metrics.iter().filter(|metric| have(&metric.id)).count() as u64;
-    let missing = Range { low: metrics.low - covered.min(metrics.low), high: metrics.high - covered.min(metrics.high) };
+    let kept = scenarios
+        .iter()
+        .filter(|row| benchmark.metric(&row.metric_id).is_some())
+        .count() as u64;
+    let covered = benchmark
+        .metrics
+        .iter()
+        .filter(|metric| have(&metric.id))
+        .count() as u64;
+    let missing = Range {
+        low: metrics.low - covered.min(metrics.low),
+        high: metrics.high - covered.min(metrics.high),
+    };
     let per_metric = settings.scenarios_per_metric * settings.variants;
-    let made = Range { low: missing.low * per_metric, high: missing.high * per_metric };
+    let made = Range {
+        low: missing.low * per_metric,
+        high: missing.high * per_metric,
+    };
     if missing.high > 0 {
         let calls = generation_calls(missing, settings);
-        let input = each(calls, Range { low: PROMPT + brief, high: PROMPT + brief + SCENARIO_TEXT.high });
+        let input = each(
+            calls,
+            Range {
+                low: PROMPT + brief,
+                high: PROMPT + brief + SCENARIO_TEXT.high,
+            },
+        );
         let output = each(made, SCENARIO_REPLY);
         let who = format!("generator {}", generator.id);
-        plan.push(row(Phase::GenScenarios, who, made, calls, input, output, generator));
+        plan.push(row(
+            Phase::GenScenarios,
+            who,
+            made,
+            calls,
+            input,
+            output,
+            generator,
+        ));
     }
     let rows = each(made + Range::exact(kept), Range::exact(settings.samples));
     for target in &settings.targets {
         let talk = Talk::new(settings, target, brief);
         let user = &settings.user;
         let who = format!("user {} for target {}", user.id, target.id);
-        plan.push(row(Phase::Simulate, who, rows, each(rows, talk.user_calls), each(rows, talk.user_input), each(rows, talk.user_output), user));
+        plan.push(row(
+            Phase::Simulate,
+            who,
+            rows,
+            each(rows, talk.user_calls),
+            each(rows, talk.user_input),
+            each(rows, talk.user_output),
+            user,
+        ));
         let who = format!("target {}", target.id);
-        plan.push(row(Phase::Simulate, who, rows, each(rows, talk.target_calls), each(rows, talk.target_input), each(rows, talk.target_output), target));
+        plan.push(row(
+            Phase::Simulate,
+            who,
+            rows,
+            each(rows, talk.target_calls),
+            each(rows, talk.target_input),
+            each(rows, talk.target_output),
+            target,
+        ));
         let judge = &settings.judge;
         let who = format!("judge {} for target {}", judge.id, target.id);
         let output = cut(JUDGE_REPLY, judge.max_tokens);
-        plan.push(row(Phase::Evaluate, who, rows, rows, each(rows, talk.judge_input), each(rows, output), judge));
+        plan.push(row(
+            Phase::Evaluate,
+            who,
+            rows,
+            rows,
+            each(rows, talk.judge_input),
+            each(rows, output),
+            judge,
+        ));
     }
     plan
 }
 
 /// One call for each metric, and one for each variant where there are demographic axes.
 fn generation_calls(metrics: Range<u64>, settings: &PlanSettings) -> Range<u64> {
-    let variants =
-        if settings.demographics { settings.scenarios_per_metric * settings.variants } else { 0 };
+    let variants = if settings.demographics {
+        settings.scenarios_per_metric * settings.variants
+    } else {
+        0
+    };
     each(metrics, Range::exact(1 + variants))
 }
 
@@ -197,11 +284,28 @@ struct Talk {
 impl Talk {
     /// At least, the user ends the conversation after one exchange; at most, all turns are played.
     fn new(settings: &PlanSettings, target: &PlanModel, context: u64) -> Self {
-        let low = Self::of_length(1, settings.turns.min(2), USER_REPLY.low, TARGET_REPLY.low, SCENARIO_TEXT.low, context);
+        let low = Self::of_length(
+            1,
+            settings.turns.min(2),
+            USER_REPLY.low,
+            TARGET_REPLY.low,
+            SCENARIO_TEXT.low,
+            context,
+        );
         let user = cut(USER_REPLY, settings.user.max_tokens).high;
         let reply = cut(TARGET_REPLY, target.max_tokens).high;
-        let high = Self::of_length(settings.turns, settings.turns, user, reply, SCENARIO_TEXT.high, context);
-        let range = |n: usize| Range { low: low[n], high: high[n].max(low[n]) };
+        let high = Self::of_length(
+            settings.turns,
+            settings.turns,
+            user,
+            reply,
+            SCENARIO_TEXT.high,
+            context,
+        );
+        let range = |n: usize| Range {
+            low: low[n],
+            high: high[n].max(low[n]),
+        };
         Self {
             user_calls: range(0),
             user_input: range(1),
@@ -214,7 +318,14 @@ impl Talk {
     }
 
     /// Calls and tokens when `exchanges` are held and the user is asked `asked` times.
-    fn of_length(exchanges: u64, asked: u64, user: u64, reply: u64, scenario: u64, context: u64) -> [u64; 7] {
+    fn of_length(
+        exchanges: u64,
+        asked: u64,
+        user: u64,
+        reply: u64,
+        scenario: u64,
+        context: u64,
+    ) -> [u64; 7] {
         // Turn t repeats all that was said in the t-1 exchanges before it.
         let repeated = |turns: u64| turns * turns.saturating_sub(1) / 2 * (user + reply);
         [
@@ -230,19 +341,32 @@ impl Talk {
 }
 
 fn each(times: Range<u64>, of: Range<u64>) -> Range<u64> {
-    Range { low: times.low.saturating_mul(of.low), high: times.high.saturating_mul(of.high) }
+    Range {
+        low: times.low.saturating_mul(of.low),
+        high: times.high.saturating_mul(of.high),
+    }
 }
 
 fn cut(reply: Range<u64>, max_tokens: Option<u32>) -> Range<u64> {
     let max = max_tokens.map_or(u64::MAX, u64::from);
-    Range { low: reply.low.min(max), high: reply.high.min(max) }
+    Range {
+        low: reply.low.min(max),
+        high: reply.high.min(max),
+    }
 }
 
 fn dollars(price: &Price, input: Range<u64>, output: Range<u64>) -> Range<f64> {
     let cost = |input_tokens, output_tokens| {
-        price.cost(&Usage { input_tokens, output_tokens, ..Usage::default() })
+        price.cost(&Usage {
+            input_tokens,
+            output_tokens,
+            ..Usage::default()
+        })
     };
-    Range { low: cost(input.low, output.low), high: cost(input.high, output.high) }
+    Range {
+        low: cost(input.low, output.low),
+        high: cost(input.high, output.high),
+    }
 }
 
 /// About four characters a token.

@@ -36,8 +36,13 @@ pub enum Phase {
 
 impl Phase {
     /// All phases, in order.
-    pub const ALL: [Self; 5] =
-        [Self::GenMetrics, Self::GenScenarios, Self::Simulate, Self::Evaluate, Self::Aggregate];
+    pub const ALL: [Self; 5] = [
+        Self::GenMetrics,
+        Self::GenScenarios,
+        Self::Simulate,
+        Self::Evaluate,
+        Self::Aggregate,
+    ];
 
     /// The name in files: `gen_metrics`.
     #[must_use]

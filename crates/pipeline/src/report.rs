@@ -140,8 +140,11 @@ pub struct FailureGroup {
 /// Collects failures by reason. Memory is bounded: there are at most [`MAX_GROUPS`] reasons, and all others count in one.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
-    groups: Mutex<BTreeMap<(Phase, Option<ModelId>, String), (u64, Vec<String>)>>,
+    groups: Mutex<BTreeMap<Cause, (u64, Vec<String>)>>,
 }
+
+/// The phase, the system under test, and the reason.
+type Cause = (Phase, Option<ModelId>, String);
 
 /// Reasons told apart in a report.
 const MAX_GROUPS: usize = 200;
@@ -164,15 +167,24 @@ impl Failures {
     }
 
     pub(crate) fn into_groups(self) -> Vec<FailureGroup> {
-        let groups = self.groups.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let groups = self
+            .groups
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         let mut groups: Vec<FailureGroup> = groups
             .into_iter()
             .map(|((phase, target, reason), (rows, mut examples))| {
                 examples.sort();
-                FailureGroup { phase, target, reason, rows, examples }
+                FailureGroup {
+                    phase,
+                    target,
+                    reason,
+                    rows,
+                    examples,
+                }
             })
             .collect();
-        groups.sort_by(|a, b| b.rows.cmp(&a.rows));
+        groups.sort_by_key(|group| std::cmp::Reverse(group.rows));
         groups
     }
 }

@@ -10,7 +10,8 @@ use std::{
 use evaluator::JudgeEvaluator;
 use scenario_gen::{LlmMetricGenerator, LlmScenarioGenerator, ScenarioPrompts, ScenarioSettings};
 use schema::{
-    ChatModel, Evaluator, Journal, MetricGenerator, NoJournal, PhaseError, ScenarioGenerator, Simulator, TargetRef,
+    ChatModel, Evaluator, Journal, MetricGenerator, NoJournal, PhaseError, ScenarioGenerator,
+    Simulator, TargetRef,
     prompt::{Prompt, PromptError},
 };
 use simulator::{ChatSimulator, SimulatorSettings};
@@ -39,7 +40,14 @@ impl std::fmt::Debug for Models {
             .field("generator", self.generator.id())
             .field("user", self.user.id())
             .field("judge", self.judge.id())
-            .field("targets", &self.targets.iter().map(|(target, _)| target).collect::<Vec<_>>())
+            .field(
+                "targets",
+                &self
+                    .targets
+                    .iter()
+                    .map(|(target, _)| target)
+                    .collect::<Vec<_>>(),
+            )
             .finish()
     }
 }
@@ -95,17 +103,33 @@ impl Phases {
         settings: PhaseSettings,
         journal: Option<Arc<dyn Journal>>,
     ) -> Result<Self, PipelineError> {
-        if let Some(name) = settings.prompts.keys().find(|name| !PROMPT_NAMES.contains(&name.as_str())) {
+        if let Some(name) = settings
+            .prompts
+            .keys()
+            .find(|name| !PROMPT_NAMES.contains(&name.as_str()))
+        {
             return Err(PipelineError::input(format!(
                 "there is no prompt {name:?}. The prompts are {}",
                 PROMPT_NAMES.join(", ")
             )));
         }
-        let targets = models.targets.iter().map(|(target, _)| target.clone()).collect();
+        let targets = models
+            .targets
+            .iter()
+            .map(|(target, _)| target.clone())
+            .collect();
         let journal = journal.unwrap_or_else(|| Arc::new(NoJournal));
-        let standard = Arc::new(Standard { models, settings, journal });
-        let (metrics, scenarios, simulator, evaluator) =
-            (Arc::clone(&standard), Arc::clone(&standard), Arc::clone(&standard), standard);
+        let standard = Arc::new(Standard {
+            models,
+            settings,
+            journal,
+        });
+        let (metrics, scenarios, simulator, evaluator) = (
+            Arc::clone(&standard),
+            Arc::clone(&standard),
+            Arc::clone(&standard),
+            standard,
+        );
         Ok(Self {
             targets,
             metric_generator: Box::new(move |loaded| metrics.metric_generator(loaded)),
@@ -137,7 +161,10 @@ impl Standard {
         Ok(Arc::new(generator))
     }
 
-    fn scenario_generator(&self, loaded: &Loaded) -> Result<Arc<dyn ScenarioGenerator>, PipelineError> {
+    fn scenario_generator(
+        &self,
+        loaded: &Loaded,
+    ) -> Result<Arc<dyn ScenarioGenerator>, PipelineError> {
         let mut prompts = ScenarioPrompts::shipped().map_err(broken)?;
         self.replace(loaded, "gen_scenarios", &mut prompts.scenarios)?;
         self.replace(loaded, "gen_variant", &mut prompts.variant)?;
@@ -148,7 +175,11 @@ impl Standard {
         Ok(Arc::new(generator))
     }
 
-    fn simulator(&self, loaded: &Loaded, target: &TargetRef) -> Result<Arc<dyn Simulator>, PipelineError> {
+    fn simulator(
+        &self,
+        loaded: &Loaded,
+        target: &TargetRef,
+    ) -> Result<Arc<dyn Simulator>, PipelineError> {
         let mut prompts = simulator::Prompts::shipped().map_err(broken)?;
         self.replace(loaded, "user_system", &mut prompts.user_system)?;
         self.replace(loaded, "user_opening", &mut prompts.user_opening)?;
@@ -158,8 +189,13 @@ impl Standard {
             user_context: loaded.benchmark.scenario.user_context.clone(),
             ..self.settings.simulator.clone()
         };
-        let model = self.models.targets.iter().find(|(known, _)| known.id == target.id);
-        let (_, model) = model.ok_or_else(|| PipelineError::input(format!("there is no target {}", target.id)))?;
+        let model = self
+            .models
+            .targets
+            .iter()
+            .find(|(known, _)| known.id == target.id);
+        let (_, model) = model
+            .ok_or_else(|| PipelineError::input(format!("there is no target {}", target.id)))?;
         let user = Arc::clone(&self.models.user);
         let simulator = ChatSimulator::new(user, Arc::clone(model), target.clone(), settings)
             .and_then(|simulator| simulator.with_prompts(prompts))
@@ -175,10 +211,19 @@ impl Standard {
         let evaluator = JudgeEvaluator::new(judge, loaded.benchmark.metrics.clone())
             .and_then(|evaluator| evaluator.with_prompts(prompts))
             .map_err(unusable)?;
-        Ok(Arc::new(evaluator.with_tries(self.settings.tries).with_journal(Arc::clone(&self.journal))))
+        Ok(Arc::new(
+            evaluator
+                .with_tries(self.settings.tries)
+                .with_journal(Arc::clone(&self.journal)),
+        ))
     }
 
-    fn replace(&self, loaded: &Loaded, name: &str, prompt: &mut Prompt) -> Result<(), PipelineError> {
+    fn replace(
+        &self,
+        loaded: &Loaded,
+        name: &str,
+        prompt: &mut Prompt,
+    ) -> Result<(), PipelineError> {
         if let Some(own) = self.prompt(loaded, name)? {
             *prompt = own;
         }
@@ -191,7 +236,11 @@ impl Standard {
         if of_benchmark.exists() {
             return read_prompt(&of_benchmark).map(Some);
         }
-        self.settings.prompts.get(name).map(|path| read_prompt(path)).transpose()
+        self.settings
+            .prompts
+            .get(name)
+            .map(|path| read_prompt(path))
+            .transpose()
     }
 }
 

@@ -15,10 +15,16 @@ async fn a_description_becomes_results() {
     assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
 
     let yaml = bench.read("flattery/benchmark.yaml");
-    assert!(yaml.starts_with("# What is measured.\nname: flattery\n"), "{yaml}");
+    assert!(
+        yaml.starts_with("# What is measured.\nname: flattery\n"),
+        "{yaml}"
+    );
     let scenarios = bench.json("flattery/scenarios.json");
     let scenarios = scenarios.as_array().unwrap();
-    let metrics: BTreeSet<_> = scenarios.iter().map(|row| row["metric_id"].as_str().unwrap()).collect();
+    let metrics: BTreeSet<_> = scenarios
+        .iter()
+        .map(|row| row["metric_id"].as_str().unwrap())
+        .collect();
     assert_eq!(scenarios.len(), metrics.len() * 2);
 
     for target in ["agreeable", "careful"] {
@@ -26,21 +32,45 @@ async fn a_description_becomes_results() {
         let conversations = conversations.as_array().unwrap();
         let scores = bench.json(&format!("flattery/runs/{target}/scores.json"));
         assert_eq!(conversations.len(), scenarios.len());
-        for ((row, scenario), score) in conversations.iter().zip(scenarios).zip(scores.as_array().unwrap()) {
+        for ((row, scenario), score) in conversations
+            .iter()
+            .zip(scenarios)
+            .zip(scores.as_array().unwrap())
+        {
             assert_eq!(row["id"], scenario["id"]);
-            assert_eq!(row["conv_id"], Value::from(format!("{}__{target}", scenario["id"].as_str().unwrap())));
+            assert_eq!(
+                row["conv_id"],
+                Value::from(format!("{}__{target}", scenario["id"].as_str().unwrap()))
+            );
             let turns = row["transcript"].as_array().unwrap();
             assert!(turns.len() >= 2 && turns.len().is_multiple_of(2), "{row:#}");
             assert_eq!(score["conv_id"], row["conv_id"]);
             let positive = row["metric_type"] == "positive";
-            assert_eq!(score["passed"].as_bool().unwrap(), score["present"].as_bool().unwrap() == positive);
+            assert_eq!(
+                score["passed"].as_bool().unwrap(),
+                score["present"].as_bool().unwrap() == positive
+            );
         }
     }
     let results = bench.json("flattery/results.json");
-    let keys: Vec<_> = results[0].as_object().unwrap().keys().map(String::as_str).collect();
+    let keys: Vec<_> = results[0]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
     assert_eq!(
         keys,
-        ["target_model", "positive_pass_rate", "negative_pass_rate", "n_positive", "n_negative", "n_total", "by_metric", "by_scenario"]
+        [
+            "target_model",
+            "positive_pass_rate",
+            "negative_pass_rate",
+            "n_positive",
+            "n_negative",
+            "n_total",
+            "by_metric",
+            "by_scenario"
+        ]
     );
     let cost = bench.json("flattery/cost.json");
     assert_eq!(cost["gen_metrics"]["cost"], 0.0);
@@ -54,7 +84,11 @@ async fn a_second_run_asks_nothing_and_gives_the_same_tree() {
     let (tree, asked) = (bench.tree(), bench.server.stats().requests);
     let report = bench.run(RunOptions::default()).await;
     assert_eq!(report.outcome(), RunOutcome::Complete);
-    assert_eq!(bench.server.stats().requests, asked, "no reply was asked for again");
+    assert_eq!(
+        bench.server.stats().requests,
+        asked,
+        "no reply was asked for again"
+    );
     assert!(tree == bench.tree(), "the tree is the same");
 }
 
@@ -64,10 +98,18 @@ async fn phases_alone_give_the_tree_of_a_whole_run() {
     whole.run(RunOptions::default()).await;
     let alone = Bench::new().await;
     for phase in Phase::ALL {
-        let report = alone.run(RunOptions { phases: [phase].into(), ..RunOptions::default() }).await;
+        let report = alone
+            .run(RunOptions {
+                phases: [phase].into(),
+                ..RunOptions::default()
+            })
+            .await;
         assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
     }
-    assert_eq!(whole.tree().keys().collect::<Vec<_>>(), alone.tree().keys().collect::<Vec<_>>());
+    assert_eq!(
+        whole.tree().keys().collect::<Vec<_>>(),
+        alone.tree().keys().collect::<Vec<_>>()
+    );
     for (name, bytes) in whole.tree() {
         assert!(alone.tree()[&name] == bytes, "{name} differs");
     }
@@ -87,16 +129,38 @@ async fn a_change_runs_what_changed_and_nothing_else() {
     bench.write("flattery/benchmark.yaml", &changed);
     bench.run(RunOptions::default()).await;
     let scenarios = bench.json("flattery/scenarios.json");
-    let of_first = scenarios.as_array().unwrap().iter().filter(|row| row["metric_id"] == "m01").count();
+    let of_first = scenarios
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["metric_id"] == "m01")
+        .count();
     let asked = bench.server.stats().requests - before;
-    assert_eq!(asked, of_first as u64 * 2, "one judge call for each target's conversations of the metric");
-    assert_eq!(bench.read("flattery/runs/careful/conversations.json"), conversations);
+    assert_eq!(
+        asked,
+        of_first as u64 * 2,
+        "one judge call for each target's conversations of the metric"
+    );
+    assert_eq!(
+        bench.read("flattery/runs/careful/conversations.json"),
+        conversations
+    );
 
     // More samples: the first samples are not played again.
     let before = bench.server.stats();
-    bench.run(RunOptions { samples: 2, ..RunOptions::default() }).await;
+    bench
+        .run(RunOptions {
+            samples: 2,
+            ..RunOptions::default()
+        })
+        .await;
     let rows = bench.json("flattery/runs/careful/conversations.json");
-    let again: Vec<&Value> = rows.as_array().unwrap().iter().filter(|row| row["sample"] == 0).collect();
+    let again: Vec<&Value> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["sample"] == 0)
+        .collect();
     let first: Value = serde_json::from_str(&conversations).unwrap();
     assert_eq!(again, first.as_array().unwrap().iter().collect::<Vec<_>>());
     assert!(bench.server.stats().requests > before.requests);
@@ -104,6 +168,12 @@ async fn a_change_runs_what_changed_and_nothing_else() {
     // Another judge, by name: no conversation is played again.
     bench.judge = "scripted-judge";
     let before = bench.server.stats().requests;
-    bench.run(RunOptions { samples: 2, phases: [Phase::Evaluate].into(), ..RunOptions::default() }).await;
+    bench
+        .run(RunOptions {
+            samples: 2,
+            phases: [Phase::Evaluate].into(),
+            ..RunOptions::default()
+        })
+        .await;
     assert_eq!(bench.server.stats().requests, before);
 }

@@ -9,16 +9,20 @@ use crate::Extra;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Benchmark {
     /// Short name for people. Empty when the file has none; readers then use the folder's name.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::or_default")]
     pub name: String,
     /// What behaviour is measured, in plain words. Metrics are generated from it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::or_default")]
     pub description: String,
     /// Settings that all scenarios share.
-    #[serde(default, skip_serializing_if = "ScenarioDefaults::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "crate::or_default",
+        skip_serializing_if = "ScenarioDefaults::is_empty"
+    )]
     pub scenario: ScenarioDefaults,
     /// What the judge looks for. Ids are unique.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::or_default")]
     pub metrics: Vec<Metric>,
     /// Keys that Probity does not know.
     #[serde(flatten)]
@@ -84,7 +88,7 @@ pub struct Metric {
     /// The behaviour that the judge looks for. Of a metric "Avoid X" it describes X.
     pub definition: String,
     /// Examples of the behaviour: usually strings, kept as they are.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::or_default")]
     pub examples: Vec<Value>,
     /// Keys that Probity does not know.
     #[serde(flatten)]

@@ -71,9 +71,13 @@ impl Spend {
         Self {
             calls: self.calls.saturating_sub(earlier.calls),
             input_tokens: self.input_tokens.saturating_sub(earlier.input_tokens),
-            cached_input_tokens: self.cached_input_tokens.saturating_sub(earlier.cached_input_tokens),
+            cached_input_tokens: self
+                .cached_input_tokens
+                .saturating_sub(earlier.cached_input_tokens),
             output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
-            reasoning_tokens: self.reasoning_tokens.saturating_sub(earlier.reasoning_tokens),
+            reasoning_tokens: self
+                .reasoning_tokens
+                .saturating_sub(earlier.reasoning_tokens),
             priced_cost: (self.priced_cost - earlier.priced_cost).max(0.0),
             unpriced_calls: self.unpriced_calls.saturating_sub(earlier.unpriced_calls),
         }
@@ -148,19 +152,29 @@ impl CostSum {
     /// Adds the usage of one row. A row without a cost counts as unpriced.
     pub fn add(&mut self, usage: &PhaseCost) {
         let known = usage.cost.or(usage.priced_cost).unwrap_or(0.0);
-        #[expect(clippy::cast_possible_truncation, reason = "a float cast saturates, and no run costs 10^28 dollars")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a float cast saturates, and no run costs 10^28 dollars"
+        )]
         let units = (known * 1e10).round() as i128;
         self.units += units;
         self.input_tokens += usage.input_tokens;
         self.output_tokens += usage.output_tokens;
-        let unpriced = if usage.cost.is_none() { usage.unpriced_calls.max(1) } else { 0 };
+        let unpriced = if usage.cost.is_none() {
+            usage.unpriced_calls.max(1)
+        } else {
+            0
+        };
         self.unpriced_calls += unpriced;
     }
 
     /// The entry of `cost.json`: dollars rounded to six decimals.
     #[must_use]
     pub fn total(&self) -> PhaseCost {
-        #[expect(clippy::cast_precision_loss, reason = "rounded to six decimals in any case")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "rounded to six decimals in any case"
+        )]
         let dollars = round_to(self.units as f64 / 1e10, FILE_DECIMALS);
         PhaseCost {
             cost: (self.unpriced_calls == 0).then_some(dollars),
@@ -178,20 +192,30 @@ mod tests {
 
     #[test]
     fn an_unpriced_call_makes_the_cost_null_and_keeps_the_priced_part() {
-        let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
+        let usage = Usage {
+            input_tokens: 10,
+            output_tokens: 5,
+            ..Usage::default()
+        };
         let mut spend = Spend::of_call(Some(usage), Some(0.000_001_4));
         assert_eq!(spend.to_phase_cost().cost, Some(0.000_001_4));
         spend.add(&Spend::of_call(Some(usage), None));
         let mut sum = CostSum::default();
         sum.add(&spend.to_phase_cost());
         let cost = sum.total();
-        assert_eq!((cost.cost, cost.priced_cost, cost.unpriced_calls), (None, Some(0.000_001), 1));
+        assert_eq!(
+            (cost.cost, cost.priced_cost, cost.unpriced_calls),
+            (None, Some(0.000_001), 1)
+        );
         assert_eq!((cost.input_tokens, cost.output_tokens), (20, 10));
     }
 
     #[test]
     fn sums_do_not_depend_on_the_order_of_rows() {
-        let row = |cost| PhaseCost { cost: Some(cost), ..PhaseCost::default() };
+        let row = |cost| PhaseCost {
+            cost: Some(cost),
+            ..PhaseCost::default()
+        };
         let costs = [0.1, 0.2, 0.3, 1e-7, 3.3e-9, 0.7];
         let sum = |order: &mut dyn Iterator<Item = &f64>| {
             let mut sum = CostSum::default();

@@ -60,3 +60,12 @@ pub use summary::{Rate, Summary};
 
 /// A JSON object that keeps the order of its keys. Rows hold the keys Probity does not know in one of these.
 pub type Extra = serde_json::Map<String, serde_json::Value>;
+
+/// Reads null as the default: some programs write null for what is empty.
+fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Default + serde::Deserialize<'de>,
+{
+    Ok(<Option<T> as serde::Deserialize>::deserialize(deserializer)?.unwrap_or_default())
+}

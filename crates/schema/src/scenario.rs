@@ -20,22 +20,22 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric_type: Option<MetricType>,
     /// Who the simulated user is.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::or_default")]
     pub persona: String,
     /// A demographic rewrite of the persona that some files carry; it wins over `persona`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_persona: Option<String>,
     /// What the simulated user openly wants.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::or_default")]
     pub user_goal: String,
     /// What pressure the simulated user puts on the target without saying so.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::or_default")]
     pub latent_adversarial_goal: String,
     /// Instructions to the user model for single turns.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::or_default")]
     pub landmarks: Vec<Landmark>,
     /// The values of the demographic axes of this variant, `{axis: value}`. Empty when there are no axes.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::or_default")]
     pub demographic: Extra,
     /// The system prompt of the system under test; wins over the benchmark's `user_context`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

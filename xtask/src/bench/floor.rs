@@ -27,21 +27,36 @@ pub(super) async fn run(
     bodies: &Path,
 ) -> Result<Measure, Box<dyn Error>> {
     let text = std::fs::read_to_string(bodies)?;
-    let bodies: Arc<Vec<Bytes>> =
-        Arc::new(text.lines().map(|line| Bytes::copy_from_slice(line.as_bytes())).collect());
+    let bodies: Arc<Vec<Bytes>> = Arc::new(
+        text.lines()
+            .map(|line| Bytes::copy_from_slice(line.as_bytes()))
+            .collect(),
+    );
     if bodies.is_empty() {
         return Err("there are no request bodies to send".into());
     }
     drop(text);
     let url: hyper::Uri = format!("{base_url}/chat/completions").parse()?;
-    let host = url.authority().ok_or("the server's address has no host")?.to_string();
+    let host = url
+        .authority()
+        .ok_or("the server's address has no host")?
+        .to_string();
     let next = Arc::new(AtomicUsize::new(0));
     let before = Used::now();
     let start = Instant::now();
     let mut workers = JoinSet::new();
     for _ in 0..in_flight {
-        let (bodies, next, url, host) = (Arc::clone(&bodies), Arc::clone(&next), url.clone(), host.clone());
-        workers.spawn(async move { worker(&bodies, &next, calls, &url, &host).await.map_err(|e| e.to_string()) });
+        let (bodies, next, url, host) = (
+            Arc::clone(&bodies),
+            Arc::clone(&next),
+            url.clone(),
+            host.clone(),
+        );
+        workers.spawn(async move {
+            worker(&bodies, &next, calls, &url, &host)
+                .await
+                .map_err(|e| e.to_string())
+        });
     }
     while let Some(ended) = workers.join_next().await {
         ended??;
@@ -62,7 +77,9 @@ async fn worker(
     let connection = tokio::spawn(connection);
     loop {
         let n = next.fetch_add(1, Ordering::Relaxed);
-        let Some(body) = bodies.get(n % bodies.len()).filter(|_| n < calls) else { break };
+        let Some(body) = bodies.get(n % bodies.len()).filter(|_| n < calls) else {
+            break;
+        };
         let request = Request::post(url.path())
             .header(header::HOST, host)
             .header(header::CONTENT_TYPE, "application/json")

@@ -43,10 +43,20 @@ enum Part {
     Serve { latency_ms: u64 },
     /// Run the pipeline.
     #[command(hide = true)]
-    Ours { folder: PathBuf, base_url: String, in_flight: usize, samples: u32 },
+    Ours {
+        folder: PathBuf,
+        base_url: String,
+        in_flight: usize,
+        samples: u32,
+    },
     /// Run the floor client.
     #[command(hide = true)]
-    Floor { bodies: PathBuf, base_url: String, in_flight: usize, calls: usize },
+    Floor {
+        bodies: PathBuf,
+        base_url: String,
+        in_flight: usize,
+        calls: usize,
+    },
 }
 
 /// What one process did and used.
@@ -112,12 +122,18 @@ pub(crate) async fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
     match args.part.clone() {
         None => measure_all(&args).await,
         Some(Part::Serve { latency_ms }) => server::serve(latency_ms).await,
-        Some(Part::Ours { folder, base_url, in_flight, samples }) => {
-            print(&ours::run(&folder, &base_url, in_flight, samples).await?)
-        }
-        Some(Part::Floor { bodies, base_url, in_flight, calls }) => {
-            print(&floor::run(&base_url, in_flight, calls, &bodies).await?)
-        }
+        Some(Part::Ours {
+            folder,
+            base_url,
+            in_flight,
+            samples,
+        }) => print(&ours::run(&folder, &base_url, in_flight, samples).await?),
+        Some(Part::Floor {
+            bodies,
+            base_url,
+            in_flight,
+            calls,
+        }) => print(&floor::run(&base_url, in_flight, calls, &bodies).await?),
     }
 }
 
@@ -128,14 +144,19 @@ fn print<T: Serialize>(value: &T) -> Result<(), Box<dyn Error>> {
 
 async fn measure_all(args: &BenchArgs) -> Result<(), Box<dyn Error>> {
     if cfg!(debug_assertions) {
-        eprintln!("note: this is a debug build; `cargo run --release -p xtask -- bench` gives figures to compare");
+        eprintln!(
+            "note: this is a debug build; `cargo run --release -p xtask -- bench` gives figures to compare"
+        );
     }
     let mut figures = Vec::new();
     for &in_flight in &args.in_flight {
         if in_flight == 0 || args.rounds == 0 {
             return Err("--in-flight and --rounds must be at least 1".into());
         }
-        eprintln!("{in_flight} requests in flight, {} conversations …", in_flight * args.rounds as usize);
+        eprintln!(
+            "{in_flight} requests in flight, {} conversations …",
+            in_flight * args.rounds as usize
+        );
         figures.push(measure(in_flight, args).await?);
     }
     let startup = startup::measure().await?;
@@ -143,7 +164,10 @@ async fn measure_all(args: &BenchArgs) -> Result<(), Box<dyn Error>> {
         return print(&serde_json::json!({"runs": figures, "startup_ms": startup * 1e3}));
     }
     print_table(&figures);
-    println!("from the start of the process to its first request: {:.0} ms", startup * 1e3);
+    println!(
+        "from the start of the process to its first request: {:.0} ms",
+        startup * 1e3
+    );
     Ok(())
 }
 
@@ -161,15 +185,27 @@ async fn measure(in_flight: usize, args: &BenchArgs) -> Result<Figures, Box<dyn 
     // Nothing answers any more: every reply of this run comes from the cache.
     let cached: Measure = child(&["ours", &path, &url, &number, &rounds]).await?;
 
-    let bodies = ours::write_bodies(folder.path(), 5_000)?.to_string_lossy().into_owned();
+    let bodies = ours::write_bodies(folder.path(), 5_000)?
+        .to_string_lossy()
+        .into_owned();
     let server = Server::start(args.latency_ms).await?;
     let calls = ours.calls.to_string();
     let floor: Measure = child(&["floor", &bodies, &server.base_url, &number, &calls]).await?;
     server.stop().await;
-    Ok(figures(in_flight, args.latency_ms, &ours, &floor, &cached, connections))
+    Ok(figures(
+        in_flight,
+        args.latency_ms,
+        &ours,
+        &floor,
+        &cached,
+        connections,
+    ))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts and sizes are far below 2^53")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts and sizes are far below 2^53"
+)]
 fn figures(
     in_flight: usize,
     latency_ms: u64,
@@ -180,7 +216,10 @@ fn figures(
 ) -> Figures {
     let bound = (ours.calls as f64 / in_flight as f64).ceil() * latency_ms as f64 / 1e3;
     let micros = |measure: &Measure| measure.cpu_per_call().map(|seconds| seconds * 1e6);
-    let grown = ours.peak.zip(ours.start).map(|(peak, start)| peak.saturating_sub(start));
+    let grown = ours
+        .peak
+        .zip(ours.start)
+        .map(|(peak, start)| peak.saturating_sub(start));
     Figures {
         in_flight,
         calls: ours.calls,
@@ -188,7 +227,9 @@ fn figures(
         wall_ratio: ours.wall / floor.wall,
         efficiency: bound / ours.wall,
         cpu_per_call: (micros(ours), micros(floor)),
-        cpu_ratio: micros(ours).zip(micros(floor)).map(|(ours, floor)| ours / floor),
+        cpu_ratio: micros(ours)
+            .zip(micros(floor))
+            .map(|(ours, floor)| ours / floor),
         peak: ours.peak.map(|bytes| bytes as f64 / 1e6),
         memory_per_conversation: grown.map(|bytes| bytes as f64 / 1e3 / in_flight as f64),
         cached_replies_per_second: cached.calls as f64 / cached.wall,
@@ -212,8 +253,12 @@ async fn child<T: DeserializeOwned>(args: &[&str]) -> Result<T, Box<dyn Error>> 
 }
 
 fn print_table(figures: &[Figures]) {
-    let known = |value: Option<f64>, digits: usize| value.map_or("?".to_owned(), |value| format!("{value:.digits$}"));
-    println!("in flight    calls  wall s  floor s  ratio  effic.  cpu µs  floor µs  ratio  peak MB  kB/conv  cached/s  conns");
+    let known = |value: Option<f64>, digits: usize| {
+        value.map_or("?".to_owned(), |value| format!("{value:.digits$}"))
+    };
+    println!(
+        "in flight    calls  wall s  floor s  ratio  effic.  cpu µs  floor µs  ratio  peak MB  kB/conv  cached/s  conns"
+    );
     for row in figures {
         println!(
             "{:>9} {:>8} {:>7.2} {:>8.2} {:>6.3} {:>6.1}% {:>7} {:>9} {:>6} {:>8} {:>8} {:>9.0} {:>6}",

@@ -13,7 +13,9 @@ use journal::{JournalReader, JournalWriter, RunId};
 use llm_client::{
     Cache, CacheSettings, HttpClient, HttpOptions, LimitSettings, ModelSettings, Price, Provider,
 };
-use pipeline::{Concurrency, Layout, Models, Phase, PhaseSettings, Phases, Pipeline, RunOptions, RunOutcome};
+use pipeline::{
+    Concurrency, Layout, Models, Phase, PhaseSettings, Phases, Pipeline, RunOptions, RunOutcome,
+};
 use schema::{ChatModel, Journal, ModelId, TargetRef};
 use serde_json::json;
 
@@ -68,7 +70,10 @@ pub(super) async fn run(
     let options = RunOptions {
         phases: [Phase::Simulate, Phase::Evaluate].into(),
         samples,
-        concurrency: Concurrency { simulate: in_flight, evaluate: in_flight },
+        concurrency: Concurrency {
+            simulate: in_flight,
+            evaluate: in_flight,
+        },
         ..RunOptions::default()
     };
     let phases = phases(&provider, base_url, Arc::clone(&journal) as _)?;
@@ -85,21 +90,45 @@ pub(super) async fn run(
     Ok(Measure::since(before, start, usize::try_from(replies)?))
 }
 
-fn provider(layout: &Layout, in_flight: usize, journal: Arc<dyn Journal>) -> Result<Provider, Box<dyn Error>> {
-    let http = HttpClient::new(HttpOptions { concurrency: in_flight, ..HttpOptions::default() });
-    let limits = LimitSettings { max_concurrency: in_flight, ..LimitSettings::default() };
+fn provider(
+    layout: &Layout,
+    in_flight: usize,
+    journal: Arc<dyn Journal>,
+) -> Result<Provider, Box<dyn Error>> {
+    let http = HttpClient::new(HttpOptions {
+        concurrency: in_flight,
+        ..HttpOptions::default()
+    });
+    let limits = LimitSettings {
+        max_concurrency: in_flight,
+        ..LimitSettings::default()
+    };
     let cache = Cache::open(layout.cache(), CacheSettings::default())?;
-    Ok(Provider::new(http).with_cache(cache).with_limits(limits).with_journal(journal))
+    Ok(Provider::new(http)
+        .with_cache(cache)
+        .with_limits(limits)
+        .with_journal(journal))
 }
 
-fn phases(provider: &Provider, base_url: &str, journal: Arc<dyn Journal>) -> Result<Phases, Box<dyn Error>> {
+fn phases(
+    provider: &Provider,
+    base_url: &str,
+    journal: Arc<dyn Journal>,
+) -> Result<Phases, Box<dyn Error>> {
     let model = |name: &str| -> Result<Arc<dyn ChatModel>, Box<dyn Error>> {
         let mut settings = ModelSettings::new(ModelId::new(name)?, name, base_url);
         settings.cache_name = Some("bench".to_owned());
-        settings.price = Some(Price { input: 0.0, output: 0.0, cached_input: None });
+        settings.price = Some(Price {
+            input: 0.0,
+            output: 0.0,
+            cached_input: None,
+        });
         Ok(provider.model(settings)?)
     };
-    let target = TargetRef { id: ModelId::new("scripted-careful")?, model: "scripted-careful".to_owned() };
+    let target = TargetRef {
+        id: ModelId::new("scripted-careful")?,
+        model: "scripted-careful".to_owned(),
+    };
     let models = Models {
         generator: model("scripted-generator")?,
         user: model("scripted-user")?,
@@ -120,12 +149,21 @@ pub(super) fn write_bodies(folder: &Path, most: usize) -> Result<PathBuf, Box<dy
     for run in fs::read_dir(runs)? {
         for file in fs::read_dir(run?.path())? {
             let file = file?.path();
-            if file.extension().is_none_or(|extension| extension != "jsonl") {
+            if file
+                .extension()
+                .is_none_or(|extension| extension != "jsonl")
+            {
                 continue;
             }
             for entry in JournalReader::open(&file)? {
                 let entry = entry?;
-                let Some(request) = entry.fields.get("request").filter(|request| request.is_object()) else { continue };
+                let Some(request) = entry
+                    .fields
+                    .get("request")
+                    .filter(|request| request.is_object())
+                else {
+                    continue;
+                };
                 serde_json::to_writer(&mut out, request)?;
                 out.write_all(b"\n")?;
                 written += 1;

@@ -17,7 +17,11 @@ pub(super) struct Used {
 
 impl Used {
     pub(super) fn now() -> Self {
-        Self { cpu: cpu(), peak: memory("VmHWM:"), memory: memory("VmRSS:") }
+        Self {
+            cpu: cpu(),
+            peak: memory("VmHWM:"),
+            memory: memory("VmRSS:"),
+        }
     }
 }
 

@@ -26,19 +26,27 @@ impl Server {
         let stdout = child.stdout.take().ok_or("the server has no output")?;
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).await?;
-        Ok(Self { child, base_url: line.trim().to_owned() })
+        Ok(Self {
+            child,
+            base_url: line.trim().to_owned(),
+        })
     }
 
     /// How many connections it took that carried a chat request.
     pub(super) async fn connections(&self) -> Result<u64, Box<dyn Error>> {
         let url: hyper::Uri = self.base_url.parse()?;
-        let host = url.authority().ok_or("the server's address has no host")?.as_str();
+        let host = url
+            .authority()
+            .ok_or("the server's address has no host")?
+            .as_str();
         let mut stream = TcpStream::connect(host).await?;
         let request = format!("GET /stats HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
         let mut text = String::new();
         stream.read_to_string(&mut text).await?;
-        let (_, body) = text.split_once("\r\n\r\n").ok_or("the server gave no stats")?;
+        let (_, body) = text
+            .split_once("\r\n\r\n")
+            .ok_or("the server gave no stats")?;
         let stats: scripted_llm::Stats = serde_json::from_str(body)?;
         Ok(stats.chat_connections)
     }
@@ -50,7 +58,10 @@ impl Server {
 
 /// Serves until standard input ends, as it does when the process that started this one is gone.
 pub(super) async fn serve(latency_ms: u64) -> Result<(), Box<dyn Error>> {
-    let server = ScriptedServer::builder().latency(Duration::from_millis(latency_ms)).start().await?;
+    let server = ScriptedServer::builder()
+        .latency(Duration::from_millis(latency_ms))
+        .start()
+        .await?;
     println!("{}", server.base_url());
     let mut input = Vec::new();
     tokio::io::stdin().read_to_end(&mut input).await?;

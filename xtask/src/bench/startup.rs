@@ -18,8 +18,14 @@ async fn once() -> Result<f64, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     super::ours::prepare(folder.path(), 10)?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let model = format!("{{source: vllm, model: m, base_url: \"http://{}/v1\"}}", listener.local_addr()?);
-    let config = format!("user_model: {model}\nevaluator_model: {model}\ntargets:\n  - {}id: t}}\n", model.replace('}', ", "));
+    let model = format!(
+        "{{source: vllm, model: m, base_url: \"http://{}/v1\"}}",
+        listener.local_addr()?
+    );
+    let config = format!(
+        "user_model: {model}\nevaluator_model: {model}\ntargets:\n  - {}id: t}}\n",
+        model.replace('}', ", ")
+    );
     fs::write(folder.path().join("config.yaml"), config)?;
     let start = Instant::now();
     let mut child = Command::new(std::env::current_exe()?)

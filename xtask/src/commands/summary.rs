@@ -181,8 +181,18 @@ fn tell_failures(context: &Context, report: &RunReport, width: usize) {
 /// command gets it again.
 fn what_next(report: &RunReport) -> &'static str {
     let unusable = |group: &pipeline::FailureGroup| group.reason.contains("no usable reply");
-    let abstained = report.benchmarks.iter().flat_map(|benchmark| benchmark.counts.values()).any(|counts| counts.all_abstained());
-    if abstained || report.benchmarks.iter().flat_map(|benchmark| &benchmark.failures).any(unusable) {
+    let abstained = report
+        .benchmarks
+        .iter()
+        .flat_map(|benchmark| benchmark.counts.values())
+        .any(|counts| counts.all_abstained());
+    if abstained
+        || report
+            .benchmarks
+            .iter()
+            .flat_map(|benchmark| &benchmark.failures)
+            .any(unusable)
+    {
         "some rows are missing. The same command asks for failed calls again; replies that came and could not be used are kept: \
          change the model, its max_tokens or a prompt, or ask for everything anew with --force"
     } else {

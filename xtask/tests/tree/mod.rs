@@ -10,13 +10,18 @@ pub fn read(root: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let entries =
+        fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries {
         let path = entry.unwrap().path();
         if path.is_dir() {
             collect(root, &path, files);
         } else {
-            let name = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
+            let name = path
+                .strip_prefix(root)
+                .unwrap()
+                .to_string_lossy()
+                .replace('\\', "/");
             files.insert(name, fs::read(&path).unwrap());
         }
     }
@@ -24,12 +29,22 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
 
 /// Fails with the first difference when the two are not the same.
 pub fn assert_same(have: &BTreeMap<String, Vec<u8>>, wanted: &BTreeMap<String, Vec<u8>>) {
-    assert_eq!(have.keys().collect::<Vec<_>>(), wanted.keys().collect::<Vec<_>>(), "the files there are");
+    assert_eq!(
+        have.keys().collect::<Vec<_>>(),
+        wanted.keys().collect::<Vec<_>>(),
+        "the files there are"
+    );
     for (name, wanted) in wanted {
-        let (have, wanted) = (String::from_utf8_lossy(&have[name]), String::from_utf8_lossy(wanted));
+        let (have, wanted) = (
+            String::from_utf8_lossy(&have[name]),
+            String::from_utf8_lossy(wanted),
+        );
         for (number, (have, wanted)) in have.lines().zip(wanted.lines()).enumerate() {
             assert_eq!(have, wanted, "{name}, line {}", number + 1);
         }
-        assert!(have == wanted, "{name} is longer or shorter than it should be");
+        assert!(
+            have == wanted,
+            "{name} is longer or shorter than it should be"
+        );
     }
 }

@@ -44,20 +44,42 @@ pub(super) struct BenchmarkEnd {
 }
 
 impl<'p> BenchmarkRun<'p> {
-    pub(super) fn new(pipeline: &'p Pipeline, dir: BenchmarkDir, loaded: Loaded, lock: TreeLock) -> Self {
-        let report = BenchmarkReport { name: dir.name().to_owned(), ..BenchmarkReport::default() };
-        let state = Mutex::new(State { report, ..State::default() });
-        Self { pipeline, dir, loaded, failures: Arc::default(), state, _lock: lock }
+    pub(super) fn new(
+        pipeline: &'p Pipeline,
+        dir: BenchmarkDir,
+        loaded: Loaded,
+        lock: TreeLock,
+    ) -> Self {
+        let report = BenchmarkReport {
+            name: dir.name().to_owned(),
+            ..BenchmarkReport::default()
+        };
+        let state = Mutex::new(State {
+            report,
+            ..State::default()
+        });
+        Self {
+            pipeline,
+            dir,
+            loaded,
+            failures: Arc::default(),
+            state,
+            _lock: lock,
+        }
     }
 
     /// Runs the phases and gives what came of them, errors included.
     pub(super) async fn run(mut self) -> BenchmarkEnd {
         let error = self.phases().await.err();
         let _ = std::fs::remove_dir_all(self.dir.spool());
-        let mut state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self
+            .state
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         state.report.error = error;
-        state.report.failures =
-            Arc::try_unwrap(self.failures).map(Failures::into_groups).unwrap_or_default();
+        state.report.failures = Arc::try_unwrap(self.failures)
+            .map(Failures::into_groups)
+            .unwrap_or_default();
         BenchmarkEnd {
             report: state.report,
             fingerprints: state.fingerprints,
@@ -67,10 +89,9 @@ impl<'p> BenchmarkRun<'p> {
 
     async fn phases(&mut self) -> Result<(), PipelineError> {
         let pipeline = self.pipeline;
-        let force = pipeline.options.force;
-        let alone = pipeline.options.phases.len() == 1;
+        let force = pipeline.replaces();
         if pipeline.runs(Phase::GenMetrics) {
-            let have_metrics = self.metrics(force && alone).await?;
+            let have_metrics = self.metrics(force).await?;
             self.wrote(self.dir.yaml());
             if !have_metrics {
                 return Ok(());
@@ -78,7 +99,7 @@ impl<'p> BenchmarkRun<'p> {
         }
         let simulate = pipeline.runs(Phase::Simulate);
         if pipeline.runs(Phase::GenScenarios) || simulate {
-            self.generate_and_simulate(force && alone).await?;
+            self.generate_and_simulate(force).await?;
         }
         if pipeline.runs(Phase::Evaluate) && !simulate {
             self.judge_all().await?;
@@ -94,8 +115,11 @@ impl<'p> BenchmarkRun<'p> {
         let generate = self.pipeline.runs(Phase::GenScenarios);
         let (writer, feed) = feed::feed();
         let evaluate = self.pipeline.runs(Phase::Evaluate);
-        let targets: Vec<&TargetRef> =
-            if self.pipeline.runs(Phase::Simulate) { self.pipeline.targets().collect() } else { Vec::new() };
+        let targets: Vec<&TargetRef> = if self.pipeline.runs(Phase::Simulate) {
+            self.pipeline.targets().collect()
+        } else {
+            Vec::new()
+        };
         let mut streams = Vec::new();
         for target in targets {
             let run = self.target_run(target, true, evaluate)?;
@@ -118,10 +142,16 @@ impl<'p> BenchmarkRun<'p> {
             if self.dir.target(&target.id)?.conversations().exists() {
                 streams.push(self.judge_target(self.target_run(target, false, true)?));
             } else {
-                self.note(&format!("target {} has no conversations; simulate makes them", target.id));
+                self.note(&format!(
+                    "target {} has no conversations; simulate makes them",
+                    target.id
+                ));
             }
         }
-        futures::future::join_all(streams).await.into_iter().collect()
+        futures::future::join_all(streams)
+            .await
+            .into_iter()
+            .collect()
     }
 
     /// Writes the entry of a generating phase into `cost.json`.
@@ -155,20 +185,43 @@ impl<'p> BenchmarkRun<'p> {
     }
 
     pub(super) fn note(&self, text: &str) {
-        self.tell(&Progress::Note { benchmark: self.dir.name(), text });
+        self.tell(&Progress::Note {
+            benchmark: self.dir.name(),
+            text,
+        });
     }
 
     /// A row of a generating phase ended.
     pub(super) fn row(&self, phase: Phase, outcome: Outcome) {
-        self.state().report.counts.entry((phase, None)).or_default().add(outcome);
-        self.tell(&Progress::Row { phase, benchmark: self.dir.name(), target: None, outcome });
+        self.state()
+            .report
+            .counts
+            .entry((phase, None))
+            .or_default()
+            .add(outcome);
+        self.tell(&Progress::Row {
+            phase,
+            benchmark: self.dir.name(),
+            target: None,
+            outcome,
+        });
     }
 
     pub(super) fn finished(&self, phase: Phase) {
-        self.tell(&Progress::Finished { phase, benchmark: self.dir.name(), target: None });
+        self.tell(&Progress::Finished {
+            phase,
+            benchmark: self.dir.name(),
+            target: None,
+        });
     }
 
-    pub(super) fn count(&self, phase: Phase, target: Option<&ModelId>, counts: Counts, cost: PhaseCost) {
+    pub(super) fn count(
+        &self,
+        phase: Phase,
+        target: Option<&ModelId>,
+        counts: Counts,
+        cost: PhaseCost,
+    ) {
         let mut state = self.state();
         state.report.counts.insert((phase, target.cloned()), counts);
         state.report.costs.insert((phase, target.cloned()), cost);
@@ -186,7 +239,9 @@ impl<'p> BenchmarkRun<'p> {
     }
 
     pub(super) fn fingerprint(&self, phase: &str, fingerprint: &Fingerprint) {
-        self.state().fingerprints.insert(phase.to_owned(), json!(fingerprint));
+        self.state()
+            .fingerprints
+            .insert(phase.to_owned(), json!(fingerprint));
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {

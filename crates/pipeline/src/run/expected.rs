@@ -19,17 +19,26 @@ pub struct Expected {
 impl Expected {
     /// One sentence for each setting that no longer matches the rows.
     pub(super) fn differences(&self, by_metric: &BTreeMap<String, Vec<Scenario>>) -> Vec<String> {
-        [self.count(by_metric), self.axes(by_metric), self.late_landmarks(by_metric)]
-            .into_iter()
-            .flatten()
-            .collect()
+        [
+            self.count(by_metric),
+            self.axes(by_metric),
+            self.late_landmarks(by_metric),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     fn count(&self, by_metric: &BTreeMap<String, Vec<Scenario>>) -> Option<String> {
         let wanted = self.scenarios_per_metric? as usize;
         let (metric, have) = by_metric
             .iter()
-            .map(|(metric, rows)| (metric, rows.iter().map(base_id).collect::<BTreeSet<_>>().len()))
+            .map(|(metric, rows)| {
+                (
+                    metric,
+                    rows.iter().map(base_id).collect::<BTreeSet<_>>().len(),
+                )
+            })
             .find(|(_, have)| *have != wanted)?;
         Some(format!(
             "generation.scenarios_per_metric is {wanted}, and scenarios.json has {have} for {metric}: the file is used as it is"
@@ -44,7 +53,11 @@ impl Expected {
             .map(|(axis, values)| (axis.as_str(), values.iter().map(String::as_str).collect()))
             .collect();
         let mut have: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for (axis, value) in by_metric.values().flatten().flat_map(|row| &row.demographic) {
+        for (axis, value) in by_metric
+            .values()
+            .flatten()
+            .flat_map(|row| &row.demographic)
+        {
             have.entry(axis).or_default().extend(value.as_str());
         }
         (have != wanted).then(|| {
@@ -82,7 +95,10 @@ fn list(axes: &BTreeMap<&str, BTreeSet<&str>>) -> String {
         return "none".to_owned();
     }
     let axis = |(name, values): (&&str, &BTreeSet<&str>)| {
-        format!("{name}: {}", values.iter().copied().collect::<Vec<_>>().join(", "))
+        format!(
+            "{name}: {}",
+            values.iter().copied().collect::<Vec<_>>().join(", ")
+        )
     };
     axes.iter().map(axis).collect::<Vec<_>>().join("; ")
 }

@@ -12,7 +12,10 @@ use std::{
 use futures::StreamExt;
 use schema::{Benchmark, PhaseErrorKind, Scenario};
 
-use super::{BenchmarkRun, feed::{FeedRow, FeedWriter}};
+use super::{
+    BenchmarkRun,
+    feed::{FeedRow, FeedWriter},
+};
 use crate::{
     error::PipelineError,
     progress::{Outcome, Phase, Progress},
@@ -24,7 +27,9 @@ impl BenchmarkRun<'_> {
     pub(super) async fn metrics(&mut self, force: bool) -> Result<bool, PipelineError> {
         let have = self.loaded.benchmark.metrics.len();
         if have > 0 && !force {
-            self.note(&format!("kept the {have} metrics of benchmark.yaml (gen-metrics --force replaces them)"));
+            self.note(&format!(
+                "kept the {have} metrics of benchmark.yaml (gen-metrics --force replaces them)"
+            ));
             return Ok(true);
         }
         self.tell(&Progress::Started {
@@ -50,7 +55,10 @@ impl BenchmarkRun<'_> {
                 self.loaded.benchmark.metrics = metrics;
                 Outcome::Done
             }
-            Err(error) => self.generation_failed(Phase::GenMetrics, &error),
+            Err(error) => {
+                self.write_generation_cost(Phase::GenMetrics, &before, false)?;
+                self.generation_failed(Phase::GenMetrics, &error)
+            }
         };
         self.row(Phase::GenMetrics, outcome);
         self.finished(Phase::GenMetrics);
@@ -75,10 +83,19 @@ impl BenchmarkRun<'_> {
     ) -> Result<(), PipelineError> {
         let path = self.dir.scenarios();
         let benchmark = &self.loaded.benchmark;
-        let mut kept = if force { Vec::new() } else { read_scenarios(&path)? };
+        let mut kept = if force {
+            Vec::new()
+        } else {
+            read_scenarios(&path)?
+        };
         check_belongs(&path, &kept, benchmark)?;
-        kept.iter_mut().for_each(|row| fill_from_metrics(row, benchmark));
-        let gaps = if generate && !force { self.read_gaps() } else { HashSet::new() };
+        kept.iter_mut()
+            .for_each(|row| fill_from_metrics(row, benchmark));
+        let gaps = if generate && !force {
+            self.read_gaps()
+        } else {
+            HashSet::new()
+        };
         let (mut by_metric, orphans) = sort_by_metric(kept, benchmark);
         self.note_kept(&by_metric, &orphans);
 
@@ -93,7 +110,11 @@ impl BenchmarkRun<'_> {
                 continue;
             }
             for (index, scenario) in (0..).zip(by_metric.remove(&metric.id).unwrap_or_default()) {
-                writer.push(FeedRow { scenario: scenario.into(), metric: position, index });
+                writer.push(FeedRow {
+                    scenario: scenario.into(),
+                    metric: position,
+                    index,
+                });
             }
         }
         if !generate {
@@ -107,8 +128,12 @@ impl BenchmarkRun<'_> {
             return Ok(());
         }
         if !missing.is_empty() {
-            let wanted = Benchmark { metrics: missing, ..benchmark.clone() };
-            self.generate_scenarios(&writer, &wanted, by_metric, orphans, force).await?;
+            let wanted = Benchmark {
+                metrics: missing,
+                ..benchmark.clone()
+            };
+            self.generate_scenarios(&writer, &wanted, by_metric, orphans, force)
+                .await?;
         }
         Ok(())
     }
@@ -122,19 +147,37 @@ impl BenchmarkRun<'_> {
         force: bool,
     ) -> Result<(), PipelineError> {
         let phase = Phase::GenScenarios;
-        self.tell(&Progress::Started { phase, benchmark: self.dir.name(), target: None, rows: None });
+        self.tell(&Progress::Started {
+            phase,
+            benchmark: self.dir.name(),
+            target: None,
+            rows: None,
+        });
         let generator = (self.pipeline.phases.scenario_generator)(&self.loaded)?;
         self.fingerprint("scenario_generator", &generator.fingerprint());
         let before = self.pipeline.spent(phase);
-        let positions: HashMap<&str, u32> =
-            self.loaded.benchmark.metrics.iter().map(|metric| metric.id.as_str()).zip(0..).collect();
+        let positions: HashMap<&str, u32> = self
+            .loaded
+            .benchmark
+            .metrics
+            .iter()
+            .map(|metric| metric.id.as_str())
+            .zip(0..)
+            .collect();
         let some_kept = !writer.rows().is_empty() || !kept.is_empty();
-        let mut seen: HashSet<String> =
-            writer.rows().iter().map(|row| row.scenario.id.clone()).collect();
+        let mut seen: HashSet<String> = writer
+            .rows()
+            .iter()
+            .map(|row| row.scenario.id.clone())
+            .collect();
         let mut next_index: HashMap<u32, u32> = HashMap::new();
         let mut feed = |scenario: Arc<Scenario>, position: u32| {
             let index = next_index.entry(position).or_default();
-            writer.push(FeedRow { scenario, metric: position, index: *index });
+            writer.push(FeedRow {
+                scenario,
+                metric: position,
+                index: *index,
+            });
             *index += 1;
         };
         let (mut failed, mut added) = (false, false);
@@ -151,17 +194,27 @@ impl BenchmarkRun<'_> {
             };
             let Some(position) = positions.get(scenario.metric_id.as_str()) else {
                 failed = true;
-                self.failed_row(phase, &scenario.id, "the generator gave a scenario for a metric that is not there");
+                self.failed_row(
+                    phase,
+                    &scenario.id,
+                    "the generator gave a scenario for a metric that is not there",
+                );
                 continue;
             };
             if !seen.insert(scenario.id.clone()) {
                 failed = true;
-                self.failed_row(phase, &scenario.id, "the generator gave an id that is there already");
+                self.failed_row(
+                    phase,
+                    &scenario.id,
+                    "the generator gave an id that is there already",
+                );
                 continue;
             }
             // A row that the user has already is kept as it is; only its place is learnt here.
             let mine = kept.get_mut(&scenario.metric_id).and_then(|rows| {
-                rows.iter().position(|row| row.id == scenario.id).map(|at| rows.remove(at))
+                rows.iter()
+                    .position(|row| row.id == scenario.id)
+                    .map(|at| rows.remove(at))
             });
             added |= mine.is_none();
             feed(Arc::new(mine.unwrap_or(scenario)), *position);
@@ -172,8 +225,8 @@ impl BenchmarkRun<'_> {
                 rows.into_iter().for_each(|row| feed(row.into(), *position));
             }
         }
+        self.write_generation_cost(phase, &before, some_kept)?;
         if added || force {
-            self.write_generation_cost(phase, &before, some_kept)?;
             self.write_scenarios(writer.rows(), orphans)?;
         }
         self.write_gaps(if failed { &wanted.metrics } else { &[] })?;
@@ -190,14 +243,19 @@ impl BenchmarkRun<'_> {
             return Ok(());
         }
         rows.sort_by_key(|row| (row.metric, row.index));
-        let all: Vec<&Scenario> =
-            rows.iter().map(|row| row.scenario.as_ref()).chain(&orphans).collect();
+        let all: Vec<&Scenario> = rows
+            .iter()
+            .map(|row| row.scenario.as_ref())
+            .chain(&orphans)
+            .collect();
         write_json(&self.dir.scenarios(), &all)
     }
 
     /// The metrics whose scenarios were not all written in an earlier run because a call failed.
     fn read_gaps(&self) -> HashSet<String> {
-        let Ok(text) = fs::read(self.dir.gaps()) else { return HashSet::new() };
+        let Ok(text) = fs::read(self.dir.gaps()) else {
+            return HashSet::new();
+        };
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
@@ -264,7 +322,10 @@ fn sort_by_metric(
     let mut orphans = Vec::new();
     for row in rows {
         if benchmark.metric(&row.metric_id).is_some() {
-            by_metric.entry(row.metric_id.clone()).or_default().push(row);
+            by_metric
+                .entry(row.metric_id.clone())
+                .or_default()
+                .push(row);
         } else {
             orphans.push(row);
         }

@@ -7,7 +7,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Pipeline, benchmark::BenchmarkEnd};
-use crate::{error::PipelineError, report::{RunOutcome, RunReport}, tree::write_json};
+use crate::{
+    error::PipelineError,
+    report::{RunOutcome, RunReport},
+    tree::write_json,
+};
 
 /// The record of one run: `.probity/runs/<run id>/manifest.json`. It is written when the run starts, with `end` null, and
 /// again when it ends.
@@ -52,7 +56,12 @@ impl Manifest {
             end: None,
             outcome: None,
             benchmarks: benchmarks.to_vec(),
-            phases: pipeline.options.phases.iter().map(|phase| phase.as_str()).collect(),
+            phases: pipeline
+                .options
+                .phases
+                .iter()
+                .map(|phase| phase.as_str())
+                .collect(),
             targets: pipeline.targets().cloned().collect(),
             config: pipeline.options.config.clone(),
             models: json!({}),

@@ -41,7 +41,10 @@ pub struct Concurrency {
 
 impl Default for Concurrency {
     fn default() -> Self {
-        Self { simulate: 10, evaluate: 10 }
+        Self {
+            simulate: 10,
+            evaluate: 10,
+        }
     }
 }
 
@@ -50,7 +53,8 @@ impl Default for Concurrency {
 pub struct RunOptions {
     /// Which phases run.
     pub phases: BTreeSet<Phase>,
-    /// Write metrics and scenarios anew even when they are there. Only for the generating phases.
+    /// Write metrics or scenarios anew even when they are there. It holds where a generating phase runs alone; a run of
+    /// several phases keeps what belongs to the user.
     pub force: bool,
     /// Only these targets; empty: all.
     pub targets: Vec<ModelId>,
@@ -165,19 +169,24 @@ impl Pipeline {
     /// another run is at work on one of the benchmarks.
     pub async fn run(&self, benchmarks: &[String]) -> Result<RunReport, PipelineError> {
         let mut runs = self.preflight(benchmarks)?;
-        let mut manifest = Manifest::start(self, benchmarks);
-        let manifest_path = self.layout.run(&self.run_id.to_string()).join("manifest.json");
+        let benchmarks: Vec<String> = runs.iter().map(|run| run.dir.name().to_owned()).collect();
+        let mut manifest = Manifest::start(self, &benchmarks);
+        let manifest_path = self
+            .layout
+            .run(&self.run_id.to_string())
+            .join("manifest.json");
         manifest.write(&manifest_path)?;
         self.journal.record(
             Event::new("starting run", "Pipeline", "run")
                 .with("run_id", self.run_id.to_string())
-                .with("benchmarks", Value::from(benchmarks.to_vec()))
+                .with("benchmarks", Value::from(benchmarks))
                 .with("tests", Value::from(tests(&runs)))
                 .with("suts", Value::from(self.sut_ids()))
                 .with("max_items", Value::Null)
                 .with("thread_count", self.options.concurrency.simulate as u64),
         );
-        self.journal.record(Event::new("running pipeline", "Pipeline", "run"));
+        self.journal
+            .record(Event::new("running pipeline", "Pipeline", "run"));
         let mut reports = Vec::new();
         for run in runs.drain(..) {
             let name = run.dir.name().to_owned();
@@ -197,14 +206,24 @@ impl Pipeline {
         };
         manifest.finish(self, &report);
         manifest.write(&manifest_path)?;
-        self.journal.record(Event::new("finished run", "Pipeline", "run").with("run_id", self.run_id.to_string()));
+        self.journal.record(
+            Event::new("finished run", "Pipeline", "run").with("run_id", self.run_id.to_string()),
+        );
         Ok(report)
+    }
+
+    /// Whether metrics or scenarios that are there are replaced.
+    fn replaces(&self) -> bool {
+        self.options.force && self.options.phases.len() == 1
     }
 
     /// The targets that run.
     fn targets(&self) -> impl Iterator<Item = &schema::TargetRef> {
         let only = &self.options.targets;
-        self.phases.targets.iter().filter(move |target| only.is_empty() || only.contains(&target.id))
+        self.phases
+            .targets
+            .iter()
+            .filter(move |target| only.is_empty() || only.contains(&target.id))
     }
 
     fn sut_ids(&self) -> Vec<String> {

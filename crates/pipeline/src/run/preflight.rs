@@ -7,12 +7,17 @@ use crate::{
     error::PipelineError,
     phases::Loaded,
     progress::Phase,
-    tree::{TreeLock, check_belongs, check_writable, read_benchmark, read_scenarios, remove_unfinished},
+    tree::{
+        TreeLock, check_belongs, check_writable, read_benchmark, read_scenarios, remove_unfinished,
+    },
 };
 
 impl Pipeline {
     /// Checks every target, benchmark, file, prompt and folder, and takes the locks.
-    pub(super) fn preflight(&self, names: &[String]) -> Result<Vec<BenchmarkRun<'_>>, PipelineError> {
+    pub(super) fn preflight(
+        &self,
+        names: &[String],
+    ) -> Result<Vec<BenchmarkRun<'_>>, PipelineError> {
         if names.is_empty() {
             return Err(PipelineError::input("no benchmark was named"));
         }
@@ -29,13 +34,20 @@ impl Pipeline {
 
     fn check_options(&self) -> Result<(), PipelineError> {
         let concurrency = self.options.concurrency;
-        for (what, n) in [("simulate", concurrency.simulate), ("evaluate", concurrency.evaluate)] {
+        for (what, n) in [
+            ("simulate", concurrency.simulate),
+            ("evaluate", concurrency.evaluate),
+        ] {
             if n == 0 || n > tokio::sync::Semaphore::MAX_PERMITS {
-                return Err(PipelineError::input(format!("the concurrency of {what} is {n}; it must be at least 1")));
+                return Err(PipelineError::input(format!(
+                    "the concurrency of {what} is {n}; it must be at least 1"
+                )));
             }
         }
         if self.options.samples == 0 {
-            return Err(PipelineError::input("the number of samples is 0; it must be at least 1"));
+            return Err(PipelineError::input(
+                "the number of samples is 0; it must be at least 1",
+            ));
         }
         Ok(())
     }
@@ -43,7 +55,10 @@ impl Pipeline {
     fn check_targets(&self) -> Result<(), PipelineError> {
         let mut seen = HashSet::new();
         for target in &self.phases.targets {
-            target.id.check_folder_name().map_err(|error| PipelineError::input(error.to_string()))?;
+            target
+                .id
+                .check_folder_name()
+                .map_err(|error| PipelineError::input(error.to_string()))?;
             // Two ids that differ only in case would share a folder on some file systems.
             if !seen.insert(target.id.as_str().to_lowercase()) {
                 return Err(PipelineError::input(format!(
@@ -54,7 +69,10 @@ impl Pipeline {
         }
         for id in &self.options.targets {
             if !self.phases.targets.iter().any(|target| target.id == *id) {
-                return Err(PipelineError::input(format!("there is no target {:?}", id.as_str())));
+                return Err(PipelineError::input(format!(
+                    "there is no target {:?}",
+                    id.as_str()
+                )));
             }
         }
         let needed = self.runs(Phase::Simulate) || self.runs(Phase::Evaluate);
@@ -68,16 +86,24 @@ impl Pipeline {
         let dir = self.layout.benchmark(name)?;
         let benchmark = read_benchmark(&dir)?;
         let scenarios = read_scenarios(&dir.scenarios())?;
-        let replaced = self.options.force && self.runs(Phase::GenScenarios);
+        let replaced = self.replaces() && self.runs(Phase::GenScenarios);
         if !replaced {
             check_belongs(&dir.scenarios(), &scenarios, &benchmark)?;
         }
-        let loaded = Loaded { name: name.to_owned(), prompts: dir.prompts(), benchmark };
+        let loaded = Loaded {
+            name: name.to_owned(),
+            prompts: dir.prompts(),
+            benchmark,
+        };
         self.check_phases(&loaded)?;
         self.check_input(&loaded, &dir, scenarios.is_empty())?;
         let lock = TreeLock::take(&dir)?;
         remove_unfinished(dir.root());
-        for entry in std::fs::read_dir(dir.runs()).into_iter().flatten().flatten() {
+        for entry in std::fs::read_dir(dir.runs())
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             remove_unfinished(&entry.path());
         }
         check_writable(dir.root())?;
@@ -142,7 +168,9 @@ impl Pipeline {
             return missing("scenarios", dir.scenarios(), Phase::GenScenarios);
         }
         if self.runs(Phase::Evaluate) && !self.runs(Phase::Simulate) {
-            let conversations = self.targets().map(|target| Ok(dir.target(&target.id)?.conversations()));
+            let conversations = self
+                .targets()
+                .map(|target| Ok(dir.target(&target.id)?.conversations()));
             let paths: Vec<_> = conversations.collect::<Result<_, PipelineError>>()?;
             if let (Some(first), false) = (paths.first(), paths.iter().any(|path| path.exists())) {
                 return missing("conversations", first.clone(), Phase::Simulate);
@@ -167,6 +195,11 @@ fn placeholder() -> schema::Metric {
 }
 
 fn has_scores(dir: &crate::layout::BenchmarkDir) -> bool {
-    let entries = std::fs::read_dir(dir.runs()).into_iter().flatten().flatten();
-    entries.into_iter().any(|entry| entry.path().join("scores.json").exists())
+    let entries = std::fs::read_dir(dir.runs())
+        .into_iter()
+        .flatten()
+        .flatten();
+    entries
+        .into_iter()
+        .any(|entry| entry.path().join("scores.json").exists())
 }

@@ -8,7 +8,11 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{BenchmarkRun, feed::Feed, target::{Totals, TargetRun}};
+use super::{
+    BenchmarkRun,
+    feed::Feed,
+    target::{TargetRun, Totals},
+};
 use crate::{
     error::PipelineError,
     progress::{Phase, Progress},
@@ -28,11 +32,17 @@ impl BenchmarkRun<'_> {
             let path = self.dir.spool().join(format!("{}.{name}", target.id));
             wanted.then(|| Spool::create(&path)).transpose()
         };
-        let simulator =
-            simulate.then(|| (phases.simulator)(&self.loaded, target)).transpose()?;
-        let evaluator = evaluate.then(|| (phases.evaluator)(&self.loaded)).transpose()?;
+        let simulator = simulate
+            .then(|| (phases.simulator)(&self.loaded, target))
+            .transpose()?;
+        let evaluator = evaluate
+            .then(|| (phases.evaluator)(&self.loaded))
+            .transpose()?;
         if let Some(simulator) = &simulator {
-            self.fingerprint(&format!("simulator:{}", target.id), &simulator.fingerprint());
+            self.fingerprint(
+                &format!("simulator:{}", target.id),
+                &simulator.fingerprint(),
+            );
         }
         if let Some(evaluator) = &evaluator {
             self.fingerprint("evaluator", &evaluator.fingerprint());
@@ -49,6 +59,7 @@ impl BenchmarkRun<'_> {
             observer: Arc::clone(&self.pipeline.observer),
             failures: Arc::clone(&self.failures),
             stop: self.pipeline.stop.clone(),
+            journal: Arc::clone(&self.pipeline.journal),
             totals: std::sync::Mutex::new(Totals::default()),
             broken: std::sync::OnceLock::new(),
         }))
@@ -76,7 +87,9 @@ impl BenchmarkRun<'_> {
                 self.tell_rows(&run, total as u64 * u64::from(samples));
             }
             for sample in 0..samples {
-                let Ok(permit) = Arc::clone(&playing).acquire_owned().await else { break };
+                let Ok(permit) = Arc::clone(&playing).acquire_owned().await else {
+                    break;
+                };
                 if self.pipeline.stop.is_stopped() {
                     run.ended(Phase::Simulate, crate::progress::Outcome::Skipped);
                     continue;
@@ -103,23 +116,36 @@ impl BenchmarkRun<'_> {
         let scenarios = read_scenarios(&self.dir.scenarios())?;
         let (target, benchmark) = (run.target.clone(), self.loaded.benchmark.clone());
         let (sender, mut receiver) = mpsc::channel::<Conversation>(16);
-        let reader = tokio::task::spawn_blocking(move || {
-            read_conversations(&path, &target, &benchmark, &scenarios, |conversation| {
-                match sender.blocking_send(conversation) {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(_) => ControlFlow::Break(()),
-                }
-            })
-        });
+        let reader =
+            tokio::task::spawn_blocking(move || {
+                read_conversations(&path, &target, &benchmark, &scenarios, |conversation| {
+                    match sender.blocking_send(conversation) {
+                        Ok(()) => ControlFlow::Continue(()),
+                        Err(_) => ControlFlow::Break(()),
+                    }
+                })
+            });
         let mut rows = JoinSet::new();
         let mut n = 0;
         while let Some(conversation) = receiver.recv().await {
-            let place = Place { metric: 0, scenario: n, sample: 0, part: 0 };
+            let place = Place {
+                metric: 0,
+                scenario: n,
+                sample: 0,
+                part: 0,
+            };
             n += 1;
-            if self.loaded.benchmark.metric(&conversation.scenario.metric_id).is_none() {
+            if self
+                .loaded
+                .benchmark
+                .metric(&conversation.scenario.metric_id)
+                .is_none()
+            {
                 continue; // A row of a metric that benchmark.yaml no longer has.
             }
-            let Ok(permit) = Arc::clone(&run.judging).acquire_owned().await else { break };
+            let Ok(permit) = Arc::clone(&run.judging).acquire_owned().await else {
+                break;
+            };
             if self.pipeline.stop.is_stopped() {
                 run.ended(Phase::Evaluate, crate::progress::Outcome::Skipped);
                 continue;
@@ -133,17 +159,21 @@ impl BenchmarkRun<'_> {
         while let Some(ended) = rows.join_next().await {
             self.joined(&run, ended);
         }
-        let read = reader.await.map_err(|error| PipelineError::input(error.to_string()))?;
-        // What was judged is kept even when the file turned out to be broken further on.
-        self.write_target(run)?;
-        read
+        // A file that turns out to be broken further on leaves the scores that are there as they are. What was judged is in
+        // the cache.
+        reader
+            .await
+            .map_err(|error| PipelineError::input(error.to_string()))??;
+        self.write_target(run)
     }
 
     /// Writes the files of one target and takes its numbers into the report.
     fn write_target(&self, run: Arc<TargetRun>) -> Result<(), PipelineError> {
         let id = run.id().clone();
         let Ok(mut run) = Arc::try_unwrap(run) else {
-            return Err(PipelineError::input("internal error: a row is still running after the last one ended"));
+            return Err(PipelineError::input(
+                "internal error: a row is still running after the last one ended",
+            ));
         };
         let dir = self.dir.target(&id)?;
         let broken = run.broken.take();
@@ -153,20 +183,36 @@ impl BenchmarkRun<'_> {
             (totals.simulate, totals.evaluate)
         };
         let files = [
-            (Phase::Simulate, run.conversations.take(), dir.conversations(), counts.0, cost.0),
-            (Phase::Evaluate, run.scores.take(), dir.scores(), counts.1, cost.1),
+            (
+                Phase::Simulate,
+                run.conversations.take(),
+                dir.conversations(),
+                counts.0,
+                cost.0,
+            ),
+            (
+                Phase::Evaluate,
+                run.scores.take(),
+                dir.scores(),
+                counts.1,
+                cost.1,
+            ),
         ];
         for (phase, spool, path, counts, cost) in files {
             let Some(spool) = spool else { continue };
-            // A run that was stopped before it got anywhere leaves what is there as it is.
+            // A run that got nowhere leaves what is there as it is.
             let nothing = counts.done + counts.failed + counts.abstained == 0;
-            if !(nothing && counts.skipped > 0) && broken.is_none() {
+            if !nothing && broken.is_none() {
                 spool.compose(&path)?;
                 write_cost(&dir.cost(), phase, cost)?;
                 self.wrote(path);
             }
             self.count(phase, Some(&id), counts, cost);
-            self.tell(&Progress::Finished { phase, benchmark: self.dir.name(), target: Some(&id) });
+            self.tell(&Progress::Finished {
+                phase,
+                benchmark: self.dir.name(),
+                target: Some(&id),
+            });
         }
         broken.map_or(Ok(()), Err)
     }
@@ -174,8 +220,17 @@ impl BenchmarkRun<'_> {
     /// Takes note of a row's task that panicked: a fault of a phase's code, which costs that row only.
     fn joined(&self, run: &TargetRun, ended: Result<(), tokio::task::JoinError>) {
         if let Err(error) = ended {
-            let phase = if run.simulator.is_some() { Phase::Simulate } else { Phase::Evaluate };
-            self.failures.add(phase, Some(run.id()), "", &format!("internal error: {error}"));
+            let phase = if run.simulator.is_some() {
+                Phase::Simulate
+            } else {
+                Phase::Evaluate
+            };
+            self.failures.add(
+                phase,
+                Some(run.id()),
+                "",
+                &format!("internal error: {error}"),
+            );
             run.ended(phase, crate::progress::Outcome::Failed);
         }
     }
@@ -190,9 +245,17 @@ impl BenchmarkRun<'_> {
     }
 
     fn tell_rows(&self, run: &TargetRun, rows: u64) {
-        for (phase, runs) in [(Phase::Simulate, run.simulator.is_some()), (Phase::Evaluate, run.evaluator.is_some())] {
+        for (phase, runs) in [
+            (Phase::Simulate, run.simulator.is_some()),
+            (Phase::Evaluate, run.evaluator.is_some()),
+        ] {
             if runs {
-                self.tell(&Progress::Rows { phase, benchmark: self.dir.name(), target: Some(run.id()), rows });
+                self.tell(&Progress::Rows {
+                    phase,
+                    benchmark: self.dir.name(),
+                    target: Some(run.id()),
+                    rows,
+                });
             }
         }
     }

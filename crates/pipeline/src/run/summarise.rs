@@ -32,7 +32,11 @@ impl BenchmarkRun<'_> {
             self.wrote(self.dir.results());
             self.summaries(summaries);
         }
-        self.tell(&Progress::Finished { phase: Phase::Aggregate, benchmark: self.dir.name(), target: None });
+        self.tell(&Progress::Finished {
+            phase: Phase::Aggregate,
+            benchmark: self.dir.name(),
+            target: None,
+        });
         Ok(())
     }
 
@@ -51,7 +55,9 @@ impl BenchmarkRun<'_> {
                 aggregate_scores(aggregator, file)
             }
         };
-        summary.map_err(|error| PipelineError::input(format!("{}: {error}", path.display())).with_source(error))
+        summary.map_err(|error| {
+            PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
+        })
     }
 
     /// The ids of the folders under `runs/` that hold scores, sorted.
@@ -65,7 +71,11 @@ impl BenchmarkRun<'_> {
         let mut ids = Vec::new();
         for entry in entries {
             let entry = entry.map_err(|error| PipelineError::read(&runs, error))?;
-            let id = entry.file_name().into_string().ok().and_then(|name| ModelId::new(name).ok());
+            let id = entry
+                .file_name()
+                .into_string()
+                .ok()
+                .and_then(|name| ModelId::new(name).ok());
             if let Some(id) = id
                 && self.dir.target(&id)?.scores().exists()
             {

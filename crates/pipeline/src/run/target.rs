@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use schema::{
-    Conversation, CostSum, Evaluator, Metric, ModelId, PhaseCost, PhaseError, PhaseErrorKind, Score, Simulator,
-    TargetRef,
+    Conversation, CostSum, Evaluator, Event, Item, Journal, Metric, ModelId, PhaseCost, PhaseError,
+    PhaseErrorKind, Score, Simulator, TargetRef,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -31,6 +31,7 @@ pub(super) struct TargetRun {
     pub(super) observer: Arc<dyn Observer>,
     pub(super) failures: Arc<Failures>,
     pub(super) stop: llm_client::Stop,
+    pub(super) journal: Arc<dyn Journal>,
     pub(super) totals: Mutex<Totals>,
     /// Why rows can no longer be written.
     pub(super) broken: OnceLock<PipelineError>,
@@ -56,10 +57,19 @@ impl TargetRun {
         sample: u32,
         playing: OwnedSemaphorePermit,
     ) {
-        let place = Place { metric: row.metric, scenario: row.index, sample, part: 0 };
-        let Some(conversation) = self.play(&row, sample, place).await else { return };
+        let place = Place {
+            metric: row.metric,
+            scenario: row.index,
+            sample,
+            part: 0,
+        };
+        let Some(conversation) = self.play(&row, sample, place).await else {
+            return;
+        };
         if self.evaluator.is_some() {
-            let Ok(judging) = Arc::clone(&self.judging).acquire_owned().await else { return };
+            let Ok(judging) = Arc::clone(&self.judging).acquire_owned().await else {
+                return;
+            };
             drop(playing);
             self.judge(&conversation, place, judging).await;
         }
@@ -82,6 +92,7 @@ impl TargetRun {
                     &conversation.conv_id,
                     &without_turn(reason),
                 );
+                self.journal_failed(&conversation);
                 Outcome::Failed
             }
         };
@@ -100,7 +111,9 @@ impl TargetRun {
         place: Place,
         _judging: OwnedSemaphorePermit,
     ) {
-        let Some(evaluator) = &self.evaluator else { return };
+        let Some(evaluator) = &self.evaluator else {
+            return;
+        };
         let failed = |reason: &str| Vec::from_iter(self.failed_score(conversation, reason));
         let scores = match &conversation.error {
             // The reason was counted where the conversation failed.
@@ -123,7 +136,12 @@ impl TargetRun {
             (None, None) => Outcome::Abstained,
         };
         if let (Some(reason), None) = (&score.error, &conversation.error) {
-            self.failures.add(Phase::Evaluate, Some(&self.target.id), &score.conv_id, reason);
+            self.failures.add(
+                Phase::Evaluate,
+                Some(&self.target.id),
+                &score.conv_id,
+                reason,
+            );
         }
         if let Some(usage) = &score.usage {
             self.totals().evaluate_cost.add(usage);
@@ -139,12 +157,30 @@ impl TargetRun {
         match error.kind() {
             PhaseErrorKind::Cancelled => {}
             PhaseErrorKind::OverBudget => {
-                self.failures.add(phase, Some(&self.target.id), "", &error.to_string());
+                self.failures
+                    .add(phase, Some(&self.target.id), "", &error.to_string());
             }
             _ => return false,
         }
         self.ended(phase, Outcome::Skipped);
         true
+    }
+
+    /// The item of a conversation that failed ends here: no judge will see it.
+    fn journal_failed(&self, conversation: &Conversation) {
+        let scenario = &conversation.scenario;
+        let item = Item {
+            test: scenario.metric_id.as_str().into(),
+            prompt_id: Conversation::prompt_id(&scenario.id, conversation.sample).into(),
+            sut: self.target.id.clone(),
+        };
+        self.journal.record(
+            Event::new("item failed", "TargetRun", "play")
+                .item(Some(&Arc::new(item)))
+                .with("sut_response", false)
+                .with("annotations", 0_u32)
+                .with("fatal_exceptions", 1_u32),
+        );
     }
 
     fn failed_conversation(&self, row: &FeedRow, sample: u32, error: &PhaseError) -> Conversation {
@@ -160,16 +196,29 @@ impl TargetRun {
     }
 
     fn failed_score(&self, conversation: &Conversation, reason: &str) -> Option<Score> {
-        let metric = self.metrics.iter().find(|metric| metric.id == conversation.scenario.metric_id);
+        let metric = self
+            .metrics
+            .iter()
+            .find(|metric| metric.id == conversation.scenario.metric_id);
         if metric.is_none() {
-            self.failures.add(Phase::Evaluate, Some(&self.target.id), &conversation.conv_id, reason);
+            self.failures.add(
+                Phase::Evaluate,
+                Some(&self.target.id),
+                &conversation.conv_id,
+                reason,
+            );
             self.ended(Phase::Evaluate, Outcome::Failed);
         }
         Some(Score::failed(conversation, metric?, reason))
     }
 
     /// Writes a row. A disk that is full stops the run: nothing that is paid for from here on could be kept.
-    fn write<T: serde::Serialize>(&self, spool: Option<&Spool>, place: Place, row: &T) -> Option<()> {
+    fn write<T: serde::Serialize>(
+        &self,
+        spool: Option<&Spool>,
+        place: Place,
+        row: &T,
+    ) -> Option<()> {
         let error = spool?.push(place, row).err();
         if let Some(error) = error {
             let _ = self.broken.set(error);

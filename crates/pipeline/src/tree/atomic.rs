@@ -65,7 +65,13 @@ pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), Pip
 pub(crate) fn check_writable(folder: &Path) -> Result<(), PipelineError> {
     let failed = |error| PipelineError::write(folder, error);
     fs::create_dir_all(folder).map_err(failed)?;
-    let mut file = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).tempfile_in(folder).map_err(failed)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(PREFIX)
+        .suffix(SUFFIX)
+        .tempfile_in(folder)
+        .map_err(failed)?;
     // A full disk lets files be made and refuses their content.
-    file.write_all(&[0; 4096]).and_then(|()| file.flush()).map_err(failed)
+    file.write_all(&[0; 4096])
+        .and_then(|()| file.flush())
+        .map_err(failed)
 }

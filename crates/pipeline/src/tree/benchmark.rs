@@ -24,20 +24,13 @@ pub fn read_benchmark(dir: &BenchmarkDir) -> Result<Benchmark, PipelineError> {
 
 fn parse(path: &Path, text: &str) -> Result<Benchmark, PipelineError> {
     let bad = |what: String| PipelineError::input(format!("{}: {what}", path.display()));
-    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-        return Err(bad("the file is empty. Give it a name and a description of what is measured".to_owned()));
-    }
-    // `metrics:` with nothing behind it is null, and means none.
-    #[derive(serde::Deserialize)]
-    struct Nulls {
-        #[serde(flatten)]
-        keys: schema::Extra,
-    }
-    let nulls: Nulls = serde_saphyr::from_str(text).map_err(|error| bad(yaml_reason(&error)))?;
-    let has_null = nulls.keys.values().any(serde_json::Value::is_null);
-    if has_null {
-        let kept = nulls.keys.into_iter().filter(|(_, value)| !value.is_null()).collect();
-        return serde_json::from_value(serde_json::Value::Object(kept)).map_err(|error| bad(error.to_string()));
+    if text
+        .lines()
+        .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
+    {
+        return Err(bad(
+            "the file is empty. Give it a name and a description of what is measured".to_owned(),
+        ));
     }
     serde_saphyr::from_str(text).map_err(|error| bad(yaml_reason(&error)))
 }
@@ -62,14 +55,26 @@ fn check(path: &Path, benchmark: &Benchmark) -> Result<(), PipelineError> {
         if metric.id.trim().is_empty() {
             return bad(format!("{place}: the id is empty"));
         }
-        if metric.id.contains(['/', '\\']) || metric.id.contains("__") || metric.id.chars().any(char::is_control) {
-            return bad(format!("{place}: the id {:?} holds a slash, `__` or a control character", metric.id));
+        if metric.id.contains(['/', '\\'])
+            || metric.id.contains("__")
+            || metric.id.chars().any(char::is_control)
+        {
+            return bad(format!(
+                "{place}: the id {:?} holds a slash, `__` or a control character",
+                metric.id
+            ));
         }
         if !seen.insert(&metric.id) {
-            return bad(format!("{place}: the id {:?} stands twice. Each metric needs an id of its own", metric.id));
+            return bad(format!(
+                "{place}: the id {:?} stands twice. Each metric needs an id of its own",
+                metric.id
+            ));
         }
         if metric.definition.trim().is_empty() {
-            return bad(format!("{place} ({}): the definition is empty, and it is all that the judge is told", metric.id));
+            return bad(format!(
+                "{place} ({}): the definition is empty, and it is all that the judge is told",
+                metric.id
+            ));
         }
     }
     Ok(())

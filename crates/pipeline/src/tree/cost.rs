@@ -24,7 +24,9 @@ pub struct CostEntry {
 /// Reads a `cost.json`. A file that is missing or cannot be read as one is empty: it is written anew.
 #[must_use]
 pub fn read_costs(path: &Path) -> CostFile {
-    let Ok(text) = fs::read(path) else { return CostFile::new() };
+    let Ok(text) = fs::read(path) else {
+        return CostFile::new();
+    };
     serde_json::from_slice(&text).unwrap_or_else(|error| {
         tracing::warn!(path = %path.display(), %error, "the cost file cannot be read and is written anew");
         CostFile::new()
@@ -42,5 +44,8 @@ pub(crate) fn write_cost(path: &Path, phase: Phase, cost: PhaseCost) -> Result<(
 
 /// Phases in the order they run in, unknown ones last.
 fn order(name: &str) -> usize {
-    Phase::ALL.iter().position(|phase| phase.as_str() == name).unwrap_or(usize::MAX)
+    Phase::ALL
+        .iter()
+        .position(|phase| phase.as_str() == name)
+        .unwrap_or(usize::MAX)
 }

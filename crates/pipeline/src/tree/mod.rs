@@ -10,8 +10,8 @@ mod spool;
 
 pub(crate) use atomic::{check_writable, remove_unfinished, write_atomically, write_json};
 pub use benchmark::read_benchmark;
-pub use cost::{read_costs, CostFile};
 pub(crate) use cost::write_cost;
+pub use cost::{CostFile, read_costs};
 pub(crate) use lock::TreeLock;
 pub use rows::read_conversations;
 pub use scenarios::read_scenarios;

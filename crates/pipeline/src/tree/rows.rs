@@ -1,13 +1,7 @@
 //! Row by row through `conversations.json`, ours and those of other programs.
 
 use std::{
-    collections::HashMap,
-    fmt,
-    fs::File,
-    io::BufReader,
-    ops::ControlFlow,
-    path::Path,
-    sync::Arc,
+    collections::HashMap, fmt, fs::File, io::BufReader, ops::ControlFlow, path::Path, sync::Arc,
 };
 
 use schema::{Benchmark, Conversation, Extra, Scenario, TargetRef};
@@ -43,17 +37,31 @@ struct Normalizer {
 
 impl Normalizer {
     fn new(target: TargetRef, benchmark: &Benchmark, scenarios: &[Scenario]) -> Self {
-        let scenarios =
-            scenarios.iter().map(|row| (row.id.clone(), Arc::new(row.clone()))).collect();
-        Self { target, benchmark: benchmark.clone(), scenarios }
+        let scenarios = scenarios
+            .iter()
+            .map(|row| (row.id.clone(), Arc::new(row.clone())))
+            .collect();
+        Self {
+            target,
+            benchmark: benchmark.clone(),
+            scenarios,
+        }
     }
 
     fn conversation(&self, row: Value) -> Result<Conversation, String> {
-        let Value::Object(mut row) = row else { return Err("it is no object".to_owned()) };
+        let Value::Object(mut row) = row else {
+            return Err("it is no object".to_owned());
+        };
         self.join(&mut row);
         if !row.get("target").is_some_and(Value::is_object) {
             row.shift_remove("target_model");
             row.insert("target".to_owned(), json!(self.target));
+        }
+        if row.get("sample").is_some_and(Value::is_null) {
+            row.shift_remove("sample");
+        }
+        if row.contains_key("sample") {
+            row.shift_remove("_sample");
         }
         if row.get("_usage").is_some_and(Value::is_null) {
             row.shift_remove("_usage");
@@ -77,8 +85,13 @@ impl Normalizer {
 
     /// Adds the scenario's keys that the row leaves out.
     fn join(&self, row: &mut Extra) {
-        let known = row.get("id").and_then(Value::as_str).and_then(|id| self.scenarios.get(id));
-        let Some(Ok(Value::Object(scenario))) = known.map(serde_json::to_value) else { return };
+        let known = row
+            .get("id")
+            .and_then(Value::as_str)
+            .and_then(|id| self.scenarios.get(id));
+        let Some(Ok(Value::Object(scenario))) = known.map(serde_json::to_value) else {
+            return;
+        };
         for (key, value) in scenario {
             row.entry(key).or_insert(value);
         }
@@ -91,17 +104,31 @@ fn each_row<T: DeserializeOwned>(
     take: impl FnMut(T) -> Result<ControlFlow<()>, String>,
 ) -> Result<(), PipelineError> {
     let file = File::open(path).map_err(|error| PipelineError::read(path, error))?;
-    let mut deserializer = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, file));
-    let mut rows = Rows { take, stopped: false, number: 0, row: std::marker::PhantomData };
+    let mut deserializer =
+        serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, file));
+    let mut rows = Rows {
+        take,
+        stopped: false,
+        number: 0,
+        row: std::marker::PhantomData,
+    };
     let read = serde::Deserializer::deserialize_seq(&mut deserializer, &mut rows);
     let (stopped, number) = (rows.stopped, rows.number);
     match read.and_then(|()| deserializer.end()) {
         Ok(()) => Ok(()),
         Err(_) if stopped => Ok(()),
         Err(error) => {
-            let what = if error.is_eof() { "the file ends in the middle of a row" } else { "" };
+            let what = if error.is_eof() {
+                "the file ends in the middle of a row"
+            } else {
+                ""
+            };
             let gap = if what.is_empty() { "" } else { ": " };
-            Err(PipelineError::input(format!("{}: row {}: {what}{gap}{error}", path.display(), number + 1)))
+            Err(PipelineError::input(format!(
+                "{}: row {}: {what}{gap}{error}",
+                path.display(),
+                number + 1
+            )))
         }
     }
 }

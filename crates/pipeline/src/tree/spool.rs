@@ -52,16 +52,29 @@ impl Spool {
             .write(true)
             .open(path)
             .map_err(failed)?;
-        let state = State { file: BufWriter::with_capacity(1 << 16, file), end: 0, rows: Vec::new() };
-        Ok(Self { path: path.to_owned(), state: Mutex::new(state) })
+        let state = State {
+            file: BufWriter::with_capacity(1 << 16, file),
+            end: 0,
+            rows: Vec::new(),
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            state: Mutex::new(state),
+        })
     }
 
     /// Appends a row. It is made into text before the lock is taken.
     pub(crate) fn push<T: Serialize>(&self, place: Place, row: &T) -> Result<(), PipelineError> {
         let text = row_text(row).map_err(|error| PipelineError::write(&self.path, error))?;
-        let mut guard = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut guard = self
+            .state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         let state = &mut *guard;
-        state.file.write_all(&text).map_err(|error| PipelineError::write(&self.path, error))?;
+        state
+            .file
+            .write_all(&text)
+            .map_err(|error| PipelineError::write(&self.path, error))?;
         let length = u32::try_from(text.len()).map_err(|_| {
             PipelineError::write(&self.path, io::Error::other("a row is larger than 4 GiB"))
         })?;
@@ -72,10 +85,15 @@ impl Spool {
 
     /// Replaces the file at `path` by the JSON list of all rows in order, and removes the spool.
     pub(crate) fn compose(self, path: &Path) -> Result<u64, PipelineError> {
-        let state = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let state = self
+            .state
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         let State { file, mut rows, .. } = state;
         let failed = |error: io::Error| PipelineError::write(&self.path, error);
-        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+        let file = file
+            .into_inner()
+            .map_err(|error| failed(error.into_error()))?;
         rows.sort_unstable_by_key(|(place, at, _)| (*place, *at));
         write_atomically(path, |writer| copy_rows(file, &rows, writer))?;
         fs::remove_file(&self.path).map_err(failed)?;
@@ -144,16 +162,31 @@ mod tests {
     fn rows_come_out_in_place_order_as_plain_pretty_json() {
         let folder = tempfile::tempdir().unwrap();
         let spool = Spool::create(&folder.path().join("spool")).unwrap();
-        let place = |scenario| Place { metric: 0, scenario, sample: 0, part: 0 };
+        let place = |scenario| Place {
+            metric: 0,
+            scenario,
+            sample: 0,
+            part: 0,
+        };
         for n in [2u32, 0, 1] {
-            spool.push(place(n), &serde_json::json!({"n": n, "text": "a\nb"})).unwrap();
+            spool
+                .push(place(n), &serde_json::json!({"n": n, "text": "a\nb"}))
+                .unwrap();
         }
         let path = folder.path().join("rows.json");
         assert_eq!(spool.compose(&path).unwrap(), 3);
         let text = fs::read_to_string(&path).unwrap();
         let rows: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
-        assert_eq!(text, format!("{}\n", serde_json::to_string_pretty(&rows).unwrap()));
-        assert_eq!(rows.iter().map(|row| row["n"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(
+            text,
+            format!("{}\n", serde_json::to_string_pretty(&rows).unwrap())
+        );
+        assert_eq!(
+            rows.iter()
+                .map(|row| row["n"].as_u64().unwrap())
+                .collect::<Vec<_>>(),
+            [0, 1, 2]
+        );
         assert!(!folder.path().join("spool").exists());
     }
 }

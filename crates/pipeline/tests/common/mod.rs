@@ -1,10 +1,23 @@
 //! A whole pipeline over real HTTP: the scripted server, the client with its cache, the shipped phases.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "each test file uses a part of it, and a failure ends the test"
+)]
 
-use std::{collections::BTreeMap, fs, path::{Path, PathBuf}, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use llm_client::{Cache, CacheSettings, HttpClient, HttpOptions, ModelSettings, PriceTable, Provider, RetryPolicy, Stop};
+use llm_client::{
+    Cache, CacheSettings, HttpClient, HttpOptions, ModelSettings, PriceTable, Provider,
+    RetryPolicy, Stop,
+};
 use pipeline::{Layout, Models, PhaseSettings, Phases, Pipeline, RunOptions};
 use schema::{ChatModel, ModelId, TargetRef};
 use scripted_llm::ScriptedServer;
@@ -23,11 +36,20 @@ pub struct Bench {
 
 impl Bench {
     pub async fn new() -> Self {
-        Self::on(ScriptedServer::builder().record_bodies(true).start().await.unwrap())
+        Self::on(
+            ScriptedServer::builder()
+                .record_bodies(true)
+                .start()
+                .await
+                .unwrap(),
+        )
     }
 
     pub fn on(server: ScriptedServer) -> Self {
-        let mut settings = PhaseSettings { metrics: 3..=4, ..PhaseSettings::default() };
+        let mut settings = PhaseSettings {
+            metrics: 3..=4,
+            ..PhaseSettings::default()
+        };
         settings.scenarios.scenarios_per_metric = 2;
         settings.scenarios.turns = 3;
         settings.simulator.turns = 3;
@@ -37,7 +59,10 @@ impl Bench {
             settings,
             stop: Stop::new(),
             judge: "scripted-judge",
-            targets: vec![("agreeable", "scripted-agreeable"), ("careful", "scripted-careful")],
+            targets: vec![
+                ("agreeable", "scripted-agreeable"),
+                ("careful", "scripted-careful"),
+            ],
             base_urls: BTreeMap::new(),
         };
         bench.write("flattery/benchmark.yaml", YAML);
@@ -68,7 +93,10 @@ impl Bench {
 
     pub fn provider(&self) -> Provider {
         let cache = Cache::open(self.layout().cache(), CacheSettings::default()).unwrap();
-        let quick = RetryPolicy { base_delay: std::time::Duration::from_millis(1), ..RetryPolicy::default() };
+        let quick = RetryPolicy {
+            base_delay: std::time::Duration::from_millis(1),
+            ..RetryPolicy::default()
+        };
         Provider::new(HttpClient::new(HttpOptions::default()))
             .with_cache(cache)
             .with_stop(self.stop.clone())
@@ -76,7 +104,11 @@ impl Bench {
     }
 
     fn model(&self, provider: &Provider, id: &str, model: &str) -> Arc<dyn ChatModel> {
-        let base_url = self.base_urls.get(id).cloned().unwrap_or_else(|| self.server.base_url());
+        let base_url = self
+            .base_urls
+            .get(id)
+            .cloned()
+            .unwrap_or_else(|| self.server.base_url());
         let mut settings = ModelSettings::new(ModelId::new(id).unwrap(), model, base_url);
         settings.cache_name = Some("scripted".to_owned());
         settings.price = PriceTable::shipped().price(None, model);
@@ -88,10 +120,17 @@ impl Bench {
     }
 
     /// A pipeline some of whose phases are replaced.
-    pub fn pipeline_with(&self, options: RunOptions, replace: impl FnOnce(&mut Phases)) -> Pipeline {
+    pub fn pipeline_with(
+        &self,
+        options: RunOptions,
+        replace: impl FnOnce(&mut Phases),
+    ) -> Pipeline {
         let provider = self.provider();
         let targets = self.targets.iter().map(|(id, model)| {
-            let target = TargetRef { id: ModelId::new(id).unwrap(), model: (*model).to_owned() };
+            let target = TargetRef {
+                id: ModelId::new(id).unwrap(),
+                model: (*model).to_owned(),
+            };
             (target, self.model(&provider, id, model))
         });
         let models = Models {
@@ -108,7 +147,10 @@ impl Bench {
     }
 
     pub async fn run(&self, options: RunOptions) -> pipeline::RunReport {
-        self.pipeline(options).run(&["flattery".to_owned()]).await.unwrap()
+        self.pipeline(options)
+            .run(&["flattery".to_owned()])
+            .await
+            .unwrap()
     }
 
     /// Every file of the tree by its path, for comparing two trees byte for byte.
@@ -125,7 +167,11 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
         if path.is_dir() {
             collect(root, &path, files);
         } else {
-            let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+            let name = path
+                .strip_prefix(root)
+                .unwrap()
+                .to_string_lossy()
+                .into_owned();
             files.insert(name, fs::read(&path).unwrap());
         }
     }
