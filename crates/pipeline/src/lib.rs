@@ -1,4 +1,36 @@
 //! Runs the phases as one bounded, resumable, cancellable stream, and writes the benchmark tree.
+//!
+//! [`Pipeline`] takes [`Phases`] (the shipped ones by [`Phases::standard`], any of them replaced by one's own), a [`Layout`] of files and
+//! [`RunOptions`], and runs benchmarks. Rows flow: a conversation is judged when it ends, all targets run side by side, memory
+//! holds what is in flight. [`plan()`] tells beforehand what a run would ask for.
+//!
+//! ```
+//! use llm_client::{HttpClient, HttpOptions, Provider};
+//! use pipeline::{PhaseSettings, Phases, Pipeline, RunOptions, RunOutcome, demo};
+//! use scripted_llm::ScriptedServer;
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let folder = tempfile::tempdir()?;
+//! let server = ScriptedServer::start().await?;
+//! let provider = Provider::new(HttpClient::new(HttpOptions::default()));
+//! let phases = Phases::standard(demo::models(&provider, &server.base_url())?, PhaseSettings::default(), None)?;
+//!
+//! let pipeline = Pipeline::new(demo::layout(folder.path())?, phases, RunOptions::default());
+//! let report = pipeline.run(&[demo::BENCHMARK.to_owned()]).await?;
+//! assert_eq!(report.outcome(), RunOutcome::Complete);
+//! assert!(!report.benchmarks[0].summaries.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Limits
+//! - Benchmarks run one after the other. Targets and rows of one benchmark run side by side.
+//! - All scenarios of a benchmark are in memory; conversations and scores are not.
+//! - A row that was stopped leaves nothing in the tree. Without a response cache the next run asks for all of it again.
+//! - A reply that came and could not be used is in the cache like any other: the next run gets it again.
+//! - The lock on a tree holds on one machine. Two machines that share a folder over a network can run into each other.
+//! - Scenarios that a failed call left out are asked for again by the next run; if rows of the same metric were taken out by
+//!   hand in between, they come back.
 
 pub mod demo;
 mod error;

@@ -16,4 +16,4 @@ pub(crate) use lock::TreeLock;
 pub use rows::read_conversations;
 pub use scenarios::read_scenarios;
 pub(crate) use scenarios::{check_belongs, fill_from_metrics};
-pub(crate) use spool::{Place, Spool};
+pub use spool::{Place, Spool};

@@ -12,21 +12,21 @@ use serde::Serialize;
 use crate::{error::PipelineError, tree::write_atomically};
 
 /// Where a row stands in the final file, whatever finished first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
     /// Of the metric.
-    pub(crate) metric: u32,
+    pub metric: u32,
     /// Of the scenario within the metric.
-    pub(crate) scenario: u32,
+    pub scenario: u32,
     /// Of the sample.
-    pub(crate) sample: u32,
+    pub sample: u32,
     /// Of the score within the conversation.
-    pub(crate) part: u32,
+    pub part: u32,
 }
 
 /// Rows in the order they finished, and where each lies. Memory holds 32 bytes a row, not the rows.
 #[derive(Debug)]
-pub(crate) struct Spool {
+pub struct Spool {
     path: PathBuf,
     state: Mutex<State>,
 }
@@ -40,7 +40,10 @@ struct State {
 
 impl Spool {
     /// An empty spool at `path`. What a killed run left there is dropped: its replies are in the cache.
-    pub(crate) fn create(path: &Path) -> Result<Self, PipelineError> {
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn create(path: &Path) -> Result<Self, PipelineError> {
         let failed = |error| PipelineError::write(path, error);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(failed)?;
@@ -64,7 +67,10 @@ impl Spool {
     }
 
     /// Appends a row. It is made into text before the lock is taken.
-    pub(crate) fn push<T: Serialize>(&self, place: Place, row: &T) -> Result<(), PipelineError> {
+    ///
+    /// # Errors
+    /// When the row cannot be written: a full disk, for one.
+    pub fn push<T: Serialize>(&self, place: Place, row: &T) -> Result<(), PipelineError> {
         let text = row_text(row).map_err(|error| PipelineError::write(&self.path, error))?;
         let mut guard = self
             .state
@@ -83,8 +89,11 @@ impl Spool {
         Ok(())
     }
 
-    /// Replaces the file at `path` by the JSON list of all rows in order, and removes the spool.
-    pub(crate) fn compose(self, path: &Path) -> Result<u64, PipelineError> {
+    /// Replaces the file at `path` by the JSON list of all rows in order, and removes the spool. Gives the number of rows.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written. The file at `path` is then as it was.
+    pub fn compose(self, path: &Path) -> Result<u64, PipelineError> {
         let state = self
             .state
             .into_inner()
@@ -188,5 +197,15 @@ mod tests {
             [0, 1, 2]
         );
         assert!(!folder.path().join("spool").exists());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_told_with_what_to_do() {
+        let spool = Spool::create(Path::new("/dev/full")).unwrap();
+        let row = serde_json::json!({"text": "x".repeat(1 << 17)});
+        let error = spool.push(Place::default(), &row).unwrap_err();
+        assert_eq!(error.kind(), crate::PipelineErrorKind::Output);
+        assert!(error.to_string().contains("Free some space"), "{error}");
     }
 }
