@@ -27,7 +27,8 @@
 //! - Benchmarks run one after the other. Targets and rows of one benchmark run side by side.
 //! - All scenarios of a benchmark are in memory; conversations and scores are not.
 //! - A row that was stopped leaves nothing in the tree. Without a response cache the next run asks for all of it again.
-//! - A reply that came and could not be used is in the cache like any other: the next run gets it again.
+//! - A verdict that could not be used is in the cache like any other reply: the next run gets it again, and abstains again.
+//!   Metrics and scenarios are asked for once more by each later run.
 //! - The lock on a tree holds on one machine. Two machines that share a folder over a network can run into each other.
 //! - Scenarios that a failed call left out are asked for again by the next run; if rows of the same metric were taken out by
 //!   hand in between, they come back.

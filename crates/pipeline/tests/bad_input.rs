@@ -1,5 +1,7 @@
 //! What cannot be run is told in one clear error before the first call.
 
+#![allow(clippy::unwrap_used, reason = "a failure ends the test")]
+
 mod common;
 
 use std::fs;

@@ -168,6 +168,29 @@ async fn scenarios_that_failed_are_filled_in_by_the_next_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn metrics_that_could_not_be_used_are_asked_for_once_more_by_the_next_run() {
+    let prose = Fault::new(FaultKind::Prose).task(Task::GenMetrics).first(3);
+    let bench = Bench::on(
+        ScriptedServer::builder()
+            .fault(prose)
+            .start()
+            .await
+            .unwrap(),
+    );
+    let report = bench.run(RunOptions::default()).await;
+    assert_eq!(report.outcome(), RunOutcome::NothingRan, "{report:#?}");
+    assert_eq!(bench.server.stats().requests, 3);
+    let cost = bench.json("flattery/cost.json");
+    assert!(
+        cost["gen_metrics"]["input_tokens"].as_u64().unwrap() > 0,
+        "what was paid in vain is told: {cost}"
+    );
+    let report = bench.run(RunOptions::default()).await;
+    assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
+    assert_eq!(bench.server.stats().by_task["gen_metrics"], 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn metrics_that_cannot_be_written_leave_the_file_alone() {
     let bench = Bench::on(
         ScriptedServer::builder()

@@ -6,7 +6,7 @@ use schema::{
     CallContext, ChatModel, ChatRequest, Extra, FinishReason, Message, PhaseError, PhaseErrorKind,
     ResponseFormat, Role,
     prompt::PromptError,
-    reply::{self, json_object},
+    reply::{self, Tries, json_object},
 };
 use serde_json::Value;
 
@@ -26,6 +26,10 @@ pub(crate) fn request(text: String, format: ResponseFormat, context: CallContext
     }
 }
 
+/// A run that finds only replies of an earlier one, none of them usable, asks one more time than that one did: this is how a
+/// later run fills the gap. It goes on so for this many runs.
+const LATER_RUNS: u32 = 20;
+
 /// Asks until `read` accepts the object, `tries` times at most. `what` says what was asked for, for the error.
 pub(crate) async fn ask<T>(
     model: &dyn ChatModel,
@@ -34,6 +38,10 @@ pub(crate) async fn ask<T>(
     what: &str,
     mut read: impl FnMut(&Extra) -> Result<T, String> + Send,
 ) -> Result<T, PhaseError> {
+    let tries = Tries {
+        at_most: tries,
+        more_when_cached: LATER_RUNS,
+    };
     let asked = reply::ask(model, request, tries, |reply| {
         json_object(&reply.content)
             .and_then(|object| read(&object))

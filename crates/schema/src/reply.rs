@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::{ChatModel, ChatReply, ChatRequest, Extra, Message, ModelError, Role, Spend};
+use crate::{ChatModel, ChatReply, ChatRequest, Extra, Message, ModelError, Origin, Role, Spend};
 
 /// The one JSON object in a reply.
 ///
@@ -231,7 +231,27 @@ pub struct AskFailed {
     pub spend: Spend,
 }
 
-/// Asks `model` until `parse` accepts the reply, `tries` times at most (0 counts as 1).
+/// How often a model is asked for a usable reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tries {
+    /// This often at most. 0 counts as 1.
+    pub at_most: u32,
+    /// This often on top, as long as every reply came from the cache. An earlier run then got nothing usable, and a later
+    /// one gets further: it asks one new question each time.
+    pub more_when_cached: u32,
+}
+
+impl From<u32> for Tries {
+    /// Never more than that.
+    fn from(at_most: u32) -> Self {
+        Self {
+            at_most,
+            more_when_cached: 0,
+        }
+    }
+}
+
+/// Asks `model` until `parse` accepts the reply, as often as `tries` says.
 ///
 /// After a reply that is refused, the model is shown that reply and what was wrong with it.
 ///
@@ -240,12 +260,14 @@ pub struct AskFailed {
 pub async fn ask<T>(
     model: &dyn ChatModel,
     mut request: ChatRequest,
-    tries: u32,
+    tries: impl Into<Tries>,
     mut parse: impl FnMut(&ChatReply) -> Result<T, String> + Send,
 ) -> Result<Asked<T>, AskFailed> {
     let mut spend = Spend::default();
     let first = request.messages.len();
     let mut asked = 0;
+    let tries = tries.into();
+    let mut most = tries.at_most.saturating_add(tries.more_when_cached);
     loop {
         asked += 1;
         let reply = match model.chat(&request).await {
@@ -256,6 +278,9 @@ pub async fn ask<T>(
             }
         };
         spend.add(&reply.spend());
+        if reply.origin == Origin::Fetched {
+            most = tries.at_most;
+        }
         let reason = match parse(&reply) {
             Ok(value) => {
                 return Ok(Asked {
@@ -265,7 +290,7 @@ pub async fn ask<T>(
             }
             Err(reason) => reason,
         };
-        if asked >= tries {
+        if asked >= most {
             let unusable = Unusable {
                 asked,
                 reason,
@@ -286,7 +311,7 @@ pub async fn ask<T>(
         request.messages.push(Message::new(Role::Assistant, shown));
         request.messages.push(Message::new(
             Role::User,
-            format!("That reply cannot be used: {reason}. Answer again with one JSON object and nothing else."),
+            format!("Reply {asked} cannot be used: {reason}. Answer again with one JSON object and nothing else."),
         ));
     }
 }
@@ -356,5 +381,56 @@ mod tests {
             split_thinking("<think></think>\n\nhi"),
             ("hi".to_owned(), None)
         );
+    }
+
+    /// Answers from a list, saying of each whether it came from the cache.
+    struct Listed(
+        crate::ModelId,
+        std::sync::Mutex<Vec<(&'static str, Origin)>>,
+    );
+
+    #[async_trait::async_trait]
+    impl ChatModel for Listed {
+        fn id(&self) -> &crate::ModelId {
+            &self.0
+        }
+        async fn chat(&self, _: &ChatRequest) -> Result<ChatReply, ModelError> {
+            let (text, origin) = self.1.lock().unwrap().remove(0);
+            Ok(ChatReply {
+                origin,
+                ..ChatReply::text(text)
+            })
+        }
+    }
+
+    async fn asked(replies: &[(&'static str, Origin)], tries: impl Into<Tries>) -> (bool, usize) {
+        let model = Listed(crate::ModelId::new("m").unwrap(), replies.to_vec().into());
+        let context = crate::CallContext::new(crate::Purpose::GenMetrics, "metrics");
+        let request = ChatRequest::new(vec![Message::new(Role::User, "?")], context);
+        let asked = ask(&model, request, tries, |reply| json_object(&reply.content)).await;
+        let left = model.1.lock().unwrap().len();
+        (asked.unwrap().answer.is_ok(), replies.len() - left)
+    }
+
+    #[tokio::test]
+    async fn a_later_run_asks_one_new_question() {
+        use Origin::{Cached, Fetched};
+        let tries = Tries {
+            at_most: 2,
+            more_when_cached: 3,
+        };
+        let fresh = [("no", Fetched), ("no", Fetched), ("{}", Fetched)];
+        assert_eq!(asked(&fresh, tries).await, (false, 2));
+        let later = [("no", Cached), ("no", Cached), ("{}", Fetched)];
+        assert_eq!(asked(&later, tries).await, (true, 3));
+        assert_eq!(asked(&later, 2).await, (false, 2));
+        let in_vain = [
+            ("no", Cached),
+            ("no", Cached),
+            ("no", Fetched),
+            ("{}", Fetched),
+        ];
+        assert_eq!(asked(&in_vain, tries).await, (false, 3));
+        assert_eq!(asked(&[("no", Cached); 6], tries).await, (false, 5));
     }
 }

@@ -177,24 +177,15 @@ fn tell_failures(context: &Context, report: &RunReport, width: usize) {
     }
 }
 
-/// What to do about failed rows. A reply that could not be used was received and paid for, so it is in the cache and the same
-/// command gets it again.
+/// What to do about failed rows. A verdict that could not be used is in the cache, and the same command gets it again.
 fn what_next(report: &RunReport) -> &'static str {
-    let unusable = |group: &pipeline::FailureGroup| group.reason.contains("no usable reply");
-    let abstained = report
+    let mut counts = report
         .benchmarks
         .iter()
-        .flat_map(|benchmark| benchmark.counts.values())
-        .any(|counts| counts.all_abstained());
-    if abstained
-        || report
-            .benchmarks
-            .iter()
-            .flat_map(|benchmark| &benchmark.failures)
-            .any(unusable)
-    {
-        "some rows are missing. The same command asks for failed calls again; replies that came and could not be used are kept: \
-         change the model, its max_tokens or a prompt, or ask for everything anew with --force"
+        .flat_map(|benchmark| benchmark.counts.values());
+    if counts.any(|counts| counts.all_abstained()) {
+        "nothing was measured for a target: its judge gave no usable verdict, and verdicts that came are kept. Change the judge, \
+         its max_tokens or its prompt, or ask for everything anew with --force"
     } else {
         "some rows are missing; the same command asks for them again"
     }
