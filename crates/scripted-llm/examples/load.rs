@@ -1,6 +1,8 @@
 //! Sends many calls to a running `scripted-llm` process and prints how fast they were answered.
 //!
 //! `cargo run --release -p probity-scripted-llm --example load -- http://127.0.0.1:PORT/v1 CONNECTIONS CALLS`
+//!
+//! Without arguments it starts a server of its own and sends it a hundred calls.
 
 use std::{error::Error, sync::Arc, time::Instant};
 
@@ -8,15 +10,24 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, client::conn::http1};
 use hyper_util::rt::TokioIo;
+use scripted_llm::ScriptedServer;
 use tokio::net::TcpStream;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [url, connections, calls] = arguments.as_slice() else {
-        return Err("give a base URL, a number of connections and a number of calls".into());
+    let (server, url, connections, calls) = match arguments.as_slice() {
+        [] => {
+            let server = ScriptedServer::start().await?;
+            let url = server.base_url();
+            (Some(server), url, 10, 100)
+        }
+        [url, connections, calls] => (None, url.clone(), connections.parse()?, calls.parse()?),
+        _ => return Err("give a base URL, a number of connections and a number of calls".into()),
     };
-    let (connections, calls): (usize, usize) = (connections.parse()?, calls.parse()?);
+    if connections == 0 {
+        return Err("the number of connections must be at least 1".into());
+    }
     let address = url
         .trim_start_matches("http://")
         .trim_end_matches("/v1")
@@ -40,6 +51,7 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
         "{done} calls over {connections} connections in {seconds:.2} s: {:.0} a second",
         done as f64 / seconds
     );
+    drop(server);
     Ok(())
 }
 
