@@ -19,8 +19,9 @@ use crate::{
     queue::{CloseAtEnd, Command, Queue},
 };
 
-/// How long a line may wait in memory. Half of the second that is promised, so that a busy machine can be late.
-const FLUSH_AFTER: Duration = Duration::from_millis(500);
+/// How long a line may wait in memory. With the time in the queue well below the second that is promised, so that a busy
+/// machine can be late.
+const FLUSH_AFTER: Duration = Duration::from_millis(400);
 /// Lines are written when this many bytes have come together.
 const WRITE_AT: usize = 64 * 1024;
 /// A buffer that a long line has grown beyond this is given back.

@@ -13,8 +13,9 @@ use schema::Event;
 
 /// How many commands wait at most. As many again may be in the hands of the thread.
 const CAPACITY: usize = 1024;
-/// How long the thread lets a batch grow after its first event.
-const GATHER: Duration = Duration::from_millis(1);
+/// How long the thread lets a batch grow after its first event, unless half the queue is full or somebody waits. With what a
+/// line may wait before it is written, it stays below the second that is promised.
+const GATHER: Duration = Duration::from_millis(100);
 
 /// What the thread is told.
 pub(crate) enum Command {

@@ -338,7 +338,7 @@ async fn a_stored_reply_that_is_of_no_use_is_asked_again_and_replaced() {
     let useless = [
         "UPDATE replies SET response = '{}'",
         "UPDATE replies SET response = '{\"choices\": [{'",
-        "UPDATE replies SET request = CAST(x'ff' AS TEXT)",
+        "UPDATE replies SET response = CAST(x'ff' AS TEXT)",
         "UPDATE replies SET failed = 'none'",
         "UPDATE replies SET run_time_us = -1",
     ];

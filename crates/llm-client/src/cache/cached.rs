@@ -1,64 +1,99 @@
 //! The layer that asks the cache first.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use schema::{
-    ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, Origin, Purpose,
+    ChatModel, ChatReply, ChatRequest, Exchange, ModelError, ModelErrorKind, ModelId, Origin,
+    Purpose,
 };
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
     Cache, Found, KeyMaker,
-    stored::{StoredReply, repriced},
+    stored::{Response, StoredReply, repriced},
     writer::Outcome,
 };
-use crate::{settings::Price, wire};
+use crate::{
+    settings::ModelSettings,
+    wire::{self, Body, Form},
+};
 
 /// Answers from a [`Cache`] what was asked before, and stores what was not. Only good replies are stored, and
 /// [`Purpose::Probe`] never is.
 ///
 /// Calls for the same key that come at the same time are made once. A stored reply is parsed like a fetched one, and costs
-/// what the model costs now. Replies without a raw exchange, of `ChatModel`s of one's own, are passed on and not stored.
+/// what the model costs now. The request in its exchange is made anew by the settings; what an endpoint made us leave out of it
+/// stands in it again. Replies without a raw exchange, of `ChatModel`s of one's own, are passed on and not stored.
 #[derive(Debug)]
 pub struct Cached<M> {
     inner: M,
     cache: Cache,
     keys: KeyMaker,
-    price: Option<Price>,
+    settings: ModelSettings,
 }
 
 impl<M: ChatModel> Cached<M> {
     /// Puts `cache` before `inner`, which asks the model of `settings`.
     #[must_use]
-    pub fn new(inner: M, cache: Cache, settings: &crate::ModelSettings) -> Self {
+    pub fn new(inner: M, cache: Cache, settings: &ModelSettings) -> Self {
         Self {
             inner,
             cache,
             keys: KeyMaker::new(settings),
-            price: settings.price,
+            settings: settings.clone(),
         }
     }
 
     /// The stored reply as a reply; `None` when it does not parse any more.
-    fn replay(&self, stored: StoredReply, origin: Origin) -> Option<ChatReply> {
-        let parsed = wire::parse(stored.exchange.response.get()).ok()?;
+    fn replay(
+        &self,
+        request: &ChatRequest,
+        stored: StoredReply,
+        origin: Origin,
+    ) -> Option<ChatReply> {
+        let parsed = wire::parse(stored.response()).ok()?;
+        let price = self.settings.price;
         let cost = parsed
             .cost
-            .or_else(|| Some(self.price?.cost(parsed.usage.as_ref()?)));
+            .or_else(|| Some(price?.cost(parsed.usage.as_ref()?)));
+        let exchange = match stored.response {
+            Response::Fetched(exchange) => exchange,
+            Response::Found(response) => Arc::new(Exchange {
+                request: self.sent(request)?,
+                response,
+            }),
+        };
         Some(ChatReply {
             content: parsed.content,
             reasoning: parsed.reasoning,
             finish: parsed.finish,
             usage: parsed.usage,
             cost,
-            failed_attempts: repriced(stored.failed, self.price.as_ref()),
+            failed_attempts: repriced(stored.failed, price.as_ref()),
             model: parsed.model,
             origin,
             run_time: stored.run_time,
-            exchange: Some(stored.exchange),
+            exchange: Some(exchange),
         })
     }
 
+    /// The body of `request`, as the settings have it.
+    fn sent(&self, request: &ChatRequest) -> Option<Box<RawValue>> {
+        let body = Body {
+            settings: &self.settings,
+            request,
+            form: Form::of(&self.settings),
+        };
+        to_raw_value(&body).ok()
+    }
+
     /// A usable stored reply, or whether a useless one must be replaced.
-    fn look(&self, key: &super::CacheKey) -> Result<Result<ChatReply, bool>, ModelError> {
+    fn look(
+        &self,
+        request: &ChatRequest,
+        key: &super::CacheKey,
+    ) -> Result<Result<ChatReply, bool>, ModelError> {
         let found = self.cache.lookup(key).map_err(|error| {
             let text = format!("{error} (model {})", self.inner.id());
             ModelError::new(ModelErrorKind::Permanent, text).with_source(error)
@@ -66,7 +101,7 @@ impl<M: ChatModel> Cached<M> {
         Ok(match found {
             Found::Nothing => Err(false),
             Found::Damaged => Err(true),
-            Found::Reply(stored) => self.replay(stored, Origin::Cached).ok_or(true),
+            Found::Reply(stored) => self.replay(request, stored, Origin::Cached).ok_or(true),
         })
     }
 }
@@ -84,7 +119,7 @@ impl<M: ChatModel> ChatModel for Cached<M> {
         let key = self.keys.key(request);
         // Entered before looking: whoever waited for another call finds its reply.
         let _flight = self.cache.shared.flights.enter(key).await;
-        let replace = match self.look(&key)? {
+        let replace = match self.look(request, &key)? {
             Ok(reply) => {
                 self.cache.hit();
                 return Ok(reply);
@@ -97,14 +132,16 @@ impl<M: ChatModel> ChatModel for Cached<M> {
             return Ok(reply);
         };
         let stored = StoredReply {
-            exchange,
+            response: Response::Fetched(exchange),
             run_time: reply.run_time,
             failed: reply.failed_attempts,
         };
         match self.cache.store(key, stored, replace).await {
             Outcome::Stored | Outcome::Failed => Ok(reply),
             // Both were paid for. Counted as fetched, so that this run's bill holds one of them.
-            Outcome::Beaten(first) => Ok(self.replay(first, Origin::Fetched).unwrap_or(reply)),
+            Outcome::Beaten(first) => Ok(self
+                .replay(request, first, Origin::Fetched)
+                .unwrap_or(reply)),
         }
     }
 }

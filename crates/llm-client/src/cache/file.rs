@@ -14,7 +14,7 @@ use super::{
 };
 
 /// The layout's version. A newer file is refused, an older one emptied.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 /// Marks the file as ours: "PrbC".
 const APPLICATION: i64 = 0x5072_6243;
 /// How long to wait for another process.
@@ -27,20 +27,19 @@ const CREATE: &str = "
         created INTEGER NOT NULL,
         run_time_us INTEGER NOT NULL,
         failed TEXT,
-        request TEXT NOT NULL,
         response TEXT NOT NULL
     ) STRICT;
 ";
 
 const FIND: &str =
-    "SELECT request, response, run_time_us, failed FROM replies WHERE key = ?1 AND created >= ?2";
+    "SELECT response, run_time_us, failed FROM replies WHERE key = ?1 AND created >= ?2";
 
-/// Replaces only what is older than `?7`.
+/// Replaces only what is older than `?6`.
 const INSERT: &str = "
-    INSERT INTO replies (key, created, run_time_us, failed, request, response) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+    INSERT INTO replies (key, created, run_time_us, failed, response) VALUES (?1, ?2, ?3, ?4, ?5)
     ON CONFLICT (key) DO UPDATE SET created = excluded.created, run_time_us = excluded.run_time_us,
-        failed = excluded.failed, request = excluded.request, response = excluded.response
-    WHERE replies.created < ?7";
+        failed = excluded.failed, response = excluded.response
+    WHERE replies.created < ?6";
 
 /// Opens the file for writing, and makes it where it is not there yet.
 pub(super) fn open(path: &Path) -> Result<Connection, CacheError> {
@@ -165,10 +164,9 @@ pub(super) fn find(
         .prepare_cached(FIND)?
         .query_row(params![key.as_bytes(), oldest], |row| {
             Ok(Row {
-                request: text(row.get_ref(0)?),
-                response: text(row.get_ref(1)?),
-                run_time_us: row.get(2)?,
-                failed: row.get(3)?,
+                response: text(row.get_ref(0)?),
+                run_time_us: row.get(1)?,
+                failed: row.get(2)?,
             })
         })
         .optional()
@@ -192,8 +190,7 @@ pub(super) fn insert(
         created,
         reply.run_time_us(),
         reply.failed_text(),
-        reply.exchange.request.get(),
-        reply.exchange.response.get(),
+        reply.response(),
         oldest,
     ])?;
     Ok(changed > 0)

@@ -7,19 +7,28 @@ use serde_json::value::RawValue;
 
 use crate::settings::Price;
 
-/// What is stored of a reply: the raw exchange, which is parsed again when it is used.
+/// What is stored of a reply: the raw response, which is parsed again when it is used. The request is not: it grows with every
+/// turn, and whoever finds the reply has just made it.
 #[derive(Clone, Debug)]
 pub(super) struct StoredReply {
-    pub(super) exchange: Arc<Exchange>,
+    pub(super) response: Response,
     pub(super) run_time: Duration,
     /// The attempts before it that failed but were billed.
     pub(super) failed: Spend,
 }
 
+/// The raw response.
+#[derive(Clone, Debug)]
+pub(super) enum Response {
+    /// Part of what was just fetched.
+    Fetched(Arc<Exchange>),
+    /// Read from the file.
+    Found(Box<RawValue>),
+}
+
 /// A row of the file.
 #[derive(Debug)]
 pub(super) struct Row {
-    pub(super) request: String,
     pub(super) response: String,
     pub(super) run_time_us: i64,
     pub(super) failed: Option<String>,
@@ -33,10 +42,7 @@ impl Row {
             Some(text) => serde_json::from_str(text).ok()?,
         };
         Some(StoredReply {
-            exchange: Arc::new(Exchange {
-                request: RawValue::from_string(self.request).ok()?,
-                response: RawValue::from_string(self.response).ok()?,
-            }),
+            response: Response::Found(RawValue::from_string(self.response).ok()?),
             run_time: Duration::from_micros(u64::try_from(self.run_time_us).ok()?),
             failed,
         })
@@ -44,6 +50,13 @@ impl Row {
 }
 
 impl StoredReply {
+    pub(super) fn response(&self) -> &str {
+        match &self.response {
+            Response::Fetched(exchange) => exchange.response.get(),
+            Response::Found(response) => response.get(),
+        }
+    }
+
     pub(super) fn run_time_us(&self) -> i64 {
         i64::try_from(self.run_time.as_micros()).unwrap_or(i64::MAX)
     }

@@ -7,6 +7,7 @@ use std::{
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     thread::JoinHandle,
+    time::Duration,
 };
 
 use rusqlite::Connection;
@@ -21,6 +22,9 @@ use super::{
 
 /// Most replies that one commit takes.
 const GROUP: usize = 256;
+/// How long a commit waits for replies that come shortly after its first one. Little beside the seconds of a call, and each
+/// reply that shares a commit saves the locks, the writes and the wake-ups of one.
+const LINGER: Duration = Duration::from_millis(2);
 
 /// What became of a reply that was to be stored.
 #[derive(Debug)]
@@ -65,7 +69,8 @@ impl Writer {
             .name("response-cache".to_owned())
             .spawn({
                 let state = Arc::clone(&state);
-                move || write_all(connection, waiting, &state, &name)
+                let file = File { connection, name };
+                move || file.write_all(waiting, &state)
             })
             .map_err(|error| CacheError::new(path, Problem::Thread(error)))?;
         Ok(Self {
@@ -116,56 +121,73 @@ impl Drop for Writer {
     }
 }
 
-fn write_all(
-    mut connection: Connection,
-    mut waiting: mpsc::Receiver<Job>,
-    state: &State,
-    name: &str,
-) {
-    let mut group = Vec::with_capacity(GROUP);
-    while waiting.blocking_recv_many(&mut group, GROUP) > 0 {
-        match commit(&mut connection, &group) {
-            Ok(outcomes) => answer(group.drain(..).zip(outcomes), state),
-            // One that is too large must not take the others with it.
-            Err(_) if group.len() > 1 => {
-                for job in group.drain(..) {
-                    one(&mut connection, job, state, name);
+/// The file, as the thread holds it.
+struct File {
+    connection: Connection,
+    /// How messages call it.
+    name: String,
+}
+
+impl File {
+    fn write_all(mut self, mut waiting: mpsc::Receiver<Job>, state: &State) {
+        let mut group = Vec::with_capacity(GROUP);
+        while waiting.blocking_recv_many(&mut group, GROUP) > 0 {
+            linger(&mut waiting, &mut group);
+            match self.commit(&group) {
+                Ok(outcomes) => answer(group.drain(..).zip(outcomes), state),
+                // One that is too large must not take the others with it.
+                Err(_) if group.len() > 1 => {
+                    for job in group.drain(..) {
+                        self.one(job, state);
+                    }
+                }
+                Err(error) => {
+                    failed(state, &self.name, &error);
+                    answer(group.drain(..).map(|job| (job, Outcome::Failed)), state);
                 }
             }
+        }
+    }
+
+    fn one(&mut self, job: Job, state: &State) {
+        let outcome = match self.commit(std::slice::from_ref(&job)) {
+            Ok(outcomes) => outcomes.into_iter().next().unwrap_or(Outcome::Failed),
             Err(error) => {
-                failed(state, name, &error);
-                answer(group.drain(..).map(|job| (job, Outcome::Failed)), state);
+                failed(state, &self.name, &error);
+                Outcome::Failed
             }
+        };
+        answer(std::iter::once((job, outcome)), state);
+    }
+
+    /// Writes a group in one transaction. All of it is on disk, or nothing.
+    fn commit(&mut self, group: &[Job]) -> rusqlite::Result<Vec<Outcome>> {
+        let transaction = file::begin(&mut self.connection)?;
+        let created = now();
+        let mut outcomes = Vec::with_capacity(group.len());
+        for job in group {
+            let stored = file::insert(&transaction, &job.key, &job.reply, created, job.oldest)?;
+            outcomes.push(if stored {
+                Outcome::Stored
+            } else {
+                first(&transaction, job)?
+            });
         }
+        transaction.commit()?;
+        Ok(outcomes)
     }
 }
 
-fn one(connection: &mut Connection, job: Job, state: &State, name: &str) {
-    let outcome = match commit(connection, std::slice::from_ref(&job)) {
-        Ok(outcomes) => outcomes.into_iter().next().unwrap_or(Outcome::Failed),
-        Err(error) => {
-            failed(state, name, &error);
-            Outcome::Failed
-        }
-    };
-    answer(std::iter::once((job, outcome)), state);
-}
-
-/// Writes a group in one transaction. All of it is on disk, or nothing.
-fn commit(connection: &mut Connection, group: &[Job]) -> rusqlite::Result<Vec<Outcome>> {
-    let transaction = file::begin(connection)?;
-    let created = now();
-    let mut outcomes = Vec::with_capacity(group.len());
-    for job in group {
-        let stored = file::insert(&transaction, &job.key, &job.reply, created, job.oldest)?;
-        outcomes.push(if stored {
-            Outcome::Stored
-        } else {
-            first(&transaction, job)?
-        });
+/// Waits a little for more to write, unless the group is full.
+fn linger(waiting: &mut mpsc::Receiver<Job>, group: &mut Vec<Job>) {
+    if group.len() < GROUP && !waiting.is_closed() {
+        std::thread::sleep(LINGER);
     }
-    transaction.commit()?;
-    Ok(outcomes)
+    while group.len() < GROUP
+        && let Ok(job) = waiting.try_recv()
+    {
+        group.push(job);
+    }
 }
 
 /// The reply that was stored before this one.
