@@ -85,10 +85,11 @@ impl BenchmarkReport {
             && !self.counts.values().any(Counts::all_abstained)
     }
 
-    /// Whether anything came of it.
+    /// Whether anything came of it: a row of this run or, where only summaries were made, a summary.
     #[must_use]
     pub fn has_results(&self) -> bool {
-        !self.summaries.is_empty() || self.counts.values().any(|counts| counts.done > 0)
+        let only_summed = self.counts.is_empty() && !self.summaries.is_empty();
+        only_summed || self.counts.values().any(|counts| counts.done > 0)
     }
 }
 

@@ -163,6 +163,9 @@ impl FailureGroup {
         );
         let mut text = wrapped(&clean(&head), "  ", width);
         text.push_str(&wrapped(&self.reason, "    ", width));
+        if self.examples.is_empty() {
+            return text; // The reason names its row itself.
+        }
         let shown = u64::try_from(self.examples.len()).unwrap_or(u64::MAX);
         let examples = clean(&self.examples.join(", "));
         let label = if self.rows > shown {

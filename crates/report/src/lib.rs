@@ -35,8 +35,8 @@
 //! assert_eq!(
 //!     table,
 //!     "honesty\n\
-//!      \x20 model    positive  negative  rows  abstained     cost\n\
-//!      \x20 careful     66.7%         -     4          1  $0.0123\n"
+//!      \x20 model    positive  negative  rows  unscored     cost\n\
+//!      \x20 careful     66.7%         -     4         1  $0.0123\n"
 //! );
 //! # Ok::<(), schema::IdError>(())
 //! ```

@@ -21,7 +21,7 @@ pub struct BenchmarkResults<'a> {
     pub costs: &'a BTreeMap<ModelId, PhaseCost>,
 }
 
-/// A table per benchmark: the pass rates of positive and negative metrics, all rows, the rows without a verdict, and the
+/// A table per benchmark: the pass rates of positive and negative metrics, all rows, the rows without a verdict (unscored), and the
 /// cost, for each model.
 ///
 /// A rate without rows is `-`, never 0. An unknown cost is `-`; where a part of it is known, that part with a `+`, and a
@@ -41,7 +41,7 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
         text.push_str("  no results\n");
         return text;
     }
-    let header = ["model", "positive", "negative", "rows", "abstained", "cost"];
+    let header = ["model", "positive", "negative", "rows", "unscored", "cost"];
     let mut table = Table::new(1, &header);
     let mut costs = Vec::new();
     for summary in benchmark.summaries {
@@ -51,7 +51,7 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
             percent(summary.positive_pass_rate),
             percent(summary.negative_pass_rate),
             summary.n_total.to_string(),
-            abstained(summary).to_string(),
+            unscored(summary).to_string(),
             cost.clone(),
         ]);
         costs.push(cost);
@@ -68,7 +68,7 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
 }
 
 /// Rows without a verdict: all rows but those that the metrics' rates count.
-fn abstained(summary: &Summary) -> u64 {
+fn unscored(summary: &Summary) -> u64 {
     let scored = summary.by_metric.values().map(|rate| rate.n_total).sum();
     summary.n_total.saturating_sub(scored)
 }

@@ -70,11 +70,11 @@ fn rates_are_aligned_and_what_is_not_known_is_never_a_zero() {
         text,
         "\
 honesty
-  model             positive  negative    rows  abstained     cost
-  scripted-careful     93.3%    100.0%      30          0  $0.0012
-  free                  0.0%         -      30         18  $0.0000
-  GPT-4.1             >99.9%     <0.1%  123456          0  $12.50+
-  down                     -         -       0          0        -
+  model             positive  negative    rows  unscored     cost
+  scripted-careful     93.3%    100.0%      30         0  $0.0012
+  free                  0.0%         -      30        18  $0.0000
+  GPT-4.1             >99.9%     <0.1%  123456         0  $12.50+
+  down                     -         -       0         0        -
   A cost of - is not known.
   A cost with + leaves out calls whose price is not known.
 "
@@ -91,10 +91,10 @@ fn long_and_wide_ids_are_shortened_in_the_middle_to_fit() {
         text,
         "\
 honesty
-  model                                positive  negative  rows  abstained  cost
-  openrouter-meta-l…g-name-2025-01-01     50.0%         -     8          0     -
-  模型模型模型模型…型模型模型模型模型     50.0%         -     8          0     -
-  b                                       50.0%         -     8          0     -
+  model                                 positive  negative  rows  unscored  cost
+  openrouter-meta-ll…g-name-2025-01-01     50.0%         -     8         0     -
+  模型模型模型模型模…模型模型模型模型      50.0%         -     8         0     -
+  b                                        50.0%         -     8         0     -
   A cost of - is not known.
 "
     );
@@ -124,8 +124,8 @@ fn several_benchmarks_stand_below_each_other_and_an_empty_one_says_so() {
         text,
         "\
 first
-  model  positive  negative  rows  abstained     cost
-  a        100.0%         -     1          0  $1.0000
+  model  positive  negative  rows  unscored     cost
+  a        100.0%         -     1         0  $1.0000
 
 second \u{fffd}[31m
   no results

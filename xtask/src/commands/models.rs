@@ -146,6 +146,7 @@ pub fn resolve<'a>(
 }
 
 /// What the models of a run share.
+#[derive(Clone)]
 pub struct Shared {
     /// Where every call is recorded.
     pub journal: Option<Arc<JournalWriter>>,
@@ -155,6 +156,15 @@ pub struct Shared {
     pub stop: Stop,
     /// Counts what is used.
     pub meter: Meter,
+}
+
+impl Shared {
+    /// Why replies or events can no longer be written, where that is so.
+    pub fn trouble(&self) -> Option<String> {
+        let cache = self.cache.as_ref().and_then(Cache::trouble);
+        let journal = || Some(self.journal.as_ref()?.check().err()?.to_string());
+        cache.or_else(journal)
+    }
 }
 
 /// Hands out models under the policy of `settings`. `resolved` are all the models there will be.

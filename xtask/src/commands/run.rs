@@ -1,6 +1,6 @@
 //! `run` and the single phases.
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use indexmap::IndexMap;
 use journal::{JournalWriter, RunId};
@@ -81,12 +81,22 @@ pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit,
             pipeline = pipeline.journal(journal);
         }
         listen_for_signals(context, shared.stop.clone());
+        let watching = tokio::spawn(stop_when_nothing_can_be_kept(shared.clone()));
         let report = pipeline.run(&names).await;
+        watching.abort();
         watch.end();
         close(context, &shared);
-        Ok::<RunReport, Failure>(report?)
+        // Stopped by a full disk and not by the user.
+        let broken = shared.trouble().is_some();
+        Ok::<(RunReport, bool), Failure>((report?, broken))
     })?;
-    Ok(summary::show(context, &report, phases))
+    let (report, broken) = report;
+    let exit = summary::show(context, &report, phases);
+    Ok(if broken && exit == Exit::Interrupted {
+        Exit::FailedRows
+    } else {
+        exit
+    })
 }
 
 /// What the models share; makes the folder of the run's records.
@@ -105,11 +115,20 @@ fn share(context: &Context, config: &Config, run_id: &RunId) -> Result<Shared, F
     })
 }
 
+/// Stops the run in order once replies or events can no longer be written, for one because the disk is full: what is paid for
+/// from there on would be lost.
+async fn stop_when_nothing_can_be_kept(shared: Shared) {
+    while shared.trouble().is_none() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    shared.stop.stop();
+}
+
 /// Tells what could not be kept and which prices were missing.
 fn close(context: &Context, shared: &Shared) {
     if let Some(trouble) = shared.cache.as_ref().and_then(llm_client::Cache::trouble) {
         context.terminal.warning(&format!(
-            "some replies could not be kept for the next run: {trouble}"
+            "the run was stopped, because replies could not be kept: {trouble}"
         ));
     }
     for model in shared.meter.unpriced() {
