@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use pipeline::{BenchmarkReport, Phase, RunOutcome, RunReport, tree::read_costs};
 use report::{
-    BenchmarkResults, Failure, FailureGroups, FileEntry, failures_summary, files_list,
+    BenchmarkResults, FailureGroup, FailureGroups, FileEntry, failures_summary, files_list,
     results_table,
 };
 use schema::{CostSum, ModelId, PhaseCost};
@@ -146,20 +146,13 @@ fn tell_failures(context: &Context, report: &RunReport, width: usize) {
                 .error(&format!("{}: {error}", benchmark.name));
         }
         for group in &benchmark.failures {
-            // The report keeps a few examples of each reason and counts the rest.
-            let examples = group
-                .examples
-                .iter()
-                .map(String::as_str)
-                .chain(std::iter::repeat("..."));
-            for (row, _) in examples.zip(0..group.rows) {
-                groups.push(Failure {
-                    phase: group.phase.command().to_owned(),
-                    model: group.target.clone(),
-                    row: row.to_owned(),
-                    reason: group.reason.clone(),
-                });
-            }
+            groups.push_group(FailureGroup {
+                phase: group.phase.command().to_owned(),
+                model: group.target.clone(),
+                reason: group.reason.clone(),
+                rows: group.rows,
+                examples: group.examples.clone(),
+            });
         }
     }
     if !groups.is_empty() {
