@@ -297,7 +297,8 @@ impl FinishReason {
     }
 }
 
-/// Request and response body of one call, as they went over the wire. Headers are not in it.
+/// Request and response body of one call, as they went over the wire. Headers are not in it. Of a reply from the cache the
+/// request is made anew by the model's settings.
 #[derive(Debug)]
 pub struct Exchange {
     /// The request body.

@@ -214,7 +214,7 @@ fn failed(state: &State, name: &str, error: &rusqlite::Error) {
     let problem = format!("the response cache {name} {}", sqlite_problem(error));
     if state.trouble.set(problem.clone()).is_ok() {
         tracing::warn!(
-            "{problem}. The run goes on; replies that are not stored will be paid for again by a later run"
+            "{problem}. Replies that are not stored will be paid for again by a later run"
         );
     }
 }
