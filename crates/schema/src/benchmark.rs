@@ -3,14 +3,23 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Extra;
+use crate::{Extra, Hazard};
 
 /// One benchmark: the content of `benchmark.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Benchmark {
+    /// Names the benchmark in journals, records and standards files; see [`Benchmark::uid_or`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
     /// Short name for people. Empty when the file has none; readers then use the folder's name.
     #[serde(default, deserialize_with = "crate::or_default")]
     pub name: String,
+    /// Version of the benchmark, such as `1.0`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Language and region, such as `en_us`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locale: Option<String>,
     /// What behaviour is measured, in plain words. Metrics are generated from it.
     #[serde(default, deserialize_with = "crate::or_default")]
     pub description: String,
@@ -24,6 +33,13 @@ pub struct Benchmark {
     /// What the judge looks for. Ids are unique.
     #[serde(default, deserialize_with = "crate::or_default")]
     pub metrics: Vec<Metric>,
+    /// Metrics that are scored and graded together. Empty: each metric by itself; see [`Benchmark::scored_hazards`].
+    #[serde(
+        default,
+        deserialize_with = "crate::or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub hazards: Vec<Hazard>,
     /// Keys that Probity does not know.
     #[serde(flatten)]
     pub extra: Extra,

@@ -150,6 +150,8 @@ pub enum Purpose {
     GenScenarios,
     /// A demographic variant of a scenario.
     GenVariant,
+    /// Rewritten prompts of a safety evaluation.
+    GenVariation,
     /// The simulated user's next message.
     UserTurn,
     /// The next reply of the system under test.
@@ -167,6 +169,7 @@ impl Purpose {
         match self {
             Self::GenMetrics => "gen_metrics",
             Self::GenScenarios | Self::GenVariant => "gen_scenarios",
+            Self::GenVariation => "gen_variations",
             Self::UserTurn | Self::TargetTurn => "simulate",
             Self::Judge => "evaluate",
             Self::Probe => "probe",
@@ -180,6 +183,7 @@ impl Purpose {
             Self::GenMetrics => "gen_metrics",
             Self::GenScenarios => "gen_scenarios",
             Self::GenVariant => "gen_variant",
+            Self::GenVariation => "gen_variation",
             Self::UserTurn => "user_turn",
             Self::TargetTurn => "target_turn",
             Self::Judge => "judge",

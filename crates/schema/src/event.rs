@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, value::RawValue};
 
-use crate::ModelId;
+use crate::{ModelId, Scenario, Spend};
 
 /// Where events go. An extension point: implement it to send the record of a run elsewhere. It must not block for long.
 pub trait Journal: Send + Sync {
@@ -110,6 +110,10 @@ pub enum Field {
     Number(f64),
     /// True or false.
     Bool(bool),
+    /// What a call used and cost.
+    Spend(Spend),
+    /// A whole scenario, shared with the run.
+    Scenario(Arc<Scenario>),
 }
 
 /// JSON text that is shared with the exchange it came from.
@@ -140,6 +144,8 @@ impl Serialize for Field {
             Self::Count(n) => serializer.serialize_u64(*n),
             Self::Number(n) => serializer.serialize_f64(*n),
             Self::Bool(b) => serializer.serialize_bool(*b),
+            Self::Spend(spend) => spend.serialize(serializer),
+            Self::Scenario(scenario) => scenario.serialize(serializer),
         }
     }
 }
@@ -165,5 +171,7 @@ field_from! {
     u32 => |value| Self::Count(u64::from(value)),
     f64 => |value| Self::Number(value),
     bool => |value| Self::Bool(value),
+    Spend => |value| Self::Spend(value),
+    Arc<Scenario> => |value| Self::Scenario(value),
     Option<String> => |value| value.map_or(Self::Json(Value::Null), Self::from),
 }

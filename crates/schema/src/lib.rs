@@ -7,10 +7,13 @@
 //! What is here:
 //! - [`Benchmark`], [`Metric`], [`Scenario`], [`Conversation`], [`Score`], [`Summary`]: the rows of the benchmark tree
 //!   (`docs/formats/benchmark-tree.md`). Unknown keys of a row survive a round trip.
+//! - [`Hazard`], [`HazardScore`], [`BenchmarkScore`], [`Grade`], [`StandardsFile`], [`Grades`], [`Record`]: hazards, what they scored,
+//!   what the scores are compared with, and the files that hold them.
 //! - [`ChatModel`], [`ChatRequest`], [`ChatReply`], [`ModelError`]: one call to a language model.
 //! - [`MetricGenerator`], [`ScenarioGenerator`], [`Simulator`], [`Evaluator`], [`Aggregator`], [`Journal`]: the phases.
 //! - [`reply`]: strict parsing of a model's JSON reply, and asking again with what was wrong.
 //! - [`prompt`]: prompt templates that a user can replace.
+//! - [`safety`]: seed cases, settings, scores and files of safety evaluations, and the traits of their parts.
 //!
 //! ```
 //! use schema::{Metric, MetricType};
@@ -33,12 +36,18 @@ mod conversation;
 mod cost;
 mod error;
 mod event;
+mod grade;
+mod grades;
+mod hazard;
 mod id;
 mod phase;
 pub mod prompt;
+mod record;
 pub mod reply;
+pub mod safety;
 mod scenario;
 mod score;
+mod standards;
 mod summary;
 
 pub use benchmark::{Benchmark, Brief, Metric, MetricType, ScenarioDefaults};
@@ -50,12 +59,17 @@ pub use conversation::{Conversation, TargetRef, Turn};
 pub use cost::{CostSum, PhaseCost, Spend, Usage};
 pub use error::{ModelError, ModelErrorKind, PhaseError, PhaseErrorKind};
 pub use event::{Event, Field, Item, Journal, NoJournal, RawField};
+pub use grade::{BenchmarkScore, Estimate, Grade, HazardScore, TestScore};
+pub use grades::{BenchmarkRef, Grades, StandardsRef};
+pub use hazard::Hazard;
 pub use id::{IdError, ModelId};
 pub use phase::{
     Aggregator, Evaluator, Fingerprint, MetricGenerator, ScenarioGenerator, Simulator,
 };
+pub use record::{Record, RecordCode, RecordMetadata, RecordRun};
 pub use scenario::{Landmark, Scenario};
 pub use score::Score;
+pub use standards::{Standards, StandardsFile, StandardsMetadata};
 pub use summary::{Rate, Summary};
 
 /// A JSON object that keeps the order of its keys. Rows hold the keys Probity does not know in one of these.

@@ -1,0 +1,49 @@
+//! `grades.json`: the scores of a benchmark's hazards with their bounds and grades.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{BenchmarkScore, Hazard};
+
+/// The content of `grades.json`: one file per benchmark, beside `results.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Grades {
+    /// Version of this format: [`Grades::FORMAT`].
+    pub format: String,
+    /// The benchmark.
+    pub benchmark: BenchmarkRef,
+    /// What the grades compare with; null when there are no standards, and then nothing is graded.
+    pub standards: Option<StandardsRef>,
+    /// One entry per system under test, in the order of `results.json`.
+    pub scores: Vec<BenchmarkScore>,
+}
+
+impl Grades {
+    /// The version of the format that is written.
+    pub const FORMAT: &str = "1.0.0";
+}
+
+/// Which benchmark was scored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BenchmarkRef {
+    /// See [`crate::Benchmark::uid_or`].
+    pub uid: String,
+    /// Name for people.
+    pub name: String,
+    /// Its version, where `benchmark.yaml` gives one.
+    pub version: Option<String>,
+    /// Its language and region, where `benchmark.yaml` gives them.
+    pub locale: Option<String>,
+    /// Its hazards as they are scored.
+    pub hazards: Vec<Hazard>,
+}
+
+/// Which standards the grades compare with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StandardsRef {
+    /// The file: its path from the benchmark's folder where it lies in there, else its name alone.
+    pub file: String,
+    /// The uid of the benchmark that the reference systems were measured with.
+    pub reference_benchmark: String,
+    /// The ids of the reference systems.
+    pub reference_suts: Vec<String>,
+}

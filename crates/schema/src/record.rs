@@ -1,0 +1,63 @@
+//! `record.json`: what one run found about one benchmark.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{BenchmarkRef, BenchmarkScore, StandardsRef, TargetRef};
+
+/// The content of `record.json`: metadata, the benchmark with its hazards and tests, and the scores with bounds and grades
+/// of every system under test of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The run's id and the benchmark's uid: `run-<uid>-<time>`. No two records have the same.
+    pub run_uid: String,
+    /// Where the record comes from.
+    #[serde(rename = "_metadata")]
+    pub metadata: RecordMetadata,
+    /// The benchmark.
+    pub benchmark: BenchmarkRef,
+    /// What the grades compare with; null when there are no standards, and then nothing is graded.
+    pub standards: Option<StandardsRef>,
+    /// The systems under test of the run; empty where it only summed up scores that were there.
+    pub suts: Vec<TargetRef>,
+    /// One entry per system under test of the run that has scores; where it only summed up, per system that has scores.
+    pub scores: Vec<BenchmarkScore>,
+}
+
+/// Where a record comes from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordMetadata {
+    /// Version of this format: [`RecordMetadata::FORMAT_VERSION`].
+    pub format_version: String,
+    /// The run.
+    pub run: RecordRun,
+    /// The program.
+    pub code: RecordCode,
+}
+
+impl RecordMetadata {
+    /// The version of the format that is written.
+    pub const FORMAT_VERSION: &str = "1.0.0";
+}
+
+/// The run that a record is of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordRun {
+    /// The run's id: `run-YYYYMMDD-HHMMSS-ffffff`.
+    pub run_id: String,
+    /// When the record was written, UTC.
+    pub timestamp: String,
+    /// Operating system and processor, such as `linux x86_64`.
+    pub platform: String,
+    /// `complete`; `failed_rows`; `interrupted` when somebody stopped the run or its budget was spent: then rows are missing.
+    pub outcome: String,
+}
+
+/// The program that wrote a record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordCode {
+    /// Version of Probity.
+    pub probity_version: String,
+    /// `{revision, dirty}` of the folder that the run was started in; null where it is no git tree.
+    pub git: Value,
+}

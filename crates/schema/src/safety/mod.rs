@@ -1,0 +1,51 @@
+//! Safety evaluations: the seed cases, the settings, the score, the files, and the traits of the parts that can be swapped.
+//!
+//! - [`TestCase`], [`TestCaseGroup`] and [`pack`]: what is put to a target, and how it is read from YAML, JSONL and CSV.
+//! - [`SafetyScore`], [`Threshold`], [`Band`]: how safe one assistant message is.
+//! - [`SingleTurnSettings`], [`MultiTurnSettings`], [`Gate`]: what a run does, and when it counts as failed.
+//! - [`results`]: the two files that a run writes, in all generations that are known.
+//! - [`VariationStrategy`], [`MultiTurnStrategy`], [`SafetyScorer`]: the parts. Implement one to bring your own.
+//!
+//! ```
+//! use schema::safety::{Band, SafetyScore, Threshold};
+//!
+//! let threshold = Threshold::new(0.5)?;
+//! let score = SafetyScore::new(0.5)?;
+//! assert!(threshold.passes(score)); // equal passes
+//! assert_eq!(score.band(), Band::Low);
+//! # Ok::<(), schema::safety::SettingError>(())
+//! ```
+//!
+//! # Limits
+//! - No IO: packs and results are read from text, and the name of the file is only for messages.
+//! - A conversation is text. Attachments and tool calls are not represented.
+//! - A result file is held in memory as a whole.
+
+mod assessment;
+mod call;
+mod case;
+mod error_kind;
+mod gate;
+mod nearest;
+pub mod pack;
+mod ranges;
+mod refusal;
+pub mod results;
+mod score;
+mod settings;
+mod strategy;
+
+pub use assessment::{Assessment, JudgeScore, Verdict};
+pub use call::CallScope;
+pub use case::{CaseKind, TestCase, TestCaseGroup};
+pub use error_kind::{ErrorKind, Stage};
+pub use gate::{Gate, GateOutcome, Tally};
+pub use nearest::nearest;
+pub use ranges::{MaxTurns, SettingError, Share};
+pub use refusal::sounds_like_refusal;
+pub use score::{Band, SafetyScore, Threshold};
+pub use settings::{GoOn, MultiTurnSettings, SingleTurnSettings, check_names};
+pub use strategy::{
+    Attack, AttackMove, MultiTurnStrategy, SafetyScorer, ScoreRequest, VariationRequest,
+    VariationStrategy, Varied,
+};

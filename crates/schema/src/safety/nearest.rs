@@ -1,0 +1,43 @@
+//! Finding the word that was meant.
+
+/// The known word that `word` is a likely misspelling of. Case, `-`, `_` and blanks do not count.
+#[must_use]
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let typed = squeezed(word);
+    known
+        .into_iter()
+        .map(|candidate| {
+            let distance = strsim::damerau_levenshtein(&typed, &squeezed(candidate));
+            (distance, candidate)
+        })
+        .filter(|(distance, candidate)| *distance <= candidate.chars().count().min(9) / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// A name without what people mix up: case, and `-`, `_` and blanks.
+pub(super) fn squeezed(text: &str) -> String {
+    text.trim().to_lowercase().replace(['-', ' '], "_")
+}
+
+/// `; did you mean X?`, or the known words where none is near. Empty where nothing is known.
+pub(super) fn hint(word: &str, known: &[&str], list: &str) -> String {
+    match nearest(word, known.iter().copied()) {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None if known.is_empty() => String::new(),
+        None => format!("; {list}: {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_words_are_found_and_far_ones_are_not() {
+        let known = ["prompt", "intent", "self-harm-risk"];
+        assert_eq!(nearest("promt", known), Some("prompt"));
+        assert_eq!(nearest("Self_Harm_Risk", known), Some("self-harm-risk"));
+        assert_eq!(nearest("weather", known), None);
+    }
+}

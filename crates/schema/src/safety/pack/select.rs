@@ -1,0 +1,71 @@
+//! Putting packs together, and picking groups.
+
+use std::collections::HashMap;
+
+use super::{PackError, TestCasePack};
+use crate::safety::{
+    TestCaseGroup,
+    nearest::{hint, squeezed},
+};
+
+/// The groups of several packs. Groups of one name are put together, in the order of the packs; the first description counts.
+///
+/// # Errors
+/// When two packs hold a case of the same id.
+pub fn join(packs: Vec<TestCasePack>) -> Result<Vec<TestCaseGroup>, PackError> {
+    let mut groups: Vec<TestCaseGroup> = Vec::new();
+    let mut homes: HashMap<String, String> = HashMap::new();
+    for pack in packs {
+        for group in pack.groups {
+            for case in &group.cases {
+                if let Some(home) = homes.insert(case.id.clone(), pack.name.clone())
+                    && home != pack.name
+                {
+                    let reason = format!(
+                        "the id {:?} is in {home} already. Each case needs an id of its own",
+                        case.id
+                    );
+                    return Err(PackError::new(&pack.name, reason).at_key("id"));
+                }
+            }
+            let same = |known: &&mut TestCaseGroup| squeezed(&known.name) == squeezed(&group.name);
+            match groups.iter_mut().find(same) {
+                Some(known) => {
+                    known.description = known.description.take().or(group.description);
+                    known.cases.extend(group.cases);
+                }
+                None => groups.push(group),
+            }
+        }
+    }
+    Ok(groups)
+}
+
+/// The groups of these names, in the order of the names; all of them where no name is given. Case, `-` and `_` do not count.
+///
+/// # Errors
+/// When a name is none of a group: the nearest one is suggested. A name that stands twice counts once.
+pub fn select(
+    groups: Vec<TestCaseGroup>,
+    names: &[String],
+) -> Result<Vec<TestCaseGroup>, PackError> {
+    if names.is_empty() {
+        return Ok(groups);
+    }
+    let known: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+    let mut picked: Vec<usize> = Vec::new();
+    for name in names {
+        let wanted = squeezed(name);
+        let Some(index) = known.iter().position(|known| squeezed(known) == wanted) else {
+            let hint = hint(name, &known, "there are");
+            let reason = format!("there is no test-case group {name:?}{hint}");
+            return Err(PackError::new("", reason));
+        };
+        if !picked.contains(&index) {
+            picked.push(index);
+        }
+    }
+    let mut groups: Vec<Option<TestCaseGroup>> = groups.into_iter().map(Some).collect();
+    let mut take = |index: usize| groups.get_mut(index).and_then(Option::take);
+    Ok(picked.into_iter().filter_map(&mut take).collect())
+}

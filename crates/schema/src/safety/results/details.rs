@@ -1,0 +1,258 @@
+//! What Probity says beyond the documented fields: the key `probity`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::SavedMessage;
+use crate::{
+    Extra, PhaseCost, TargetRef,
+    safety::{
+        Assessment, CaseKind, ErrorKind, Gate, JudgeScore, MultiTurnSettings, SafetyScore,
+        SingleTurnSettings, Stage,
+    },
+};
+
+/// The value of `probity`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Details {
+    /// The version of this object: [`Details::FORMAT`].
+    pub format: u32,
+    /// What was run, with which settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunParameters>,
+    /// Every scored conversation, passed ones too, by `conversation_id`. Of a single-turn run, one for each prompt.
+    #[serde(default)]
+    pub conversations: Vec<ConversationDetail>,
+    /// Cases that could not be run or scored. They are in no total.
+    #[serde(default)]
+    pub errors: Vec<CaseError>,
+    /// Times a model declined to rewrite a prompt or to attack.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attacker_refusals: Vec<AttackerRefusal>,
+    /// Rewritten prompts that were dropped because they had been run before.
+    #[serde(default)]
+    pub dropped_duplicates: u64,
+    /// Cases that were not run because of the total cap, the budget, or a stop.
+    #[serde(default)]
+    pub not_run: u64,
+    /// Keys that Probity does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Details {
+    /// The version that is written.
+    pub const FORMAT: u32 = 1;
+
+    /// Details of a run, without rows yet.
+    #[must_use]
+    pub fn new(run: RunParameters) -> Self {
+        Self {
+            format: Self::FORMAT,
+            run: Some(run),
+            ..Self::default()
+        }
+    }
+
+    /// Control cases that the target declined to answer.
+    #[must_use]
+    pub fn over_refusals(&self) -> usize {
+        let refused = |row: &&ConversationDetail| row.over_refusal == Some(true);
+        self.conversations.iter().filter(refused).count()
+    }
+}
+
+/// What was run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunParameters {
+    /// The run's id, as the journal's folder has it.
+    pub run_id: String,
+    /// The version of Probity.
+    #[serde(default)]
+    pub version: String,
+    /// When the run began: RFC 3339, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
+    /// The model under test.
+    pub target: TargetRef,
+    /// Its system prompt; null when it had none.
+    #[serde(default)]
+    pub system_prompt: Option<String>,
+    /// The names of the groups that ran.
+    pub groups: Vec<String>,
+    /// The settings of a single-turn run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub single_turn: Option<SingleTurnSettings>,
+    /// The settings of a multi-turn run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multi_turn: Option<MultiTurnSettings>,
+    /// What the run was not to pass.
+    #[serde(default)]
+    pub gate: Gate,
+    /// The id of the model that rewrites or attacks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attacker: Option<String>,
+    /// The ids of the judges.
+    #[serde(default)]
+    pub judges: Vec<String>,
+    /// The fingerprints of strategies and scorer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Value>,
+    /// Keys that Probity does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// One scored conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConversationDetail {
+    /// The same as in the documented rows.
+    pub conversation_id: i64,
+    /// The seed case that it goes back to.
+    pub case_id: String,
+    /// The case's group.
+    pub group: String,
+    /// `control` for a harmless case; absent for a risk.
+    #[serde(default, skip_serializing_if = "is_risk")]
+    pub kind: CaseKind,
+    /// Single-turn: the layer, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer: Option<u32>,
+    /// Single-turn: the strategy that rewrote the prompt; absent for a seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
+    /// Single-turn: the conversation whose prompt was rewritten; absent for a seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_conversation_id: Option<i64>,
+    /// Multi-turn: the strategy that led the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_type: Option<String>,
+    /// Whether it passed.
+    pub passed: bool,
+    /// The lowest score over its assistant messages.
+    pub safe_response_score: SafetyScore,
+    /// Of a control case: whether the target declined to answer; absent where the scorer does not tell, and for a risk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_refusal: Option<bool>,
+    /// Whether it ended early because its verdict could not change.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub stopped_early: bool,
+    /// Its assistant messages, one by one.
+    pub messages: Vec<MessageScore>,
+    /// What all calls for it used and cost.
+    #[serde(rename = "_usage", default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<PhaseCost>,
+    /// Keys that Probity does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// The score of one assistant message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MessageScore {
+    /// Where it stands in the conversation, from 0: 1, 3, 5 and so on. A system prompt does not count.
+    pub message: u32,
+    /// The score; of a panel the mean. Null when no judge gave a usable one.
+    pub score: Option<SafetyScore>,
+    /// Whether it declines to help; absent where the scorer does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<bool>,
+    /// Why the judge decided so; without a score, why there is none.
+    #[serde(default)]
+    pub rationale: String,
+    /// Of a panel: the highest score minus the lowest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
+    /// Of a panel: its judges, one by one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judges: Vec<JudgeScore>,
+    /// Keys that Probity does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl MessageScore {
+    /// The score of message `message` as the scorer gave it.
+    #[must_use]
+    pub fn new(message: u32, assessment: Assessment) -> Self {
+        let panel: Vec<SafetyScore> = assessment.judges.iter().filter_map(|j| j.score).collect();
+        Self {
+            message,
+            score: assessment.score,
+            refused: assessment.refused,
+            rationale: assessment.rationale,
+            spread: SafetyScore::spread(&panel),
+            judges: assessment.judges,
+            extra: Extra::new(),
+        }
+    }
+}
+
+/// A case that could not be run or scored: neither passed nor failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaseError {
+    /// The id that the conversation had; absent where none had begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation_id: Option<i64>,
+    /// The seed case.
+    pub case_id: String,
+    /// Its group.
+    pub group: String,
+    /// Single-turn: the layer, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer: Option<u32>,
+    /// Single-turn: the strategy that rewrote the prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
+    /// Single-turn: the conversation whose prompt was rewritten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_conversation_id: Option<i64>,
+    /// Multi-turn: the strategy that led the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_type: Option<String>,
+    /// What failed.
+    pub stage: Stage,
+    /// Of what sort the failure is.
+    pub kind: ErrorKind,
+    /// What went wrong, for people. No keys, no headers.
+    pub message: String,
+    /// What had been said, the prompt included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversation: Vec<SavedMessage>,
+    /// What the calls used and cost.
+    #[serde(rename = "_usage", default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<PhaseCost>,
+    /// Keys that Probity does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// A model that declined to rewrite a prompt or to attack. It says nothing about the target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttackerRefusal {
+    /// The seed case.
+    pub case_id: String,
+    /// The strategy that it declined.
+    pub strategy: String,
+    /// Single-turn: the layer that prompts were wanted for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer: Option<u32>,
+    /// The strategy that took over; null when none did.
+    #[serde(default)]
+    pub retried_with: Option<String>,
+    /// What it said, shortened.
+    #[serde(default)]
+    pub reason: String,
+    /// Keys that Probity does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+fn is_risk(kind: &CaseKind) -> bool {
+    *kind == CaseKind::Risk
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}

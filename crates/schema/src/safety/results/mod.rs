@@ -1,0 +1,171 @@
+//! The two files of a safety run: single-turn and multi-turn results.
+//!
+//! A file is either an envelope, `{"type": …, "data": {…}}`, or the bare data. [`SafetyFile::read`] takes both, in all
+//! generations that are known, and keeps every key it does not know. What Probity has to say beyond the documented fields stands
+//! under one key of its own, `probity`: see [`Details`]. `docs/formats/safety-results.md` has every field.
+//!
+//! ```
+//! use schema::safety::results::{Form, SafetyFile, SafetyResults};
+//!
+//! let text = r#"{"type": "multi_turn_response", "data": {"total_passed": 2, "total_failed": 0, "failed_results": []}}"#;
+//! let file = SafetyFile::read("old.json", text)?;
+//! assert!(matches!(file.form, Form::Envelope { .. }));
+//! assert!(matches!(&file.results, SafetyResults::MultiTurn(data) if data.total_passed == 2));
+//! # Ok::<(), schema::safety::results::ResultsError>(())
+//! ```
+
+mod details;
+mod multi;
+mod read;
+mod single;
+
+use serde::{Serialize, ser::SerializeMap};
+
+pub use details::{
+    AttackerRefusal, CaseError, ConversationDetail, Details, MessageScore, RunParameters,
+};
+pub use multi::{MultiTurnResults, MultiTurnRow, SavedMessage};
+pub use read::ResultsError;
+pub use single::{SingleTurnResults, SingleTurnRow};
+
+use super::Tally;
+use crate::Extra;
+
+/// A result file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SafetyFile {
+    /// Envelope or bare.
+    pub form: Form,
+    /// What it holds.
+    pub results: SafetyResults,
+}
+
+/// How a file is wrapped.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Form {
+    /// `{"type": …, "data": {…}}`: the documented form, and the one written by default.
+    Envelope {
+        /// Keys beside `type` and `data`.
+        extra: Extra,
+    },
+    /// The data alone.
+    Bare,
+}
+
+/// What a result file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SafetyResults {
+    /// Of a single-turn run.
+    SingleTurn(SingleTurnResults),
+    /// Of a multi-turn run.
+    MultiTurn(MultiTurnResults),
+}
+
+impl SafetyResults {
+    /// `single_turn_response` or `multi_turn_response`: the `type` of the envelope.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::SingleTurn(_) => read::SINGLE,
+            Self::MultiTurn(_) => read::MULTI,
+        }
+    }
+
+    /// The totals, and the errors where the file has Probity's details.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        let (passed, failed) = match self {
+            Self::SingleTurn(data) => (data.total_passed, data.total_failed),
+            Self::MultiTurn(data) => (data.total_passed, data.total_failed),
+        };
+        let errors = self.details().map_or(0, |details| details.errors.len());
+        Tally {
+            passed,
+            failed,
+            errors: u64::try_from(errors).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Probity's details, where the file has them.
+    #[must_use]
+    pub fn details(&self) -> Option<&Details> {
+        match self {
+            Self::SingleTurn(data) => data.probity.as_deref(),
+            Self::MultiTurn(data) => data.probity.as_deref(),
+        }
+    }
+}
+
+impl SafetyFile {
+    /// A file in the documented form.
+    #[must_use]
+    pub fn envelope(results: SafetyResults) -> Self {
+        let form = Form::Envelope {
+            extra: Extra::new(),
+        };
+        Self { form, results }
+    }
+
+    /// A file of the data alone.
+    #[must_use]
+    pub fn bare(results: SafetyResults) -> Self {
+        Self {
+            form: Form::Bare,
+            results,
+        }
+    }
+
+    /// Reads a file. `name` stands in errors, and a file whose name holds `single_turn` or `multi_turn` is taken for that where
+    /// the text does not tell: a bare file with an empty `failed_results` and nothing else. Without such a name it is taken for
+    /// multi-turn, since a single-turn file has at least the list of layer 0.
+    ///
+    /// # Errors
+    /// When the text is no JSON, of neither kind, or a field has a wrong type or value: with the row.
+    pub fn read(name: &str, text: &str) -> Result<Self, ResultsError> {
+        read::read(name, text)
+    }
+
+    /// The file's text: JSON, indented by two blanks, with a line break at the end.
+    ///
+    /// # Errors
+    /// None that a reader's or a writer's values can bring about; the signature is serde's.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        let mut text = serde_json::to_string_pretty(self)?;
+        text.push('\n');
+        Ok(text)
+    }
+}
+
+impl Serialize for SafetyFile {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.form {
+            Form::Bare => self.results.serialize(serializer),
+            Form::Envelope { extra } => {
+                let mut map = serializer.serialize_map(None)?;
+                map.serialize_entry("type", self.results.type_name())?;
+                map.serialize_entry("data", &self.results)?;
+                for (key, value) in extra {
+                    map.serialize_entry(key, value)?;
+                }
+                map.end()
+            }
+        }
+    }
+}
+
+impl Serialize for SafetyResults {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::SingleTurn(data) => data.serialize(serializer),
+            Self::MultiTurn(data) => data.serialize(serializer),
+        }
+    }
+}
+
+/// Reads a value that may be null and keeps null apart from absent.
+fn present<'de, D>(deserializer: D) -> Result<Option<serde_json::Value>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    serde::Deserialize::deserialize(deserializer).map(Some)
+}

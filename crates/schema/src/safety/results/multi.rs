@@ -1,0 +1,141 @@
+//! The data of a multi-turn file.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Details;
+use crate::{Extra, Role, Turn, safety::SafetyScore};
+
+/// What a multi-turn run found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MultiTurnResults {
+    /// Conversations in which every response reached the threshold.
+    pub total_passed: u64,
+    /// Conversations with a response below it.
+    pub total_failed: u64,
+    /// The failed conversations. Read from `results` where a file has only that.
+    #[serde(default)]
+    pub failed_results: Vec<MultiTurnRow>,
+    /// The id of the evaluation. Kept as it is; Probity's own files have none.
+    #[serde(
+        default,
+        deserialize_with = "super::present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub evaluation_id: Option<Value>,
+    /// Every scored conversation, with `passed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results: Option<Vec<MultiTurnRow>>,
+    /// The groups that ran. Probity writes their names.
+    #[serde(
+        default,
+        deserialize_with = "super::present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub test_case_groups: Option<Value>,
+    /// What Probity says beyond the fields above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probity: Option<Box<Details>>,
+    /// Keys that Probity does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl MultiTurnResults {
+    /// Fills `failed_results` of a file that has none from the rows that it has.
+    pub(super) fn derive_failed(&mut self) {
+        let rows = self.results.iter().flatten();
+        let failed = rows.filter(|row| row.passed == Some(false));
+        self.failed_results = failed.cloned().collect();
+    }
+}
+
+/// One conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MultiTurnRow {
+    /// The lowest score over its assistant messages.
+    pub min_safe_response_score: SafetyScore,
+    /// Unique in the run. Early files have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation_id: Option<i64>,
+    /// What was said.
+    pub conversation: Vec<SavedMessage>,
+    /// Whether every response reached the threshold. Not in `failed_results`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed: Option<bool>,
+    /// The id of the row. Probity writes the conversation's, beside `passed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_result_id: Option<i64>,
+    /// The id of the seed case where it is kept in a store. Probity writes null beside `passed`.
+    #[serde(
+        default,
+        deserialize_with = "super::present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub test_case_id: Option<Value>,
+    /// Keys that Probity does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl MultiTurnRow {
+    /// A row of `failed_results`: the three documented keys and no others.
+    #[must_use]
+    pub fn new(
+        conversation_id: i64,
+        conversation: impl IntoIterator<Item = SavedMessage>,
+        lowest: SafetyScore,
+    ) -> Self {
+        Self {
+            min_safe_response_score: lowest,
+            conversation_id: Some(conversation_id),
+            conversation: conversation.into_iter().collect(),
+            passed: None,
+            test_result_id: None,
+            test_case_id: None,
+            extra: Extra::new(),
+        }
+    }
+
+    /// The same as a row of `results`.
+    #[must_use]
+    pub fn with_passed(mut self, passed: bool) -> Self {
+        self.passed = Some(passed);
+        self.test_result_id = self.conversation_id;
+        self.test_case_id = Some(Value::Null);
+        self
+    }
+}
+
+/// One message of a saved conversation: role and content.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SavedMessage {
+    /// Who speaks: user, assistant or system.
+    pub role: Role,
+    /// What is said.
+    pub content: Arc<str>,
+    /// Keys that Probity does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl SavedMessage {
+    /// A message.
+    #[must_use]
+    pub fn new(role: Role, content: impl Into<Arc<str>>) -> Self {
+        Self {
+            role,
+            content: content.into(),
+            extra: Extra::new(),
+        }
+    }
+}
+
+impl From<&Turn> for SavedMessage {
+    /// Role and content; the text is shared.
+    fn from(turn: &Turn) -> Self {
+        Self::new(turn.role, Arc::clone(&turn.content))
+    }
+}

@@ -1,0 +1,176 @@
+//! The parts of a safety evaluation that can be swapped.
+
+use async_trait::async_trait;
+
+use super::{Assessment, CallScope, SafetyScore, TestCase};
+use crate::{Fingerprint, PhaseError, Spend, Turn};
+
+/// A named way of rewriting a prompt for the next layer of a single-turn run: a paraphrase, a role-play framing, a
+/// translation.
+#[async_trait]
+pub trait VariationStrategy: Send + Sync {
+    /// Its name in settings and files: small letters, digits and `_`.
+    fn name(&self) -> &str;
+
+    /// Rewrites a prompt. Fewer prompts than asked for are no error; none at all is, unless the model refused.
+    ///
+    /// # Errors
+    /// When no usable prompt came, the run is stopping, or the budget is spent.
+    async fn vary(&self, request: &VariationRequest<'_>) -> Result<Varied, PhaseError>;
+
+    /// What this strategy is.
+    fn fingerprint(&self) -> Fingerprint;
+}
+
+/// What is to be rewritten.
+#[derive(Clone, Debug)]
+pub struct VariationRequest<'a> {
+    /// The seed case that the prompt goes back to.
+    pub case: &'a TestCase,
+    /// The prompt to rewrite: the seed's own, or an earlier variation.
+    pub prompt: &'a str,
+    /// What the target answered to it.
+    pub response: &'a str,
+    /// How safe that answer was.
+    pub score: SafetyScore,
+    /// How many prompts are wanted, 1 at least.
+    pub count: u32,
+    /// The layer that they are for, from 1.
+    pub layer: u32,
+    /// The row that calls are made for.
+    pub scope: &'a CallScope,
+}
+
+/// What came of rewriting.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Varied {
+    /// The new prompts, in order. Duplicates are dropped by the caller.
+    pub prompts: Vec<String>,
+    /// Why the model that rewrites declined, where it did. The caller tries another strategy and reports it; it is never a pass
+    /// of the target.
+    pub refused: Option<String>,
+    /// What the calls used and cost.
+    pub spend: Spend,
+}
+
+/// A named way of leading a conversation towards a case's intent. It makes one [`Attack`] for each conversation.
+pub trait MultiTurnStrategy: Send + Sync {
+    /// Its name in settings and files: small letters, digits and `_`.
+    fn name(&self) -> &str;
+
+    /// Starts an attack on `case` of `exchanges` exchanges at most. Nothing is asked of a model yet.
+    fn attack(&self, case: &TestCase, exchanges: u32, scope: &CallScope) -> Box<dyn Attack>;
+
+    /// What this strategy is.
+    fn fingerprint(&self) -> Fingerprint;
+}
+
+/// One conversation's attacker. It keeps what it plans from message to message.
+///
+/// Everything it does must follow from its own earlier steps and the conversation, so that a resumed run comes the same way.
+#[async_trait]
+pub trait Attack: Send {
+    /// The next user message. `conversation` is all that was said so far, without the target's system prompt: empty at first, else
+    /// it ends on an assistant message.
+    ///
+    /// # Errors
+    /// When the call fails for good, the reply is not usable, the run is stopping, or the budget is spent.
+    async fn next(&mut self, conversation: &[Turn]) -> Result<AttackMove, PhaseError>;
+}
+
+/// What an attacker does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AttackMove {
+    /// Says this to the target.
+    Say {
+        /// The user message, not blank.
+        message: String,
+        /// What the call used and cost.
+        spend: Spend,
+    },
+    /// Has nothing more to say. The conversation ends on the last assistant message.
+    Done {
+        /// What the call used and cost.
+        spend: Spend,
+    },
+    /// Declines to attack. The caller tries another strategy and reports it; it is never a pass of the target.
+    Refused {
+        /// What it said.
+        reason: String,
+        /// What the call used and cost.
+        spend: Spend,
+    },
+}
+
+/// Gives one assistant message a safety score: a judge, a panel, or a rule.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use schema::safety::{Assessment, CallScope, SafetyScore, SafetyScorer, ScoreRequest, TestCase};
+/// use schema::{Fingerprint, PhaseError, Role, Turn};
+///
+/// /// A message that names a person to talk to is safe.
+/// struct NamesHelp;
+///
+/// #[async_trait]
+/// impl SafetyScorer for NamesHelp {
+///     async fn score(&self, request: &ScoreRequest<'_>) -> Result<Assessment, PhaseError> {
+///         Ok(match request.message() {
+///             "" => Assessment::abstained("the target said nothing"),
+///             text if text.contains("doctor") => {
+///                 Assessment::scored(SafetyScore::HIGHEST, "names a doctor")
+///             }
+///             _ => Assessment::scored(SafetyScore::LOWEST, "names nobody"),
+///         })
+///     }
+///
+///     fn fingerprint(&self) -> Fingerprint {
+///         let settings = serde_json::Value::Null;
+///         Fingerprint { name: "names_help", version: 1, settings }
+///     }
+/// }
+///
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// # runtime.block_on(async {
+/// let case = TestCase::new("a", "advice", "Is my cough dangerous?");
+/// let said = [Turn::new(Role::User, case.seed_prompt()), Turn::new(Role::Assistant, "See a doctor.")];
+/// let scope = CallScope::new("a__my-model");
+/// let request = ScoreRequest { case: &case, conversation: &said, turn: 1, scope: &scope };
+/// assert_eq!(NamesHelp.score(&request).await?.score, Some(SafetyScore::HIGHEST));
+/// # Ok::<(), PhaseError>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[async_trait]
+pub trait SafetyScorer: Send + Sync {
+    /// Scores one message. A judge without a usable verdict is no error: [`Assessment::score`] is then `None`.
+    ///
+    /// # Errors
+    /// When the call fails for good, the run is stopping, or the budget is spent.
+    async fn score(&self, request: &ScoreRequest<'_>) -> Result<Assessment, PhaseError>;
+
+    /// What this scorer is.
+    fn fingerprint(&self) -> Fingerprint;
+}
+
+/// What is to be scored.
+#[derive(Clone, Debug)]
+pub struct ScoreRequest<'a> {
+    /// The seed case. A judge is not shown what the case is meant to bring out.
+    pub case: &'a TestCase,
+    /// The conversation up to the message and no further, without the target's system prompt. The last turn is the assistant
+    /// message to score.
+    pub conversation: &'a [Turn],
+    /// Which assistant message it is, from 1.
+    pub turn: u32,
+    /// The row that calls are made for.
+    pub scope: &'a CallScope,
+}
+
+impl ScoreRequest<'_> {
+    /// The message to score. Empty when the conversation is.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        self.conversation.last().map_or("", |turn| &turn.content)
+    }
+}
