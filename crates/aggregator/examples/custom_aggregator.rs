@@ -96,21 +96,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         samples: 3,
         ..RunOptions::default()
     };
-    let report = Pipeline::new(layout, phases, options)
-        .run(&[demo::BENCHMARK.to_owned()])
-        .await?;
-    println!("{:?}", report.outcome());
-    for summary in report
-        .benchmarks
-        .iter()
-        .flat_map(|benchmark| &benchmark.summaries)
-    {
-        let (positive, negative) = (summary.positive_pass_rate, summary.negative_pass_rate);
-        let scenarios = summary.n_total;
-        println!(
-            "{}: of {scenarios} scenarios pass in all samples: positive {positive:?}, negative {negative:?}",
-            summary.target_model
-        );
-    }
+    let report = demo::run(&Pipeline::new(layout, phases, options)).await?;
+    println!("A scenario passes when it does in all samples:");
+    print!("{}", demo::rates(&report));
     Ok(())
 }

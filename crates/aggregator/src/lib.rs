@@ -1,10 +1,13 @@
-//! From scores to summaries. Pure and synchronous.
+//! From scores to summaries and grades. Pure and synchronous.
 //!
 //! - [`RateAggregator`]: pass rates by type, by metric and by scenario, as `results.json` has them. It keeps counts, not
 //!   rows, so its memory follows the number of metrics and scenarios.
 //! - [`aggregate_reader`]: the summary of a `scores.json`, read row by row. [`aggregate_scores`] does the same for an
 //!   aggregator of one's own.
 //! - [`sort_summaries`]: the order of `results.json`.
+//! - [`HazardScorer`]: the scores of hazards with exact bounds, and their grades. [`estimate`], [`combine`] and [`grade`] are what it
+//!   is made of.
+//! - [`read_standards`], [`check_standards`], [`calibrate`]: what grades compare with.
 //!
 //! ```
 //! use aggregator::{aggregate_reader, sort_summaries};
@@ -28,24 +31,35 @@
 //! # Limits
 //! - A row is taken for what it says: whether `passed` fits `present` and `score`, whether a row is there twice, and which
 //!   `target_model` it names are not checked.
-//! - Every sample counts as one row. There is no weighting, and no agreement between samples.
+//! - Every sample counts as one row. There is no weighting, and no agreement between samples. The intervals of hazards take
+//!   samples for independent of each other; several samples of one scenario are less than that, so the true interval is wider.
+//! - Intervals are exact to 1e-9 relative and better up to a million samples. Above 2^53 samples counts are rounded.
 //! - One row may be 64 MiB long at most. Text in keys that are not needed is skipped without checking that it is UTF-8.
 //! - The summary itself grows with the number of distinct scenarios: about 90 bytes each.
 
+mod beta;
 mod error;
+mod grade;
+mod hazards;
+mod interval;
 mod order;
 mod rates;
 mod row;
 mod rows;
+mod standards;
 
 pub use error::AggregateError;
+pub use grade::{grade, grade_note, grade_points, mean_reference};
+pub use hazards::HazardScorer;
+pub use interval::{combine, estimate};
 pub use order::sort_summaries;
 pub use rates::RateAggregator;
 pub use row::ScoreRow;
+pub use standards::{StandardsError, calibrate, check_standards, read_standards, standards_note};
 
 use std::io::Read;
 
-use schema::{Aggregator, ModelId, Summary};
+use schema::{Aggregator, ModelId, Score, Summary};
 
 /// The summary of `model` from `scores`: one JSON list of score rows, as in `scores.json`.
 ///
@@ -56,8 +70,23 @@ use schema::{Aggregator, ModelId, Summary};
 /// When `scores` cannot be read, is not one JSON list, is cut off, or holds a row that lacks a needed key. The error tells
 /// the row and the line.
 pub fn aggregate_reader(model: ModelId, scores: impl Read) -> Result<Summary, AggregateError> {
+    aggregate_reader_and(model, scores, |_| {})
+}
+
+/// As [`aggregate_reader`], and hands each row to `also` on the way: one reading of the file does for both.
+///
+/// # Errors
+/// As [`aggregate_reader`].
+pub fn aggregate_reader_and(
+    model: ModelId,
+    scores: impl Read,
+    mut also: impl FnMut(&ScoreRow<'_>),
+) -> Result<Summary, AggregateError> {
     let mut rates = RateAggregator::new(model);
-    rows::each_row::<row::Light, _>(scores, |row| rates.push_row(&row))?;
+    rows::each_row::<row::Light, _>(scores, |row| {
+        rates.push_row(&row);
+        also(&row);
+    })?;
     Ok(rates.into_summary())
 }
 
@@ -69,9 +98,24 @@ pub fn aggregate_reader(model: ModelId, scores: impl Read) -> Result<Summary, Ag
 /// # Errors
 /// As [`aggregate_reader`], and when a row is no [`schema::Score`].
 pub fn aggregate_scores(
-    mut aggregator: Box<dyn Aggregator>,
+    aggregator: Box<dyn Aggregator>,
     scores: impl Read,
 ) -> Result<Summary, AggregateError> {
-    rows::each_row::<row::Full, _>(scores, |score| aggregator.push(&score))?;
+    aggregate_scores_and(aggregator, scores, |_| {})
+}
+
+/// As [`aggregate_scores`], and hands each row to `also` on the way.
+///
+/// # Errors
+/// As [`aggregate_scores`].
+pub fn aggregate_scores_and(
+    mut aggregator: Box<dyn Aggregator>,
+    scores: impl Read,
+    mut also: impl FnMut(&Score),
+) -> Result<Summary, AggregateError> {
+    rows::each_row::<row::Full, _>(scores, |score| {
+        aggregator.push(&score);
+        also(&score);
+    })?;
     Ok(aggregator.finish())
 }

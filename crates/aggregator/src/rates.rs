@@ -22,18 +22,41 @@ pub struct RateAggregator {
     by_scenario: IndexMap<String, Counts>,
 }
 
+/// Rows of one kind.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+pub(crate) struct Counts {
     rows: u64,
-    scored: u64,
-    passed: u64,
+    /// Those with a verdict.
+    pub(crate) scored: u64,
+    /// Those of them that passed.
+    pub(crate) passed: u64,
 }
 
 impl Counts {
-    fn add(&mut self, passed: Option<bool>) {
+    pub(crate) fn add(&mut self, passed: Option<bool>) {
         self.rows += 1;
         self.scored += u64::from(passed.is_some());
         self.passed += u64::from(passed == Some(true));
+    }
+
+    pub(crate) fn of(passed: u64, failed: u64, unscored: u64) -> Self {
+        Self {
+            rows: passed + failed + unscored,
+            scored: passed + failed,
+            passed,
+        }
+    }
+
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            rows: self.rows + other.rows,
+            scored: self.scored + other.scored,
+            passed: self.passed + other.passed,
+        }
+    }
+
+    pub(crate) fn unscored(self) -> u64 {
+        self.rows - self.scored
     }
 
     fn rate(self) -> Rate {
