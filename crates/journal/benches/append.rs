@@ -3,7 +3,7 @@
 use std::{error::Error, fs, path::Path, sync::Arc, thread};
 
 use criterion::{BatchSize, Criterion, Throughput};
-use journal::{JournalWriter, RunId};
+use journal::{Form, JournalWriter, RunId};
 use schema::{Event, Exchange, Item, Journal, ModelId, RawField};
 use serde_json::value::RawValue;
 
@@ -20,21 +20,45 @@ fn event(item: &Arc<Item>, exchange: &Arc<Exchange>, turn: u64) -> Event {
         .with("response", RawField::Response(Arc::clone(exchange)))
 }
 
+/// Texts of words in no order, together longer than what the encoder looks back on, so that they compress as talk does.
+fn exchanges() -> Result<Vec<Arc<Exchange>>, serde_json::Error> {
+    const WORDS: &str = "the of that I you know cannot would rather say so than guess \"maybe\" today because answer question \
+        honest uncertain evidence study people think often wrong right careful reason about which with without model reply";
+    let words: Vec<&str> = WORDS.split_whitespace().collect();
+    let mut state: u64 = 1;
+    let mut said = |length: usize| {
+        let mut text = String::new();
+        while text.len() < length {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let at = usize::try_from(state >> 33).unwrap_or_default() % words.len();
+            text.push_str(words.get(at).copied().unwrap_or_default());
+            text.push(' ');
+        }
+        text
+    };
+    let mut raw =
+        |key: &str| RawValue::from_string(serde_json::json!({ key: said(350) }).to_string());
+    let exchange = |_| {
+        Ok(Arc::new(Exchange {
+            request: raw("content")?,
+            response: raw("message")?,
+        }))
+    };
+    (0..2_000).map(exchange).collect()
+}
+
 /// A journal in `dir`, where those of earlier rounds are removed.
-fn new_journal(dir: &Path) -> Result<JournalWriter, Box<dyn Error>> {
+fn new_journal(dir: &Path, form: Form) -> Result<JournalWriter, Box<dyn Error>> {
     for file in fs::read_dir(dir)? {
         fs::remove_file(file?.path())?;
     }
-    Ok(JournalWriter::create(dir, &RunId::now())?)
+    Ok(JournalWriter::create_as(dir, &RunId::now(), form)?)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let said = "I \"cannot\" know that, and I would rather say so than guess. ".repeat(6);
-    let raw = |key: &str| RawValue::from_string(serde_json::json!({ key: said }).to_string());
-    let exchange = Arc::new(Exchange {
-        request: raw("content")?,
-        response: raw("message")?,
-    });
+    let exchanges = exchanges()?;
     let item = Arc::new(Item {
         test: "m01".into(),
         prompt_id: "m01_s001_v01".into(),
@@ -46,27 +70,35 @@ fn main() -> Result<(), Box<dyn Error>> {
     group
         .sample_size(10)
         .throughput(Throughput::Elements(EVENTS));
-    group.bench_function("100,000 events of 1 KB", |bencher| {
-        bencher.iter_batched(
-            || new_journal(dir.path()),
-            |journal| {
-                let journal = journal.ok()?;
-                thread::scope(|scope| {
-                    for _ in 0..THREADS {
-                        scope.spawn(|| {
-                            for turn in 0..EVENTS / THREADS {
-                                journal.record(event(&item, &exchange, turn));
-                            }
-                        });
-                    }
-                });
-                journal.flush().ok()?;
-                // Closing it, which waits for the disk, is not measured.
-                Some(journal)
-            },
-            BatchSize::PerIteration,
-        );
-    });
+    let forms = [
+        ("100,000 events of 1 KB", Form::Plain),
+        ("100,000 events of 1 KB, zstd", Form::Compressed),
+    ];
+    for (name, form) in forms {
+        group.bench_function(name, |bencher| {
+            bencher.iter_batched(
+                || new_journal(dir.path(), form),
+                |journal| {
+                    let journal = journal.ok()?;
+                    thread::scope(|scope| {
+                        for _ in 0..THREADS {
+                            scope.spawn(|| {
+                                for (turn, exchange) in
+                                    (0..EVENTS / THREADS).zip(exchanges.iter().cycle())
+                                {
+                                    journal.record(event(&item, exchange, turn));
+                                }
+                            });
+                        }
+                    });
+                    journal.flush().ok()?;
+                    // Closing it, which waits for the disk, is not measured.
+                    Some(journal)
+                },
+                BatchSize::PerIteration,
+            );
+        });
+    }
     group.finish();
     criterion.final_summary();
     Ok(())

@@ -39,8 +39,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let phases = Phases::standard(models, PhaseSettings::default(), Some(Arc::clone(&journal)))?;
     let pipeline = Pipeline::new(layout, phases, RunOptions::default()).journal(journal);
 
-    let report = pipeline.run(&[demo::BENCHMARK.to_owned()]).await?;
-    println!("{:?}", report.outcome());
+    let report = demo::run(&pipeline).await?;
+    print!("{}", demo::rates(&report));
     let counts = counting
         .counts
         .lock()

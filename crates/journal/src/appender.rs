@@ -1,7 +1,7 @@
 //! The thread that makes lines and writes them.
 
 use std::{
-    io::{self, Write},
+    io,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
@@ -15,13 +15,15 @@ use schema::Event;
 
 use crate::{
     line,
-    output::Output,
+    output::{Output, Syncer},
     queue::{CloseAtEnd, Command, Queue},
 };
 
 /// How long a line may wait in memory. With the time in the queue well below the second that is promised, so that a busy
 /// machine can be late.
 const FLUSH_AFTER: Duration = Duration::from_millis(400);
+/// How long what was written waits until the disk is asked to keep it.
+const SYNC_AFTER: Duration = Duration::from_millis(500);
 /// Lines are written when this many bytes have come together.
 const WRITE_AT: usize = 64 * 1024;
 /// A buffer that a long line has grown beyond this is given back.
@@ -40,29 +42,70 @@ pub(crate) struct Progress {
     pub(crate) failure: OnceLock<String>,
 }
 
+impl Progress {
+    /// Remembers the first error and tells of it once.
+    pub(crate) fn fail(&self, journal: &str, error: &io::Error) {
+        if self.failure.set(error.to_string()).is_ok() {
+            tracing::error!(
+                journal,
+                "the journal cannot be written; events from now on are lost: {error}"
+            );
+        }
+    }
+
+    /// Takes what asking the disk gave.
+    pub(crate) fn synced(&self, journal: &str, result: io::Result<()>) {
+        match result {
+            // Pipes and some devices have nothing to sync.
+            Err(error)
+                if !matches!(
+                    error.kind(),
+                    io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+                ) =>
+            {
+                self.fail(journal, &error);
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Lines on their way to the output.
 pub(crate) struct Appender {
     output: Output,
+    syncer: Option<Syncer>,
     name: String,
     progress: Arc<Progress>,
     buffer: Vec<u8>,
     /// Lines in the buffer.
     lines: u64,
-    /// When the oldest line in the buffer came there.
+    /// Lines that the output has taken and not settled.
+    unsettled: u64,
+    /// When the oldest line that is not settled came.
     since: Option<Instant>,
+    /// When the oldest bytes were written that the disk was not asked to keep.
+    written_at: Option<Instant>,
     /// The time of the last line.
     last: Timestamp,
 }
 
 impl Appender {
-    pub(crate) fn new(output: Output, name: String, progress: Arc<Progress>) -> Self {
+    pub(crate) fn new(
+        output: Output,
+        syncer: Option<Syncer>,
+        name: String,
+        progress: Arc<Progress>,
+    ) -> Self {
         Self {
             output,
+            syncer,
             name,
             progress,
             buffer: Vec::with_capacity(2 * WRITE_AT),
             lines: 0,
+            unsettled: 0,
             since: None,
+            written_at: None,
             last: Timestamp::MIN,
         }
     }
@@ -86,16 +129,22 @@ impl Appender {
                     self.write_out();
                 }
             }
-            if self.wait().is_some_and(|wait| wait.is_zero()) {
-                self.write_out();
+            if left(self.since, FLUSH_AFTER).is_some_and(|left| left.is_zero()) {
+                self.settle(false);
+            }
+            if left(self.written_at, SYNC_AFTER).is_some_and(|left| left.is_zero()) {
+                self.ask_for_sync();
             }
         }
-        self.write_out();
+        self.settle(true);
         self.sync();
+        if let Some(syncer) = self.syncer.take() {
+            syncer.end();
+        }
     }
 
     fn flush(&mut self, sync: bool, done: &SyncSender<()>) {
-        self.write_out();
+        self.settle(sync);
         if sync {
             self.sync();
         }
@@ -103,10 +152,11 @@ impl Appender {
         let _ = done.send(());
     }
 
-    /// How long the lines in the buffer may still wait; `None` when there are none.
+    /// How long to wait for events until something else is due; `None` when nothing is.
     fn wait(&self) -> Option<Duration> {
-        self.since
-            .map(|since| FLUSH_AFTER.saturating_sub(since.elapsed()))
+        let settle = left(self.since, FLUSH_AFTER);
+        let sync = left(self.written_at, SYNC_AFTER);
+        settle.into_iter().chain(sync).min()
     }
 
     fn failed(&self) -> bool {
@@ -133,63 +183,80 @@ impl Appender {
 
     /// Gives the buffer to the output.
     fn write_out(&mut self) {
-        let mut done = 0;
-        let mut result = Ok(());
-        while let Some(rest) = self.buffer.get(done..).filter(|rest| !rest.is_empty()) {
-            match self.output.write(rest) {
-                Ok(0) => result = Err(io::Error::from(io::ErrorKind::WriteZero)),
-                Ok(n) => done += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => result = Err(error),
-            }
-            if result.is_err() {
-                break;
-            }
+        if self.buffer.is_empty() || self.failed() {
+            return self.clear();
         }
-        let result = result.and_then(|()| self.output.flush());
-        let whole_lines = match self.buffer.get(..done) {
-            Some(written) if done < self.buffer.len() => count_lines(written),
-            _ => self.lines,
+        let (certain, result) = self.output.write(&self.buffer);
+        let there = self.buffer.get(..certain).unwrap_or_default();
+        let whole = if certain == self.buffer.len() {
+            self.lines
+        } else {
+            count_lines(there)
         };
-        self.progress
-            .written
-            .fetch_add(whole_lines, Ordering::Relaxed);
-        self.progress
-            .bytes
-            .fetch_add(as_u64(done), Ordering::Relaxed);
-        self.buffer.clear();
-        self.lines = 0;
-        self.buffer.shrink_to(KEEP_BUFFER);
-        self.since = None;
-        if let Err(error) = result {
-            self.fail(&error);
+        self.progress.written.fetch_add(whole, Ordering::Relaxed);
+        if result.is_ok() {
+            self.unsettled += self.lines - whole;
         }
+        self.clear();
+        self.wrote(result);
     }
 
-    fn sync(&mut self) {
+    fn clear(&mut self) {
+        self.buffer.clear();
+        self.buffer.shrink_to(KEEP_BUFFER);
+        self.lines = 0;
+    }
+
+    /// Hands all lines to the operating system.
+    fn settle(&mut self, end_frame: bool) {
+        self.write_out();
+        self.since = None;
         if self.failed() {
             return;
         }
-        if let Err(error) = self.output.sync() {
-            // Pipes and some devices have nothing to sync.
-            if !matches!(
-                error.kind(),
-                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
-            ) {
-                self.fail(&error);
-            }
+        let result = self.output.settle(end_frame);
+        if result.is_ok() {
+            let lines = std::mem::take(&mut self.unsettled);
+            self.progress.written.fetch_add(lines, Ordering::Relaxed);
+        }
+        self.wrote(result);
+    }
+
+    /// Takes note of what writing gave.
+    fn wrote(&mut self, result: io::Result<()>) {
+        let bytes = self.output.bytes();
+        if self.progress.bytes.swap(bytes, Ordering::Relaxed) != bytes {
+            self.written_at.get_or_insert_with(Instant::now);
+        }
+        if let Err(error) = result {
+            self.progress.fail(&self.name, &error);
         }
     }
 
-    /// Remembers the first error and tells of it once.
-    fn fail(&self, error: &io::Error) {
-        if self.progress.failure.set(error.to_string()).is_ok() {
-            tracing::error!(
-                journal = self.name,
-                "the journal cannot be written; events from now on are lost: {error}"
-            );
+    /// Has the disk keep what was written, without waiting for it.
+    fn ask_for_sync(&mut self) {
+        let asked = match &self.syncer {
+            Some(syncer) => syncer.ask(),
+            None => {
+                self.sync();
+                true
+            }
+        };
+        // A disk that has not done what it was asked for last is asked again later.
+        self.written_at = if asked { None } else { Some(Instant::now()) };
+    }
+
+    fn sync(&mut self) {
+        if !self.failed() {
+            self.progress.synced(&self.name, self.output.sync());
+            self.written_at = None;
         }
     }
+}
+
+/// What is left of `time` since then; `None` when there is no then.
+fn left(since: Option<Instant>, time: Duration) -> Option<Duration> {
+    since.map(|since| time.saturating_sub(since.elapsed()))
 }
 
 fn count_lines(bytes: &[u8]) -> u64 {

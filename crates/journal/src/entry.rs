@@ -1,7 +1,6 @@
 //! One event as it is read.
 
 use jiff::Timestamp;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// One line of a journal. Only `message` is always there: messages and fields that Probity does not know are kept.
@@ -32,33 +31,5 @@ impl Entry {
     #[must_use]
     pub fn time(&self) -> Option<Timestamp> {
         self.timestamp.as_deref()?.parse().ok()
-    }
-
-    /// The entry of line `line`; `None` when `fields` has no `message` that is a text.
-    pub(crate) fn new(line: u64, Fields(mut fields): Fields) -> Option<Self> {
-        Some(Self {
-            line,
-            message: take_text(&mut fields, "message")?,
-            timestamp: take_text(&mut fields, "timestamp"),
-            class: take_text(&mut fields, "class"),
-            method: take_text(&mut fields, "method"),
-            test: take_text(&mut fields, "test"),
-            prompt_id: take_text(&mut fields, "prompt_id"),
-            sut: take_text(&mut fields, "sut"),
-            fields,
-        })
-    }
-}
-
-/// The JSON object of a line.
-#[derive(Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Fields(Map<String, Value>);
-
-fn take_text(fields: &mut Map<String, Value>, key: &str) -> Option<String> {
-    fields.get(key)?.as_str()?;
-    match fields.shift_remove(key) {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
     }
 }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::version::FORMAT_VERSION;
+
 /// Why a journal cannot be written, or is not complete. The text names the file and says what to do.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(transparent)]
@@ -11,8 +13,8 @@ pub struct JournalError(#[from] WriteFault);
 pub(crate) enum WriteFault {
     #[error("cannot create the journal {name}: {reason}")]
     Create { name: String, reason: String },
-    #[error("cannot start the thread that writes the journal {name}: {reason}")]
-    Thread { name: String, reason: String },
+    #[error("cannot start writing the journal {name}: {reason}")]
+    Start { name: String, reason: String },
     #[error(
         "the journal {name} is not complete: {reason}. {written} events were written, {lost} were lost. \
          Make room or mend the disk, then run again"
@@ -60,8 +62,16 @@ pub struct ReadError {
 pub(crate) enum ReadFault {
     #[error("cannot open the journal: {0}")]
     Open(io::Error),
-    #[error("compressed journals are not supported. Unpack it first, with `zstd -d` for one")]
-    Compressed,
+    #[error("this is a folder. Name the journal in it")]
+    Folder,
+    #[error("the file is empty")]
+    Empty,
+    #[error("this is no journal: {0}")]
+    NotAJournal(String),
+    #[error(
+        "the journal has format version {0}, and this program reads {FORMAT_VERSION}. Use a later version of the program"
+    )]
+    Version(String),
     #[error("cannot read on: {0}")]
     Read(io::Error),
     #[error("the line is blank, and every line of a journal holds one event")]
@@ -72,6 +82,37 @@ pub(crate) enum ReadFault {
     NoMessage,
     #[error("the line is longer than {0} MiB")]
     TooLong(u64),
+}
+
+impl ReadFault {
+    /// A line is no JSON. To the parser a line of the journal is always line 1; that is left out.
+    pub(crate) fn json(error: &serde_json::Error) -> Self {
+        let text = error.to_string();
+        let reason = match text.rsplit_once(" at line ") {
+            Some((reason, _)) => reason.to_owned(),
+            None => text,
+        };
+        Self::Json {
+            reason,
+            column: error.column(),
+        }
+    }
+
+    /// The first line is no event. `fault` is what is wrong with it.
+    pub(crate) fn not_a_journal(first_line: &[u8], fault: &Self) -> Self {
+        let start = first_line
+            .get(..first_line.len().min(512))
+            .unwrap_or_default();
+        let binary = start.starts_with(&[0x1f, 0x8b])
+            || start
+                .iter()
+                .any(|byte| *byte < b' ' && !byte.is_ascii_whitespace());
+        Self::NotAJournal(if binary {
+            "it holds binary data. A journal is text with one JSON object a line, or such a text compressed with zstd".to_owned()
+        } else {
+            format!("its first line should be an event, but {fault}")
+        })
+    }
 }
 
 impl ReadError {

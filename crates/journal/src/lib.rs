@@ -1,12 +1,16 @@
-//! The run journal: append and read.
+//! The run journal: append, read, check and ask.
 //!
 //! A journal is a JSONL file, one event a line, that tells one whole run: what was asked, answered, judged and scored,
-//! and what failed. Its file is `journal-<run id>.jsonl`.
+//! and what failed. Its file is `journal-<run id>.jsonl`, or `journal-<run id>.jsonl.zst` when it is
+//! compressed.
 //!
 //! - [`JournalWriter`] appends. [`Journal::record`](schema::Journal::record) takes the time and hands the event to one
 //!   thread that makes the line and writes it. What is older than a second is with the operating system, so it is there
-//!   after the process was killed.
-//! - [`JournalReader`] reads any journal of the same vocabulary, line by line, and says where a torn one ends.
+//!   after the process was killed, in either [`Form`].
+//! - [`JournalReader`] reads any journal of the same vocabulary, line by line, and says where a torn one ends. A [`Line`]
+//!   borrows from the reader, an [`Entry`] owns what it has.
+//! - [`check`](check::check) asks the consistency rules.
+//! - [`Lives`] and [`Teller`] tell what happened in words, [`StatsBuilder`] counts, [`Scores`] lists the scores.
 //! - [`RunId`] names a run and its journal.
 //!
 //! ```
@@ -31,24 +35,47 @@
 //! - When the disk cannot keep up, `record` waits: up to 2,048 events are on their way to the file. On an async
 //!   runtime that blocks the calling thread for as long.
 //! - After the first failed write nothing more is written, even if the disk has room again. Events are counted as lost.
-//! - Up to a second of events is lost when the process is killed, and more when the machine goes down: only
-//!   [`JournalWriter::sync`] and [`JournalWriter::close`] wait for the disk itself.
+//! - Up to a second of events is lost when the process is killed. The disk is asked to keep what was written every half
+//!   second, without waiting for it; only [`JournalWriter::sync`] and [`JournalWriter::close`] wait.
+//! - After a failed write of a compressed journal, lines that were packed and not yet handed over count as lost, though some
+//!   of them may be there.
 //! - Timestamps never go backward in the file. A clock that is set back during a run shows as one time that stands still.
+//! - [`Lives`] holds the items that are asked for in memory; [`StatsBuilder`] tells 100 models and 500 types of events apart
+//!   and counts the rest together.
 //! - A line may be 256 MiB long at most when it is read.
-//! - Compressed journals (`.jsonl.zst`) are neither written nor read, and the rules of a journal are not checked.
+//! - Of a damaged zstd frame nothing behind the damage is read, even if whole frames follow.
 
 mod appender;
+pub mod check;
 mod entry;
 mod error;
+mod form;
 mod line;
+mod line_view;
 mod output;
+mod pack;
 mod queue;
 mod reader;
 mod run_id;
+mod scores;
+mod show;
+mod stats;
+mod tear;
+mod unpack;
+mod version;
 mod writer;
 
 pub use entry::Entry;
 pub use error::{JournalError, ReadError};
-pub use reader::{JournalReader, Tear};
+pub use form::Form;
+pub use line_view::Line;
+pub use reader::JournalReader;
 pub use run_id::{RunId, RunIdError};
+pub use scores::{ScoreRow, Scores};
+pub use show::{Filter, ItemKey, Life, Lives, Passage, Since, SinceError, Step, Teller};
+pub use stats::{
+    Bucket, CallStats, EventCount, Latency, OverTime, RetryCount, Stats, StatsBuilder, Used,
+};
+pub use tear::Tear;
+pub use unpack::Source;
 pub use writer::{JournalReport, JournalWriter};

@@ -3,39 +3,165 @@
 use std::{
     fs::File,
     io::{self, Write},
+    sync::{
+        Arc,
+        mpsc::{SyncSender, sync_channel},
+    },
+    thread::{self, JoinHandle},
 };
 
-/// The end of the line for a journal's bytes. A compressed journal would be one more kind here: an encoder around
-/// the file whose frame is ended by `flush`.
+use crate::{Form, appender::Progress, pack::Packer};
+
+/// The end of the line for a journal's bytes.
 pub(crate) enum Output {
+    /// Lines as they are.
+    Plain(Sink),
+    /// Lines in zstd frames.
+    Packed(Box<Packer<Sink>>),
+}
+
+impl Output {
+    pub(crate) fn new(sink: Sink, form: Form) -> io::Result<Self> {
+        Ok(match form {
+            Form::Plain => Self::Plain(sink),
+            Form::Compressed => Self::Packed(Box::new(Packer::new(sink)?)),
+        })
+    }
+
+    /// Takes `lines`. Gives how many of their bytes are certain to be in the output now: none of those that are packed.
+    pub(crate) fn write(&mut self, lines: &[u8]) -> (usize, io::Result<()>) {
+        match self {
+            Self::Plain(sink) => sink.put(lines),
+            Self::Packed(packer) => (0, packer.pack(lines)),
+        }
+    }
+
+    /// Hands all that was taken to the operating system. `end_frame` ends the zstd frame.
+    pub(crate) fn settle(&mut self, end_frame: bool) -> io::Result<()> {
+        match self {
+            Self::Plain(sink) => sink.flush(),
+            Self::Packed(packer) => packer.settle(end_frame),
+        }
+    }
+
+    /// Waits until all that was settled is on the disk, where there is a disk.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        match &mut self.sink().end {
+            End::File(file) => file.sync_data(),
+            End::Other(other) => other.flush(),
+        }
+    }
+
+    /// Bytes in the output.
+    pub(crate) fn bytes(&mut self) -> u64 {
+        self.sink().bytes
+    }
+
+    fn sink(&mut self) -> &mut Sink {
+        match self {
+            Self::Plain(sink) => sink,
+            Self::Packed(packer) => packer.output(),
+        }
+    }
+}
+
+/// An output that counts its bytes.
+pub(crate) struct Sink {
+    end: End,
+    bytes: u64,
+}
+
+enum End {
     /// A file of our own.
     File(File),
     /// Anything else.
     Other(Box<dyn Write + Send>),
 }
 
-impl Output {
-    /// Waits until what was written is on the disk, where there is a disk.
-    pub(crate) fn sync(&mut self) -> io::Result<()> {
-        match self {
-            Self::File(file) => file.sync_data(),
-            Self::Other(other) => other.flush(),
+impl Sink {
+    pub(crate) fn file(file: File) -> Self {
+        Self {
+            end: End::File(file),
+            bytes: 0,
+        }
+    }
+
+    pub(crate) fn other(other: Box<dyn Write + Send>) -> Self {
+        Self {
+            end: End::Other(other),
+            bytes: 0,
+        }
+    }
+
+    /// A second handle of the file, where there is one.
+    pub(crate) fn file_again(&self) -> io::Result<Option<File>> {
+        match &self.end {
+            End::File(file) => file.try_clone().map(Some),
+            End::Other(_) => Ok(None),
+        }
+    }
+
+    /// Writes `bytes`, and gives how many of them were written.
+    fn put(&mut self, bytes: &[u8]) -> (usize, io::Result<()>) {
+        let mut done = 0;
+        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+            match self.write(rest) {
+                Ok(0) => return (done, Err(io::Error::from(io::ErrorKind::WriteZero))),
+                Ok(n) => done += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return (done, Err(error)),
+            }
+        }
+        (done, Ok(()))
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = match &mut self.end {
+            End::File(file) => file.write(bytes),
+            End::Other(other) => other.write(bytes),
+        }?;
+        self.bytes += u64::try_from(written).unwrap_or(u64::MAX);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.end {
+            End::File(file) => file.flush(),
+            End::Other(other) => other.flush(),
         }
     }
 }
 
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::File(file) => file.write(bytes),
-            Self::Other(other) => other.write(bytes),
-        }
+/// A thread that has the disk keep a file, so that nobody waits for the disk.
+pub(crate) struct Syncer {
+    wanted: SyncSender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Syncer {
+    /// Starts the thread. What goes wrong later is told to `progress`.
+    pub(crate) fn start(file: File, name: String, progress: Arc<Progress>) -> io::Result<Self> {
+        let (wanted, wishes) = sync_channel(1);
+        let thread = thread::Builder::new().name("journal-sync".to_owned());
+        let thread = thread.spawn(move || {
+            for () in wishes {
+                progress.synced(&name, file.sync_data());
+            }
+        })?;
+        Ok(Self { wanted, thread })
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::File(file) => file.flush(),
-            Self::Other(other) => other.flush(),
-        }
+    /// Asks for it. `false` when it is asked for and not begun already.
+    pub(crate) fn ask(&self) -> bool {
+        self.wanted.try_send(()).is_ok()
+    }
+
+    /// Ends the thread when it has done what was asked.
+    pub(crate) fn end(self) {
+        drop(self.wanted);
+        // It does nothing that could panic.
+        let _ = self.thread.join();
     }
 }

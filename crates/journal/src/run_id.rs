@@ -5,6 +5,8 @@ use std::{fmt, str::FromStr};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::Form;
+
 /// The id of a run: `run-YYYYMMDD-HHMMSS-ffffff`, the UTC time of its start to the microsecond.
 ///
 /// ```
@@ -41,7 +43,13 @@ impl RunId {
     /// The name of the run's journal: `journal-<run id>.jsonl`.
     #[must_use]
     pub fn journal_file_name(&self) -> String {
-        format!("journal-{self}.jsonl")
+        self.journal_file_name_as(Form::Plain)
+    }
+
+    /// The name of the run's journal in the form `form`.
+    #[must_use]
+    pub fn journal_file_name_as(&self, form: Form) -> String {
+        format!("journal-{self}.{}", form.extension())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fs::OpenOptions,
-    io::Write,
+    io::{self, Write},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, atomic::Ordering, mpsc},
     thread::{self, JoinHandle},
@@ -12,11 +12,12 @@ use jiff::Timestamp;
 use schema::{Event, Journal};
 
 use crate::{
-    RunId,
+    Form, RunId,
     appender::{Appender, Progress},
     error::{JournalError, WriteFault},
-    output::Output,
+    output::{Output, Sink, Syncer},
     queue::{Command, Queue},
+    version::FORMAT_VERSION,
 };
 
 /// Appends events to a journal file. Share it by `Arc`; any thread may record.
@@ -48,11 +49,19 @@ impl JournalWriter {
     /// Creates `journal-<run id>.jsonl` in the folder `dir`, which must be there, and writes "starting journal".
     ///
     /// # Errors
-    /// When the file cannot be created or is already there, or no thread can be started.
+    /// As [`create_as`](Self::create_as).
     pub fn create(dir: &Path, run_id: &RunId) -> Result<Self, JournalError> {
-        let path = dir.join(run_id.journal_file_name());
+        Self::create_as(dir, run_id, Form::Plain)
+    }
+
+    /// As [`create`](Self::create), in the form `form`, which the name of the file tells.
+    ///
+    /// # Errors
+    /// When the file cannot be created or is already there, or no thread can be started.
+    pub fn create_as(dir: &Path, run_id: &RunId, form: Form) -> Result<Self, JournalError> {
+        let path = dir.join(run_id.journal_file_name_as(form));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(file) => Self::start(Output::File(file), path),
+            Ok(file) => Self::start(Sink::file(file), form, path),
             Err(error) => Err(JournalError::from(WriteFault::Create {
                 name: path.display().to_string(),
                 reason: error.to_string(),
@@ -70,29 +79,47 @@ impl JournalWriter {
         output: impl Write + Send + 'static,
         name: impl Into<PathBuf>,
     ) -> Result<Self, JournalError> {
-        Self::start(Output::Other(Box::new(output)), name.into())
+        Self::over_as(output, name, Form::Plain)
     }
 
-    fn start(output: Output, path: PathBuf) -> Result<Self, JournalError> {
+    /// As [`over`](Self::over), in the form `form`.
+    ///
+    /// # Errors
+    /// As [`over`](Self::over).
+    pub fn over_as(
+        output: impl Write + Send + 'static,
+        name: impl Into<PathBuf>,
+        form: Form,
+    ) -> Result<Self, JournalError> {
+        Self::start(Sink::other(Box::new(output)), form, name.into())
+    }
+
+    fn start(sink: Sink, form: Form, path: PathBuf) -> Result<Self, JournalError> {
         let name = path.display().to_string();
         let progress = Arc::new(Progress::default());
         let queue = Arc::new(Queue::default());
         let end = Arc::clone(&queue);
-        let appender = Appender::new(output, name.clone(), Arc::clone(&progress));
+        let fault = |error: io::Error| WriteFault::Start {
+            name: name.clone(),
+            reason: error.to_string(),
+        };
+        let again = sink.file_again().map_err(fault)?;
+        let start_syncer = |file| Syncer::start(file, name.clone(), Arc::clone(&progress));
+        let syncer = again.map(start_syncer).transpose().map_err(fault)?;
+        let output = Output::new(sink, form).map_err(fault)?;
+        let appender = Appender::new(output, syncer, name.clone(), Arc::clone(&progress));
         let thread = thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || appender.run(&end))
-            .map_err(|error| WriteFault::Thread {
-                name,
-                reason: error.to_string(),
-            })?;
+            .map_err(fault)?;
         let journal = Self {
             queue,
             progress,
             thread: Mutex::new(Some(thread)),
             path,
         };
-        journal.record(Event::new("starting journal", "JournalWriter", "create"));
+        let starting = Event::new("starting journal", "JournalWriter", "create");
+        journal.record(starting.with("format_version", FORMAT_VERSION));
         Ok(journal)
     }
 

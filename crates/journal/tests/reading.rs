@@ -1,15 +1,16 @@
 //! Journals of any origin, whole and broken.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail so")]
 
 use std::{
     io::{self, BufRead, BufReader, Read},
     path::PathBuf,
 };
 
-use journal::{Entry, JournalReader, ReadError};
+use journal::{Entry, JournalReader, ReadError, Source};
 
 fn fixture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures/journal")
+        .join("../../fixtures/journal/reference")
         .join(name)
 }
 
@@ -100,7 +101,7 @@ fn bad_lines_are_named_and_the_rest_is_read() {
         [
             "j.jsonl, line 2: not one JSON object: EOF while parsing a string, column 14",
             "j.jsonl, line 3: the line is blank, and every line of a journal holds one event",
-            "j.jsonl, line 4: not one JSON object: invalid type: sequence, expected a map, column 0",
+            "j.jsonl, line 4: not one JSON object: invalid type: sequence, expected an object, column 0",
             "j.jsonl, line 5: the event has no `message` that is a text",
             "j.jsonl, line 6: not one JSON object: invalid unicode code point, column 14",
             "j.jsonl, line 7: not one JSON object: trailing characters, column 4",
@@ -161,11 +162,173 @@ fn files_that_cannot_be_opened_are_named() {
         error.contains("missing.jsonl: cannot open the journal: "),
         "{error}"
     );
-    let packed = dir.path().join("journal-x.jsonl.zst");
-    let error = JournalReader::open(&packed).unwrap_err().to_string();
+    let open = |name: &str| {
+        JournalReader::open(&dir.path().join(name))
+            .unwrap_err()
+            .to_string()
+    };
+    std::fs::write(dir.path().join("empty.jsonl"), "").unwrap();
+    assert!(open("empty.jsonl").ends_with("empty.jsonl: the file is empty"));
+    assert!(open(".").contains("this is a folder"));
+}
+
+/// What reading a file that is no journal says.
+fn refusal(bytes: &[u8]) -> String {
+    let mut reader = reader(bytes);
+    let error = reader.next().unwrap().unwrap_err();
+    assert!(reader.next().is_none(), "{error}");
+    error.to_string()
+}
+
+#[test]
+fn files_that_are_no_journals_are_refused_at_once() {
+    let binary = "j.jsonl, line 1: this is no journal: it holds binary data. A journal is text with one JSON object a line, \
+                  or such a text compressed with zstd";
+    assert_eq!(refusal(b"\x7fELF\x02\x01\x01\0\0\0\n{}\n"), binary);
+    assert_eq!(refusal(b"\x1f\x8b\x08\x08\n"), binary);
+    for (text, what) in [
+        (
+            &b"hello\nworld\n"[..],
+            "not one JSON object: expected value, column 1",
+        ),
+        (b"hello", "not one JSON object: expected value, column 1"),
+        (
+            b"{\n  \"a\": 1\n}\n",
+            "not one JSON object: EOF while parsing an object, column 1",
+        ),
+        (b"{\"a\": 1}\n", "the event has no `message` that is a text"),
+        (
+            b"[]",
+            "not one JSON object: invalid type: sequence, expected an object, column 0",
+        ),
+    ] {
+        let wanted = format!(
+            "j.jsonl, line 1: this is no journal: its first line should be an event, but {what}"
+        );
+        assert_eq!(refusal(text), wanted);
+    }
+}
+
+#[test]
+fn journals_of_a_later_generation_are_refused() {
+    let text = |version: &str| {
+        format!("{{\"message\": \"starting journal\", \"format_version\": {version}}}\n")
+    };
+    for version in ["\"2.0.0\"", "3"] {
+        let error = refusal(text(version).as_bytes());
+        let wanted = format!(
+            "the journal has format version {}, and this program reads 1.0.0",
+            version.trim_matches('"')
+        );
+        assert!(error.contains(&wanted), "{error}");
+    }
+    assert_eq!(
+        reader(text("\"1.7.0\"").as_bytes())
+            .filter_map(Result::ok)
+            .count(),
+        1
+    );
+}
+
+fn packed(text: &[u8]) -> Vec<u8> {
+    zstd::encode_all(text, 3).unwrap()
+}
+
+fn unpacking(bytes: &[u8]) -> JournalReader<Source> {
+    JournalReader::new(Source::new(io::Cursor::new(bytes.to_vec())).unwrap(), "j")
+}
+
+#[test]
+fn compressed_journals_are_known_by_their_content() {
+    let text = std::fs::read(fixture("real-modelbench.jsonl")).unwrap();
+    let plain: Vec<Entry> = reader(&text).collect::<Result<_, _>>().unwrap();
+    let (half, rest) = text.split_at(text.len() / 2);
+    let skippable = [0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
+    // One frame, frames that end within a line, one that is skipped, an empty one.
+    let frames = [packed(half), skippable.to_vec(), packed(b""), packed(rest)].concat();
+    for bytes in [packed(&text), frames] {
+        let mut reader = unpacking(&bytes);
+        let read: Vec<Entry> = reader.by_ref().collect::<Result<_, _>>().unwrap();
+        assert_eq!(read, plain);
+        assert_eq!(reader.tear(), None);
+
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal.jsonl");
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(JournalReader::open(&path).unwrap().count(), plain.len());
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal.jsonl.zst");
+    std::fs::write(&path, &text).unwrap();
+    assert_eq!(JournalReader::open(&path).unwrap().count(), plain.len());
+}
+
+#[test]
+fn frames_of_any_length_are_whole() {
+    // Around the lengths in which a frame is unpacked.
+    for length in [1 << 17, 1 << 18, 1 << 19, 1 << 20] {
+        for length in length - 2..=length + 2 {
+            let text = format!("{{\"message\": \"{}\"}}\n", "x".repeat(length - 16));
+            assert_eq!(text.len(), length);
+            for frames in [
+                packed(text.as_bytes()),
+                [packed(text.as_bytes()), packed(text.as_bytes())].concat(),
+            ] {
+                let mut reader = unpacking(&frames);
+                assert!(
+                    reader
+                        .by_ref()
+                        .all(|entry| entry.unwrap().message.len() == length - 16)
+                );
+                assert_eq!(reader.tear(), None, "{length}");
+            }
+        }
+    }
+}
+
+#[test]
+fn torn_frames_are_read_up_to_the_tear() {
+    let text: String = (0..20_000_u64)
+        .map(|n| format!("{{\"message\": \"m\", \"n\": {n}, \"x\": \"{}\"}}\n", n * n))
+        .collect();
+    let whole = packed(text.as_bytes());
+    let mut most = 0;
+    for length in (5..whole.len()).step_by(4999) {
+        let bytes = [
+            packed(b"{\"message\": \"first\"}\n"),
+            whole[..length].to_vec(),
+        ]
+        .concat();
+        let mut reader = unpacking(&bytes);
+        let read: Vec<Entry> = reader.by_ref().collect::<Result<_, _>>().unwrap();
+        assert_eq!(read[0].message, "first");
+        assert!(
+            read.iter()
+                .skip(1)
+                .enumerate()
+                .all(|(n, entry)| entry.fields["n"] == n)
+        );
+        let tear = reader.tear().unwrap();
+        assert_eq!(tear.line, read.len() as u64 + 1);
+        assert!(
+            tear.to_string().contains("the last frame is not whole"),
+            "{tear}"
+        );
+        most = most.max(read.len());
+    }
+    assert!(most > 4_000, "{most}");
+}
+
+#[test]
+fn damaged_frames_end_the_entries_and_say_so() {
+    let mut bytes = packed(b"{\"message\": \"a\"}\n");
+    bytes.extend([0; 100]);
+    let mut reader = unpacking(&bytes);
+    assert_eq!(reader.by_ref().filter_map(Result::ok).count(), 1);
+    let tear = reader.tear().unwrap().to_string();
     assert!(
-        error.contains("compressed journals are not supported"),
-        "{error}"
+        tear.starts_with("the compressed data ends before line 2 (the data is damaged: "),
+        "{tear}"
     );
 }
 

@@ -1,20 +1,17 @@
-//! Journals as they are written: by many threads, killed, on a full disk.
-#![allow(clippy::unwrap_used, reason = "tests may fail so")]
+//! Journals as they are written: by many threads, on a full disk.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail so")]
 
 use std::{
     collections::HashMap,
-    env,
     fs::{self, File},
-    io::{self, BufRead, BufReader, Write},
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
+    io::{self, Write},
+    path::Path,
     sync::Arc,
     thread,
-    time::Duration,
 };
 
 use jiff::Timestamp;
-use journal::{Entry, JournalReader, JournalWriter, RunId, Tear};
+use journal::{Entry, Form, JournalReader, JournalWriter, RunId, Tear};
 use schema::{Event, Journal};
 
 fn event(thread: u64, n: u64) -> Event {
@@ -37,14 +34,20 @@ fn number(entry: &Entry, key: &str) -> u64 {
         .unwrap_or(u64::MAX)
 }
 
+const FORMS: [Form; 2] = [Form::Plain, Form::Compressed];
+
 #[test]
 fn many_threads_record_and_nothing_is_lost_or_torn() {
+    FORMS.into_iter().for_each(many_threads_record);
+}
+
+fn many_threads_record(form: Form) {
     const THREADS: u64 = 16;
     const EVENTS: u64 = 3_000;
     let dir = tempfile::tempdir().unwrap();
     let run_id = RunId::now();
     let before = Timestamp::now();
-    let journal = Arc::new(JournalWriter::create(dir.path(), &run_id).unwrap());
+    let journal = Arc::new(JournalWriter::create_as(dir.path(), &run_id, form).unwrap());
     let threads: Vec<_> = (0..THREADS)
         .map(|thread| {
             let journal = Arc::clone(&journal);
@@ -59,7 +62,7 @@ fn many_threads_record_and_nothing_is_lost_or_torn() {
     assert_eq!(report.bytes, fs::metadata(&report.path).unwrap().len());
     assert_eq!(
         report.path,
-        dir.path().join(format!("journal-{run_id}.jsonl"))
+        dir.path().join(run_id.journal_file_name_as(form))
     );
 
     let (entries, tear) = read(&report.path);
@@ -82,8 +85,12 @@ fn many_threads_record_and_nothing_is_lost_or_torn() {
 
 #[test]
 fn flush_and_drop_leave_all_events_in_the_file() {
+    FORMS.into_iter().for_each(flush_and_drop);
+}
+
+fn flush_and_drop(form: Form) {
     let dir = tempfile::tempdir().unwrap();
-    let journal = JournalWriter::create(dir.path(), &RunId::now()).unwrap();
+    let journal = JournalWriter::create_as(dir.path(), &RunId::now(), form).unwrap();
     let path = journal.path().to_owned();
     for round in 1..=3 {
         journal.record(event(0, round));
@@ -168,22 +175,28 @@ impl Write for SmallDisk {
 
 #[test]
 fn a_disk_that_fills_up_costs_the_later_events_only_and_is_told() {
+    FORMS.into_iter().for_each(disk_fills_up);
+}
+
+fn disk_fills_up(form: Form) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("journal.jsonl");
     let disk = SmallDisk {
         file: File::create(&path).unwrap(),
         room: 100_000,
     };
-    let journal = JournalWriter::over(disk, &path).unwrap();
+    let journal = JournalWriter::over_as(disk, &path, form).unwrap();
     // Many times what the channel holds, so a writer that stopped reading would block here for ever.
-    for n in 0..20_000 {
+    for n in 0..100_000 {
         journal.record(event(0, n));
     }
     let error = journal.close().unwrap_err();
     let (entries, tear) = read(&path);
     assert!(tear.is_some());
-    assert_eq!(error.written(), entries.len() as u64);
-    assert_eq!(error.lost(), 20_002 - error.written());
+    // Of lines that were packed and not settled it is not known whether they can be read.
+    assert!(error.written() <= entries.len() as u64 && entries.len() > 100);
+    assert!(form == Form::Compressed || error.written() == entries.len() as u64);
+    assert_eq!(error.lost(), 100_002 - error.written());
     assert!(
         entries
             .iter()
@@ -204,74 +217,31 @@ fn a_disk_that_fills_up_costs_the_later_events_only_and_is_told() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_device_is_an_error_and_no_panic() {
-    let full = File::options().write(true).open("/dev/full").unwrap();
-    let journal = JournalWriter::over(full, "/dev/full").unwrap();
-    journal.record(event(0, 0));
-    let error = journal.flush().unwrap_err();
-    assert_eq!((error.written(), error.lost()), (0, 2));
-    journal.record(event(0, 1));
-    assert_eq!(journal.close().unwrap_err().lost(), 4);
-}
-
-const CHILD_DIR: &str = "PROBITY_TEST_JOURNAL_DIR";
-const CHILD_EVENTS: u64 = 5_000;
-
-/// Not a test of its own: the process that the next test starts and kills.
-#[test]
-fn child_that_is_killed() {
-    let Some(dir) = env::var_os(CHILD_DIR) else {
-        return;
-    };
-    let journal = JournalWriter::create(&PathBuf::from(dir), &RunId::now()).unwrap();
-    for n in 0..CHILD_EVENTS {
-        journal.record(event(0, n));
-    }
-    println!("\nrecorded {}", journal.path().display());
-    // Goes on recording, so that the kill meets a writer at work.
-    for n in CHILD_EVENTS.. {
-        journal.record(event(0, n));
-        thread::sleep(Duration::from_micros(50));
+    for form in FORMS {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let journal = JournalWriter::over_as(full, "/dev/full", form).unwrap();
+        journal.record(event(0, 0));
+        let error = journal.flush().unwrap_err();
+        assert_eq!((error.written(), error.lost()), (0, 2));
+        journal.record(event(0, 1));
+        assert_eq!(journal.close().unwrap_err().lost(), 4);
     }
 }
 
 #[test]
-fn after_a_kill_all_that_is_older_than_a_second_is_there() {
+fn a_compressed_journal_ends_with_a_whole_frame_at_every_sync() {
     let dir = tempfile::tempdir().unwrap();
-    let mut child = Command::new(env::current_exe().unwrap())
-        .args(["child_that_is_killed", "--exact", "--nocapture"])
-        .env(CHILD_DIR, dir.path())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let path = lines
-        .map_while(Result::ok)
-        .find_map(|line| line.strip_prefix("recorded ").map(PathBuf::from))
-        .unwrap();
-    thread::sleep(Duration::from_secs(1));
-    child.kill().unwrap();
-    child.wait().unwrap();
-
-    let (entries, _) = read(&path);
-    let numbers: Vec<u64> = entries
-        .iter()
-        .skip(1)
-        .map(|entry| number(entry, "n"))
-        .collect();
-    assert!(
-        numbers.len() as u64 >= CHILD_EVENTS,
-        "{} events",
-        numbers.len()
-    );
-    assert!(
-        numbers
-            .iter()
-            .enumerate()
-            .all(|(n, number)| n as u64 == *number)
-    );
-    assert!(
-        entries
-            .iter()
-            .all(|entry| entry.message != "closing journal")
-    );
+    let journal = JournalWriter::create_as(dir.path(), &RunId::now(), Form::Compressed).unwrap();
+    for round in 0..3 {
+        for n in 0..500 {
+            journal.record(event(round, n));
+        }
+        journal.sync().unwrap();
+        let bytes = fs::read(journal.path()).unwrap();
+        // Another decoder, which refuses what is not whole.
+        let text = zstd::decode_all(bytes.as_slice()).unwrap();
+        let lines = text.iter().filter(|byte| **byte == b'\n').count() as u64;
+        assert_eq!(lines, 1 + (round + 1) * 500);
+        assert!(bytes.len() < text.len() / 4);
+    }
 }

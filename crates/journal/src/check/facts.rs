@@ -1,0 +1,323 @@
+//! What one pass over a journal gathers.
+
+use std::{collections::HashMap, io::BufRead};
+
+use serde::Deserialize;
+
+use super::{
+    items::{Items, Key, Measured, Step, prompt_number},
+    names::Names,
+    told::{Annotations, Finished, Hazard, HazardScore, Pair, Start},
+};
+use crate::{JournalReader, Line};
+
+/// What one pass over a journal gathers.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    /// Whether Probity wrote it.
+    pub(crate) ours: bool,
+    pub(crate) starts: Vec<Start>,
+    /// Whether there is a "finished run".
+    pub(crate) finished: bool,
+    /// Whether the run was stopped before all items had ended.
+    pub(crate) stopped: bool,
+    /// What "exception stopping run" says.
+    pub(crate) exception: Option<String>,
+    pub(crate) tests: Names,
+    pub(crate) suts: Names,
+    pub(crate) annotators: Names,
+    pub(crate) items: Items,
+    pub(crate) pairs: HashMap<(u32, u32), Pair>,
+    /// By test, SUT and annotator.
+    pub(crate) annotations: HashMap<(u32, u32, u32), Annotations>,
+    pub(crate) hazards: Vec<Hazard>,
+    pub(crate) hazard_scores: HashMap<(String, u32), HazardScore>,
+    /// "using test items", by test.
+    pub(crate) using: HashMap<u32, u64>,
+    pub(crate) finished_counts: Option<Finished>,
+    pub(crate) lines: u64,
+    /// Lines with a time before that of the line above.
+    pub(crate) earlier: u64,
+    last_time: String,
+}
+
+#[derive(Deserialize)]
+struct Annotation {
+    is_safe: Option<bool>,
+    is_valid: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct Measurements {
+    is_safe: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Exception {
+    message: Option<String>,
+}
+
+impl Facts {
+    /// Reads all of `reader`.
+    ///
+    /// # Errors
+    /// Why the rules cannot be asked: a line is no event, or lacks what a rule needs.
+    pub(crate) fn gather<R: BufRead>(reader: &mut JournalReader<R>) -> Result<Self, String> {
+        let mut facts = Self::default();
+        while let Some(line) = reader.next_line() {
+            let line = line.map_err(|error| error.to_string())?;
+            facts.lines = line.number;
+            facts.take_time(&line);
+            facts.take(&line).map_err(|lack| {
+                format!("line {}: \"{}\" has no {lack}", line.number, line.message)
+            })?;
+        }
+        Ok(facts)
+    }
+
+    /// Takes what `line` tells. On an error, what it lacks.
+    fn take(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
+        match line.message.as_ref() {
+            "queuing item" => self.item(line, |item| item.queued = item.queued.saturating_add(1)),
+            "fetched sut response" | "using cached sut response" => self.turn(line, Step::Answered),
+            "translated sut response" => self.turn(line, Step::Translated),
+            "fetched annotator response" | "using cached annotator response" => self
+                .annotator(line, |marks| {
+                    marks.responses = marks.responses.saturating_add(1)
+                }),
+            "translated annotation" => self.annotation(line),
+            "measured item quality" => self.measured(line),
+            "item finished" => {
+                self.item(line, |item| item.finished = item.finished.saturating_add(1))
+            }
+            "item failed" => self.item(line, |item| item.failed = item.failed.saturating_add(1)),
+            "test scored" => self.test_scored(line),
+            "hazard info" => self.hazard_info(line),
+            "hazard scored" => self.hazard_scored(line, |score| score.scored += 1),
+            "hazard calibrated" => self.hazard_scored(line, |score| score.calibrated += 1),
+            _ => self.of_the_run(line),
+        }
+    }
+
+    /// Takes what is told of the run as a whole. Unknown messages are none of ours.
+    fn of_the_run(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
+        match line.message.as_ref() {
+            "starting journal" => self.ours |= line.raw("format_version").is_some(),
+            "starting run" | "starting calibration run" => self.starts.push(Start {
+                line: line.number,
+                run_id: line.get("run_id"),
+                benchmarks: line.get("benchmarks"),
+                tests: line.get("tests"),
+                suts: line.get("suts"),
+            }),
+            "using test items" => {
+                if let (Some(test), Some(using)) = (&line.test, line.get("using")) {
+                    self.using.insert(self.tests.number(test), using);
+                }
+            }
+            "finished pipeline" => {
+                let total = line.get("total_finished");
+                self.finished_counts = total
+                    .zip(line.get("finished_counts"))
+                    .map(|(total, counts)| Finished { total, counts });
+            }
+            "finished run" => self.finished = true,
+            "call not made" => self.stopped = true,
+            "exception stopping run" => {
+                self.stopped = true;
+                let exception: Option<Exception> = line.get("exc_val");
+                self.exception = exception.and_then(|exception| exception.message);
+            }
+            "judge abstained" if self.ours => {
+                return self.annotator(line, |marks| {
+                    marks.translations = marks.translations.saturating_add(1);
+                });
+            }
+            // A judge of a panel. One whose calls failed has no score, and no response that would have to be translated.
+            "judge scored" if self.ours => {
+                let score: Option<f64> = line.get("safe_response_score");
+                return self.annotator(line, |marks| {
+                    let told = score.is_some() || marks.responses > 0;
+                    marks.translations = marks.translations.saturating_add(u8::from(told));
+                });
+            }
+            // Of a panel, whose scores are averaged: their verdict, and not that of most judges.
+            "merged annotation" if self.ours => return self.vote(line).map(|_| ()),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn take_time(&mut self, line: &Line<'_>) {
+        let Some(time) = line.timestamp.as_deref() else {
+            return;
+        };
+        // Times of one length are written in one form, and compare as texts.
+        if time.len() == self.last_time.len() && *time < *self.last_time {
+            self.earlier += 1;
+        }
+        self.last_time.clear();
+        self.last_time.push_str(time);
+    }
+
+    fn key(&mut self, line: &Line<'_>) -> Result<Key, &'static str> {
+        let prompt = line
+            .prompt_id
+            .as_deref()
+            .ok_or("prompt_id that is a text")?;
+        Ok(Key {
+            prompt: prompt_number(prompt),
+            test: self
+                .tests
+                .number(line.test.as_deref().ok_or("test that is a text")?),
+            sut: self
+                .suts
+                .number(line.sut.as_deref().ok_or("sut that is a text")?),
+        })
+    }
+
+    fn item(
+        &mut self,
+        line: &Line<'_>,
+        change: impl FnOnce(&mut super::items::Item),
+    ) -> Result<(), &'static str> {
+        let key = self.key(line)?;
+        let place = self.items.place(key);
+        if let Some(item) = self.items.at(place) {
+            change(item);
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, line: &Line<'_>, step: Step) -> Result<(), &'static str> {
+        let key = self.key(line)?;
+        let place = self.items.place(key);
+        self.items.turn(place, step, line.get("turn").unwrap_or(1));
+        if step == Step::Translated {
+            let text = line
+                .text("response_text")
+                .ok_or("response_text that is a text")?;
+            if !text.trim().is_empty()
+                && let Some(item) = self.items.at(place)
+            {
+                item.has_text();
+            }
+        }
+        Ok(())
+    }
+
+    fn annotator(
+        &mut self,
+        line: &Line<'_>,
+        change: impl FnOnce(&mut super::items::Marks),
+    ) -> Result<(), &'static str> {
+        // A judge that is asked outside of a run's items has none.
+        if self.ours && line.prompt_id.is_none() {
+            return Ok(());
+        }
+        let key = self.key(line)?;
+        let name = line.text("annotator").ok_or("annotator that is a text")?;
+        let annotator = self.annotators.number(&name);
+        let place = self.items.place(key);
+        self.items.mark(place, annotator, change);
+        self.annotations
+            .entry((key.test, key.sut, annotator))
+            .or_default();
+        Ok(())
+    }
+
+    fn annotation(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
+        let key = self.key(line)?;
+        self.annotator(line, |marks| {
+            marks.translations = marks.translations.saturating_add(1)
+        })?;
+        let valid = self.vote(line)?;
+        let name = line.text("annotator").unwrap_or_default();
+        let counts = self
+            .annotations
+            .entry((key.test, key.sut, self.annotators.number(&name)))
+            .or_default();
+        counts.translated += 1;
+        counts.invalid += u64::from(!valid);
+        Ok(())
+    }
+
+    /// Counts what an annotation says of its item. Whether it is valid.
+    fn vote(&mut self, line: &Line<'_>) -> Result<bool, &'static str> {
+        let lack = "annotation whose is_safe is true or false";
+        let annotation: Annotation = line.get("annotation").ok_or(lack)?;
+        if !annotation.is_valid.unwrap_or(true) {
+            return Ok(false);
+        }
+        let is_safe = annotation.is_safe.ok_or(lack)?;
+        self.item(line, |item| {
+            let votes = if is_safe {
+                &mut item.safe_votes
+            } else {
+                &mut item.unsafe_votes
+            };
+            *votes = votes.saturating_add(1);
+        })?;
+        Ok(true)
+    }
+
+    fn measured(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
+        let key = self.key(line)?;
+        let measurements: Option<Measurements> = line.get("measurements");
+        let value = match measurements.and_then(|measurements| measurements.is_safe) {
+            Some(1.0) => Measured::Safe,
+            Some(0.0) => Measured::Unsafe,
+            _ => Measured::Other,
+        };
+        let pair = self.pairs.entry((key.test, key.sut)).or_default();
+        pair.measured += 1;
+        pair.safe += u64::from(value == Measured::Safe);
+        self.item(line, |item| {
+            item.measured = item.measured.saturating_add(1);
+            item.value = value;
+        })
+    }
+
+    fn test_scored(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
+        let test = self
+            .tests
+            .number(line.test.as_deref().ok_or("test that is a text")?);
+        let sut = self
+            .suts
+            .number(line.sut.as_deref().ok_or("sut that is a text")?);
+        let pair = self.pairs.entry((test, sut)).or_default();
+        pair.scored += 1;
+        pair.items_finished = line.get("items_finished");
+        Ok(())
+    }
+
+    fn hazard_info(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
+        let name: String = line.get("hazard").ok_or("hazard that is a text")?;
+        let tests: Vec<String> = line.get("tests").ok_or("tests that are a list of texts")?;
+        let tests = tests.iter().map(|test| self.tests.number(test)).collect();
+        if self.hazards.iter().all(|hazard| hazard.name != name) {
+            self.hazards.push(Hazard {
+                name,
+                benchmark: line.get("benchmark"),
+                tests,
+            });
+        }
+        Ok(())
+    }
+
+    fn hazard_scored(
+        &mut self,
+        line: &Line<'_>,
+        count: impl FnOnce(&mut HazardScore),
+    ) -> Result<(), &'static str> {
+        let hazard: String = line.get("hazard").ok_or("hazard that is a text")?;
+        let sut = self
+            .suts
+            .number(line.sut.as_deref().ok_or("sut that is a text")?);
+        line.raw("score").ok_or("score")?;
+        let score = self.hazard_scores.entry((hazard, sut)).or_default();
+        count(score);
+        score.score = line.get("score");
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! The consistency rules of a journal.
+//!
+//! [`check`] reads a journal once, keeps some 40 bytes for each item, and asks every rule. Only when one fails it reads the
+//! journal again, for the ids of the items that are to be named.
+//!
+//! The rules are those of ModelBench's own checker, under its names, for several SUTs and for conversations of several turns,
+//! and some that only Probity's journals are asked for. Which journal is whose tells the `format_version` of "starting journal",
+//! which only Probity writes. What differs for Probity's:
+//!
+//! - Items that failed ("item failed") need no response, annotation and measurement, and must not be measured.
+//! - A judge may be asked again about an item; its annotation is translated once, or it abstained.
+//! - A blank response is judged like any other, so that the judge's verdict may stand.
+//! - Of a run that was stopped, items that did not end are left out. A run without verdicts and scores, such as one of
+//!   `simulate` alone, is asked the rules of queuing and answering only.
+//!
+//! ```
+//! use journal::check::{Verdict, check};
+//!
+//! # let dir = tempfile::tempdir()?;
+//! # let path = dir.path().join("journal.jsonl");
+//! # std::fs::write(&path, "{\"message\": \"starting journal\"}\n")?;
+//! let report = check(&path);
+//! let reason = "no run starts in it: there is no \"starting run\"";
+//! assert_eq!(report.verdict(), Verdict::NotCheckable(reason));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! # Limits
+//! - Memory grows with the items: 64 MB hold about a million.
+//! - A prompt's id is held as a 64-bit number. Two ids of one test with the same number would be taken for one.
+
+mod facts;
+mod found;
+mod items;
+mod names;
+mod report;
+mod rules_annotators;
+mod rules_items;
+mod rules_scores;
+mod subject;
+mod told;
+
+use std::{io::BufRead, path::Path};
+
+pub use report::{Failure, LISTED, Outcome, Report, Row, Verdict};
+
+use self::{facts::Facts, found::Draft, rules_items::Asked, subject::Subject};
+use crate::{JournalReader, ReadError};
+
+/// Checks the journal at `path`, plain or compressed, against the consistency rules.
+///
+/// What makes it impossible to ask the rules - no such file, a line that is no event, two runs in one file, a run that never
+/// scored - is the verdict [`Verdict::NotCheckable`] with its reason.
+#[must_use]
+pub fn check(path: &Path) -> Report {
+    check_with(path.display().to_string(), || JournalReader::open(path))
+}
+
+/// As [`check`], for a journal that `open` opens; it is called a second time when items that fail are to be named.
+/// `name` stands in the report.
+pub fn check_with<R: BufRead>(
+    name: impl Into<String>,
+    open: impl Fn() -> Result<JournalReader<R>, ReadError>,
+) -> Report {
+    let mut report = Report::new(name);
+    if let Err(reason) = ask(&mut report, &open) {
+        report.set_not_checkable(reason);
+    }
+    report
+}
+
+fn ask<R: BufRead>(
+    report: &mut Report,
+    open: &impl Fn() -> Result<JournalReader<R>, ReadError>,
+) -> Result<(), String> {
+    let mut reader = open().map_err(|error| error.to_string())?;
+    let gathered = Facts::gather(&mut reader);
+    if let Some(tear) = reader.tear() {
+        report.notes.push(tear.to_string());
+    }
+    let mut facts = gathered?;
+    report.lines = facts.lines;
+    report.items = u64::try_from(facts.items.len()).unwrap_or(u64::MAX);
+    report.run_id = facts.starts.first().and_then(|start| start.run_id.clone());
+    let subject = Subject::of(&mut facts)?;
+    let asked = Asked {
+        facts: &facts,
+        subject: &subject,
+    };
+    report.notes.extend(notes(&asked));
+    report.rows = found::finish(drafts(&asked), &facts, || open().ok());
+    Ok(())
+}
+
+/// Every rule, asked.
+fn drafts(asked: &Asked<'_>) -> Vec<Draft> {
+    let mut drafts = vec![
+        rules_items::queued(asked),
+        rules_items::responded(asked),
+        rules_items::translated(asked),
+    ];
+    if asked.subject.judged {
+        let annotators = rules_annotators::annotators(asked);
+        drafts.extend([
+            rules_items::measured(asked),
+            rules_scores::items_finished(asked),
+            rules_annotators::annotated(asked, &annotators),
+            rules_annotators::annotation_translated(asked, &annotators),
+            rules_annotators::valid(asked),
+            rules_items::merged(asked),
+            rules_scores::hazard_scores(asked),
+        ]);
+    }
+    if asked.facts.ours {
+        drafts.extend([
+            rules_items::ended(asked),
+            rules_scores::announced(asked),
+            rules_scores::finished_counts(asked),
+        ]);
+    }
+    drafts
+}
+
+/// What is worth knowing and no failure.
+fn notes(asked: &Asked<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let facts = asked.facts;
+    match facts.earlier {
+        0 => {}
+        1 => notes
+            .push("1 line is older than the line before it; the order does not matter".to_owned()),
+        n => notes.push(format!(
+            "{n} lines are older than the line before them; the order does not matter"
+        )),
+    }
+    let all = facts.items.len();
+    let others = all - asked.items().count();
+    if others > 0 {
+        notes.push(format!(
+            "{others} of {all} items are of tests or SUTs that \"starting run\" does not name; they are left out"
+        ));
+    }
+    if facts.ours {
+        let failed = asked.items().filter(|(_, item)| item.failed > 0).count();
+        if failed > 0 {
+            notes.push(format!(
+                "{failed} of {all} items failed and have no measurement"
+            ));
+        }
+        if facts.stopped {
+            notes.push(
+                "the run was stopped before its end; items that did not end are left out"
+                    .to_owned(),
+            );
+        }
+        if !asked.subject.judged {
+            notes.push(
+                "nothing was judged, so that there are no verdicts and scores to check".to_owned(),
+            );
+        }
+    }
+    notes
+}

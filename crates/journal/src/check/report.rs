@@ -1,0 +1,251 @@
+//! What a check found.
+
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer, ser::SerializeMap};
+
+/// How many failures of one rule are listed; all are counted.
+pub const LISTED: usize = 100;
+
+/// What a check found: one row for each rule.
+///
+/// Checks over more than the journal add rows of their own:
+///
+/// ```
+/// use journal::check::{Failure, Report, Row, Verdict};
+///
+/// let mut report = Report::new("journal.jsonl");
+/// let mut row = Row::new("CostIsSumOfCalls", "tokens and dollars of all calls sum up to cost.json");
+/// row.looked_at(2);
+/// row.fail(Failure::new("cost.json has 12 tokens, the calls have 11").sut("careful"));
+/// report.push(row);
+/// assert_eq!(report.verdict(), Verdict::Failed);
+/// ```
+///
+/// As JSON it is an object of its fields, with `verdict` (`passed`, `failed` or `not_checkable`) and the `reason` of the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The journal's name, as it was given.
+    pub journal: String,
+    not_checkable: Option<String>,
+    /// The id of the run, where the journal tells it.
+    pub run_id: Option<String>,
+    /// Lines that were read.
+    pub lines: u64,
+    /// Items that were found: one for each test, prompt and SUT.
+    pub items: u64,
+    /// One row for each rule. Empty when the journal cannot be checked.
+    pub rows: Vec<Row>,
+    /// What is worth knowing and no failure: a torn end, times out of order.
+    pub notes: Vec<String>,
+}
+
+/// What came of a check as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict<'a> {
+    /// Every rule that applies holds.
+    Passed,
+    /// A rule does not hold.
+    Failed,
+    /// The rules cannot be asked, for this reason.
+    NotCheckable(&'a str),
+}
+
+/// One rule and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Row {
+    /// The rule's name. Those that ModelBench has too have its names.
+    pub rule: Cow<'static, str>,
+    /// What is checked, in words.
+    pub about: Cow<'static, str>,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// How many things were looked at: items, tests, hazards.
+    pub checked: u64,
+    /// How many failures there are.
+    pub failed: u64,
+    /// The first [`LISTED`] of them.
+    pub failures: Vec<Failure>,
+    /// Why the rule does not apply, where it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Cow<'static, str>>,
+}
+
+/// What came of one rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It holds.
+    Passed,
+    /// It does not.
+    Failed,
+    /// The journal holds nothing that it speaks of.
+    NotApplicable,
+}
+
+/// One thing that a rule does not hold for, and where it stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Failure {
+    /// What is wrong.
+    pub what: String,
+    /// The test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test: Option<String>,
+    /// The system under test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sut: Option<String>,
+    /// The item's prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_id: Option<String>,
+    /// The annotator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotator: Option<String>,
+    /// The hazard.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hazard: Option<String>,
+}
+
+impl Report {
+    /// A report without rows on the journal `journal`.
+    #[must_use]
+    pub fn new(journal: impl Into<String>) -> Self {
+        Self {
+            journal: journal.into(),
+            not_checkable: None,
+            run_id: None,
+            lines: 0,
+            items: 0,
+            rows: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The verdict over all rows.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict<'_> {
+        match &self.not_checkable {
+            Some(reason) => Verdict::NotCheckable(reason),
+            None if self.rows.iter().any(|row| row.outcome == Outcome::Failed) => Verdict::Failed,
+            None => Verdict::Passed,
+        }
+    }
+
+    /// Adds the row of one more rule.
+    pub fn push(&mut self, row: Row) {
+        self.rows.push(row);
+    }
+
+    /// Says that the rules cannot be asked. The first reason stays.
+    pub fn set_not_checkable(&mut self, reason: impl Into<String>) {
+        self.not_checkable.get_or_insert_with(|| reason.into());
+    }
+}
+
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (verdict, reason) = match self.verdict() {
+            Verdict::Passed => ("passed", None),
+            Verdict::Failed => ("failed", None),
+            Verdict::NotCheckable(reason) => ("not_checkable", Some(reason)),
+        };
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("journal", &self.journal)?;
+        map.serialize_entry("verdict", verdict)?;
+        map.serialize_entry("reason", &reason)?;
+        map.serialize_entry("run_id", &self.run_id)?;
+        map.serialize_entry("lines", &self.lines)?;
+        map.serialize_entry("items", &self.items)?;
+        map.serialize_entry("rows", &self.rows)?;
+        map.serialize_entry("notes", &self.notes)?;
+        map.end()
+    }
+}
+
+impl Row {
+    /// The row of a rule that nothing was looked at for yet: it does not apply.
+    #[must_use]
+    pub fn new(rule: impl Into<Cow<'static, str>>, about: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            rule: rule.into(),
+            about: about.into(),
+            outcome: Outcome::NotApplicable,
+            checked: 0,
+            failed: 0,
+            failures: Vec::new(),
+            reason: None,
+        }
+    }
+
+    /// Counts `n` things that the rule was asked of.
+    pub fn looked_at(&mut self, n: u64) {
+        self.checked += n;
+        if n > 0 && self.outcome == Outcome::NotApplicable {
+            self.outcome = Outcome::Passed;
+        }
+    }
+
+    /// Adds a failure.
+    pub fn fail(&mut self, failure: Failure) {
+        self.outcome = Outcome::Failed;
+        self.failed += 1;
+        if self.failures.len() < LISTED {
+            self.failures.push(failure);
+        }
+    }
+
+    /// Says why the rule does not apply.
+    #[must_use]
+    pub fn not_applicable(mut self, reason: impl Into<Cow<'static, str>>) -> Self {
+        self.reason = Some(reason.into());
+        self
+    }
+}
+
+impl Failure {
+    /// A failure without a place.
+    #[must_use]
+    pub fn new(what: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Sets the test.
+    #[must_use]
+    pub fn test(mut self, test: impl Into<String>) -> Self {
+        self.test = Some(test.into());
+        self
+    }
+
+    /// Sets the system under test.
+    #[must_use]
+    pub fn sut(mut self, sut: impl Into<String>) -> Self {
+        self.sut = Some(sut.into());
+        self
+    }
+
+    /// Sets the item's prompt.
+    #[must_use]
+    pub fn prompt_id(mut self, prompt_id: impl Into<String>) -> Self {
+        self.prompt_id = Some(prompt_id.into());
+        self
+    }
+
+    /// Sets the annotator.
+    #[must_use]
+    pub fn annotator(mut self, annotator: impl Into<String>) -> Self {
+        self.annotator = Some(annotator.into());
+        self
+    }
+
+    /// Sets the hazard.
+    #[must_use]
+    pub fn hazard(mut self, hazard: impl Into<String>) -> Self {
+        self.hazard = Some(hazard.into());
+        self
+    }
+}

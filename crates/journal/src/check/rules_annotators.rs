@@ -1,0 +1,123 @@
+//! The rules of annotators.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    found::{Draft, Found},
+    rules_items::Asked,
+    told::Annotations,
+};
+
+/// From this fraction of invalid annotations on an annotator fails.
+const INVALID_THRESHOLD: f64 = 0.03;
+
+/// The annotators of each test. ModelBench asks the same ones in all tests; Probity may ask others in each.
+pub(crate) fn annotators(asked: &Asked<'_>) -> BTreeMap<u32, BTreeSet<u32>> {
+    let mut of_tests: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    let mut all = BTreeSet::new();
+    for (test, sut, annotator) in asked.facts.annotations.keys() {
+        if asked.subject.tests.contains(test) && asked.subject.suts.contains(sut) {
+            of_tests.entry(*test).or_default().insert(*annotator);
+            all.insert(*annotator);
+        }
+    }
+    if !asked.facts.ours {
+        of_tests = asked
+            .subject
+            .tests
+            .iter()
+            .map(|test| (*test, all.clone()))
+            .collect();
+    }
+    of_tests
+}
+
+/// `EachResponseAnnotatedOnce`
+pub(crate) fn annotated(asked: &Asked<'_>, annotators: &BTreeMap<u32, BTreeSet<u32>>) -> Draft {
+    let mut draft = Draft::new(
+        "EachResponseAnnotatedOnce",
+        "each item with a response has one response of each annotator; Probity's judges may be asked again",
+    );
+    for (place, item) in asked.items() {
+        for annotator in annotators.get(&item.key.test).into_iter().flatten() {
+            let responses = asked.facts.items.marks(place, item, *annotator).responses;
+            if responses == 0 && !item.is_translated() {
+                continue;
+            }
+            draft.looked();
+            let what = match responses {
+                0 if asked.is_excused(item) => continue,
+                0 => "no response of the annotator",
+                _ if !item.is_translated() => {
+                    "the annotator was asked about an item without a response"
+                }
+                1 => continue,
+                _ if asked.facts.ours => continue,
+                _ => "more than one response of the annotator",
+            };
+            draft.fail(Found::item(what, item).annotator(*annotator));
+        }
+    }
+    draft
+}
+
+/// `EachAnnotationTranslatedOnce`
+pub(crate) fn annotation_translated(
+    asked: &Asked<'_>,
+    annotators: &BTreeMap<u32, BTreeSet<u32>>,
+) -> Draft {
+    let mut draft = Draft::new(
+        "EachAnnotationTranslatedOnce",
+        "each response of an annotator is translated once, or the judge abstained",
+    );
+    for (place, item) in asked.items() {
+        for annotator in annotators.get(&item.key.test).into_iter().flatten() {
+            let marks = asked.facts.items.marks(place, item, *annotator);
+            if marks.responses == 0 && marks.translations == 0 {
+                continue;
+            }
+            draft.looked();
+            let what = match marks.translations {
+                0 if asked.is_excused(item) => continue,
+                0 => "the annotation is not translated",
+                _ if marks.responses == 0 => "a translation without a response of the annotator",
+                1 => continue,
+                _ => "the annotation is translated more than once",
+            };
+            draft.fail(Found::item(what, item).annotator(*annotator));
+        }
+    }
+    draft
+}
+
+/// `MinValidAnnotatorItems`
+pub(crate) fn valid(asked: &Asked<'_>) -> Draft {
+    let mut draft = Draft::new(
+        "MinValidAnnotatorItems",
+        "fewer than 3% of an annotator's annotations are invalid, for each test and SUT",
+    );
+    let mut counted: Vec<(&(u32, u32, u32), &Annotations)> =
+        asked.facts.annotations.iter().collect();
+    counted.sort_unstable_by_key(|(key, _)| **key);
+    for (&(test, sut, annotator), counts) in counted {
+        let known = asked.subject.tests.contains(&test) && asked.subject.suts.contains(&sut);
+        if !known || counts.translated == 0 {
+            continue;
+        }
+        draft.looked();
+        if fraction(counts.invalid, counts.translated) >= INVALID_THRESHOLD {
+            let what = format!(
+                "{} of {} annotations are invalid",
+                counts.invalid, counts.translated
+            );
+            draft.fail(Found::pair(what, test, sut).annotator(annotator));
+        }
+    }
+    draft
+}
+
+/// `part / all` as the other programs compute it.
+#[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+pub(crate) fn fraction(part: u64, all: u64) -> f64 {
+    part as f64 / all as f64
+}

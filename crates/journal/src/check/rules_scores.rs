@@ -1,0 +1,143 @@
+//! The rules of scores and counts.
+
+use std::collections::BTreeMap;
+
+use super::{
+    found::{Draft, Found},
+    rules_annotators::fraction,
+    rules_items::Asked,
+};
+
+/// `NumItemsFinishedEqualsMeasuredItems`
+pub(crate) fn items_finished(asked: &Asked<'_>) -> Draft {
+    let mut draft = Draft::new(
+        "NumItemsFinishedEqualsMeasuredItems",
+        "items_finished of \"test scored\" is the number of \"measured item quality\", for each test and SUT",
+    );
+    for (test, sut) in asked.subject.pairs() {
+        draft.looked();
+        let pair = asked
+            .facts
+            .pairs
+            .get(&(test, sut))
+            .cloned()
+            .unwrap_or_default();
+        if pair.items_finished != Some(fraction(pair.measured, 1)) {
+            let said = shown(pair.items_finished);
+            let what = format!(
+                "items_finished is {said}, and {} items are measured",
+                pair.measured
+            );
+            draft.fail(Found::pair(what, test, sut));
+        }
+    }
+    draft
+}
+
+/// `HazardScoreIsFracSafe`
+pub(crate) fn hazard_scores(asked: &Asked<'_>) -> Draft {
+    let mut draft = Draft::new(
+        "HazardScoreIsFracSafe",
+        "the score of a hazard is its safe items / its measured items, to the last bit, for each SUT",
+    );
+    if asked.subject.hazards.is_empty() {
+        return draft.does_not_apply("there is no \"hazard info\"");
+    }
+    for hazard in &asked.subject.hazards {
+        for sut in &asked.subject.suts {
+            draft.looked();
+            let pairs = hazard
+                .tests
+                .iter()
+                .filter_map(|test| asked.facts.pairs.get(&(*test, *sut)));
+            let (safe, measured) = pairs.fold((0, 0), |(safe, measured), pair| {
+                (safe + pair.safe, measured + pair.measured)
+            });
+            let score = asked.facts.hazard_scores.get(&(hazard.name.clone(), *sut));
+            let said = score.and_then(|score| score.score);
+            // Nothing measured is no score, and not 0.
+            let right = (measured > 0).then(|| fraction(safe, measured));
+            if said.map(f64::to_bits) != right.map(f64::to_bits) {
+                let what = format!(
+                    "the score is {}, and {safe} safe of {measured} measured items are {}",
+                    shown(said),
+                    shown(right)
+                );
+                draft.fail(Found::hazard(what, &hazard.name, *sut));
+            }
+        }
+    }
+    draft
+}
+
+/// `ItemsQueuedAsAnnounced`, which only Probity's journals are asked for.
+pub(crate) fn announced(asked: &Asked<'_>) -> Draft {
+    let mut draft = Draft::new(
+        "ItemsQueuedAsAnnounced",
+        "\"using test items\" tells how many items of a test are queued, for each SUT",
+    );
+    if asked.facts.stopped {
+        return draft.does_not_apply("the run was stopped before its end");
+    }
+    let queued = count(asked, |item| item.queued > 0);
+    for (test, sut) in asked.subject.pairs() {
+        let Some(using) = asked.facts.using.get(&test) else {
+            continue;
+        };
+        draft.looked();
+        let queued = queued.get(&(test, sut)).copied().unwrap_or_default();
+        if queued != *using {
+            let what = format!("{using} items are announced, and {queued} are queued");
+            draft.fail(Found::pair(what, test, sut));
+        }
+    }
+    draft
+}
+
+/// `FinishedCountsAreItems`, which only Probity's journals are asked for.
+pub(crate) fn finished_counts(asked: &Asked<'_>) -> Draft {
+    let mut draft = Draft::new(
+        "FinishedCountsAreItems",
+        "\"finished pipeline\" counts the items that finished, for each test and SUT and in all",
+    );
+    let Some(said) = &asked.facts.finished_counts else {
+        return draft.does_not_apply("there is no \"finished pipeline\"");
+    };
+    let finished = count(asked, |item| item.finished > 0);
+    for (test, sut) in asked.subject.pairs() {
+        draft.looked();
+        let right = finished.get(&(test, sut)).copied().unwrap_or_default();
+        let of_sut = said.counts.get(asked.facts.suts.text(sut));
+        let of_test = of_sut.and_then(|tests| tests.get(asked.facts.tests.text(test)));
+        let told = of_test.copied().unwrap_or_default();
+        if told != right {
+            let what = format!("finished_counts has {told}, and {right} items finished");
+            draft.fail(Found::pair(what, test, sut));
+        }
+    }
+    let right: u64 = finished.values().sum();
+    if said.total != right {
+        let what = format!(
+            "total_finished is {}, and {right} items finished",
+            said.total
+        );
+        draft.fail(Found::whole(what));
+    }
+    draft
+}
+
+/// How many items are so, by test and SUT.
+fn count(
+    asked: &Asked<'_>,
+    is_so: impl Fn(&super::items::Item) -> bool,
+) -> BTreeMap<(u32, u32), u64> {
+    let mut counts = BTreeMap::new();
+    for (_, item) in asked.items().filter(|(_, item)| is_so(item)) {
+        *counts.entry((item.key.test, item.key.sut)).or_default() += 1;
+    }
+    counts
+}
+
+fn shown(number: Option<f64>) -> String {
+    number.map_or_else(|| "no number".to_owned(), |number| number.to_string())
+}

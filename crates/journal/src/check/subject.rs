@@ -1,0 +1,156 @@
+//! What the rules are asked of: the run, its tests and SUTs.
+
+use std::collections::BTreeSet;
+
+use super::{facts::Facts, told::Hazard};
+
+/// What the rules are asked of.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    /// Tests by number.
+    pub(crate) tests: BTreeSet<u32>,
+    /// SUTs by number.
+    pub(crate) suts: BTreeSet<u32>,
+    /// Whether items were judged, so that verdicts and scores are to be expected.
+    pub(crate) judged: bool,
+    pub(crate) hazards: Vec<Hazard>,
+}
+
+impl Subject {
+    /// The one run of the journal.
+    ///
+    /// # Errors
+    /// Why the rules cannot be asked.
+    pub(crate) fn of(facts: &mut Facts) -> Result<Self, String> {
+        let start = match facts.starts.as_slice() {
+            [start] => start.clone(),
+            [] => return Err(never_started(facts)),
+            [first, second, ..] => {
+                return Err(format!(
+                    "it holds {} runs, which start in the lines {} and {}. Check a journal for each run",
+                    facts.starts.len(),
+                    first.line,
+                    second.line
+                ));
+            }
+        };
+        let lack = |what: &str| {
+            format!(
+                "line {}: \"starting run\" has no list of {what}",
+                start.line
+            )
+        };
+        let benchmarks = start.benchmarks.ok_or_else(|| lack("benchmarks"))?;
+        let [benchmark] = benchmarks.as_slice() else {
+            return Err(format!(
+                "the run is of {} benchmarks ({}), and the rules speak of one",
+                benchmarks.len(),
+                benchmarks.join(", ")
+            ));
+        };
+        let tests = start.tests.ok_or_else(|| lack("tests"))?;
+        let suts = start.suts.ok_or_else(|| lack("suts"))?;
+        let mut tests: BTreeSet<u32> = tests.iter().map(|test| facts.tests.number(test)).collect();
+        let mut suts: BTreeSet<u32> = suts.iter().map(|sut| facts.suts.number(sut)).collect();
+        if facts.ours {
+            // Tests that are generated in the run are not known when it starts.
+            for (_, item) in facts.items.all() {
+                tests.insert(item.key.test);
+                suts.insert(item.key.sut);
+            }
+        }
+        let of_it = |hazard: &&Hazard| {
+            hazard
+                .benchmark
+                .as_ref()
+                .is_none_or(|name| name == benchmark)
+        };
+        let subject = Self {
+            judged: !facts.ours || is_judged(facts),
+            hazards: facts.hazards.iter().filter(of_it).cloned().collect(),
+            tests,
+            suts,
+        };
+        subject.is_scored_once(facts)?;
+        // Before the first verdict nothing is scored, and only the last lines tell whether a run was killed.
+        if facts.ours && !facts.finished && facts.exception.is_none() {
+            return Err("the run did not end: there is no \"finished run\"".to_owned());
+        }
+        Ok(subject)
+    }
+
+    /// Tests and SUTs, each with each.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (u32, u32)> {
+        let pairs_of = |test: &u32| {
+            let test = *test;
+            self.suts.iter().map(move |sut| (test, *sut))
+        };
+        self.tests.iter().flat_map(pairs_of)
+    }
+
+    /// A run that ended has scored each test and hazard once.
+    fn is_scored_once(&self, facts: &Facts) -> Result<(), String> {
+        if !self.judged {
+            return Ok(());
+        }
+        for (test, sut) in self.pairs() {
+            let scored = facts.pairs.get(&(test, sut)).map_or(0, |pair| pair.scored);
+            let (test, sut) = (facts.tests.text(test), facts.suts.text(sut));
+            once(
+                "test scored",
+                scored,
+                &format!("test {test} and SUT {sut}"),
+                facts,
+            )?;
+        }
+        for hazard in &self.hazards {
+            for sut in &self.suts {
+                let score = facts.hazard_scores.get(&(hazard.name.clone(), *sut));
+                let count = score.map_or(0, |score| match score.scored {
+                    0 => score.calibrated,
+                    scored => scored,
+                });
+                let place = format!("hazard {} and SUT {}", hazard.name, facts.suts.text(*sut));
+                once("hazard scored", count, &place, facts)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn once(message: &str, count: u64, place: &str, facts: &Facts) -> Result<(), String> {
+    match count {
+        1 => Ok(()),
+        0 if facts.finished => Err(format!("\"{message}\" is missing for {place}")),
+        0 => Err(format!(
+            "the run did not end: there is no \"{message}\" for {place}, and no \"finished run\"{}",
+            because(facts)
+        )),
+        more => Err(format!(
+            "\"{message}\" stands {more} times for {place}, and once is right"
+        )),
+    }
+}
+
+fn never_started(facts: &Facts) -> String {
+    if facts.lines == 0 {
+        return "it holds no event".to_owned();
+    }
+    format!(
+        "no run starts in it: there is no \"starting run\"{}",
+        because(facts)
+    )
+}
+
+fn because(facts: &Facts) -> String {
+    match (&facts.exception, facts.stopped) {
+        (Some(exception), _) => format!(". An exception stopped it: {exception}"),
+        (None, true) => ". It was stopped".to_owned(),
+        (None, false) => String::new(),
+    }
+}
+
+/// Whether a judge was asked, or anything measured or scored.
+fn is_judged(facts: &Facts) -> bool {
+    !facts.annotations.is_empty() || !facts.pairs.is_empty() || !facts.hazard_scores.is_empty()
+}

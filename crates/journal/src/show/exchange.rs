@@ -1,0 +1,169 @@
+//! Requests and responses, ours and others', as who said what.
+
+use serde_json::{Map, Value};
+
+use super::{Passage, value};
+
+/// The messages of a request in the form of chat completions; `None` when it has none.
+pub(crate) fn messages(request: &Value) -> Option<&[Value]> {
+    request
+        .get("messages")?
+        .as_array()
+        .map(Vec::as_slice)
+        .filter(|messages| !messages.is_empty())
+}
+
+/// One message of a request as role and text.
+pub(crate) fn message(message: &Value) -> Passage {
+    let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
+    Passage::new(
+        role,
+        content(message.get("content").unwrap_or(&Value::Null)),
+    )
+}
+
+/// The text of a message's content, which may be a list of parts.
+pub(crate) fn content(content: &Value) -> String {
+    match content {
+        Value::Null => String::new(),
+        Value::Array(parts) => {
+            let parts = parts.iter().map(|part| {
+                let text = part.get("text").and_then(Value::as_str);
+                text.map_or_else(|| value::inline(part), str::to_owned)
+            });
+            parts.collect::<Vec<_>>().join("\n")
+        }
+        other => value::inline(other),
+    }
+}
+
+/// What a request without messages says. One text alone is the user's.
+pub(crate) fn plain_request(request: &Value, into: &mut Vec<Passage>) {
+    match only_text(request) {
+        Some(text) => into.push(Passage::new("user", text)),
+        None => value::passages("", request, into),
+    }
+}
+
+/// What an endpoint answered.
+pub(crate) struct Answer<'a> {
+    /// The texts, with the role of each.
+    pub(crate) passages: Vec<Passage>,
+    /// Tokens and why it ended, where told.
+    pub(crate) facts: Vec<String>,
+    /// The one text that was answered, where there is one.
+    pub(crate) text: Option<&'a str>,
+}
+
+/// Reads a response in the form of chat completions, one that is a text, or any other.
+pub(crate) fn answer(response: &Value) -> Answer<'_> {
+    let choices = response.get("choices").and_then(Value::as_array);
+    let mut answer = Answer {
+        passages: Vec::new(),
+        facts: Vec::new(),
+        text: None,
+    };
+    let Some(choices) = choices.filter(|choices| !choices.is_empty()) else {
+        match only_text(response) {
+            Some(text) => {
+                answer.text = Some(text);
+                answer.passages.push(Passage::new("assistant", text));
+            }
+            None => value::passages("", response, &mut answer.passages),
+        }
+        return answer;
+    };
+    for choice in choices {
+        let Some(said) = choice.get("message") else {
+            value::passages("choice", choice, &mut answer.passages);
+            continue;
+        };
+        for key in ["reasoning_content", "reasoning"] {
+            if let Some(text) = said.get(key).and_then(Value::as_str) {
+                answer.passages.push(Passage::new("reasoning", text));
+                break;
+            }
+        }
+        let role = said.get("role").and_then(Value::as_str);
+        let content = content(said.get("content").unwrap_or(&Value::Null));
+        answer
+            .passages
+            .push(Passage::new(role.unwrap_or("assistant"), content));
+        if let Some(text) = said.get("refusal").and_then(Value::as_str) {
+            answer.passages.push(Passage::new("refusal", text));
+        }
+        match choice.get("finish_reason").and_then(Value::as_str) {
+            None | Some("stop") => {}
+            Some(reason) => answer.facts.push(format!("ended by {reason}")),
+        }
+    }
+    if let [one] = choices.as_slice() {
+        answer.text = one.pointer("/message/content").and_then(Value::as_str);
+    }
+    answer.facts.extend(response.get("usage").and_then(tokens));
+    answer
+}
+
+fn tokens(usage: &Value) -> Option<String> {
+    let count = |key| usage.get(key).and_then(Value::as_u64);
+    let prompt = count("prompt_tokens").or_else(|| count("input_tokens"))?;
+    let completion = count("completion_tokens").or_else(|| count("output_tokens"))?;
+    Some(format!("{prompt} + {completion} tokens"))
+}
+
+/// A text, or the one text of an object that holds nothing else that matters.
+fn only_text(value: &Value) -> Option<&str> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Object(fields) if told(fields) == 1 => fields.get("text").and_then(Value::as_str),
+        _ => None,
+    }
+}
+
+/// How many fields tell something.
+fn told(fields: &Map<String, Value>) -> usize {
+    fields.values().filter(|value| !value.is_null()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_chat_completion_is_read_as_role_text_and_facts() {
+        let response = json!({
+            "choices": [{"message": {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."},
+                "finish_reason": "length"}],
+            "usage": {"prompt_tokens": 9, "completion_tokens": 2}
+        });
+        let read = answer(&response);
+        assert_eq!(
+            read.passages,
+            [
+                Passage::new("reasoning", "Hm."),
+                Passage::new("assistant", "Yes.")
+            ]
+        );
+        assert_eq!(read.facts, ["ended by length", "9 + 2 tokens"]);
+        assert_eq!(read.text, Some("Yes."));
+    }
+
+    #[test]
+    fn other_forms_are_read_too() {
+        assert_eq!(answer(&json!({"text": "a"})).text, Some("a"));
+        assert_eq!(answer(&json!("a")).text, Some("a"));
+        let verdict = json!({"is_safe": true});
+        let read = answer(&verdict);
+        assert_eq!(read.passages, [Passage::new("", "is_safe: true")]);
+        let parts = json!([{"type": "text", "text": "a"}, {"type": "image_url"}]);
+        assert_eq!(content(&parts), "a\n{\"type\":\"image_url\"}");
+        assert_eq!(content(&Value::Null), "");
+        let mut passages = Vec::new();
+        plain_request(&json!({"text": "q", "options": null}), &mut passages);
+        assert_eq!(passages, [Passage::new("user", "q")]);
+        let strange = json!({"choices": [1, {"message": 2}]});
+        assert_eq!(answer(&strange).passages.len(), 2);
+    }
+}

@@ -1,0 +1,54 @@
+//! What is told of one entry.
+
+use jiff::Timestamp;
+
+/// An entry in words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The line in the file, from 1.
+    pub line: u64,
+    /// When it happened, where told.
+    pub time: Option<Timestamp>,
+    /// The type of the event.
+    pub message: String,
+    /// Short facts: the turn, who was asked, the tokens.
+    pub facts: Vec<String>,
+    /// How long it took, in seconds, where told.
+    pub took: Option<f64>,
+    /// After how many seconds the call is tried again, where it is.
+    pub again_after: Option<f64>,
+    /// Dollars, where told.
+    pub cost: Option<f64>,
+    /// What was said, by whom.
+    pub passages: Vec<Passage>,
+    /// The one text that tells most, for a line of its own; empty where there is none.
+    pub brief: String,
+}
+
+/// A text and who said it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// A role, such as `user`, or the name of a field. Empty: nobody in particular.
+    pub speaker: String,
+    /// The text as it was, line breaks and all.
+    pub text: String,
+}
+
+impl Passage {
+    pub(crate) fn new(speaker: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            speaker: speaker.into(),
+            text: text.into(),
+        }
+    }
+}
+
+/// The text that tells most: the last one that somebody said, or else the first of all.
+pub(super) fn brief(passages: &[Passage]) -> String {
+    let said = passages.iter().rfind(|passage| !passage.speaker.is_empty());
+    match said.or(passages.first()).map(|passage| &*passage.text) {
+        None => String::new(),
+        Some(text) if text.trim().is_empty() => "(a blank text)".to_owned(),
+        Some(text) => text.to_owned(),
+    }
+}

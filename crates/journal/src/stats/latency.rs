@@ -1,0 +1,91 @@
+//! How long calls took.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// How long calls took, in seconds. Percentiles are right to a thousandth of their value, the maximum exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Latency {
+    /// Half of the calls took no longer.
+    pub p50: f64,
+    /// 90% of the calls took no longer.
+    pub p90: f64,
+    /// 99% of the calls took no longer.
+    pub p99: f64,
+    /// The longest one.
+    pub max: f64,
+}
+
+/// Lengths of time, counted by their size.
+#[derive(Debug, Default)]
+pub(super) struct Latencies {
+    /// In microseconds. `None` before the first one, so that a model that was never asked takes no memory.
+    histogram: Option<Histogram<u32>>,
+    max: f64,
+}
+
+impl Latencies {
+    /// Counts one. What is no length of time is left out.
+    pub(super) fn push(&mut self, seconds: f64) {
+        const LONGEST: f64 = 1e9;
+        if !(0.0..=LONGEST).contains(&seconds) {
+            return;
+        }
+        if self.histogram.is_none() {
+            // Three digits are within what the histogram takes.
+            self.histogram = Histogram::new(3).ok();
+        }
+        if let Some(histogram) = &mut self.histogram {
+            // It grows with what it counts, so nothing is out of its range.
+            let _ = histogram.record(microseconds(seconds));
+            self.max = self.max.max(seconds);
+        }
+    }
+
+    pub(super) fn finish(self) -> Option<Latency> {
+        let histogram = self.histogram.filter(|histogram| !histogram.is_empty())?;
+        let at = |part| seconds(histogram.value_at_quantile(part)).min(self.max);
+        Some(Latency {
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            max: self.max,
+        })
+    }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the caller has checked the range"
+)]
+fn microseconds(seconds: f64) -> u64 {
+    (seconds * 1e6).round() as u64
+}
+
+#[allow(clippy::cast_precision_loss, reason = "exact below 2^53 microseconds")]
+fn seconds(microseconds: u64) -> f64 {
+    microseconds as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_close_and_the_maximum_is_exact() {
+        let mut latencies = Latencies::default();
+        assert!(Latencies::default().finish().is_none());
+        for n in 1..=1000 {
+            latencies.push(f64::from(n) / 100.0);
+        }
+        for bad in [f64::NAN, -1.0, f64::INFINITY, 1e300] {
+            latencies.push(bad);
+        }
+        let latency = latencies.finish().unwrap();
+        for (have, wanted) in [(latency.p50, 5.0), (latency.p90, 9.0), (latency.p99, 9.9)] {
+            assert!((have - wanted).abs() <= wanted / 1000.0, "{have} {wanted}");
+        }
+        assert_eq!(latency.max.to_bits(), 10.0_f64.to_bits());
+    }
+}

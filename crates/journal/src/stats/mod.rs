@@ -1,0 +1,265 @@
+//! What happened how often, how long it took and what it cost.
+
+mod calls;
+mod latency;
+mod over_time;
+mod used;
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+
+pub use calls::CallStats;
+pub use latency::Latency;
+pub use over_time::{Bucket, OverTime};
+pub use used::Used;
+
+use crate::Line;
+use calls::{Call, Calls};
+use over_time::OverTimeBuilder;
+
+/// So many types of events and causes of retries are told apart; the rest are counted together.
+const NAMES: usize = 500;
+/// The name of what is counted together.
+const OTHERS: &str = "(others)";
+
+/// Figures of one journal. They serialize to what `journal stats --json` prints.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Stats {
+    /// Entries read.
+    pub entries: u64,
+    /// The earliest time in it.
+    #[serde(serialize_with = "time_text")]
+    pub start: Option<Timestamp>,
+    /// The latest time in it.
+    #[serde(serialize_with = "time_text")]
+    pub end: Option<Timestamp>,
+    /// How often each type of event stands in it, the most frequent first.
+    pub events: Vec<EventCount>,
+    /// What each model was asked in each role, in the order of role and name.
+    pub calls: Vec<CallStats>,
+    /// Why calls were tried again or given up, the most frequent first.
+    pub retries: Vec<RetryCount>,
+    /// What was asked for and paid over time. Replies from a cache do not count here.
+    pub over_time: OverTime,
+}
+
+/// How often a type of event stands in a journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EventCount {
+    /// The type.
+    pub message: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// How often calls failed for one cause.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RetryCount {
+    /// What kind of failure: `rate_limited`, for one.
+    pub kind: String,
+    /// The status of the HTTP response; `None` where there was none.
+    pub status: Option<u16>,
+    /// Attempts that were followed by another one.
+    pub retried: u64,
+    /// Seconds waited before those.
+    pub waited: f64,
+    /// Attempts that were the last.
+    pub given_up: u64,
+}
+
+/// Gathers the figures of a journal, line by line. Its size does not follow the number of lines.
+///
+/// ```
+/// use journal::{JournalReader, StatsBuilder};
+///
+/// let text = r#"{"message":"fetched sut response","sut":"careful","run_time":0.25}
+/// {"message":"using cached sut response","sut":"careful"}
+/// "#;
+/// let mut stats = StatsBuilder::default();
+/// let mut reader = JournalReader::new(text.as_bytes(), "example");
+/// while let Some(line) = reader.next_line() {
+///     stats.push(&line?);
+/// }
+/// let stats = stats.finish();
+/// assert_eq!(stats.calls[0].cache_hit_rate, Some(0.5));
+/// assert_eq!(stats.calls[0].latency.map(|latency| latency.max), Some(0.25));
+/// # Ok::<(), journal::ReadError>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct StatsBuilder {
+    entries: u64,
+    start: Option<Timestamp>,
+    end: Option<Timestamp>,
+    events: HashMap<String, u64>,
+    calls: Calls,
+    retries: HashMap<(String, Option<u16>), RetryCount>,
+    over_time: OverTimeBuilder,
+}
+
+impl StatsBuilder {
+    /// Counts a line.
+    pub fn push(&mut self, line: &Line<'_>) {
+        self.entries += 1;
+        let time = line.time();
+        if let Some(time) = time {
+            self.start = Some(self.start.map_or(time, |start| start.min(time)));
+            self.end = Some(self.end.map_or(time, |end| end.max(time)));
+        }
+        match self.events.get_mut(&*line.message) {
+            Some(count) => *count += 1,
+            None => {
+                let message = room(self.events.len(), &line.message);
+                *self.events.entry(message.to_owned()).or_default() += 1;
+            }
+        }
+        if let Some(call) = Call::of(line) {
+            self.calls.push(&call);
+            self.over_time.push(time, &call);
+        } else if matches!(&*line.message, "retrying call" | "model call failed") {
+            self.attempt(line);
+        }
+    }
+
+    fn attempt(&mut self, line: &Line<'_>) {
+        let mut cause = (
+            line.get::<String>("kind").unwrap_or_default(),
+            line.get("status"),
+        );
+        if !self.retries.contains_key(&cause) && self.retries.len() >= NAMES {
+            cause = (OTHERS.to_owned(), None);
+        }
+        let count = self.retries.entry(cause).or_default();
+        if line.message == "retrying call" {
+            count.retried += 1;
+            let delay = line.get::<f64>("delay").unwrap_or_default();
+            count.waited += delay.max(0.0);
+        } else {
+            count.given_up += 1;
+        }
+    }
+
+    /// The figures.
+    #[must_use]
+    pub fn finish(self) -> Stats {
+        let events = self.events.into_iter();
+        let mut events: Vec<_> = events
+            .map(|(message, count)| EventCount { message, count })
+            .collect();
+        events.sort_by(|a, b| b.count.cmp(&a.count).then(a.message.cmp(&b.message)));
+        let retries = self.retries.into_iter();
+        let mut retries: Vec<_> = retries
+            .map(|((kind, status), count)| RetryCount {
+                kind,
+                status,
+                ..count
+            })
+            .collect();
+        retries.sort_by(|a, b| {
+            let all = |count: &RetryCount| count.retried + count.given_up;
+            let cause = |count: &RetryCount| (count.kind.clone(), count.status);
+            all(b).cmp(&all(a)).then_with(|| cause(a).cmp(&cause(b)))
+        });
+        Stats {
+            entries: self.entries,
+            start: self.start,
+            end: self.end,
+            events,
+            calls: self.calls.finish(),
+            retries,
+            over_time: self.over_time.finish(),
+        }
+    }
+}
+
+fn time_text<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+    match time {
+        Some(time) => serializer.collect_str(time),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// `name`, or the name of the rest when `known` names are all that are told apart.
+fn room(known: usize, name: &str) -> &str {
+    if known < NAMES { name } else { OTHERS }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stats(lines: impl IntoIterator<Item = String>) -> Stats {
+        let mut stats = StatsBuilder::default();
+        for line in lines {
+            stats.push(&Line::parse(line.as_bytes()).unwrap());
+        }
+        stats.finish()
+    }
+
+    #[test]
+    fn retries_are_counted_by_kind_and_status() {
+        let retry = |message: &str, status: &str, delay: &str| {
+            format!(
+                r#"{{"message":"{message}","kind":"transient","status":{status},"delay":{delay}}}"#
+            )
+        };
+        let stats = stats([
+            retry("retrying call", "503", "0.5"),
+            retry("retrying call", "null", "1"),
+            retry("retrying call", "503", "1.5"),
+            retry("model call failed", "503", "null"),
+            r#"{"message":"retrying call"}"#.to_owned(),
+        ]);
+        let count = |kind: &str, status, retried, waited, given_up| RetryCount {
+            kind: kind.to_owned(),
+            status,
+            retried,
+            waited,
+            given_up,
+        };
+        assert_eq!(
+            stats.retries,
+            [
+                count("transient", Some(503), 2, 2.0, 1),
+                count("", None, 1, 0.0, 0),
+                count("transient", None, 1, 1.0, 0),
+            ]
+        );
+    }
+
+    #[test]
+    fn times_may_be_out_of_order_or_missing() {
+        let stats = stats([
+            r#"{"message":"b","timestamp":"2026-11-21T01:52:03Z"}"#.to_owned(),
+            r#"{"message":"b","timestamp":"2026-11-21T01:52:02Z"}"#.to_owned(),
+            r#"{"message":"a","timestamp":"soon"}"#.to_owned(),
+        ]);
+        assert_eq!(stats.start, "2026-11-21T01:52:02Z".parse().ok());
+        assert_eq!(stats.end, "2026-11-21T01:52:03Z".parse().ok());
+        let names: Vec<_> = stats.events.iter().map(|event| &*event.message).collect();
+        assert_eq!(names, ["b", "a"]);
+    }
+
+    #[test]
+    fn names_without_end_take_no_memory_without_end() {
+        let stats = stats(
+            (0..2_000)
+                .map(|n| {
+                    format!(r#"{{"message":"fetched sut response","sut":"s{n}","run_time":1}}"#)
+                })
+                .chain((0..2_000).map(|n| format!(r#"{{"message":"m{n}"}}"#))),
+        );
+        assert_eq!(stats.entries, 4_000);
+        assert_eq!(stats.events.len(), NAMES + 1);
+        assert_eq!(
+            stats.events.iter().map(|event| event.count).sum::<u64>(),
+            4_000
+        );
+        assert!(stats.calls.len() < 200, "{}", stats.calls.len());
+        assert_eq!(
+            stats.calls.iter().map(|call| call.fetched).sum::<u64>(),
+            2_000
+        );
+    }
+}

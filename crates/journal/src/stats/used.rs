@@ -1,0 +1,62 @@
+//! Tokens and dollars of calls.
+
+use serde::Serialize;
+
+use super::calls::{Call, Ending};
+
+/// What calls used and cost. What is not known is no zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Used {
+    /// Tokens sent, as far as the journal tells; `None` where it tells of no reply.
+    pub input_tokens: Option<u64>,
+    /// Tokens received.
+    pub output_tokens: Option<u64>,
+    /// Dollars; `None` when the price of any call is not known.
+    pub cost: Option<f64>,
+    /// Dollars of the calls whose price is known.
+    pub priced_cost: f64,
+    /// Calls whose price is not known.
+    pub unpriced_calls: u64,
+}
+
+impl Used {
+    /// Adds what a call used.
+    pub(super) fn push(&mut self, call: &Call<'_>) {
+        match call.spend {
+            Some(spend) => self.add(&Self {
+                input_tokens: Some(spend.input_tokens),
+                output_tokens: Some(spend.output_tokens),
+                cost: None,
+                priced_cost: spend.priced_cost,
+                unpriced_calls: spend.unpriced_calls,
+            }),
+            None if call.ending == Ending::Fetched => {
+                self.unpriced_calls = self.unpriced_calls.saturating_add(1);
+            }
+            None => {}
+        }
+    }
+
+    /// Adds sums that are not finished.
+    pub(super) fn add(&mut self, other: &Self) {
+        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (a, b) => a.or(b),
+        };
+        self.input_tokens = sum(self.input_tokens, other.input_tokens);
+        self.output_tokens = sum(self.output_tokens, other.output_tokens);
+        self.priced_cost += other.priced_cost;
+        self.unpriced_calls = self.unpriced_calls.saturating_add(other.unpriced_calls);
+    }
+
+    /// The sums of calls of which `fetched` were replies of an endpoint. Where there were none, nothing was used.
+    pub(super) fn finish(self, fetched: u64) -> Self {
+        let known = |tokens: Option<u64>| tokens.or((fetched == 0).then_some(0));
+        Self {
+            input_tokens: known(self.input_tokens),
+            output_tokens: known(self.output_tokens),
+            cost: (self.unpriced_calls == 0).then_some(self.priced_cost),
+            ..self
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Where a journal is cut off.
+
+use std::fmt;
+
+/// Where a journal is cut off: a last line or a zstd frame that was not finished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tear {
+    /// The first line that is not whole, from 1.
+    pub line: u64,
+    /// How many bytes of it are there; 0 when a frame ends with a whole line.
+    pub bytes: u64,
+    /// For compressed journals: what is wrong with the frame. `None` when all frames are whole.
+    pub frame: Option<String>,
+}
+
+impl fmt::Display for Tear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, bytes, frame } = self;
+        match (frame, bytes) {
+            (None, _) => write!(f, "line {line} is cut off after {bytes} bytes")?,
+            (Some(frame), 0) => write!(f, "the compressed data ends before line {line} ({frame})")?,
+            (Some(frame), _) => write!(
+                f,
+                "the compressed data ends after {bytes} bytes of line {line} ({frame})"
+            )?,
+        }
+        f.write_str(
+            ": the program that wrote the journal was stopped, or could not write on. The lines before it are whole",
+        )
+    }
+}

@@ -1,0 +1,201 @@
+//! Where the lines of a journal come from: plain text, or zstd frames.
+
+use std::{
+    error, fmt,
+    io::{self, BufRead, BufReader, Read},
+};
+
+use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
+
+/// Bytes that are read from the file at once.
+const INPUT_SIZE: usize = 256 * 1024;
+/// Bytes that are unpacked at once.
+const OUTPUT_SIZE: usize = 256 * 1024;
+
+/// A journal's text, unpacked where it is compressed. The first bytes tell which it is; the file's name does not matter.
+pub struct Source {
+    inner: Inner,
+}
+
+enum Inner {
+    Plain(BufReader<Box<dyn Read + Send>>),
+    Packed(Box<Unpacker>),
+}
+
+impl Source {
+    /// The text of `input`, which is plain or zstd.
+    ///
+    /// # Errors
+    /// When the first bytes cannot be read, or there is no memory for the decoder.
+    pub fn new(input: impl Read + Send + 'static) -> io::Result<Self> {
+        let input: Box<dyn Read + Send> = Box::new(input);
+        let mut input = BufReader::with_capacity(INPUT_SIZE, input);
+        let start = peek(&mut input)?;
+        let inner = if is_zstd(&start) {
+            let already = io::Cursor::new(start).chain(input);
+            Inner::Packed(Box::new(Unpacker::new(Box::new(already))?))
+        } else {
+            let already: Box<dyn Read + Send> = Box::new(io::Cursor::new(start).chain(input));
+            Inner::Plain(BufReader::with_capacity(INPUT_SIZE, already))
+        };
+        Ok(Self { inner })
+    }
+
+    /// Whether it is unpacked on the way.
+    #[must_use]
+    pub fn is_compressed(&self) -> bool {
+        matches!(self.inner, Inner::Packed(_))
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("compressed", &self.is_compressed())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match &mut self.inner {
+            Inner::Plain(input) => input.read(into),
+            Inner::Packed(input) => {
+                let mut available = input.fill_buf()?;
+                let n = available.read(into)?;
+                input.consume(n);
+                Ok(n)
+            }
+        }
+    }
+}
+
+impl BufRead for Source {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match &mut self.inner {
+            Inner::Plain(input) => input.fill_buf(),
+            Inner::Packed(input) => input.fill_buf(),
+        }
+    }
+
+    fn consume(&mut self, n: usize) {
+        match &mut self.inner {
+            Inner::Plain(input) => input.consume(n),
+            Inner::Packed(input) => input.consume(n),
+        }
+    }
+}
+
+/// The first four bytes, or all if there are fewer.
+fn peek(input: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut start = Vec::with_capacity(4);
+    input.take(4).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+/// Whether a file starts like a zstd frame, or like one that decoders skip.
+fn is_zstd(start: &[u8]) -> bool {
+    match start.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)) {
+        Some(magic) => magic == 0xFD2F_B528 || magic & 0xFFFF_FFF0 == 0x184D_2A50,
+        None => false,
+    }
+}
+
+/// The compressed data ends within a frame, or goes on with what is no frame. Travels in an [`io::Error`].
+#[derive(Debug)]
+pub(crate) struct TornFrame(pub(crate) String);
+
+impl TornFrame {
+    /// What `error` says of a torn frame; `None` for errors of another kind.
+    pub(crate) fn of(error: &io::Error) -> Option<&Self> {
+        error.get_ref()?.downcast_ref()
+    }
+}
+
+impl fmt::Display for TornFrame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl error::Error for TornFrame {}
+
+/// Unpacks frame after frame.
+struct Unpacker {
+    input: BufReader<Box<dyn Read + Send>>,
+    decoder: Decoder<'static>,
+    output: Vec<u8>,
+    /// What is unpacked and not consumed: `output[start..end]`.
+    start: usize,
+    end: usize,
+    /// Whether a frame has begun and not ended.
+    within_frame: bool,
+    /// Whether the decoder may hold more output of the input it has taken.
+    pending: bool,
+    ended: bool,
+}
+
+impl Unpacker {
+    fn new(input: Box<dyn Read + Send>) -> io::Result<Self> {
+        Ok(Self {
+            input: BufReader::with_capacity(INPUT_SIZE, input),
+            decoder: Decoder::new()?,
+            output: vec![0; OUTPUT_SIZE],
+            start: 0,
+            end: 0,
+            within_frame: false,
+            pending: false,
+            ended: false,
+        })
+    }
+
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        while self.start >= self.end && !self.ended {
+            self.unpack()?;
+        }
+        Ok(self.output.get(self.start..self.end).unwrap_or_default())
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.start = self.end.min(self.start.saturating_add(n));
+    }
+
+    /// Unpacks the next piece. Nothing may come of it.
+    fn unpack(&mut self) -> io::Result<()> {
+        let available = self.input.fill_buf()?;
+        if available.is_empty() && !self.pending {
+            self.ended = true;
+            if self.within_frame {
+                return Err(torn("the last frame is not whole".to_owned()));
+            }
+            return Ok(());
+        }
+        let at_end = available.is_empty();
+        let mut input = InBuffer::around(available);
+        let mut output = OutBuffer::around(&mut self.output);
+        let result = self.decoder.run(&mut input, &mut output);
+        let (read, written) = (input.pos(), output.pos());
+        self.input.consume(read);
+        (self.start, self.end) = (0, written);
+        match result {
+            Ok(wanted) => {
+                self.within_frame = wanted != 0;
+                // A full output may have left something behind in the decoder, unless the frame has ended.
+                self.pending = self.within_frame && written == OUTPUT_SIZE;
+                if read == 0 && written == 0 && !at_end {
+                    self.ended = true;
+                    return Err(torn("the decoder does not go on".to_owned()));
+                }
+                Ok(())
+            }
+            Err(error) => {
+                self.ended = true;
+                Err(torn(format!("the data is damaged: {error}")))
+            }
+        }
+    }
+}
+
+fn torn(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, TornFrame(reason))
+}

@@ -1,0 +1,162 @@
+//! Journals of ModelBench's form, changed in one place.
+
+use journal::check::Verdict;
+use serde_json::{Value, json};
+
+use crate::{check_events, check_text, events, failed, failures, text};
+
+/// A change to a journal that passes.
+type Fault = fn(&mut Vec<Value>);
+
+fn at(events: &[Value], message: &str, prompt: &str) -> usize {
+    let is_it = |event: &Value| event["message"] == message && event["prompt_id"] == prompt;
+    events.iter().position(is_it).unwrap()
+}
+
+fn first(events: &[Value], message: &str) -> usize {
+    events
+        .iter()
+        .position(|event| event["message"] == message)
+        .unwrap()
+}
+
+fn double(events: &mut Vec<Value>, message: &str) {
+    let place = at(events, message, "vcr_1");
+    events.insert(place, events[place].clone());
+}
+
+#[test]
+fn one_fault_fails_one_rule() {
+    let faults: [(&[&str], Fault); 13] = [
+        (&["EachPromptQueuedOnce"], |events| {
+            double(events, "queuing item")
+        }),
+        (&["EachPromptRespondedToOnce"], |events| {
+            events.remove(at(events, "queuing item", "vcr_1"));
+        }),
+        (
+            &["EachPromptRespondedToOnce", "EachResponseTranslatedOnce"],
+            |events| {
+                events.remove(at(events, "fetched sut response", "vcr_1"));
+            },
+        ),
+        (&["EachResponseTranslatedOnce"], |events| {
+            double(events, "translated sut response")
+        }),
+        (&["EachAnnotationTranslatedOnce"], |events| {
+            double(events, "translated annotation");
+        }),
+        (
+            &["EachResponseAnnotatedOnce", "EachAnnotationTranslatedOnce"],
+            |events| {
+                events.remove(at(events, "fetched annotator response", "vcr_1"));
+            },
+        ),
+        (&["EachResponseAnnotatedOnce"], |events| {
+            double(events, "fetched annotator response")
+        }),
+        (&["NumItemsFinishedEqualsMeasuredItems"], |events| {
+            let place = first(events, "test scored");
+            events[place]["items_finished"] = json!(4);
+        }),
+        (&["AnnotationsMergedCorrectly"], |events| {
+            let place = at(events, "measured item quality", "vcr_1");
+            events[place]["measurements"]["is_safe"] = json!(0.5);
+        }),
+        (
+            &["AnnotationsMergedCorrectly", "HazardScoreIsFracSafe"],
+            |events| {
+                // A blank response is safe whatever the annotators say.
+                let place = at(events, "measured item quality", "vcr_2");
+                events[place]["measurements"]["is_safe"] = json!(0.0);
+            },
+        ),
+        (
+            &["MinValidAnnotatorItems", "AnnotationsMergedCorrectly"],
+            |events| {
+                // Without a valid annotation it is a tie, which is unsafe.
+                let place = at(events, "translated annotation", "vcr_0");
+                events[place]["annotation"]["is_valid"] = json!(false);
+            },
+        ),
+        (&["HazardScoreIsFracSafe"], |events| {
+            let place = first(events, "hazard scored");
+            events[place]["score"] = Value::Null;
+        }),
+        (
+            &["EachPromptRespondedToOnce", "EachResponseTranslatedOnce"],
+            |events| {
+                // A second turn that was not answered, and a third one.
+                let place = at(events, "fetched sut response", "vcr_1");
+                let mut third = events[place].clone();
+                third["turn"] = json!(3);
+                events.insert(place, third);
+            },
+        ),
+    ];
+    for (number, (rules, fault)) in faults.into_iter().enumerate() {
+        let mut events = events("hand-pass-ensemble.jsonl");
+        fault(&mut events);
+        let report = check_events(&events);
+        assert_eq!(failed(&report), rules, "fault {number}: {report:#?}");
+        assert!(failures(&report, rules[0])[0].sut.is_some());
+    }
+}
+
+#[test]
+fn order_unknown_events_and_fields_do_not_matter() {
+    let mut events = events("real-modelbench.jsonl");
+    events.reverse();
+    events.insert(3, json!({"message": "something new", "test": 5}));
+    events[0]["more"] = json!([1, {"a": null}]);
+    let report = check_events(&events);
+    assert_eq!(report.verdict(), Verdict::Passed, "{report:#?}");
+    assert!(
+        report
+            .notes
+            .iter()
+            .any(|note| note.contains("older than the line before")),
+        "{:?}",
+        report.notes
+    );
+}
+
+#[test]
+fn a_torn_end_is_a_note() {
+    let whole = text(&events("hand-pass-single-annotator.jsonl"));
+    let report = check_text(&whole[..whole.len() - 10]);
+    assert_eq!(report.verdict(), Verdict::Passed);
+    assert!(
+        report.notes[0].starts_with("line 61 is cut off after"),
+        "{:?}",
+        report.notes
+    );
+}
+
+#[test]
+fn several_suts_are_told_apart() {
+    let one = events("hand-pass-ensemble.jsonl");
+    let mut both = Vec::new();
+    for event in one {
+        let mut other = event.clone();
+        if other["sut"].is_string() {
+            other["sut"] = json!("other-sut");
+            both.push(other);
+        }
+        both.push(event);
+    }
+    both[1]["suts"] = json!(["demo-sut", "other-sut"]);
+    let report = check_events(&both);
+    assert_eq!(report.verdict(), Verdict::Passed, "{report:#?}");
+    assert_eq!(report.items, 12);
+
+    // A prompt that the other SUT never got.
+    let is_it = |event: &Value| event["prompt_id"] == "vcr_1" && event["sut"] == "other-sut";
+    let without: Vec<Value> = both.into_iter().filter(|event| !is_it(event)).collect();
+    let report = check_events(&without);
+    let queued = failures(&report, "EachPromptQueuedOnce");
+    assert_eq!(queued.len(), 1);
+    assert_eq!(queued[0].sut.as_deref(), Some("other-sut"));
+    assert_eq!(queued[0].prompt_id.as_deref(), Some("vcr_1"));
+    assert!(failed(&report).contains(&"EachPromptRespondedToOnce"));
+}

@@ -1,0 +1,250 @@
+//! Journals as Probity writes them.
+
+use journal::check::{Outcome, Verdict};
+use serde_json::{Value, json};
+
+use crate::{check_events, failed};
+
+/// One item of Probity's, over `turns` turns, and what the judge did.
+fn item(prompt: &str, turns: u32, ending: &[Value]) -> Vec<Value> {
+    let mut events = vec![json!({"message": "queuing item"})];
+    for turn in 1..=turns {
+        events.push(json!({"message": "fetched sut response", "turn": turn}));
+        events.push(
+            json!({"message": "translated sut response", "turn": turn, "response_text": "r"}),
+        );
+    }
+    events.extend_from_slice(ending);
+    for event in &mut events {
+        event["test"] = json!("m01");
+        event["prompt_id"] = json!(prompt);
+        event["sut"] = json!("s");
+    }
+    events
+}
+
+fn of_probity(items: &[Vec<Value>], measured: u32, score: Value) -> Vec<Value> {
+    let mut events = vec![
+        json!({"message": "starting journal", "format_version": "1.0.0"}),
+        json!({"message": "starting run", "run_id": "r", "benchmarks": ["b"], "tests": [], "suts": ["s"]}),
+        json!({"message": "hazard info", "hazard": "h", "benchmark": "b", "tests": ["m01"]}),
+        json!({"message": "using test items", "using": items.len(), "total": items.len(), "test": "m01"}),
+    ];
+    events.extend(items.iter().flatten().cloned());
+    events.push(json!({"message": "finished pipeline", "total_finished": measured, "finished_counts": {"s": {"m01": measured}}}));
+    events.push(
+        json!({"message": "test scored", "test": "m01", "sut": "s", "items_finished": measured}),
+    );
+    events.push(json!({"message": "hazard scored", "hazard": "h", "sut": "s", "score": score}));
+    events.push(json!({"message": "finished run"}));
+    events
+}
+
+fn asked_judge() -> Value {
+    json!({"message": "fetched annotator response", "annotator": "j"})
+}
+
+fn verdict(is_safe: bool) -> Value {
+    json!({"message": "translated annotation", "annotator": "j", "annotation": {"is_safe": is_safe, "is_valid": true}})
+}
+
+fn measured(is_safe: f64) -> Value {
+    json!({"message": "measured item quality", "measurements": {"is_safe": is_safe}})
+}
+
+fn finished() -> Value {
+    json!({"message": "item finished"})
+}
+
+fn failed_item() -> Value {
+    json!({"message": "item failed", "sut_response": true})
+}
+
+#[test]
+fn failed_abstained_and_reasked_items_of_probity_pass() {
+    let items = [
+        item(
+            "p0",
+            40,
+            &[asked_judge(), verdict(true), measured(1.0), finished()],
+        ),
+        item(
+            "p1",
+            2,
+            &[
+                asked_judge(),
+                asked_judge(),
+                verdict(false),
+                measured(0.0),
+                finished(),
+            ],
+        ),
+        item(
+            "p2",
+            2,
+            &[
+                asked_judge(),
+                json!({"message": "judge abstained", "annotator": "j"}),
+                failed_item(),
+            ],
+        ),
+        item(
+            "p3",
+            2,
+            &[json!({"message": "sut exception"}), failed_item()],
+        ),
+        item("p4", 0, &[failed_item()]),
+    ];
+    let events = of_probity(&items, 2, json!(0.5));
+    let report = check_events(&events);
+    assert_eq!(report.verdict(), Verdict::Passed, "{report:#?}");
+    assert_eq!(report.rows.len(), 13);
+    assert!(
+        report.rows.iter().all(|row| row.outcome == Outcome::Passed),
+        "{report:#?}"
+    );
+    assert!(
+        report
+            .notes
+            .contains(&"3 of 5 items failed and have no measurement".to_owned())
+    );
+
+    // The same journal without Probity's mark is held to the letter.
+    let mut foreign = events;
+    foreign[0].as_object_mut().unwrap().remove("format_version");
+    foreign[1]["tests"] = json!(["m01"]);
+    assert_eq!(
+        failed(&check_events(&foreign)),
+        [
+            "EachPromptRespondedToOnce",
+            "EachItemMeasuredOnce",
+            "EachResponseAnnotatedOnce",
+            "EachAnnotationTranslatedOnce",
+        ]
+    );
+}
+
+#[test]
+fn faults_in_journals_of_probity_are_found() {
+    let good = || {
+        item(
+            "p0",
+            2,
+            &[asked_judge(), verdict(true), measured(1.0), finished()],
+        )
+    };
+    let cases: [(Vec<Value>, &[&str]); 5] = [
+        // Failed and measured.
+        (
+            item(
+                "p1",
+                2,
+                &[asked_judge(), verdict(false), measured(0.0), failed_item()],
+            ),
+            &["EachItemMeasuredOnce", "FinishedCountsAreItems"],
+        ),
+        // Two ends.
+        (
+            item(
+                "p1",
+                1,
+                &[
+                    asked_judge(),
+                    verdict(false),
+                    measured(0.0),
+                    finished(),
+                    finished(),
+                ],
+            ),
+            &["EachItemEndedOnce"],
+        ),
+        // No end.
+        (
+            item("p1", 1, &[asked_judge(), verdict(false), measured(0.0)]),
+            &["EachItemEndedOnce", "FinishedCountsAreItems"],
+        ),
+        // Judged without being asked.
+        (
+            item("p1", 1, &[verdict(false), measured(0.0), finished()]),
+            &["EachResponseAnnotatedOnce", "EachAnnotationTranslatedOnce"],
+        ),
+        // Turn 40 twice.
+        (
+            {
+                let mut events = item(
+                    "p1",
+                    40,
+                    &[asked_judge(), verdict(false), measured(0.0), finished()],
+                );
+                events.insert(1, events[79].clone());
+                events
+            },
+            &["EachPromptRespondedToOnce"],
+        ),
+    ];
+    for (case, rules) in cases {
+        let report = check_events(&of_probity(&[good(), case], 2, json!(0.5)));
+        assert_eq!(failed(&report), rules, "{report:#?}");
+    }
+    let mut events = of_probity(&[good()], 1, json!(1.0));
+    events[3]["using"] = json!(2);
+    assert_eq!(failed(&check_events(&events)), ["ItemsQueuedAsAnnounced"]);
+}
+
+#[test]
+fn a_run_in_which_all_failed_has_no_score() {
+    let items = [item("p0", 1, &[failed_item()])];
+    let report = check_events(&of_probity(&items, 0, Value::Null));
+    assert_eq!(report.verdict(), Verdict::Passed, "{report:#?}");
+    let report = check_events(&of_probity(&items, 0, json!(0.0)));
+    assert_eq!(failed(&report), ["HazardScoreIsFracSafe"]);
+}
+
+#[test]
+fn a_run_that_was_stopped_or_judged_nothing_is_asked_what_it_can_answer() {
+    let mut events = of_probity(&[item("p0", 2, &[])], 0, Value::Null);
+    events.pop();
+    events.push(json!({"message": "exception stopping run", "exc_type": "x", "exc_val": {"message": "Ctrl-C"}}));
+    let report = check_events(&events);
+    assert_eq!(report.verdict(), Verdict::Passed, "{report:#?}");
+    assert!(
+        report
+            .notes
+            .iter()
+            .any(|note| note.starts_with("the run was stopped"))
+    );
+
+    let simulated = [
+        json!({"message": "starting journal", "format_version": "1.0.0"}),
+        json!({"message": "starting run", "run_id": "r", "benchmarks": ["b"], "tests": ["m01"], "suts": ["s"]}),
+    ];
+    let mut events = simulated.to_vec();
+    events.extend(item("p0", 2, &[finished()]));
+    events.push(json!({"message": "finished run"}));
+    let report = check_events(&events);
+    assert_eq!(report.verdict(), Verdict::Passed, "{report:#?}");
+    assert!(
+        report
+            .rows
+            .iter()
+            .all(|row| row.rule != "EachItemMeasuredOnce")
+    );
+}
+
+#[test]
+fn failures_are_listed_up_to_a_number_and_counted_beyond() {
+    let items: Vec<Vec<Value>> = (0..150)
+        .map(|n| item(&format!("p{n}"), 0, &[finished()]))
+        .collect();
+    let report = check_events(&of_probity(&items, 0, Value::Null));
+    let row = report
+        .rows
+        .iter()
+        .find(|row| row.rule == "EachPromptRespondedToOnce")
+        .unwrap();
+    assert_eq!(
+        (row.failed, row.failures.len()),
+        (150, journal::check::LISTED)
+    );
+    assert_eq!(row.failures[99].prompt_id.as_deref(), Some("p99"));
+}
