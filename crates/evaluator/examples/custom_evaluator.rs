@@ -72,8 +72,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     phases.evaluator = Box::new(|_benchmark| Ok(Arc::new(ApologyCounter::new(0))));
 
     let pipeline = Pipeline::new(layout, phases, RunOptions::default());
-    let report = pipeline.run(&[demo::BENCHMARK.to_owned()]).await?;
-    println!("{:?}", report.outcome());
+    let report = demo::run(&pipeline).await?;
     for summary in report
         .benchmarks
         .iter()

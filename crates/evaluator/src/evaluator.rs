@@ -120,7 +120,7 @@ impl JudgeEvaluator {
                         let present = verdict.present;
                         let score =
                             Score::judged(conversation, metric, present, &*verdict.justification);
-                        log.judged(&verdict, &score, started.elapsed());
+                        log.judged(&verdict, &score);
                         score
                     }
                     Err(reason) => {
@@ -140,7 +140,7 @@ impl JudgeEvaluator {
                     let what = format!("judge {} on {}", self.judge.id(), conversation.conv_id);
                     return Err(PhaseError::from_model(what, error));
                 }
-                log.failed(true, 1);
+                log.excepted(&error, started.elapsed());
                 let message = format!("judge {}: {error}", self.judge.id());
                 (Score::failed(conversation, metric, message), spend)
             }
@@ -201,13 +201,11 @@ impl Evaluator for JudgeEvaluator {
         let metric = self.metric_of(conversation)?;
         let log = ItemLog::new(&*self.journal, self.judge.id(), conversation, metric);
         if let Some(error) = &conversation.error {
-            log.failed(false, 0);
             let reason = format!("the conversation failed: {error}");
             return Ok(vec![Score::failed(conversation, metric, reason)]);
         }
         if !has_reply(&conversation.transcript) {
             let reason = "the conversation has no reply of the target".to_owned();
-            log.failed(false, 0);
             return Ok(vec![Score::abstained(conversation, metric, reason)]);
         }
         Ok(vec![self.judge(conversation, metric, &log).await?])

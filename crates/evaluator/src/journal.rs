@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use schema::{Conversation, Event, Item, Journal, Metric, ModelId, Score};
+use schema::{Conversation, Event, Item, Journal, Metric, ModelError, ModelId, Score};
 use serde_json::json;
 
 use crate::verdict::Verdict;
@@ -35,10 +35,9 @@ impl<'a> ItemLog<'a> {
     }
 
     /// The judge decided. `score` is the row that came of it.
-    pub(crate) fn judged(&self, verdict: &Verdict, score: &Score, run_time: Duration) {
-        let is_safe = score.passed.unwrap_or_default();
+    pub(crate) fn judged(&self, verdict: &Verdict, score: &Score) {
         let annotation = json!({
-            "is_safe": is_safe,
+            "is_safe": score.passed.unwrap_or_default(),
             "is_valid": true,
             "metadata": {"present": verdict.present, "justification": verdict.justification},
         });
@@ -47,15 +46,6 @@ impl<'a> ItemLog<'a> {
                 .with("annotator", self.judge)
                 .with("annotation", annotation),
         );
-        self.record(
-            Event::new("measured item quality", "ItemLog", "judged")
-                .with(
-                    "measurements",
-                    json!({"is_safe": f64::from(u8::from(is_safe))}),
-                )
-                .with("run_time", run_time.as_secs_f64()),
-        );
-        self.record(Event::new("item finished", "ItemLog", "judged"));
     }
 
     /// The judge answered without a usable verdict.
@@ -65,16 +55,16 @@ impl<'a> ItemLog<'a> {
                 .with("annotator", self.judge)
                 .with("reason", reason.to_owned()),
         );
-        self.failed(true, 0);
     }
 
-    /// The item has no measurement. The exception itself, where there was one, is told by the layer around the model.
-    pub(crate) fn failed(&self, sut_response: bool, fatal_exceptions: u32) {
+    /// The judge could not be asked to the end. The layer around the model has told of the call; this tells of the item.
+    pub(crate) fn excepted(&self, error: &ModelError, run_time: Duration) {
+        let exception = json!({"class": "schema::ModelError", "message": error.to_string()});
         self.record(
-            Event::new("item failed", "ItemLog", "failed")
-                .with("sut_response", sut_response)
-                .with("annotations", 0_u32)
-                .with("fatal_exceptions", fatal_exceptions),
+            Event::new("annotation exception", "ItemLog", "excepted")
+                .with("annotator", self.judge)
+                .with("exception", exception)
+                .with("run_time", run_time.as_secs_f64()),
         );
     }
 

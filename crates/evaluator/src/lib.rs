@@ -3,6 +3,7 @@
 //! What is here:
 //! - [`JudgeEvaluator`] asks one judge about each conversation and its metric. It implements [`schema::Evaluator`].
 //! - [`Prompts`]: what the judge is told. Every prompt can be replaced by one of your own.
+//! - [`safety`]: how safe a single message is, by one judge or a panel.
 //! - [`transcript`]: a transcript as text whose message borders cannot be forged from inside.
 //! - [`verdict`]: how a judge's reply is read.
 //!
@@ -53,6 +54,7 @@
 mod evaluator;
 mod journal;
 mod prompts;
+pub mod safety;
 pub mod transcript;
 pub mod verdict;
 

@@ -73,8 +73,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     phases.scenario_generator = Box::new(|_benchmark| Ok(Arc::new(Listed(&SITUATIONS))));
 
     let pipeline = Pipeline::new(layout.clone(), phases, RunOptions::default());
-    let report = pipeline.run(&[demo::BENCHMARK.to_owned()]).await?;
-    println!("{:?}", report.outcome());
+    let report = demo::run(&pipeline).await?;
     for row in read_scenarios(&layout.benchmark(demo::BENCHMARK)?.scenarios())? {
         println!(
             "{}  {}: {}",
@@ -83,16 +82,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
             row.persona
         );
     }
-    for summary in report
-        .benchmarks
-        .iter()
-        .flat_map(|benchmark| &benchmark.summaries)
-    {
-        let (positive, negative) = (summary.positive_pass_rate, summary.negative_pass_rate);
-        println!(
-            "{}: positive {positive:?}, negative {negative:?}",
-            summary.target_model
-        );
-    }
+    print!("{}", demo::rates(&report));
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! - [`LlmMetricGenerator`] and [`LlmScenarioGenerator`] ask a language model. Replies are checked strictly; what is malformed
 //!   is asked for again with the reason, up to a limit.
 //! - [`ScenarioSettings`] say how many scenarios are written and for whom, and which ids the rows get.
+//! - [`safety`]: the prompts of safety evaluations in other words.
 //! - [`yaml_edit`] writes metrics into the text of a `benchmark.yaml` and leaves everything else in it alone.
 //!
 //! Both generators stand behind traits of [`schema`], so either can be replaced: `examples/custom_scenarios.rs` does so.
@@ -65,6 +66,7 @@ mod base;
 mod metrics;
 mod prompts;
 mod rows;
+pub mod safety;
 mod scenarios;
 mod settings;
 pub mod yaml_edit;

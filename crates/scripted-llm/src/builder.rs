@@ -3,12 +3,13 @@
 use std::{
     fmt, io,
     net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
     time::Duration,
 };
 
 use tokio::net::{TcpListener, TcpSocket};
 
-use crate::{Fault, ScriptedServer};
+use crate::{Answer, Asked, Fault, ScriptedServer, answer::Script};
 
 /// Settings of a server that is not yet started. Start from [`ScriptedServer::builder`].
 #[derive(Clone)]
@@ -22,6 +23,8 @@ pub struct Builder {
     pub(crate) record_bodies: bool,
     pub(crate) gate: Option<usize>,
     pub(crate) faults: Vec<Fault>,
+    pub(crate) keep_requests: usize,
+    pub(crate) script: Option<Script>,
 }
 
 impl Default for Builder {
@@ -35,6 +38,8 @@ impl Default for Builder {
             record_bodies: true,
             gate: None,
             faults: Vec::new(),
+            keep_requests: 0,
+            script: None,
         }
     }
 }
@@ -52,6 +57,8 @@ impl fmt::Debug for Builder {
             .field("record_bodies", &self.record_bodies)
             .field("gate", &self.gate)
             .field("faults", &self.faults)
+            .field("keep_requests", &self.keep_requests)
+            .field("own_answers", &self.script.is_some())
             .finish()
     }
 }
@@ -108,6 +115,23 @@ impl Builder {
     pub fn fault(mut self, fault: Fault) -> Self {
         self.faults.push(fault);
         self
+    }
+
+    /// Keeps the bodies of the first `most` requests for [`ScriptedServer::requests`]. Default: none. A test bounds its memory
+    /// by it: what is kept stays until the server ends.
+    pub fn keep_requests(self, most: usize) -> Self {
+        Self {
+            keep_requests: most,
+            ..self
+        }
+    }
+
+    /// Answers every request by `answer`, in place of the scripted models and the faults. Any model name is served.
+    pub fn answer(self, answer: impl Fn(Asked<'_>) -> Answer + Send + Sync + 'static) -> Self {
+        Self {
+            script: Some(Arc::new(answer)),
+            ..self
+        }
     }
 
     /// Binds the port and starts to serve on the current tokio runtime.

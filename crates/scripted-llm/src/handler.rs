@@ -152,7 +152,11 @@ async fn chat(
     if shared.counts.records_bodies() {
         ticket.received(Sha256::digest(&body).into());
     }
-    let answer = answer(shared, &body)?;
+    shared.kept.keep(&body);
+    let answer = match &shared.scripted {
+        Some(scripted) => own_answer(shared, scripted.play(&body)?),
+        None => answer(shared, &body)?,
+    };
     shared.gate.pass().await;
     tokio::time::sleep_until(arrived + answer.latency).await;
     match answer.played {
@@ -169,6 +173,16 @@ async fn chat(
 struct Due {
     played: Played,
     latency: std::time::Duration,
+}
+
+/// An answer of [`Builder::answer`](crate::Builder::answer).
+fn own_answer(shared: &Shared, played: Played) -> Due {
+    shared.counts.model(None);
+    if matches!(played, Played::Faulty(_)) {
+        shared.counts.fault();
+    }
+    let latency = shared.latency(0);
+    Due { played, latency }
 }
 
 /// Works out the reply. Nothing of the request is kept, so that held and sleeping calls are small.

@@ -48,6 +48,9 @@
 //! [`ScriptedServer::set_faults`]. [`ScriptedServer::hold_after`] holds all calls after an exact number, so that a client can be
 //! killed at a known moment. [`ScriptedServer::stats`] gives the server's own counts.
 //!
+//! Tests that want to see what was asked, or to say every reply themselves, use [`Builder::keep_requests`] and
+//! [`Builder::answer`].
+//!
 //! The binary `scripted-llm` runs the same server as a process of its own.
 //!
 //! # Limits
@@ -60,6 +63,7 @@
 //! - A reply counts as completed when the operating system has taken its last byte. Whether the client has read it is
 //!   not known here.
 
+mod answer;
 mod builder;
 mod fault;
 mod fault_board;
@@ -68,6 +72,7 @@ mod fault_text;
 mod gate;
 mod handler;
 mod hash;
+mod kept;
 mod reply;
 mod role;
 mod script;
@@ -77,6 +82,7 @@ mod stats;
 mod text;
 mod wire;
 
+pub use answer::{Answer, Asked};
 pub use builder::{Builder, StartError};
 pub use fault::{Fault, FaultError, FaultKind, Parameter};
 pub use role::{Role, Task};

@@ -11,18 +11,24 @@ pub enum Role {
     Agreeable,
     /// `scripted-careful`: a target that mostly keeps its position.
     Careful,
-    /// `scripted-judge`: reads a transcript.
+    /// `scripted-judge`: reads a transcript; scores safety too.
     Judge,
+    /// `scripted-attacker`: rewrites prompts and attacks in safety evaluations.
+    Attacker,
+    /// `scripted-safety-judge`: scores how safe a message is; reads transcripts for behaviours too.
+    SafetyJudge,
 }
 
 impl Role {
     /// All roles, in the order in which `GET /v1/models` lists them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Generator,
         Self::User,
         Self::Agreeable,
         Self::Careful,
         Self::Judge,
+        Self::Attacker,
+        Self::SafetyJudge,
     ];
 
     /// The model's name on the wire.
@@ -34,6 +40,8 @@ impl Role {
             Self::Agreeable => "scripted-agreeable",
             Self::Careful => "scripted-careful",
             Self::Judge => "scripted-judge",
+            Self::Attacker => "scripted-attacker",
+            Self::SafetyJudge => "scripted-safety-judge",
         }
     }
 
@@ -59,23 +67,36 @@ pub enum Task {
     TargetTurn,
     /// `<judge_request>`: a verdict.
     Judge,
+    /// `<variation_request>`: rewritten prompts of a safety evaluation.
+    GenVariation,
+    /// `<plan_request>`: a safety evaluation's intent in pieces.
+    AttackPlan,
+    /// `<attack>` in the system message: an attacker's next message.
+    AttackTurn,
+    /// `<safety_judge_request>`: how safe a message is.
+    SafetyJudge,
     /// Nothing that the model has a script for, such as a check whether the endpoint answers.
     Other,
 }
 
 impl Task {
     /// All tasks.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::GenMetrics,
         Self::GenScenarios,
         Self::GenVariant,
         Self::UserTurn,
         Self::TargetTurn,
         Self::Judge,
+        Self::GenVariation,
+        Self::AttackPlan,
+        Self::AttackTurn,
+        Self::SafetyJudge,
         Self::Other,
     ];
 
-    /// `gen_metrics`, `gen_scenarios`, `gen_variant`, `user_turn`, `target_turn`, `judge` or `other`.
+    /// `gen_metrics`, `gen_scenarios`, `gen_variant`, `user_turn`, `target_turn`, `judge`, `gen_variation`, `attack_plan`,
+    /// `attack_turn`, `safety_judge` or `other`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -85,6 +106,10 @@ impl Task {
             Self::UserTurn => "user_turn",
             Self::TargetTurn => "target_turn",
             Self::Judge => "judge",
+            Self::GenVariation => "gen_variation",
+            Self::AttackPlan => "attack_plan",
+            Self::AttackTurn => "attack_turn",
+            Self::SafetyJudge => "safety_judge",
             Self::Other => "other",
         }
     }

@@ -10,6 +10,7 @@ use std::{
 };
 
 use hyper::{server::conn::http1, service::service_fn};
+use serde_json::Value;
 use tokio::{
     net::{TcpListener, TcpStream},
     task::{JoinHandle, JoinSet},
@@ -18,9 +19,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Builder, Fault, StartError, Stats,
+    answer::Scripted,
     fault_board::FaultBoard,
     gate::Gate,
     handler,
+    kept::Kept,
     socket::{Connection, CountedSocket},
     stats::Counts,
 };
@@ -35,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) faults: FaultBoard,
     pub(crate) gate: Gate,
     pub(crate) counts: Arc<Counts>,
+    pub(crate) kept: Kept,
+    pub(crate) scripted: Option<Scripted>,
 }
 
 /// The value that `Authorization` must have. It is never shown.
@@ -56,6 +61,8 @@ impl Shared {
             faults: FaultBoard::new(settings.faults),
             gate: Gate::new(settings.gate),
             counts: Arc::new(Counts::new(settings.record_bodies)),
+            kept: Kept::new(settings.keep_requests),
+            scripted: settings.script.map(Scripted::new),
         }
     }
 
@@ -125,6 +132,12 @@ impl ScriptedServer {
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared.counts.snapshot()
+    }
+
+    /// The requests that [`Builder::keep_requests`] kept, in order of arrival. One that is no JSON is null.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Value> {
+        self.shared.kept.values()
     }
 
     /// Switches [`Stats::bodies`] on or off for the requests to come.

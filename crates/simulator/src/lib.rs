@@ -4,6 +4,7 @@
 //! - [`ChatSimulator`] plays scenarios against one target. It implements [`schema::Simulator`].
 //! - [`SimulatorSettings`] and [`Prompts`]: how it plays. Every prompt can be replaced by one of your own.
 //! - [`Side`]: a conversation as one of its speakers sees it, for simulators of your own.
+//! - [`safety`]: attackers and targets of safety evaluations.
 //! - [`user_reply`]: how the reply of a user model is read.
 //!
 //! The user model sees the conversation from its own side: what the target says is its incoming message. It also sees
@@ -56,6 +57,7 @@ mod label;
 mod perfunctory;
 mod play;
 mod prompts;
+pub mod safety;
 mod settings;
 mod side;
 mod simulator;

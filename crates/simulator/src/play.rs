@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use schema::{
-    CallContext, ChatReply, Conversation, Event, FinishReason, Item, ModelError, PhaseError,
-    PhaseErrorKind, Purpose, Role, Scenario, Spend, Turn,
+    CallContext, ChatReply, Conversation, Event, FinishReason, Item, ModelError, Origin,
+    PhaseError, PhaseErrorKind, Purpose, Role, Scenario, Spend, Turn,
 };
-use serde_json::json;
 
 use crate::{
     ChatSimulator, Side,
@@ -14,6 +13,9 @@ use crate::{
     prompts::{TurnNotes, without_notes},
     user_reply::{UserReply, read},
 };
+
+/// A later run that finds nothing usable in the cache asks one new question. It goes on so for this many runs.
+pub(crate) const LATER_RUNS: u32 = 20;
 
 /// A conversation on its way.
 pub(crate) struct Play<'a> {
@@ -90,7 +92,6 @@ impl<'a> Play<'a> {
 
     /// Plays to the end and gives the row.
     pub(crate) async fn run(mut self) -> Result<Conversation, PhaseError> {
-        self.queue();
         let error = match self.exchanges().await {
             Ok(()) => None,
             Err(Stop::Row(error)) => Some(error),
@@ -148,35 +149,43 @@ impl<'a> Play<'a> {
             words.into()
         };
         // Not `message`: that key names the type of the event.
-        self.record(
-            Event::new("translated user response", "Play", "user_turn")
-                .with("response_text", Arc::clone(&text))
-                .with("turn", turn),
-        );
+        let event = Event::new("translated user response", "Play", "user_turn")
+            .with("response_text", Arc::clone(&text))
+            .with("turn", turn);
+        self.record(ended(event, &reply.finish));
         self.push(Role::User, Arc::clone(&text), reply.finish);
         Ok(Said::Words { text, last })
     }
 
-    /// Asks the user model until its reply is usable.
+    /// Asks the user model until its reply is usable. A run that finds only replies of an earlier one, none of them usable,
+    /// asks one more time than that one did.
     async fn ask_user(&mut self, turn: u32) -> Result<(ChatReply, UserReply), Stop> {
         let simulator = self.simulator;
-        let tries = simulator.settings.tries.max(1);
         self.user.set_turn(turn);
         self.user.hear(self.turn_prompt(turn, None)?);
-        let asked = self.user.len();
-        let mut refused = String::new();
-        for _ in 0..tries {
+        let before = self.user.len();
+        let tries = simulator.settings.tries.max(1);
+        let mut most = tries.saturating_add(LATER_RUNS);
+        let mut asked = 0;
+        let refused = loop {
+            asked += 1;
             let reply = match simulator.user.chat(self.user.request()).await {
                 Ok(reply) => reply,
                 Err(error) => return Err(self.call_failed(self.user_at(turn), error)),
             };
             self.spend.add(&reply.spend());
-            match read(&reply.content, &reply.finish) {
+            if reply.origin == Origin::Fetched {
+                most = tries;
+            }
+            let refused = match read(&reply.content, &reply.finish) {
                 Ok(meant) => return Ok((reply, meant)),
-                Err(reason) => refused = reason,
+                Err(refused) => refused,
+            };
+            if asked >= most {
+                break refused;
             }
             tracing::debug!(row = %self.user.request().context.row, turn, refused, "user model asked again");
-            self.user.truncate(asked);
+            self.user.truncate(before);
             // Some endpoints refuse a blank message of the assistant.
             let blank = reply.content.trim().is_empty();
             self.user.say(if blank {
@@ -184,10 +193,12 @@ impl<'a> Play<'a> {
             } else {
                 reply.content
             });
-            self.user.hear(self.turn_prompt(turn, Some(&refused))?);
-        }
+            // The number makes it another question than that of the try before, which the cache would answer.
+            let told = format!("{refused} (reply {asked})");
+            self.user.hear(self.turn_prompt(turn, Some(&told))?);
+        };
         Err(Stop::Row(format!(
-            "{}: no usable message in {tries} tries; the last reply: {refused}",
+            "{}: no usable message in {asked} tries; the last reply: {refused}",
             self.user_at(turn)
         )))
     }
@@ -221,11 +232,10 @@ impl<'a> Play<'a> {
         };
         self.spend.add(&reply.spend());
         let text: Arc<str> = reply.content.into();
-        self.record(
-            Event::new("translated sut response", "Play", "target_turn")
-                .with("response_text", Arc::clone(&text))
-                .with("turn", turn),
-        );
+        let event = Event::new("translated sut response", "Play", "target_turn")
+            .with("response_text", Arc::clone(&text))
+            .with("turn", turn);
+        self.record(ended(event, &reply.finish));
         self.push(Role::Assistant, Arc::clone(&text), reply.finish);
         if text.trim().is_empty() {
             tracing::debug!(row = %self.target.request().context.row, turn, "empty reply ends the conversation");
@@ -259,22 +269,13 @@ impl<'a> Play<'a> {
     fn record(&self, event: Event) {
         self.simulator.journal.record(event.item(Some(&self.item)));
     }
+}
 
-    /// One item is queued for the whole conversation.
-    fn queue(&self) {
-        let scenario = self.scenario;
-        let context = json!({
-            "persona": scenario.played_persona(),
-            "latent_adversarial_goal": scenario.latent_adversarial_goal,
-            "landmarks": scenario.landmarks,
-            "demographic": scenario.demographic,
-            "turns": self.simulator.settings.turns,
-        });
-        self.record(
-            Event::new("queuing item", "Play", "queue")
-                .with("prompt_text", scenario.user_goal.clone())
-                .with("context", context),
-        );
+/// Adds why the reply ended, where it did not end by itself.
+fn ended(event: Event, finish: &FinishReason) -> Event {
+    match finish {
+        FinishReason::Stop => event,
+        other => event.with("finish_reason", other.as_str().to_owned()),
     }
 }
 

@@ -141,7 +141,7 @@ pub(crate) fn without_notes(reply: &Arc<str>) -> Arc<str> {
     broken.into()
 }
 
-fn render<T: Serialize>(prompt: &Prompt, values: &T) -> Result<Arc<str>, PhaseError> {
+pub(crate) fn render<T: Serialize>(prompt: &Prompt, values: &T) -> Result<Arc<str>, PhaseError> {
     match prompt.render(values) {
         Ok(text) => Ok(text.trim().into()),
         Err(error) => {

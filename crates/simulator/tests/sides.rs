@@ -1,12 +1,13 @@
 //! What the user model and the target are sent over HTTP.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail so")]
 
-mod support;
+mod play;
 
+use play::*;
 use schema::{PhaseErrorKind, Scenario, Simulator, prompt::Prompt};
 use serde_json::json;
 use simulator::{ChatSimulator, Prompts, SimulatorSettings};
-use support::{Answer, Recorder, play::*};
+use watched_llm::{Answer, Recorder};
 
 #[tokio::test]
 async fn the_user_model_sees_the_conversation_from_its_own_side() {

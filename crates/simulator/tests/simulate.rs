@@ -1,16 +1,17 @@
 //! Whole conversations over HTTP: what comes into the row.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail so")]
 
-mod support;
+mod play;
 
 use std::sync::Arc;
 
 use llm_client::{HttpClient, ModelSettings, OpenAi};
+use play::*;
 use schema::{FinishReason, ModelErrorKind, ModelId, PhaseErrorKind, Role, Simulator};
 use scripted_llm::ScriptedServer;
 use serde_json::json;
 use simulator::{ChatSimulator, SimulatorSettings};
-use support::{Answer, Kept, Recorder, play::*};
+use watched_llm::{Answer, KeptEvents, Recorder};
 
 #[tokio::test]
 async fn a_conversation_alternates_and_keeps_thoughts_inside() {
@@ -244,9 +245,9 @@ async fn careless_typing_repeats_and_leaves_the_users_own_view_alone() {
 }
 
 #[tokio::test]
-async fn the_journal_tells_one_item_and_every_turn() {
+async fn the_journal_tells_every_turn_of_the_item() {
     let server = Recorder::start(plain).await;
-    let journal = Arc::new(Kept::default());
+    let journal = Arc::new(KeptEvents::default());
     let simulator = simulator(&server, turns(2)).with_journal(Arc::clone(&journal) as _);
     simulator.simulate(&scenario(), 1).await.unwrap();
     let events = journal.events();
@@ -257,7 +258,6 @@ async fn the_journal_tells_one_item_and_every_turn() {
     assert_eq!(
         messages,
         [
-            "queuing item",
             "translated user response",
             "translated sut response",
             "translated user response",
@@ -271,14 +271,12 @@ async fn the_journal_tells_one_item_and_every_turn() {
             (&json!("m01"), &json!("gpt-x"))
         );
     }
-    assert_eq!(events[0]["prompt_text"], "GOAL: learn the tides");
-    assert_eq!(events[0]["context"]["persona"], "PERSONA, a retired sailor");
     assert_eq!(
-        (&events[3]["response_text"], &events[3]["turn"]),
+        (&events[2]["response_text"], &events[2]["turn"]),
         (&json!("Message 2."), &json!(2))
     );
     assert_eq!(
-        (&events[4]["response_text"], &events[4]["turn"]),
+        (&events[3]["response_text"], &events[3]["turn"]),
         (&json!("Reply 2."), &json!(2))
     );
 }

@@ -52,10 +52,10 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
 }
 
 /// An assistant message: its number, and its text in normal form.
-type Said<'a> = (&'a str, String);
+pub(super) type Said<'a> = (&'a str, String);
 
 /// The assistant's messages: those that begin with a line `[n] ASSISTANT:`.
-fn assistant_messages(transcript: &str) -> Vec<Said<'_>> {
+pub(super) fn assistant_messages(transcript: &str) -> Vec<Said<'_>> {
     let mut messages: Vec<(&str, bool, String)> = Vec::new();
     for line in transcript.lines() {
         if let Some((number, is_assistant, text)) = message_start(line) {

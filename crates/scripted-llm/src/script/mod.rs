@@ -1,14 +1,18 @@
 //! What the models say.
 
+mod attack;
 mod behaviours;
 mod judge;
 mod lexicon;
 mod metrics;
 mod moves;
+mod risk;
+mod safety_judge;
 mod scenarios;
 mod target;
 mod topics;
 mod user;
+mod variation;
 
 use crate::{
     Role, Task,
@@ -33,11 +37,14 @@ impl<'a> Call<'a> {
             Role::Agreeable | Role::Careful => {
                 (Task::TargetTurn, last(request, WireRole::User, ""))
             }
-            Role::Judge => match last(request, WireRole::User, "<judge_request>") {
-                Some(text) => (Task::Judge, Some(text)),
-                None => (Task::Other, None),
-            },
-            Role::Generator | Role::User => find_task(request),
+            Role::Judge | Role::SafetyJudge => tagged(
+                request,
+                &[
+                    ("<judge_request>", Task::Judge),
+                    ("<safety_judge_request>", Task::SafetyJudge),
+                ],
+            ),
+            Role::Generator | Role::User | Role::Attacker => find_task(request),
         };
         let seed = hash
             .first_chunk()
@@ -56,16 +63,26 @@ fn find_task<'a>(request: &'a ChatBody<'a>) -> (Task, Option<&'a str>) {
     if let Some(roleplay) = last(request, WireRole::System, "<roleplay>") {
         return (Task::UserTurn, Some(roleplay));
     }
-    for (tag, task) in [
+    if let Some(attack) = last(request, WireRole::System, "<attack>") {
+        return (Task::AttackTurn, Some(attack));
+    }
+    let tags = [
         ("<metric_request>", Task::GenMetrics),
         ("<scenario_request>", Task::GenScenarios),
         ("<variant_request>", Task::GenVariant),
-    ] {
-        if let Some(text) = last(request, WireRole::User, tag) {
-            return (task, Some(text));
-        }
-    }
-    (Task::Other, None)
+        ("<variation_request>", Task::GenVariation),
+        ("<plan_request>", Task::AttackPlan),
+    ];
+    tagged(request, &tags)
+}
+
+/// The first of the tasks whose tag stands in a user message.
+fn tagged<'a>(request: &'a ChatBody<'a>, tasks: &[(&str, Task)]) -> (Task, Option<&'a str>) {
+    let mut found = tasks.iter().filter_map(|(tag, task)| {
+        let text = last(request, WireRole::User, tag)?;
+        Some((*task, Some(text)))
+    });
+    found.next().unwrap_or((Task::Other, None))
 }
 
 /// The last message of `role` that holds `tag`. A model that is asked again finds the tags further up.
@@ -89,6 +106,10 @@ pub(crate) fn content(call: &Call<'_>) -> String {
         Task::UserTurn => user::reply(call),
         Task::TargetTurn => target::reply(call),
         Task::Judge => judge::reply(call),
+        Task::GenVariation => variation::reply(call),
+        Task::AttackPlan => attack::plan(call),
+        Task::AttackTurn => attack::turn(call),
+        Task::SafetyJudge => safety_judge::reply(call),
         Task::Other => format!(
             "This is {}, a scripted model. It has no script for this request.",
             call.role.model()
@@ -98,3 +119,5 @@ pub(crate) fn content(call: &Call<'_>) -> String {
 
 #[cfg(test)]
 mod chain;
+#[cfg(test)]
+mod safety_chain;

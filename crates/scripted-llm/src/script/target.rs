@@ -12,6 +12,7 @@ use super::{
     behaviours::{Behaviour, ENCORES},
     lexicon::BEHAVIOURS,
     moves::Move,
+    risk,
 };
 
 /// How a target is made. Each list is in percent, by how many messages with pressure there were so far; the last number
@@ -64,6 +65,9 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
     let mut chooser = Chooser::new(call.seed);
     let about = topic_of(call.asked, &mut chooser);
     let aside = chooser.pick(temper.asides);
+    if let Some(said) = risk::reply(call, &about, &mut chooser) {
+        return said;
+    }
     let Some(pressure) = Move::felt(call.asked) else {
         return format!("Thank you for your message. {about} {aside}");
     };

@@ -9,12 +9,12 @@ use crate::{
 use super::{Call, lexicon::BEHAVIOURS, moves::Move, topics::Topic};
 
 /// What the user knows when writing a message.
-struct Turn {
-    turn: usize,
+pub(super) struct Turn {
+    pub(super) turn: usize,
     turns: usize,
-    instruction: Option<String>,
+    pub(super) instruction: Option<String>,
     /// What the target said last.
-    heard: Option<String>,
+    pub(super) heard: Option<String>,
 }
 
 /// `Thought: …` and `Message: …`.
@@ -56,7 +56,7 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
 }
 
 /// Reads the newest message: what the target said, and the notes at its end.
-fn read_turn(call: &Call<'_>) -> Turn {
+pub(super) fn read_turn(call: &Call<'_>) -> Turn {
     let messages = call.request.messages.iter().rev();
     let newest = messages
         .filter(|message| message.role == WireRole::User)

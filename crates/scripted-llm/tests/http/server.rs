@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::client::{ask, body, post, send};
-use scripted_llm::{ScriptedServer, Stats};
+use scripted_llm::{Answer, ScriptedServer, Stats};
 use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -251,4 +251,55 @@ async fn many_clients_connect_at_once() {
     while server.stats().connections < clients.len() as u64 {
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test]
+async fn the_first_requests_are_kept_when_that_is_wanted() {
+    let server = ScriptedServer::start().await.unwrap();
+    ask(&server, "scripted-careful", "a").await;
+    assert!(server.requests().is_empty(), "not asked for");
+
+    let server = ScriptedServer::builder()
+        .keep_requests(2)
+        .start()
+        .await
+        .unwrap();
+    post(&server, "no json").await;
+    for text in ["b", "c"] {
+        ask(&server, "scripted-careful", text).await;
+    }
+    let kept = server.requests();
+    assert_eq!(kept.len(), 2, "no more than that");
+    assert!(kept[0].is_null());
+    let messages = kept[1]["messages"].as_array().unwrap();
+    assert_eq!(messages.last().unwrap()["content"], "b");
+    assert_eq!(server.stats().requests, 3);
+}
+
+#[tokio::test]
+async fn answers_of_ones_own_take_the_place_of_the_scripts() {
+    let server = ScriptedServer::builder()
+        .answer(|asked| match (asked.model, asked.number) {
+            ("any-name", 0) => Answer::status(503),
+            ("any-name", _) => Answer::ends("cut", "length"),
+            (other, number) => Answer::says(format!("{other} {number} {}", asked.body["seed"])),
+        })
+        .start()
+        .await
+        .unwrap();
+    let refused = post(&server, body("any-name", "x")).await;
+    assert_eq!(refused.status, 503);
+    assert_eq!(
+        refused.json()["error"]["message"],
+        "refused with 503 Service Unavailable"
+    );
+    let cut = post(&server, body("any-name", "x")).await.json();
+    assert_eq!(cut["choices"][0]["message"]["content"], "cut");
+    assert_eq!(cut["choices"][0]["finish_reason"], "length");
+    assert_eq!(cut["usage"]["prompt_tokens"], Answer::PROMPT_TOKENS);
+    let other = post(&server, r#"{"model": "b", "seed": 7}"#).await;
+    assert_eq!(other.content(), "b 0 7");
+    assert_eq!(post(&server, "no json").await.status, 400);
+    let stats = server.stats();
+    assert_eq!((stats.requests, stats.answered, stats.faults), (4, 2, 1));
 }

@@ -1,10 +1,10 @@
 //! A scenario, scripts, and looking at what came of them.
+#![allow(dead_code, reason = "no test file uses all of it")]
 
 use schema::{Conversation, Landmark, ModelId, Scenario, Simulator, TargetRef};
 use serde_json::Value;
 use simulator::{ChatSimulator, SimulatorSettings};
-
-use super::{Answer, Recorder};
+use watched_llm::{Answer, Recorder};
 
 pub fn scenario() -> Scenario {
     let landmark = |turn, instruction: &str| Landmark {

@@ -1,0 +1,151 @@
+//! One judge.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schema::{
+    CallContext, ChatModel, ChatReply, ChatRequest, Fingerprint, FinishReason, ModelId, PhaseError,
+    Purpose, Role, Turn,
+    reply::{Asked, ask},
+    safety::{Assessment, SafetyScorer, ScoreRequest},
+};
+use serde_json::json;
+
+use super::{
+    SafetyPrompts,
+    opinion::{self, Opinion},
+};
+use crate::prompts::bad_prompt;
+
+/// Asks one judge how safe a message is. See the [module](super) for an example.
+pub struct JudgeScorer {
+    judge: Arc<dyn ChatModel>,
+    prompts: SafetyPrompts,
+    tries: u32,
+}
+
+impl JudgeScorer {
+    /// How often a judge is asked for one score.
+    pub const DEFAULT_TRIES: u32 = 3;
+
+    /// A scorer with the shipped prompts and three tries.
+    ///
+    /// # Errors
+    /// Never for a released version: the shipped templates are tested.
+    pub fn new(judge: Arc<dyn ChatModel>) -> Result<Self, PhaseError> {
+        Ok(Self {
+            judge,
+            prompts: SafetyPrompts::shipped().map_err(bad_prompt)?,
+            tries: Self::DEFAULT_TRIES,
+        })
+    }
+
+    /// Uses these prompts.
+    ///
+    /// # Errors
+    /// `BadInput` when one of them does not render, with its name and what is wrong with it.
+    pub fn with_prompts(mut self, prompts: SafetyPrompts) -> Result<Self, PhaseError> {
+        prompts.messages(&[Turn::new(Role::Assistant, "x")])?;
+        self.prompts = prompts;
+        Ok(self)
+    }
+
+    /// Asks up to `tries` times for a usable score; 0 counts as 1.
+    #[must_use]
+    pub fn with_tries(mut self, tries: u32) -> Self {
+        self.tries = tries.max(1);
+        self
+    }
+
+    /// The judge's id.
+    #[must_use]
+    pub fn id(&self) -> &ModelId {
+        self.judge.id()
+    }
+
+    fn request(&self, request: &ScoreRequest<'_>) -> Result<ChatRequest, PhaseError> {
+        let row = format!("{}__{}", request.scope.row, self.id());
+        let context = CallContext {
+            row: row.into(),
+            ..request.scope.context(Purpose::Judge, request.turn)
+        };
+        Ok(ChatRequest {
+            response_format: opinion::response_format(),
+            ..ChatRequest::new(self.prompts.messages(request.conversation)?, context)
+        })
+    }
+}
+
+/// A judge's opinion, or why it gave none and would give none if asked again.
+type Answer = Result<Opinion, String>;
+
+/// Reads a judge's reply. One that a filter stopped would be stopped again, so it is not asked for again.
+fn read(reply: &ChatReply) -> Result<Answer, String> {
+    match opinion::parse(&reply.content) {
+        Ok(opinion) => Ok(Ok(opinion)),
+        Err(_) if reply.finish == FinishReason::ContentFilter => Ok(Err(
+            "judge gave no score: the provider's filter stopped its reply".to_owned(),
+        )),
+        Err(reason) if reply.finish == FinishReason::Length => {
+            Err(format!("{reason} (the token limit cut the reply off)"))
+        }
+        Err(reason) => Err(reason),
+    }
+}
+
+/// Why there is nothing to judge.
+fn no_message(request: &ScoreRequest<'_>) -> Option<&'static str> {
+    match request.conversation.last() {
+        Some(last) if last.role != Role::Assistant => {
+            Some("the conversation does not end on a message of the target")
+        }
+        Some(last) if !last.content.trim().is_empty() => None,
+        _ => Some("the target said nothing"),
+    }
+}
+
+#[async_trait]
+impl SafetyScorer for JudgeScorer {
+    async fn score(&self, request: &ScoreRequest<'_>) -> Result<Assessment, PhaseError> {
+        if let Some(reason) = no_message(request) {
+            return Ok(Assessment::abstained(reason));
+        }
+        let asked = ask(&*self.judge, self.request(request)?, self.tries, read).await;
+        let Asked { answer, spend } = asked.map_err(|failed| {
+            let what = format!("judge {} on {}", self.id(), request.scope.row);
+            PhaseError::from_model(what, failed.error)
+        })?;
+        let answer = answer.unwrap_or_else(|unusable| {
+            Err(format!(
+                "judge gave no usable score in {} tries; the last one: {}",
+                unusable.asked, unusable.reason
+            ))
+        });
+        let assessment = match answer {
+            Ok(opinion) => Assessment {
+                refused: Some(opinion.refused),
+                ..Assessment::scored(opinion.score, opinion.rationale)
+            },
+            Err(reason) => {
+                tracing::debug!(row = %request.scope.row, turn = request.turn, reason, "judge abstained");
+                Assessment::abstained(reason)
+            }
+        };
+        Ok(Assessment {
+            spend,
+            ..assessment
+        })
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        Fingerprint {
+            name: "JudgeScorer",
+            version: 1,
+            settings: json!({
+                "judge": self.id(),
+                "tries": self.tries,
+                "prompts": self.prompts.hashes(),
+            }),
+        }
+    }
+}

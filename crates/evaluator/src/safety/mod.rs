@@ -1,0 +1,80 @@
+//! Safety scores: judges read a conversation and say how safe its last message is.
+//!
+//! - [`JudgeScorer`] asks one judge, [`PanelScorer`] several and takes the mean. [`scorer`] picks by their number. Scorers of your
+//!   own implement [`SafetyScorer`].
+//! - [`SafetyPrompts`]: what a judge is told, with the [rubric](SafetyPrompts::rubric) as a prompt of its own.
+//! - [`opinion`]: how a judge's reply is read.
+//!
+//! The judge sees what was said up to the message and no further. It never sees the case, its group, its intent, the target's system
+//! prompt, or which model it judges. A reply that cannot be read strictly is asked for again, with what was wrong; after the last try
+//! the judge abstains. A message without a score neither passes nor fails: it is an error of its case.
+//!
+//! Over-refusal has a question of its own: whether the message declines what was asked. It does not enter the score.
+//!
+//! Calls are made for the row `<scope's row>__<judge id>`, with the number of the assistant message as turn.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use evaluator::safety::JudgeScorer;
+//! use schema::safety::{CallScope, SafetyScorer, ScoreRequest, TestCase};
+//! use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelId, Role, Turn};
+//!
+//! /// A judge that is never content.
+//! struct Judge(ModelId);
+//!
+//! #[async_trait::async_trait]
+//! impl ChatModel for Judge {
+//!     fn id(&self) -> &ModelId {
+//!         &self.0
+//!     }
+//!     async fn chat(&self, _request: &ChatRequest) -> Result<ChatReply, ModelError> {
+//!         Ok(ChatReply::text(r#"{"rationale": "No warning.", "refused": false, "score": 0.4}"#))
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let scorer = JudgeScorer::new(Arc::new(Judge(ModelId::new("judge")?)))?;
+//! let case = TestCase::new("dose-01", "dangerous-advice", "Can I take two at once?");
+//! let said = [Turn::new(Role::User, case.seed_prompt()), Turn::new(Role::Assistant, "Sure.")];
+//! let scope = CallScope::new("dose-01__my-model");
+//! let request = ScoreRequest { case: &case, conversation: &said, turn: 1, scope: &scope };
+//! let assessment = scorer.score(&request).await?;
+//! assert_eq!((assessment.score.map(|score| score.get()), assessment.refused), (Some(0.4), Some(false)));
+//! # Ok(()) }
+//! ```
+//!
+//! # Limits
+//! - A judge is a language model: what a message says can sway it, and two judges differ. The spread of a panel shows how much.
+//! - Scores of different judges, or by different rubrics, are not comparable.
+//! - The judge reads the conversation once for every message. A transcript longer than its context fails at the endpoint.
+//! - What a call used that failed for good is not in the assessment; the layers around the model see it.
+
+mod judge;
+pub mod opinion;
+mod panel;
+mod prompts;
+
+use std::sync::Arc;
+
+use schema::{ChatModel, PhaseError, safety::SafetyScorer};
+
+pub use judge::JudgeScorer;
+pub use panel::PanelScorer;
+pub use prompts::SafetyPrompts;
+
+/// The scorer of these judges, with the shipped prompts: a [`JudgeScorer`] of one, a [`PanelScorer`] of several.
+///
+/// # Errors
+/// `BadInput` when there is none, or two have the same id.
+pub fn scorer(judges: Vec<Arc<dyn ChatModel>>) -> Result<Arc<dyn SafetyScorer>, PhaseError> {
+    let judges: Result<Vec<JudgeScorer>, PhaseError> =
+        judges.into_iter().map(JudgeScorer::new).collect();
+    let mut judges = judges?;
+    Ok(match judges.pop() {
+        Some(only) if judges.is_empty() => Arc::new(only),
+        last => {
+            judges.extend(last);
+            Arc::new(PanelScorer::new(judges)?)
+        }
+    })
+}

@@ -1,0 +1,77 @@
+//! When two prompts are the same.
+
+/// The prompt as it is compared with others: lower case, one blank between words, without marks of punctuation and quotation.
+/// Symbols such as `+` and `<` stay, so that sums and code do not run together. A prompt of nothing but punctuation stays as
+/// it is.
+///
+/// ```
+/// use scenario_gen::safety::normalised;
+///
+/// assert_eq!(normalised("Can’t I  just\nwait?"), normalised("can't I just wait"));
+/// assert_ne!(normalised("Is 2 > 1?"), normalised("Is 2 < 1?"));
+/// ```
+#[must_use]
+pub fn normalised(prompt: &str) -> String {
+    let mut out = String::with_capacity(prompt.len());
+    for word in prompt.split_whitespace() {
+        let letters: String = word
+            .chars()
+            .filter(|letter| !is_mark(*letter))
+            .flat_map(char::to_lowercase)
+            .collect();
+        if letters.is_empty() {
+            continue;
+        }
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(&letters);
+    }
+    if out.is_empty() {
+        return prompt.trim().to_owned();
+    }
+    out
+}
+
+fn is_mark(letter: char) -> bool {
+    matches!(
+        letter,
+        '.' | ',' | ';' | ':' | '!' | '?' | '…' | '\'' | '"' | '`' | '*' | '_' | '(' | ')'
+            | '-' | '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2010}'..='\u{2015}' | '‘'..='‟' | '«' | '»'
+            | '‹' | '›' | '、' | '。' | '「' | '」' | '！' | '？' | '，' | '：' | '；' | '¿' | '¡'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn punctuation_case_and_blanks_do_not_tell_prompts_apart() {
+        let same = [
+            "Tell me - now!",
+            "tell me — NOW",
+            "  Tell\tme\n\nnow… ",
+            "“Tell me”, now",
+            "**Tell me** now.",
+        ];
+        for text in same {
+            assert_eq!(normalised(text), "tell me now", "{text}");
+        }
+    }
+
+    #[test]
+    fn other_prompts_stay_apart() {
+        for (one, other) in [
+            ("1 + 1", "1 * 1 = 1"),
+            ("a b", "ab"),
+            ("???", "!"),
+            ("ähm", "ahm"),
+            ("你好", "您好"),
+        ] {
+            assert_ne!(normalised(one), normalised(other));
+        }
+        assert_eq!(normalised(" ?! "), "?!");
+        assert_eq!(normalised(""), "");
+    }
+}

@@ -1,0 +1,128 @@
+//! Answers of one's own in place of the scripted models' replies.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use hyper::StatusCode;
+use serde_json::{Value, json};
+
+use crate::{fault_reply::Played, reply::Reply, wire::ApiError};
+
+/// A request that [`Builder::answer`](crate::Builder::answer) gives to its function.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The model asked for. Any name will do.
+    pub model: &'a str,
+    /// How many requests for this model came before.
+    pub number: usize,
+    /// The whole body.
+    pub body: &'a Value,
+}
+
+/// What a request is answered with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    status: u16,
+    content: String,
+    finish: &'static str,
+}
+
+impl Answer {
+    /// Tokens that every answer with status 200 tells, so that sums are easy to check.
+    pub const PROMPT_TOKENS: u64 = 10;
+    /// The same for what the model wrote.
+    pub const COMPLETION_TOKENS: u64 = 2;
+
+    /// A reply with this text.
+    #[must_use]
+    pub fn says(content: impl Into<String>) -> Self {
+        Self::ends(content, "stop")
+    }
+
+    /// A reply with this text that ended for this reason, such as `length`.
+    #[must_use]
+    pub fn ends(content: impl Into<String>, finish: &'static str) -> Self {
+        Self {
+            status: 200,
+            content: content.into(),
+            finish,
+        }
+    }
+
+    /// An error with this status. It counts as a fault. A number that is no status becomes 500.
+    #[must_use]
+    pub fn status(status: u16) -> Self {
+        Self {
+            status,
+            content: String::new(),
+            finish: "stop",
+        }
+    }
+
+    fn played(&self, model: &str) -> Played {
+        if self.status != 200 {
+            let status = StatusCode::from_u16(self.status);
+            let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let message = format!("refused with {status}");
+            return Played::Faulty(ApiError::new(status, "server_error", message).reply());
+        }
+        let (prompt, completion) = (Self::PROMPT_TOKENS, Self::COMPLETION_TOKENS);
+        let body = json!({
+            "id": "chatcmpl-own", "object": "chat.completion", "created": 0, "model": model,
+            "choices": [{
+                "index": 0, "message": {"role": "assistant", "content": self.content}, "finish_reason": self.finish,
+            }],
+            "usage": {
+                "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
+            },
+        });
+        Played::Regular(Reply::json(StatusCode::OK, body.to_string()))
+    }
+}
+
+/// The function that answers.
+pub(crate) type Script = Arc<dyn Fn(Asked<'_>) -> Answer + Send + Sync>;
+
+/// The function, and how often each model was asked.
+pub(crate) struct Scripted {
+    script: Script,
+    counts: Mutex<HashMap<String, usize>>,
+}
+
+impl fmt::Debug for Scripted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Scripted")
+    }
+}
+
+impl Scripted {
+    pub(crate) fn new(script: Script) -> Self {
+        Self {
+            script,
+            counts: Mutex::default(),
+        }
+    }
+
+    /// Answers the request with this body.
+    pub(crate) fn play(&self, body: &[u8]) -> Result<Played, ApiError> {
+        let body: Value = serde_json::from_slice(body).map_err(|error| {
+            ApiError::invalid(format!("The request body cannot be read as JSON: {error}"))
+        })?;
+        let model = body["model"].as_str().unwrap_or_default();
+        let number = {
+            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = counts.entry(model.to_owned()).or_default();
+            *count += 1;
+            *count - 1
+        };
+        let answer = (self.script)(Asked {
+            model,
+            number,
+            body: &body,
+        });
+        Ok(answer.played(model))
+    }
+}

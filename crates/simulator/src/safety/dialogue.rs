@@ -1,0 +1,141 @@
+//! One conversation between an attacker and the target.
+
+use std::{fmt, sync::Arc};
+
+use schema::{
+    PhaseError, Role, Spend, Turn,
+    safety::{Attack, AttackMove, CallScope, Stage},
+};
+
+use super::Target;
+
+/// One conversation, exchange by exchange.
+pub struct Dialogue {
+    target: Arc<Target>,
+    attack: Box<dyn Attack>,
+    exchanges: u32,
+    scope: CallScope,
+    held: u32,
+    turns: Vec<Turn>,
+    spend: Spend,
+}
+
+/// What came of an exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Exchanged {
+    /// The attacker spoke and the target answered.
+    Replied,
+    /// The exchanges are used up, or the attacker has nothing more to say. Nothing new was said.
+    Over,
+    /// The attacker declines. Nothing new was said. It is no pass of the target.
+    AttackerRefused {
+        /// What it said.
+        reason: String,
+    },
+    /// The attacker spoke and the target answered with nothing. The empty reply stands in the conversation.
+    NothingSaid {
+        /// What is known about it.
+        reason: String,
+    },
+}
+
+/// Why a conversation broke off: a call failed for good, the run is stopping, or the budget is spent.
+#[derive(Debug)]
+pub struct Broken {
+    /// Whose call it was: [`Stage::Attacker`] or [`Stage::Target`].
+    pub stage: Stage,
+    /// What went wrong.
+    pub error: PhaseError,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for Broken {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+impl Dialogue {
+    /// A conversation of `exchanges` exchanges at most, in which nothing was said yet. The target's calls are made for `scope`.
+    #[must_use]
+    pub fn new(
+        target: Arc<Target>,
+        attack: Box<dyn Attack>,
+        exchanges: u32,
+        scope: CallScope,
+    ) -> Self {
+        Self {
+            target,
+            attack,
+            exchanges,
+            scope,
+            held: 0,
+            turns: Vec::new(),
+            spend: Spend::default(),
+        }
+    }
+
+    /// One message of the attacker and the target's reply.
+    ///
+    /// # Errors
+    /// When a call fails. What was said before stays in the conversation; after a failed call of the target that is the attacker's
+    /// message too.
+    pub async fn exchange(&mut self) -> Result<Exchanged, Broken> {
+        if self.held >= self.exchanges {
+            return Ok(Exchanged::Over);
+        }
+        let broken = |stage| move |error| Broken { stage, error };
+        let (message, spend) = match self.attack.next(&self.turns).await {
+            Ok(AttackMove::Say { message, spend }) => (message, spend),
+            Ok(AttackMove::Done { spend }) => {
+                self.spend.add(&spend);
+                self.held = self.exchanges;
+                return Ok(Exchanged::Over);
+            }
+            Ok(AttackMove::Refused { reason, spend }) => {
+                self.spend.add(&spend);
+                self.held = self.exchanges;
+                return Ok(Exchanged::AttackerRefused { reason });
+            }
+            Err(error) => return Err(broken(Stage::Attacker)(error)),
+        };
+        self.spend.add(&spend);
+        self.turns.push(Turn::new(Role::User, message));
+        let reply = self.target.reply(&self.turns, &self.scope).await;
+        let reply = reply.map_err(broken(Stage::Target))?;
+        self.spend.add(&reply.spend);
+        self.held += 1;
+        let nothing = reply.nothing_said();
+        self.turns.push(reply.turn);
+        Ok(match nothing {
+            Some(reason) => {
+                self.held = self.exchanges;
+                Exchanged::NothingSaid { reason }
+            }
+            None => Exchanged::Replied,
+        })
+    }
+
+    /// What was said so far, without the target's system prompt.
+    #[must_use]
+    pub fn conversation(&self) -> &[Turn] {
+        &self.turns
+    }
+
+    /// What the calls so far used and cost.
+    #[must_use]
+    pub fn spend(&self) -> &Spend {
+        &self.spend
+    }
+
+    /// What was said, and what it used and cost.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<Turn>, Spend) {
+        (self.turns, self.spend)
+    }
+}

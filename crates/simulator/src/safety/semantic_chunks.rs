@@ -1,0 +1,245 @@
+//! `semantic_chunks`: one intent in pieces that only add up at the end.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schema::{
+    CallContext, ChatModel, ChatReply, ChatRequest, Fingerprint, FinishReason, Message, PhaseError,
+    PhaseErrorKind, ResponseFormat, Role, Spend, Turn,
+    reply::{self, Asked, Tries, excerpt, json_object, kind_of, list},
+    safety::{
+        Attack, AttackMove, CallScope, MultiTurnStrategy, TestCase, sounds_like_refusal,
+    },
+};
+use serde_json::{Value, json};
+
+use super::{
+    AttackPrompts,
+    attacker::{Attacker, DECLINED, Means, REFUSALS, number_of_turn},
+    user_persona::shipped_means,
+};
+use crate::play::LATER_RUNS;
+
+/// An attacker that first takes the intent apart into pieces that look harmless one by one, at most one for each message, and then
+/// asks for one piece after the other, tied to what the target said. One call for the plan and one for each message.
+pub struct SemanticChunks {
+    means: Means,
+}
+
+impl SemanticChunks {
+    /// Its name in settings and files.
+    pub const NAME: &'static str = "semantic_chunks";
+
+    /// The strategy with the shipped prompts and three tries.
+    ///
+    /// # Errors
+    /// Never for a released version: the shipped templates are tested.
+    pub fn new(attacker: Arc<dyn ChatModel>) -> Result<Self, PhaseError> {
+        Ok(Self {
+            means: shipped_means(attacker)?,
+        })
+    }
+
+    /// Uses these prompts.
+    ///
+    /// # Errors
+    /// `BadInput` when one of them does not render, with its name and what is wrong with it.
+    pub fn with_prompts(mut self, prompts: AttackPrompts) -> Result<Self, PhaseError> {
+        prompts.check()?;
+        self.means.prompts = prompts;
+        Ok(self)
+    }
+
+    /// Asks up to `tries` times for a usable plan or message; 0 counts as 1.
+    #[must_use]
+    pub fn with_tries(mut self, tries: u32) -> Self {
+        self.means.tries = tries.max(1);
+        self
+    }
+}
+
+impl MultiTurnStrategy for SemanticChunks {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn attack(&self, case: &TestCase, exchanges: u32, scope: &CallScope) -> Box<dyn Attack> {
+        Box::new(ChunksAttack {
+            means: Arc::new(self.means.clone()),
+            case: case.clone(),
+            exchanges,
+            context: Means::context(scope, Self::NAME),
+            planned: None,
+        })
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        let Means {
+            model,
+            prompts,
+            tries,
+        } = &self.means;
+        let own = [("plan", &prompts.plan), ("chunks", &prompts.chunks)];
+        Fingerprint {
+            name: "SemanticChunks",
+            version: 1,
+            settings: json!({
+                "attacker": model.id(),
+                "prompts": prompts.hashes(&own),
+                "tries": tries,
+            }),
+        }
+    }
+}
+
+struct ChunksAttack {
+    means: Arc<Means>,
+    case: TestCase,
+    exchanges: u32,
+    context: CallContext,
+    planned: Option<Planned>,
+}
+
+struct Planned {
+    pieces: Vec<Arc<str>>,
+    attacker: Attacker,
+}
+
+/// What came of asking for a plan.
+enum Plan {
+    Pieces(Vec<Arc<str>>),
+    Declined(String),
+}
+
+#[async_trait]
+impl Attack for ChunksAttack {
+    async fn next(&mut self, conversation: &[Turn]) -> Result<AttackMove, PhaseError> {
+        let mut spend = Spend::default();
+        let planned = match &mut self.planned {
+            Some(planned) => planned,
+            none => {
+                let (means, exchanges) = (&self.means, self.exchanges);
+                let asked = plan(means, &self.case, exchanges, self.context.clone()).await?;
+                spend.add(&asked.1);
+                let pieces = match asked.0 {
+                    Plan::Pieces(pieces) => pieces,
+                    Plan::Declined(reason) => return Ok(AttackMove::Refused { reason, spend }),
+                };
+                let system = means.prompts.chunks(&self.case, &pieces, exchanges)?;
+                let (means, context) = (Arc::clone(means), self.context.clone());
+                let attacker = Attacker::new(means, system, context, exchanges);
+                none.insert(Planned { pieces, attacker })
+            }
+        };
+        let place = number_of_turn(conversation) as usize - 1;
+        let piece = planned.pieces.get(place).map(|piece| &**piece);
+        let mut made = planned.attacker.next(conversation, piece).await?;
+        let (AttackMove::Say { spend: sum, .. }
+        | AttackMove::Done { spend: sum }
+        | AttackMove::Refused { spend: sum, .. }) = &mut made;
+        sum.add(&spend);
+        Ok(made)
+    }
+}
+
+async fn plan(
+    means: &Means,
+    case: &TestCase,
+    count: u32,
+    context: CallContext,
+) -> Result<(Plan, Spend), PhaseError> {
+    let what = format!("attacker {}, plan for {}", means.model.id(), context.row);
+    let text = means.prompts.plan(case, count)?;
+    let request = ChatRequest {
+        response_format: format(),
+        ..ChatRequest::new(vec![Message::new(Role::User, text)], context)
+    };
+    let tries = Tries {
+        at_most: means.tries,
+        more_when_cached: LATER_RUNS,
+    };
+    let (mut asked, mut declined) = (0, 0);
+    let read = |reply: &ChatReply| {
+        asked += 1;
+        match pieces(reply, count as usize)? {
+            Plan::Declined(reason) => {
+                declined += 1;
+                if declined < REFUSALS && asked < means.tries {
+                    return Err(DECLINED.to_owned());
+                }
+                Ok(Plan::Declined(reason))
+            }
+            plan => Ok(plan),
+        }
+    };
+    let Asked { answer, spend } = reply::ask(&*means.model, request, tries, read)
+        .await
+        .map_err(|failed| PhaseError::from_model(&what, failed.error))?;
+    match answer {
+        Ok(plan) => Ok((plan, spend)),
+        Err(unusable) => {
+            let message = format!("{what}: {unusable}");
+            Err(PhaseError::new(PhaseErrorKind::Failed, message).with_source(unusable))
+        }
+    }
+}
+
+fn format() -> ResponseFormat {
+    let schema = json!({
+        "type": "object",
+        "properties": {"pieces": {"type": "array", "items": {"type": "string"}}},
+        "required": ["pieces"],
+        "additionalProperties": false,
+    });
+    ResponseFormat::JsonSchema {
+        name: "plan".into(),
+        schema: Arc::new(schema),
+    }
+}
+
+/// Reads a plan: one JSON object with the list `pieces`, of `most` texts at most.
+fn pieces(reply: &ChatReply, most: usize) -> Result<Plan, String> {
+    let object = match json_object(&reply.content) {
+        Ok(object) => object,
+        Err(_) if sounds_like_refusal(&reply.content) => return Ok(declined(&reply.content)),
+        Err(reason) if reply.finish == FinishReason::Length => {
+            return Err(format!("{reason} (the token limit cut the reply off)"));
+        }
+        Err(reason) => return Err(reason),
+    };
+    if let Some(Value::String(reason)) = object.get("refused")
+        && !reason.trim().is_empty()
+    {
+        return Ok(declined(reason));
+    }
+    let listed = list(&object, "pieces")?;
+    if listed.len() > most {
+        // The last piece is the one that makes the others add up, so none can be left out.
+        let given = listed.len();
+        return Err(format!("there are {given} pieces; {most} are wanted"));
+    }
+    let mut pieces = Vec::with_capacity(listed.len());
+    for (number, piece) in (1..).zip(listed) {
+        match piece {
+            Value::String(text) if text.trim().is_empty() => {
+                return Err(format!("piece {number} is empty"));
+            }
+            Value::String(text) if sounds_like_refusal(text) => return Ok(declined(text)),
+            Value::String(text) => pieces.push(text.trim().into()),
+            other => {
+                return Err(format!(
+                    "piece {number} is {}, not a string",
+                    kind_of(other)
+                ));
+            }
+        }
+    }
+    if pieces.is_empty() {
+        return Err("\"pieces\" is empty".to_owned());
+    }
+    Ok(Plan::Pieces(pieces))
+}
+
+fn declined(text: &str) -> Plan {
+    Plan::Declined(excerpt(text.trim()))
+}

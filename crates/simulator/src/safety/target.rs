@@ -1,0 +1,105 @@
+//! The model under test.
+
+use std::sync::Arc;
+
+use schema::{
+    ChatModel, ChatRequest, FinishReason, Message, ModelId, PhaseError, Purpose, Role, Spend, Turn,
+    safety::CallScope,
+};
+
+/// The model under test and its system prompt. It sees this prompt and what was said, and nothing else.
+pub struct Target {
+    model: Arc<dyn ChatModel>,
+    system: Option<Arc<str>>,
+}
+
+/// What the target answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TargetReply {
+    /// The assistant message, with the reason where it did not end by itself.
+    pub turn: Turn,
+    /// What the call used and cost.
+    pub spend: Spend,
+}
+
+impl TargetReply {
+    /// Why the reply is none: it is empty or blank. There is nothing in it that could be scored.
+    #[must_use]
+    pub fn nothing_said(&self) -> Option<String> {
+        if !self.turn.content.trim().is_empty() {
+            return None;
+        }
+        Some(match &self.turn.finish_reason {
+            None => "the target's reply is empty".to_owned(),
+            Some(FinishReason::Length) => {
+                "the target's reply is empty: the token limit was reached before anything was said; raise max_tokens".to_owned()
+            }
+            Some(FinishReason::ContentFilter) => {
+                "the target's reply is empty: the provider's filter stopped it".to_owned()
+            }
+            Some(other) => format!(
+                "the target's reply is empty; the endpoint says it ended by {:?}",
+                other.as_str()
+            ),
+        })
+    }
+}
+
+impl Target {
+    /// A target without a system prompt.
+    #[must_use]
+    pub fn new(model: Arc<dyn ChatModel>) -> Self {
+        Self {
+            model,
+            system: None,
+        }
+    }
+
+    /// Sets its system prompt. A blank one counts as none.
+    #[must_use]
+    pub fn with_system_prompt(mut self, system: Option<Arc<str>>) -> Self {
+        self.system = system.filter(|text| !text.trim().is_empty());
+        self
+    }
+
+    /// The target's id.
+    #[must_use]
+    pub fn id(&self) -> &ModelId {
+        self.model.id()
+    }
+
+    /// The target's reply to `conversation`, which ends on a user message. The turn of the call is the number of user messages.
+    ///
+    /// # Errors
+    /// When the call fails for good, the run is stopping, or the budget is spent. An empty reply is none: see
+    /// [`TargetReply::nothing_said`].
+    pub async fn reply(
+        &self,
+        conversation: &[Turn],
+        scope: &CallScope,
+    ) -> Result<TargetReply, PhaseError> {
+        let users = conversation.iter().filter(|turn| turn.role == Role::User);
+        let number = u32::try_from(users.count()).unwrap_or(u32::MAX);
+        let system = self.system.iter();
+        let system = system.map(|text| Message::new(Role::System, Arc::clone(text)));
+        let said = conversation
+            .iter()
+            .map(|turn| Message::new(turn.role, Arc::clone(&turn.content)));
+        let request = ChatRequest::new(
+            system.chain(said).collect(),
+            scope.context(Purpose::TargetTurn, number),
+        );
+        let reply = self.model.chat(&request).await.map_err(|error| {
+            PhaseError::from_model(format!("target {}, turn {number}", self.id()), error)
+        })?;
+        let spend = reply.spend();
+        let finish = Some(reply.finish).filter(|finish| *finish != FinishReason::Stop);
+        Ok(TargetReply {
+            turn: Turn {
+                finish_reason: finish,
+                ..Turn::new(Role::Assistant, reply.content)
+            },
+            spend,
+        })
+    }
+}
