@@ -3,71 +3,122 @@
 use std::{fs, path::Path};
 
 use pipeline::Layout;
+use tempfile::TempDir;
 
-use crate::{config::nearest, exit::Failure, shipped, terminal::Terminal};
+use crate::{config::nearest, exit::Failure, flags::Which, shipped, terminal::Terminal};
 
-/// What the command line says of benchmarks.
-#[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
-    /// The names given.
-    pub names: &'a [String],
-    /// Whether all in the folder are meant.
-    pub all: bool,
-    /// Whether the shipped demonstration is meant when there is no benchmark at all.
-    pub demonstration: bool,
-    /// Whether a shipped benchmark may be copied into the folder.
-    pub copies: bool,
+/// The benchmarks that a command line means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// Their names, each once, in the order given.
+    pub names: Vec<String>,
+    /// The shipped ones among them that are not in the folder yet.
+    missing: Vec<String>,
 }
 
-/// The names of the benchmarks that are meant. Shipped ones are copied into the folder on first use.
+/// The benchmarks that `which` means. Nothing is written. With `demonstration` the shipped demonstration is meant when there
+/// is no benchmark at all.
 ///
 /// # Errors
 /// When there is none of a name, or it is not clear which is meant.
-pub fn choose(
-    layout: &Layout,
-    wanted: Wanted<'_>,
-    terminal: &Terminal,
-) -> Result<Vec<String>, Failure> {
-    let folder = layout.benchmarks();
+pub fn choose(layout: &Layout, which: &Which, demonstration: bool) -> Result<Chosen, Failure> {
     let there = layout.names()?;
-    if wanted.all {
-        return if there.is_empty() {
-            Err(Failure::usage(format!(
-                "{}: there is no benchmark here; `cargo xtask init NAME` makes one",
-                folder.display()
-            )))
-        } else {
-            Ok(there)
-        };
-    }
-    if wanted.names.is_empty() {
-        return match there.as_slice() {
-            [] if wanted.demonstration && wanted.copies => {
-                copy(folder, shipped::DEMONSTRATION, terminal)?;
-                Ok(vec![shipped::DEMONSTRATION.to_owned()])
-            }
-            [] => Err(Failure::usage(format!(
-                "{}: there is no benchmark here; `cargo xtask run` brings the shipped demonstration, `cargo xtask init NAME` \
-                 makes one of your own",
-                folder.display()
-            ))),
-            [one] => Ok(vec![one.clone()]),
-            many => Err(Failure::usage(format!(
-                "which benchmark? {} holds {}. Name one or more, or say --all",
-                folder.display(),
-                many.join(", ")
-            ))),
-        };
-    }
-    let mut chosen: Vec<String> = Vec::new();
-    for given in wanted.names {
-        let name = name_of(folder, given);
-        find(layout, name, &there, wanted.copies, terminal)?;
-        if !chosen.iter().any(|other| other == name) {
-            chosen.push(name.to_owned());
+    let mut chosen = Chosen {
+        names: Vec::new(),
+        missing: Vec::new(),
+    };
+    if which.all || which.names.is_empty() {
+        chosen.names = unnamed(layout.benchmarks(), which.all, demonstration, there)?;
+        if chosen.names.is_empty() {
+            chosen.names.push(shipped::DEMONSTRATION.to_owned());
+            chosen.missing.push(shipped::DEMONSTRATION.to_owned());
         }
+        return Ok(chosen);
+    }
+    for given in &which.names {
+        let name = name_of(layout.benchmarks(), given);
+        if chosen.names.iter().any(|other| other == name) {
+            continue;
+        }
+        if !is_there(layout, name, &there)? {
+            chosen.missing.push(name.to_owned());
+        }
+        chosen.names.push(name.to_owned());
     }
     Ok(chosen)
+}
+
+impl Chosen {
+    /// Copies the shipped benchmarks that are not in the folder of `layout` yet.
+    ///
+    /// # Errors
+    /// When the folder cannot be written.
+    pub fn copy(&self, layout: &Layout, terminal: &Terminal) -> Result<(), Failure> {
+        for name in &self.missing {
+            let target = copy(layout.benchmarks(), name)?;
+            terminal.note(&format!(
+                "copied the shipped benchmark {name} to {}",
+                target.display()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Reads each benchmark by `read`: a shipped one that is not in the folder of `layout` yet out of a folder that is gone
+    /// afterwards.
+    ///
+    /// # Errors
+    /// Those of `read`, or when the other folder cannot be made.
+    pub fn read<T, E>(
+        &self,
+        layout: &Layout,
+        mut read: impl FnMut(&Layout, &str) -> Result<T, E>,
+    ) -> Result<Vec<T>, Failure>
+    where
+        Failure: From<E>,
+    {
+        let scratch = TempDir::new().map_err(|error| {
+            Failure::nothing_ran(format!("no temporary folder can be made: {error}"))
+        })?;
+        let elsewhere = Layout::new(scratch.path().join("benchmarks"));
+        let mut all = Vec::new();
+        for name in &self.names {
+            all.push(if self.missing.contains(name) {
+                copy(elsewhere.benchmarks(), name)?;
+                read(&elsewhere, name)?
+            } else {
+                read(layout, name)?
+            });
+        }
+        Ok(all)
+    }
+}
+
+/// What is meant when no benchmark is named; empty: the demonstration.
+fn unnamed(
+    folder: &Path,
+    all: bool,
+    demonstration: bool,
+    there: Vec<String>,
+) -> Result<Vec<String>, Failure> {
+    match there.as_slice() {
+        [] if all => Err(Failure::usage(format!(
+            "{}: there is no benchmark here; `cargo xtask init NAME` makes one",
+            folder.display()
+        ))),
+        [] if demonstration => Ok(there),
+        [] => Err(Failure::usage(format!(
+            "{}: there is no benchmark here; `cargo xtask run` brings the shipped demonstration, `cargo xtask init NAME` \
+             makes one of your own",
+            folder.display()
+        ))),
+        [_, _, ..] if !all => Err(Failure::usage(format!(
+            "which benchmark? {} holds {}. Name one or more, or say --all",
+            folder.display(),
+            there.join(", ")
+        ))),
+        _ => Ok(there),
+    }
 }
 
 /// A name that a shell has completed to a path, `benchmarks/honesty/`, is the name of its folder.
@@ -82,15 +133,10 @@ fn name_of<'a>(folder: &Path, given: &'a str) -> &'a str {
     }
 }
 
-fn find(
-    layout: &Layout,
-    name: &str,
-    there: &[String],
-    copies: bool,
-    terminal: &Terminal,
-) -> Result<(), Failure> {
+/// Whether a benchmark of this name is in the folder; if not, it is a shipped one.
+fn is_there(layout: &Layout, name: &str, there: &[String]) -> Result<bool, Failure> {
     if there.iter().any(|known| known == name) {
-        return Ok(());
+        return Ok(true);
     }
     let dir = layout.benchmark(name)?;
     if dir.root().exists() {
@@ -100,14 +146,7 @@ fn find(
         )));
     }
     if shipped::find(name).is_some() {
-        return if copies {
-            copy(layout.benchmarks(), name, terminal)
-        } else {
-            Err(Failure::usage(format!(
-                "the shipped benchmark `{name}` is not in {} yet; `cargo xtask run {name}` brings it",
-                layout.benchmarks().display()
-            )))
-        };
+        return Ok(false);
     }
     let known = || there.iter().map(String::as_str).chain(shipped::NAMES);
     let mut message = format!(
@@ -129,8 +168,8 @@ fn find(
     Err(Failure::usage(message))
 }
 
-/// Copies a shipped benchmark. It appears under its name only when it is whole.
-fn copy(folder: &Path, name: &str, terminal: &Terminal) -> Result<(), Failure> {
+/// Copies a shipped benchmark and gives its folder. It appears under its name only when it is whole.
+fn copy(folder: &Path, name: &str) -> Result<std::path::PathBuf, Failure> {
     let files = shipped::find(name).unwrap_or_default();
     let target = folder.join(name);
     let unfinished = folder.join(format!(".{name}.{}", std::process::id()));
@@ -149,9 +188,5 @@ fn copy(folder: &Path, name: &str, terminal: &Terminal) -> Result<(), Failure> {
             target.display()
         )));
     }
-    terminal.note(&format!(
-        "copied the shipped benchmark {name} to {}",
-        target.display()
-    ));
-    Ok(())
+    Ok(target)
 }

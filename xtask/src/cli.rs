@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::config::Flag;
+use crate::commands::{CalibrateArgs, JournalCommand};
+use crate::flags::{JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, ScenariosArgs, Which};
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0    complete
-  1    the run finished, and some rows failed
+  1    the run finished, and some rows failed or could not be kept
   2    the command line or the configuration cannot be used
   3    nothing could be run
   130  interrupted";
@@ -51,21 +52,40 @@ pub enum Command {
         after_help = "Without BENCHMARK: the one benchmark in the folder, or the shipped demonstration where there is none.\n\n\
         Examples:\n  cargo xtask run\n  cargo xtask run honesty safety --target gpt-4.1\n  cargo xtask run --all --max-cost 5"
     )]
-    Run(PhaseArgs),
+    #[command(mut_arg("force", |arg| arg.help(
+        "Ask anew for every reply; metrics and scenarios that are there are kept (gen-metrics --force and gen-scenarios --force replace them)"
+    )))]
+    Run(PlayArgs),
     /// Write metrics from the description
-    GenMetrics(PhaseArgs),
+    #[command(mut_arg("force", |arg| arg.help("Replace the metrics that are there, asking anew")))]
+    GenMetrics(MetricsArgs),
     /// Write scenarios for the metrics
-    GenScenarios(PhaseArgs),
+    #[command(mut_arg("force", |arg| arg.help("Replace the scenarios that are there, asking anew")))]
+    GenScenarios(ScenariosArgs),
     /// Play the scenarios against the targets
-    Simulate(PhaseArgs),
+    Simulate(PlayArgs),
     /// Judge the conversations
-    Evaluate(PhaseArgs),
+    Evaluate(JudgeArgs),
     /// Sum the scores up into results.json
-    Aggregate(PhaseArgs),
+    Aggregate(Which),
+    /// Write the standards that grades compare with, from the scores of reference systems
+    ///
+    /// The scores are those in the tree: run the benchmark with the reference systems first. Nothing is asked of a model.
+    #[command(
+        after_help = "Examples:\n  cargo xtask run honesty --target gpt-4.1\n  cargo xtask calibrate honesty --reference gpt-4.1"
+    )]
+    Calibrate(CalibrateArgs),
     /// Show rows, calls, tokens and dollars of a run before a cent is spent
-    Plan(PhaseArgs),
+    Plan(PlanArgs),
     /// Check configuration, keys and endpoints with one tiny call each
-    Doctor(Overrides),
+    Doctor {
+        /// The result as JSON on standard output
+        #[arg(long)]
+        json: bool,
+    },
+    /// Ask a run's journal: show, stats, scores, check, rebuild
+    #[command(subcommand)]
+    Journal(JournalCommand),
     /// Measure whole pipelines against the scripted server, beside a floor client
     #[command(after_help = "Figures to compare come from `cargo run --release -p xtask -- bench`.")]
     Bench(crate::bench::BenchArgs),
@@ -74,84 +94,6 @@ pub enum Command {
         /// The benchmark's name, which names its folder
         name: String,
     },
-}
-
-/// What the commands take that work on benchmarks.
-#[derive(Clone, Debug, Args)]
-pub struct PhaseArgs {
-    /// Benchmarks by name: folders in the benchmarks folder, or shipped ones
-    #[arg(value_name = "BENCHMARK", conflicts_with = "all")]
-    pub names: Vec<String>,
-    /// Every benchmark in the folder
-    #[arg(long)]
-    pub all: bool,
-    /// Only this system under test, by its id; can be repeated
-    #[arg(long = "target", value_name = "ID")]
-    pub targets: Vec<String>,
-    /// Settings of the run.
-    #[command(flatten)]
-    pub overrides: Overrides,
-}
-
-/// Flags that stand over the configuration.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Over the configuration")]
-pub struct Overrides {
-    /// Ask anew for every reply; gen-metrics and gen-scenarios replace what is there
-    #[arg(long)]
-    pub force: bool,
-    /// Show the plan; call nothing and write nothing
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Rows in work at the same time, in every phase
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub concurrency: Option<u32>,
-    /// Conversations for each scenario and target
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub num_samples: Option<u32>,
-    /// Exchanges of a conversation at most
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub turns: Option<u32>,
-    /// Dollars that the run may spend
-    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
-    pub max_cost: Option<f64>,
-    /// What all randomness comes from
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-}
-
-impl Overrides {
-    /// The flags as the last layer of the configuration.
-    pub fn flags(&self) -> Vec<Flag> {
-        let mut flags = Vec::new();
-        let mut set = |key, name, value: Option<String>| {
-            flags.extend(value.map(|value| Flag { key, name, value }));
-        };
-        let yes = |on: bool| on.then(|| "true".to_owned());
-        let text = |n: Option<u32>| n.map(|n| n.to_string());
-        set("run.force", "--force", yes(self.force));
-        set("run.dry_run", "--dry-run", yes(self.dry_run));
-        for key in [
-            "run.concurrency.gen_scenarios",
-            "run.concurrency.simulate",
-            "run.concurrency.evaluate",
-        ] {
-            set(key, "--concurrency", text(self.concurrency));
-        }
-        set(
-            "generation.num_samples",
-            "--num-samples",
-            text(self.num_samples),
-        );
-        set("generation.turns", "--turns", text(self.turns));
-        set(
-            "budget.max_cost",
-            "--max-cost",
-            self.max_cost.map(|dollars| dollars.to_string()),
-        );
-        set("seed", "--seed", self.seed.map(|seed| seed.to_string()));
-        flags
-    }
 }
 
 /// What holds for every command.
@@ -187,20 +129,6 @@ pub enum ColorChoice {
     Auto,
     Always,
     Never,
-}
-
-fn at_least_one(text: &str) -> Result<u32, String> {
-    text.parse()
-        .ok()
-        .filter(|n| *n >= 1)
-        .ok_or_else(|| "must be a whole number of 1 or more".to_owned())
-}
-
-fn dollars(text: &str) -> Result<f64, String> {
-    match text.trim_start_matches('$').parse::<f64>() {
-        Ok(dollars) if dollars.is_finite() && dollars >= 0.0 => Ok(dollars),
-        _ => Err("must be a number of dollars, 0 or more".to_owned()),
-    }
 }
 
 #[cfg(test)]

@@ -77,6 +77,44 @@ impl Failure {
     }
 }
 
+/// Problems that are told together, so that one does not hide another.
+#[derive(Debug, Default)]
+pub struct Problems {
+    failures: Vec<Failure>,
+}
+
+impl Problems {
+    /// The value of `result`; its error is kept.
+    pub fn take<T>(&mut self, result: Result<T, impl Into<Failure>>) -> Option<T> {
+        result
+            .map_err(|error| self.failures.push(error.into()))
+            .ok()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.failures.is_empty()
+    }
+
+    /// All problems in one, each once. It ends the program as the first of them would.
+    pub fn into_failure(self) -> Failure {
+        let exit = self
+            .failures
+            .first()
+            .map_or(Exit::Usage, |first| first.exit);
+        let mut lines: Vec<String> = Vec::new();
+        for failure in self.failures {
+            if !lines.contains(&failure.message) {
+                lines.push(failure.message);
+            }
+        }
+        Failure {
+            exit,
+            message: lines.join("\n"),
+        }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)

@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 mod config;
 mod exit;
+mod flags;
 mod logging;
 mod panic;
 mod progress;

@@ -128,7 +128,7 @@ impl Shared {
             .or_insert_with(|| {
                 let bar = ProgressBar::no_length()
                     .with_style(style(false))
-                    .with_prefix(format!("{benchmark} {}", phase.command()));
+                    .with_prefix(format!("{} {benchmark}", phase.command()));
                 let bar = self.terminal.bars().add(bar);
                 if self.terminal.draws() {
                     bar.enable_steady_tick(Duration::from_millis(200));
@@ -272,11 +272,12 @@ impl Task {
     }
 }
 
+/// A bar's line. What is longest is cut, so that it fits a terminal of 80 columns with six digits of rows.
 fn style(counted: bool) -> ProgressStyle {
     let template = if counted {
-        "{prefix:32} {bar:24} {pos:>6}/{len} {rate:>8} eta {eta} {wide_msg}"
+        "{prefix:28!} {bar:12} {pos}/{len} {rate} eta {eta} {wide_msg}"
     } else {
-        "{prefix:32} {spinner} {wide_msg}"
+        "{prefix:28!} {spinner} {wide_msg}"
     };
     let rate = |state: &ProgressState, text: &mut dyn Write| {
         // Text that cannot be written is seen by the one who draws.

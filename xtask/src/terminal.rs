@@ -112,6 +112,15 @@ impl Terminal {
         });
     }
 
+    /// Columns for results: as many as they want where standard output is a file or a pipe, so that nothing is cut off.
+    pub fn page(&self) -> usize {
+        if stdout().is_terminal() {
+            self.width()
+        } else {
+            usize::from(u16::MAX)
+        }
+    }
+
     /// Columns to write into.
     pub fn width(&self) -> usize {
         match std::env::var("COLUMNS")

@@ -10,6 +10,14 @@ use serde_json::Value;
 const ARROWS: &[(&str, &[&str])] = &[
     ("probity-schema", &[]),
     ("probity-scripted-llm", &[]),
+    (
+        "probity-watched-llm",
+        &[
+            "probity-schema",
+            "probity-llm-client",
+            "probity-scripted-llm",
+        ],
+    ),
     ("probity-llm-client", &["probity-schema"]),
     ("probity-scenario-gen", &["probity-schema"]),
     ("probity-simulator", &["probity-schema"]),
@@ -43,16 +51,11 @@ const ONLY: &[(&str, &[&str])] = &[
     ("tracing-subscriber", &["xtask"]),
 ];
 
-/// The names of the ordinary dependencies of each package of the workspace.
-fn dependencies() -> BTreeMap<String, Vec<String>> {
+/// What cargo knows of the workspace; with `more` arguments.
+fn metadata(more: &[&str]) -> Value {
     let output = Command::new(env!("CARGO"))
-        .args([
-            "metadata",
-            "--no-deps",
-            "--format-version",
-            "1",
-            "--offline",
-        ])
+        .args(["metadata", "--format-version", "1", "--offline"])
+        .args(more)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
@@ -61,7 +64,12 @@ fn dependencies() -> BTreeMap<String, Vec<String>> {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The names of the ordinary dependencies of each package of the workspace.
+fn dependencies() -> BTreeMap<String, Vec<String>> {
+    let metadata = metadata(&["--no-deps"]);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let ordinary = |package: &Value| {
         let all = package["dependencies"].as_array().unwrap();
@@ -113,4 +121,37 @@ fn some_libraries_are_known_in_one_place() {
             .collect();
         assert_eq!(known, *place, "who knows {library}");
     }
+}
+
+/// That our own code gets by with it is seen to by clippy (`incompatible_msrv`).
+#[test]
+fn no_dependency_needs_a_newer_rust_than_we_say() {
+    let version = |text: &str| -> Vec<u32> {
+        text.split('.')
+            .map(|part| part.parse().unwrap())
+            .chain([0, 0])
+            .take(3)
+            .collect()
+    };
+    let host = Command::new("rustc").arg("-vV").output().unwrap();
+    let host = String::from_utf8(host.stdout).unwrap();
+    let host = host
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .unwrap();
+    // Without the platform, cargo would want crates that were never fetched because only other systems use them.
+    let metadata = metadata(&["--locked", "--filter-platform", host]);
+    let packages = metadata["packages"].as_array().unwrap();
+    let ours = packages
+        .iter()
+        .find(|package| package["name"] == "xtask")
+        .and_then(|package| package["rust_version"].as_str())
+        .unwrap();
+    let newer: Vec<String> = packages
+        .iter()
+        .filter_map(|package| Some((package["rust_version"].as_str()?, package)))
+        .filter(|(needs, _)| version(needs) > version(ours))
+        .map(|(needs, package)| format!("{} {} needs {needs}", package["name"], package["version"]))
+        .collect();
+    assert!(newer.is_empty(), "rust-version is {ours}, but {newer:#?}");
 }

@@ -206,7 +206,11 @@ fn phases_run_one_by_one() {
         ("evaluate", "runs/scripted-careful/scores.json"),
         ("aggregate", "results.json"),
     ] {
-        let ran = ground.run(&[phase, "b", "--scripted", "--target", "scripted-careful"]);
+        let mut args = vec![phase, "b", "--scripted"];
+        if ["simulate", "evaluate"].contains(&phase) {
+            args.extend(["--target", "scripted-careful"]);
+        }
+        let ran = ground.run(&args);
         assert_eq!(ran.code, 0, "{phase}: {}", ran.err);
         ground.read(&format!("benchmarks/b/{file}"));
     }
@@ -234,13 +238,6 @@ fn which_benchmark_is_meant_is_never_guessed() {
     assert_eq!(
         error(&["run", "zebra"]),
         "error: there is no benchmark `zebra` in benchmarks; there are sycophancy. `cargo xtask init zebra` makes it\n"
-    );
-    assert_eq!(
-        error(&["run", "sycophancy", "--dry-run"])
-            .lines()
-            .last()
-            .unwrap(),
-        "error: the shipped benchmark `sycophancy` is not in benchmarks yet; `cargo xtask run sycophancy` brings it"
     );
     assert!(error(&["run", "../x"]).contains("is no name of a benchmark"));
     assert!(ground.files().is_empty(), "{:?}", ground.files());

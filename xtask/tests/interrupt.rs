@@ -7,23 +7,54 @@
 )]
 
 mod common;
+mod tree;
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Lines},
     net::TcpListener,
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStderr, Command, Stdio},
 };
 
 use common::Ground;
+use scripted_llm::ScriptedServer;
+use serde_json::Value;
 
-fn interrupt(child: &Child) {
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
+/// The command at work, and what it says.
+struct Running {
+    child: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+}
+
+impl Running {
+    fn start(ground: &Ground, args: &[&str]) -> Self {
+        let mut child = ground
+            .command(args)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// Ctrl-C.
+    fn interrupt(&self) {
+        let mut kill = Command::new("kill");
+        kill.args(["-INT", &self.child.id().to_string()]);
+        assert!(kill.status().unwrap().success());
+    }
+
+    /// Reads on until the command says that it is stopping.
+    fn wait_for_stopping(&mut self) {
+        let mut said = self.lines.by_ref().map(Result::unwrap);
+        assert!(said.any(|line| line.starts_with("stopping: calls in flight are finished")));
+    }
+
+    /// The exit code, and all lines that were not read before.
+    fn end(mut self) -> (Option<i32>, Vec<String>) {
+        let rest = self.lines.map(Result::unwrap).collect();
+        (self.child.wait().unwrap().code(), rest)
+    }
 }
 
 #[test]
@@ -35,17 +66,85 @@ fn the_second_ctrl_c_leaves_at_once_with_130() {
         "config.yaml",
         &format!("user_model: {{model: m, base_url: '{url}'}}\nevaluator_model: {{model: m, base_url: '{url}'}}\ntargets: [{{id: t, model: m, base_url: '{url}'}}]\n"),
     );
-    let mut child = ground
-        .command(&["run"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut run = Running::start(&ground, &["run"]);
     // A call is in flight, and is never answered.
     let _held = listener.accept().unwrap();
-    interrupt(&child);
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().starts_with("stopping: ")));
-    interrupt(&child);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    run.interrupt();
+    run.wait_for_stopping();
+    run.interrupt();
+    assert_eq!(run.end().0, Some(130));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_ctrl_c_lets_calls_in_flight_finish_and_starts_no_other() {
+    let server = ScriptedServer::builder()
+        .hold_after(0)
+        .start()
+        .await
+        .unwrap();
+    let ground = Ground::new();
+    ground.served_by(&server, "");
+    let mut run = Running::start(&ground, &["run", "flattery"]);
+    server.wait_held(1).await;
+    run.interrupt();
+    run.wait_for_stopping();
+    server.release();
+    let (code, said) = run.end();
+    assert_eq!(code, Some(130), "{said:#?}");
+    assert!(
+        said.contains(&"stopped; the same command goes on from here".to_owned()),
+        "{said:#?}"
+    );
+    let stats = server.stats();
+    assert_eq!((stats.requests, stats.answered), (1, 1));
+    // The metrics that were in flight have arrived and are written.
+    let yaml = ground.read("benchmarks/flattery/benchmark.yaml");
+    assert!(
+        yaml.contains("# for people") && yaml.contains("m01"),
+        "{yaml}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_again() {
+    let alone = ScriptedServer::start().await.unwrap();
+    let undisturbed = Ground::new();
+    undisturbed.served_by(&alone, "");
+    assert_eq!(undisturbed.run(&["run", "flattery"]).code, 0);
+    let wanted = tree::read(&undisturbed.path("benchmarks"));
+
+    let server = ScriptedServer::start().await.unwrap();
+    let ground = Ground::new();
+    ground.served_by(&server, "");
+    // The moments fall into generating scenarios, into playing, and into judging.
+    for moment in [3, 40, 20] {
+        server.hold_after(moment);
+        let mut run = Running::start(&ground, &["run", "flattery"]);
+        server.wait_held(1).await;
+        run.interrupt();
+        run.wait_for_stopping();
+        server.release();
+        let (code, said) = run.end();
+        assert_eq!(code, Some(130), "after {moment} replies: {said:#?}");
+        for (name, bytes) in tree::read(&ground.path("benchmarks")) {
+            if name.ends_with(".json") {
+                serde_json::from_slice::<Value>(&bytes)
+                    .unwrap_or_else(|error| panic!("after {moment} replies: {name}: {error}"));
+            }
+        }
+    }
+    let rows = ground.read("benchmarks/flattery/runs/careful/conversations.json");
+    assert!(
+        rows.contains("conv_id"),
+        "finished conversations are in the tree"
+    );
+
+    let finished = ground.run(&["run", "flattery"]);
+    assert_eq!(finished.code, 0, "{}", finished.err);
+    tree::assert_same(&tree::read(&ground.path("benchmarks")), &wanted);
+    assert_eq!(
+        server.stats().bodies,
+        alone.stats().bodies,
+        "each call was made as often as in a run that was left alone"
+    );
 }

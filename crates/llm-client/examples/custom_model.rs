@@ -59,18 +59,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let phases = Phases::standard(models, PhaseSettings::default(), None)?;
     let pipeline = Pipeline::new(layout, phases, RunOptions::default());
-    let report = pipeline.run(&[demo::BENCHMARK.to_owned()]).await?;
-    println!("{:?}", report.outcome());
-    for summary in report
-        .benchmarks
-        .iter()
-        .flat_map(|benchmark| &benchmark.summaries)
-    {
-        let (positive, negative) = (summary.positive_pass_rate, summary.negative_pass_rate);
-        println!(
-            "{}: positive {positive:?}, negative {negative:?}",
-            summary.target_model
-        );
-    }
+    let report = demo::run(&pipeline).await?;
+    print!("{}", demo::rates(&report));
     Ok(())
 }

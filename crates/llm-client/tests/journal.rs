@@ -74,26 +74,26 @@ async fn every_call_has_its_event_with_the_raw_exchange() {
         (
             Purpose::TargetTurn,
             "sut",
-            "turn run_time request response",
-            "turn request response",
+            "turn run_time request response spend",
+            "turn request response spend",
         ),
         (
             Purpose::Judge,
             "annotator",
-            "annotator run_time request response",
-            "annotator annotator_request response",
+            "annotator run_time request response spend",
+            "annotator annotator_request response spend",
         ),
         (
             Purpose::UserTurn,
             "user",
-            "model purpose row turn run_time request response",
-            "model purpose row turn request response",
+            "model purpose row turn run_time request response spend",
+            "model purpose row turn request response spend",
         ),
         (
             Purpose::GenScenarios,
             "generator",
-            "model purpose row turn run_time request response",
-            "model purpose row turn request response",
+            "model purpose row turn run_time request response spend",
+            "model purpose row turn request response spend",
         ),
     ] {
         let request = item_request(purpose);

@@ -6,7 +6,7 @@ use std::{error::Error, fs};
 use llm_client::{
     Cache, CacheSettings, HttpClient, HttpOptions, ModelSettings, PriceTable, Provider,
 };
-use pipeline::{Layout, Models, PhaseSettings, Phases, Pipeline, RunOptions};
+use pipeline::{Layout, Models, PhaseSettings, Phases, Pipeline, RunOptions, RunOutcome};
 use schema::{ModelId, TargetRef};
 use scripted_llm::ScriptedServer;
 
@@ -43,7 +43,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Pipeline::new(layout, phases, RunOptions::default()).meter(provider.meter().clone());
     let report = pipeline.run(&["flattery".to_owned()]).await?;
 
-    println!("{:?}", report.outcome());
+    if report.outcome() != RunOutcome::Complete {
+        return Err(format!("{:#?}", report.benchmarks).into());
+    }
     for summary in report
         .benchmarks
         .iter()

@@ -6,7 +6,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use llm_client::{HttpClient, Provider};
-//! use pipeline::{PhaseSettings, Phases, Pipeline, RunOptions, RunOutcome, demo};
+//! use pipeline::{PhaseSettings, Phases, Pipeline, RunOptions, demo};
 //!
 //! let server = scripted_llm::ScriptedServer::start().await?;
 //! let folder = tempfile::tempdir()?;
@@ -16,18 +16,18 @@
 //! let phases = Phases::standard(models, PhaseSettings::default(), None)?;
 //! // Here a phase can be replaced by one's own.
 //! let pipeline = Pipeline::new(layout, phases, RunOptions::default());
-//! let report = pipeline.run(&[demo::BENCHMARK.to_owned()]).await?;
-//! assert_eq!(report.outcome(), RunOutcome::Complete);
+//! let report = demo::run(&pipeline).await?;
+//! assert!(demo::rates(&report).starts_with("careful: positive "));
 //! # Ok(())
 //! # }
 //! ```
 
-use std::{error::Error, fs, path::Path};
+use std::{error::Error, fmt::Write, fs, path::Path};
 
 use llm_client::{ModelSettings, PriceTable, Provider};
 use schema::{ModelId, TargetRef};
 
-use crate::{Layout, Models, PipelineError};
+use crate::{Layout, Models, Pipeline, PipelineError, RunOutcome, RunReport};
 
 /// The name of the benchmark that [`layout`] makes.
 pub const BENCHMARK: &str = "flattery";
@@ -79,6 +79,45 @@ pub fn models(provider: &Provider, base_url: impl Into<String>) -> Result<Models
             target("careful", "scripted-careful")?,
         ],
     })
+}
+
+/// Runs [`BENCHMARK`] to its end.
+///
+/// # Errors
+/// When the run cannot start, and also when it is not complete: a row failed, or it was stopped. The text says what failed.
+pub async fn run(pipeline: &Pipeline) -> Result<RunReport, PipelineError> {
+    let report = pipeline.run(&[BENCHMARK.to_owned()]).await?;
+    if report.outcome() == RunOutcome::Complete {
+        return Ok(report);
+    }
+    let mut text = format!("the run is not complete: {:?}", report.outcome());
+    for benchmark in &report.benchmarks {
+        if let Some(error) = &benchmark.error {
+            let _ = write!(text, "\n{error}");
+        }
+        for group in &benchmark.failures {
+            let (phase, rows, reason) = (group.phase.as_str(), group.rows, &group.reason);
+            let _ = write!(text, "\n{phase}, {rows} rows: {reason}");
+        }
+    }
+    Err(PipelineError::input(text))
+}
+
+/// A line for each model with its rates, `?` where there is none.
+#[must_use]
+pub fn rates(report: &RunReport) -> String {
+    let shown = |rate: Option<f64>| rate.map_or("?".to_owned(), |rate| format!("{rate:.2}"));
+    let summaries = report.benchmarks.iter().flat_map(|one| &one.summaries);
+    summaries
+        .map(|summary| {
+            let positive = shown(summary.positive_pass_rate);
+            let negative = shown(summary.negative_pass_rate);
+            format!(
+                "{}: positive {positive}, negative {negative}\n",
+                summary.target_model
+            )
+        })
+        .collect()
 }
 
 fn unusable(error: impl Error + Send + Sync + 'static) -> PipelineError {

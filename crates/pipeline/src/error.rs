@@ -35,6 +35,14 @@ impl PipelineError {
         }
     }
 
+    /// Something cannot be written.
+    pub(crate) fn output(message: impl Into<String>) -> Self {
+        Self {
+            kind: PipelineErrorKind::Output,
+            ..Self::input(message)
+        }
+    }
+
     /// Another run is at work.
     pub(crate) fn busy(message: impl Into<String>) -> Self {
         Self {

@@ -145,6 +145,18 @@ impl BenchmarkDir {
         self.root.join("results.json")
     }
 
+    /// `grades.json`.
+    #[must_use]
+    pub fn grades(&self) -> PathBuf {
+        self.root.join("grades.json")
+    }
+
+    /// `standards.json`: what the benchmark's grades compare with, where it is there.
+    #[must_use]
+    pub fn standards(&self) -> PathBuf {
+        self.root.join("standards.json")
+    }
+
     /// The folder of a user's own prompt templates for this benchmark.
     #[must_use]
     pub fn prompts(&self) -> PathBuf {

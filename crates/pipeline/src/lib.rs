@@ -28,27 +28,36 @@
 //! - All scenarios of a benchmark are in memory; conversations and scores are not.
 //! - A row that was stopped leaves nothing in the tree. Without a response cache the next run asks for all of it again.
 //! - A verdict that could not be used is in the cache like any other reply: the next run gets it again, and abstains again.
-//!   Metrics and scenarios are asked for once more by each later run.
+//!   Metrics, scenarios and messages of the simulated user are asked for once more by each later run.
 //! - The lock on a tree holds on one machine. Two machines that share a folder over a network can run into each other.
 //! - Scenarios that a failed call left out are asked for again by the next run; if rows of the same metric were taken out by
 //!   hand in between, they come back.
 
+mod calibrate;
+mod check;
 pub mod demo;
 mod error;
+mod journals;
 mod layout;
 mod phases;
 mod plan;
 pub mod progress;
+mod rebuild;
 mod report;
 mod run;
+pub mod safety;
 mod standard;
 pub mod tree;
 
+pub use calibrate::{CalibrateOptions, Calibration, calibrate};
+pub use check::{check_journal, check_tree};
 pub use error::{PipelineError, PipelineErrorKind};
+pub use journals::{JournalEnd, RunJournals};
 pub use layout::{BenchmarkDir, Layout, TargetDir};
 pub use phases::{Loaded, Make, MakeAggregator, MakeSimulator, Phases};
 pub use plan::{PlanModel, PlanRow, PlanSettings, Range, plan};
 pub use progress::{NoObserver, Observer, Outcome, Phase, Progress};
+pub use rebuild::{Rebuilt, rebuild};
 pub use report::{BenchmarkReport, Counts, FailureGroup, RunOutcome, RunReport};
 pub use run::{Concurrency, Expected, Manifest, Pipeline, RunOptions};
 pub use standard::{Models, PROMPT_NAMES, PhaseSettings};

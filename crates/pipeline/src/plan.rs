@@ -340,14 +340,14 @@ impl Talk {
     }
 }
 
-fn each(times: Range<u64>, of: Range<u64>) -> Range<u64> {
+pub(crate) fn each(times: Range<u64>, of: Range<u64>) -> Range<u64> {
     Range {
         low: times.low.saturating_mul(of.low),
         high: times.high.saturating_mul(of.high),
     }
 }
 
-fn cut(reply: Range<u64>, max_tokens: Option<u32>) -> Range<u64> {
+pub(crate) fn cut(reply: Range<u64>, max_tokens: Option<u32>) -> Range<u64> {
     let max = max_tokens.map_or(u64::MAX, u64::from);
     Range {
         low: reply.low.min(max),
@@ -355,7 +355,7 @@ fn cut(reply: Range<u64>, max_tokens: Option<u32>) -> Range<u64> {
     }
 }
 
-fn dollars(price: &Price, input: Range<u64>, output: Range<u64>) -> Range<f64> {
+pub(crate) fn dollars(price: &Price, input: Range<u64>, output: Range<u64>) -> Range<f64> {
     let cost = |input_tokens, output_tokens| {
         price.cost(&Usage {
             input_tokens,
@@ -370,6 +370,6 @@ fn dollars(price: &Price, input: Range<u64>, output: Range<u64>) -> Range<f64> {
 }
 
 /// About four characters a token.
-fn tokens(text: &str) -> u64 {
+pub(crate) fn tokens(text: &str) -> u64 {
     text.chars().count() as u64 / 4
 }

@@ -134,3 +134,45 @@ pub enum Progress<'a> {
         text: &'a str,
     },
 }
+
+impl Progress<'_> {
+    /// The beginning and end of phases and of rows, as diagnostics.
+    pub(crate) fn trace(&self) {
+        match self {
+            Self::Started {
+                phase,
+                benchmark,
+                target,
+                ..
+            } => tracing::info!(
+                benchmark,
+                phase = phase.as_str(),
+                target = target.map(tracing::field::display),
+                "phase begins"
+            ),
+            Self::Finished {
+                phase,
+                benchmark,
+                target,
+            } => tracing::info!(
+                benchmark,
+                phase = phase.as_str(),
+                target = target.map(tracing::field::display),
+                "phase ended"
+            ),
+            Self::Row {
+                phase,
+                benchmark,
+                target,
+                outcome,
+            } => tracing::debug!(
+                benchmark,
+                phase = phase.as_str(),
+                target = target.map(tracing::field::display),
+                ?outcome,
+                "row ended"
+            ),
+            _ => {}
+        }
+    }
+}

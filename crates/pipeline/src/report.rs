@@ -6,11 +6,12 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use schema::{ModelId, PhaseCost, Summary};
+use schema::{Grades, ModelId, PhaseCost, Summary};
 use serde::Serialize;
 
 use crate::{
     error::PipelineError,
+    journals::JournalEnd,
     progress::{Outcome, Phase},
 };
 
@@ -36,6 +37,19 @@ pub enum RunOutcome {
     NothingRan,
     /// Somebody stopped it.
     Interrupted,
+}
+
+impl RunOutcome {
+    /// The name in files: `complete`, `failed_rows`, `nothing_ran`, `interrupted`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::FailedRows => "failed_rows",
+            Self::NothingRan => "nothing_ran",
+            Self::Interrupted => "interrupted",
+        }
+    }
 }
 
 impl RunReport {
@@ -66,10 +80,14 @@ pub struct BenchmarkReport {
     pub costs: BTreeMap<(Phase, Option<ModelId>), PhaseCost>,
     /// The content of `results.json`, when it was written.
     pub summaries: Vec<Summary>,
+    /// The content of `grades.json`, when it was written.
+    pub grades: Option<Grades>,
     /// What failed and why, most frequent first.
     pub failures: Vec<FailureGroup>,
     /// Files written or kept, in the order of the phases.
     pub files: Vec<PathBuf>,
+    /// The journal, where one was written.
+    pub journal: Option<JournalEnd>,
     /// Why the benchmark could not be run to its end, where it could not.
     pub error: Option<PipelineError>,
 }

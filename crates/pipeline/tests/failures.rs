@@ -3,7 +3,7 @@
 mod common;
 
 use common::Bench;
-use pipeline::{Phase, RunOptions, RunOutcome};
+use pipeline::{Concurrency, Phase, RunOptions, RunOutcome};
 use schema::ModelId;
 use scripted_llm::{Fault, FaultKind, Role, ScriptedServer, Task};
 
@@ -188,6 +188,46 @@ async fn metrics_that_could_not_be_used_are_asked_for_once_more_by_the_next_run(
     let report = bench.run(RunOptions::default()).await;
     assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
     assert_eq!(bench.server.stats().by_task["gen_metrics"], 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_model_that_said_nothing_usable_is_asked_once_more_by_each_later_run() {
+    let silent = Fault::new(FaultKind::EmptyContent)
+        .task(Task::UserTurn)
+        .first(4);
+    let bench = Bench::on(
+        ScriptedServer::builder()
+            .fault(silent)
+            .start()
+            .await
+            .unwrap(),
+    );
+    let one_by_one = || RunOptions {
+        phases: [Phase::GenMetrics, Phase::GenScenarios, Phase::Simulate].into(),
+        concurrency: Concurrency {
+            simulate: 1,
+            evaluate: 1,
+        },
+        ..RunOptions::default()
+    };
+    let asked = || bench.server.stats().by_task["user_turn"];
+    // The first conversation gets nothing in three tries; the next one is told the fourth empty reply and goes on.
+    let report = bench.run(one_by_one()).await;
+    assert_eq!(report.outcome(), RunOutcome::FailedRows, "{report:#?}");
+    let rows: u64 = report.benchmarks[0]
+        .counts
+        .values()
+        .map(|rows| rows.failed)
+        .sum();
+    assert_eq!(rows, 1, "{report:#?}");
+    let before = asked();
+    let report = bench.run(one_by_one()).await;
+    assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
+    assert!(asked() > before, "the missing message was asked for");
+    let before = asked();
+    let report = bench.run(one_by_one()).await;
+    assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
+    assert_eq!(asked(), before, "the fourth try is kept as well");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,9 +3,13 @@
 //! Everything here takes values and gives a `String`; printing is up to the caller. Widths are in terminal columns.
 //!
 //! - [`results_table`]: the rates per model.
+//! - [`grades_table`], [`standards_table`]: the scores of hazards, their bounds and grades, and what grades compare with.
 //! - [`failures_summary`]: what failed and why, each reason once.
+//! - [`spending_lines`]: what was asked for and paid.
 //! - [`plan_table`]: what a run would ask for and cost.
 //! - [`files_list`]: where each file lies.
+//! - [`journal_item`], [`journal_line`], [`journal_tables`],
+//!   [`journal_findings`]: what a journal tells.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -45,18 +49,27 @@
 //! - Text is shown left to right, without colours.
 //! - How wide a character is, is taken from Unicode; a terminal that draws some emoji wider or narrower shows ragged columns.
 //! - A text that is shortened may be cut between a letter and its accent.
-//! - Rates come without intervals.
+//! - The rates of [`results_table`] come without intervals.
 //! - [`FailureGroups`] tells at most 200 different reasons apart; the rest are counted together.
 
 mod failures;
 mod files;
+mod grades;
+mod journal;
 mod numbers;
 mod plan;
 mod results;
+mod spending;
 mod table;
 mod text;
 
 pub use failures::{Failure, FailureGroup, FailureGroups, failures_summary};
 pub use files::{FileEntry, files_list};
+pub use grades::{grades_table, standards_table};
+pub use journal::{
+    JournalCell, JournalFinding, JournalItem, JournalStep, JournalTable, journal_findings,
+    journal_item, journal_line, journal_tables,
+};
 pub use plan::{PlanRow, Span, plan_table};
 pub use results::{BenchmarkResults, results_table};
+pub use spending::{Spending, spending_lines};

@@ -63,7 +63,9 @@ pub fn plan_table(rows: &[PlanRow], width: usize) -> String {
     let mut text = table.render(width);
     let mut models: Vec<String> = Vec::new();
     for row in unpriced {
-        let model = clean(&row.model);
+        // Once for all the targets that it is asked for.
+        let model = row.model.split(" for target ").next().unwrap_or_default();
+        let model = clean(model);
         if !models.contains(&model) {
             models.push(model);
         }
@@ -71,10 +73,14 @@ pub fn plan_table(rows: &[PlanRow], width: usize) -> String {
     if !models.is_empty() {
         let count = u64::try_from(models.len()).unwrap_or(u64::MAX);
         let note = format!(
-            "No price is known for {}: {}. A total with + leaves out what {} would cost.",
+            "No price is known for {}: {}.{}",
             counted(count, "model", "models"),
             models.join(", "),
-            if count == 1 { "it" } else { "they" },
+            match (priced.is_empty(), count) {
+                (true, _) => "",
+                (false, 1) => " A total with + leaves out what it would cost.",
+                (false, _) => " A total with + leaves out what they would cost.",
+            },
         );
         text.push_str(&wrapped(&note, "  ", width));
     }

@@ -45,7 +45,7 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
     let mut table = Table::new(1, &header);
     let mut costs = Vec::new();
     for summary in benchmark.summaries {
-        let cost = cost(benchmark.costs.get(&summary.target_model));
+        let cost = cost_text(benchmark.costs.get(&summary.target_model));
         table.row(vec![
             summary.target_model.to_string(),
             percent(summary.positive_pass_rate),
@@ -73,7 +73,8 @@ fn unscored(summary: &Summary) -> u64 {
     summary.n_total.saturating_sub(scored)
 }
 
-fn cost(cost: Option<&PhaseCost>) -> String {
+/// Dollars; the known part with a `+`, and `-` where nothing is known.
+pub(crate) fn cost_text(cost: Option<&PhaseCost>) -> String {
     match cost.map(|cost| (cost.cost, cost.priced_cost)) {
         Some((Some(all), _)) => dollars(all),
         Some((None, Some(part))) if part > 0.0 => format!("{}+", dollars(part)),

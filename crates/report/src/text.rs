@@ -9,7 +9,8 @@ pub(crate) fn clean(text: &str) -> String {
     visible.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn visible(c: char) -> char {
+/// `c`, or what stands for it where it could break the layout or command the terminal.
+pub(crate) fn visible(c: char) -> char {
     match c {
         c if c.is_whitespace() => ' ',
         // Marks that turn the direction of writing could make a text look like another.
@@ -39,7 +40,7 @@ pub(crate) fn shorten(text: &str, columns: usize) -> String {
 }
 
 /// The longest start of `text` that takes at most `columns`. Marks without a width end it when there are very many.
-fn prefix(text: &str, columns: usize) -> &str {
+pub(crate) fn prefix(text: &str, columns: usize) -> &str {
     let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
     let fits = |end: &usize| text.get(..*end).is_some_and(|part| width(part) <= columns);
     let end = ends.take(4 * columns).take_while(fits).last().unwrap_or(0);

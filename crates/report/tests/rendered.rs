@@ -4,8 +4,8 @@
 use std::{collections::BTreeMap, path::Path};
 
 use report::{
-    BenchmarkResults, Failure, FailureGroup, FailureGroups, FileEntry, PlanRow, Span,
-    failures_summary, files_list, plan_table, results_table,
+    BenchmarkResults, Failure, FailureGroup, FailureGroups, FileEntry, PlanRow, Span, Spending,
+    failures_summary, files_list, plan_table, results_table, spending_lines,
 };
 use schema::{ModelId, PhaseCost, Rate, Summary};
 use unicode_width::UnicodeWidthStr;
@@ -315,5 +315,60 @@ fn paths_are_never_shortened() {
     assert_eq!(
         files_list(&files),
         format!("  results        {long}\n  conversations  benchmarks/a b/runs\n")
+    );
+}
+
+#[test]
+fn what_was_paid_now_stands_beside_what_the_tree_has_cost() {
+    let now = PhaseCost {
+        input_tokens: 12_000,
+        output_tokens: 345,
+        ..cost(Some(0.0123), None)
+    };
+    let tree = PhaseCost {
+        input_tokens: 1_200_000,
+        ..cost(None, Some(1.5))
+    };
+    let spending = Spending {
+        asked: 1,
+        cached: 20,
+        now,
+        tree,
+    };
+    assert_eq!(
+        spending_lines(&spending),
+        "\
+\x20 this run  1 reply asked for, 20 from the cache; paid for 12.3k tokens, $0.0123
+  the tree  1.2M tokens, $1.5000+ in all
+"
+    );
+    let unknown = Spending {
+        now: cost(None, Some(0.0)),
+        ..spending
+    };
+    assert!(spending_lines(&unknown).contains("; paid for 0 tokens, dollars not known\n"));
+    let nothing = Spending {
+        asked: 0,
+        cached: 0,
+        now: cost(Some(0.0), None),
+        ..spending
+    };
+    assert_eq!(spending_lines(&nothing), "");
+}
+
+#[test]
+fn a_model_without_a_price_is_named_once_and_no_plus_is_explained_that_is_not_there() {
+    let row = |target: &str| PlanRow {
+        phase: "evaluate".to_owned(),
+        model: format!("judge j for target {target}"),
+        rows: 1,
+        calls: Span { low: 1, high: 1 },
+        tokens: Span { low: 9, high: 9 },
+        dollars: None,
+    };
+    let text = plan_table(&[row("a"), row("b")], 80);
+    assert!(
+        text.ends_with("  No price is known for 1 model: judge j.\n"),
+        "{text}"
     );
 }

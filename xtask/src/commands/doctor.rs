@@ -5,15 +5,16 @@ use std::{collections::BTreeMap, time::Duration};
 use llm_client::{HttpClient, ModelSettings, Provider, RetryPolicy};
 use pipeline::Phase;
 use schema::{CallContext, ChatRequest, Message, ModelErrorKind, Purpose, Role};
+use serde_json::{Value, json};
 
 use super::{
     Context,
     models::{Parts, scripted_server},
 };
 use crate::{
-    cli::Overrides,
     config::{Config, Endpoints, ModelEntry},
     exit::{Exit, Failure},
+    flags::Overrides,
 };
 
 /// How long an endpoint may take to answer one word. A model that is loaded first takes its time.
@@ -38,18 +39,43 @@ struct Trouble {
 ///
 /// # Errors
 /// When the configuration cannot be used.
-pub fn run(context: &Context, overrides: &Overrides) -> Result<Exit, Failure> {
-    let config = context.configure(overrides)?;
-    let file = config.settings.file.as_ref().map_or_else(
-        || "no config file: the defaults hold".to_owned(),
-        |file| format!("{} is in order", file.display()),
-    );
-    context.terminal.print(&format!("config     {file}\n"));
-    context.tell_scripted(&config);
+pub fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
+    let config = context.configure(&Overrides::default())?;
     let parts = Parts::of(&config.settings, &Phase::ALL, &[])?;
+    let file = config.settings.file.as_ref();
+    if !json {
+        let file = file.map_or_else(
+            || "no config file: the defaults hold".to_owned(),
+            |file| file.display().to_string(),
+        );
+        context.terminal.print(&format!("config     {file}\n"));
+    }
+    context.tell_scripted(&config);
     let checks = Context::runtime()?.block_on(check_all(&config, &parts))?;
-    show(context, &checks);
-    Ok(exit(&checks))
+    let exit = exit(&checks);
+    if json {
+        let checks: Vec<Value> = checks.iter().map(Check::to_json).collect();
+        context.print_json("doctor", exit, json!({"config": file, "models": checks}));
+    } else {
+        show(context, &checks);
+    }
+    Ok(exit)
+}
+
+impl Check {
+    fn to_json(&self) -> Value {
+        let trouble = self.result.as_ref().err();
+        json!({
+            "model": self.who,
+            "endpoint": self.endpoint,
+            "ok": trouble.is_none(),
+            "text": match &self.result {
+                Ok(text) => text,
+                Err(trouble) => &trouble.what,
+            },
+            "to_mend": trouble.map(|trouble| &trouble.mend),
+        })
+    }
 }
 
 async fn check_all(config: &Config, parts: &Parts<'_>) -> Result<Vec<Check>, Failure> {
@@ -141,9 +167,12 @@ async fn probe(
 fn mend(kind: ModelErrorKind, entry: &ModelEntry) -> String {
     let path = &entry.path;
     match kind {
-        ModelErrorKind::Transient => format!(
+        ModelErrorKind::Transient if entry.base_url.is_some() => format!(
             "is the server running, and is {path}.base_url right? A proxy may stand between"
         ),
+        ModelErrorKind::Transient => {
+            "is this machine connected? A proxy may stand between: the variables https_proxy and no_proxy count".to_owned()
+        }
         ModelErrorKind::RateLimited => {
             "the key works, and its quota is used up for now: wait, or set `limits`".to_owned()
         }

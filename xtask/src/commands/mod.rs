@@ -1,21 +1,33 @@
 //! The commands.
 
+mod calibrate;
 mod doctor;
+mod gaps;
 mod git;
 mod init;
+mod journal;
 mod models;
+mod origins;
+mod output;
 mod plan;
 mod run;
+mod signals;
 mod summary;
+mod traced;
+
+pub use calibrate::CalibrateArgs;
+pub use journal::JournalCommand;
 
 use std::path::Path;
 
 use pipeline::{Layout, Phase};
 
 use crate::{
-    cli::{Cli, Command, Global, Overrides},
+    benchmarks::choose,
+    cli::{Cli, Command, Global},
     config::{self, Config},
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, Problems},
+    flags::{Overrides, PhaseArgs},
     logging, panic,
     terminal::Terminal,
 };
@@ -41,14 +53,16 @@ pub fn dispatch(cli: Cli) -> Exit {
         layout,
     };
     let done = match cli.command {
-        Command::Run(args) => run::run(&context, args, &Phase::ALL),
-        Command::GenMetrics(args) => run::run(&context, args, &[Phase::GenMetrics]),
-        Command::GenScenarios(args) => run::run(&context, args, &[Phase::GenScenarios]),
-        Command::Simulate(args) => run::run(&context, args, &[Phase::Simulate]),
-        Command::Evaluate(args) => run::run(&context, args, &[Phase::Evaluate]),
-        Command::Aggregate(args) => run::run(&context, args, &[Phase::Aggregate]),
-        Command::Plan(args) => plan::run(&context, &args),
-        Command::Doctor(overrides) => doctor::run(&context, &overrides),
+        Command::Run(args) => run::run(&context, args.into(), &Phase::ALL),
+        Command::GenMetrics(args) => run::run(&context, args.into(), &[Phase::GenMetrics]),
+        Command::GenScenarios(args) => run::run(&context, args.into(), &[Phase::GenScenarios]),
+        Command::Simulate(args) => run::run(&context, args.into(), &[Phase::Simulate]),
+        Command::Evaluate(args) => run::run(&context, args.into(), &[Phase::Evaluate]),
+        Command::Aggregate(args) => run::run(&context, args.into(), &[Phase::Aggregate]),
+        Command::Calibrate(args) => calibrate::run(&context, &args),
+        Command::Plan(args) => plan::run(&context, &args.into()),
+        Command::Doctor { json } => doctor::run(&context, json),
+        Command::Journal(command) => journal::run(&context, &command),
         Command::Bench(args) => bench(args),
         Command::Init { name } => init::run(&context, &name),
     };
@@ -81,6 +95,17 @@ impl Context {
         Ok(config)
     }
 
+    /// Loads the configuration for a command on benchmarks. When it cannot be used, a benchmark that is not there is told
+    /// as well.
+    fn configure_for(&self, args: &PhaseArgs, demonstration: bool) -> Result<Config, Failure> {
+        self.configure(&args.overrides).map_err(|failure| {
+            let mut problems = Problems::default();
+            problems.take::<()>(Err(failure));
+            problems.take(choose(&self.layout, &args.which, demonstration));
+            problems.into_failure()
+        })
+    }
+
     /// Says that the models are scripted, where any is.
     fn tell_scripted(&self, config: &Config) {
         let models = &config.settings.models;
@@ -98,7 +123,16 @@ impl Context {
                  Probity works and say nothing about a real model; `cargo xtask init NAME` writes a config for real ones"
             ));
         } else if models.any_scripted() {
-            self.terminal.note("some of the models are scripted: a server in this process plays them by fixed rules");
+            let scripted = models
+                .all()
+                .filter(|model| model.route == config::Route::Scripted);
+            let mut paths: Vec<&str> = scripted.map(|model| model.path.as_str()).collect();
+            paths.dedup();
+            self.terminal.warning(&format!(
+                "some of the models are scripted ({}): a server in this process plays them by fixed rules, and what they write, say \
+                 or judge is no measurement",
+                paths.join(", ")
+            ));
         }
     }
 

@@ -3,17 +3,17 @@
 use std::{num::NonZeroU32, sync::Arc};
 
 use async_trait::async_trait;
-use journal::JournalWriter;
 use llm_client::{
     Budget, BudgetLimits, Cache, CacheMode, CacheSettings, HttpClient, HttpOptions, LimitSettings,
     Meter, ModelSettings, Provider, RetryPolicy, Stop,
 };
-use pipeline::{Models, Phase};
+use pipeline::{Models, Phase, RunJournals};
 use schema::{
     ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelErrorKind, ModelId, TargetRef,
 };
 use scripted_llm::ScriptedServer;
 
+use super::traced::Traced;
 use crate::{
     config::{Config, ConfigError, Endpoints, Limits, ModelEntry, Settings, nearest},
     exit::Failure,
@@ -66,10 +66,16 @@ impl<'a> Parts<'a> {
                 || "configuration".to_owned(),
                 |file| file.display().to_string(),
             );
-            return Err(Failure::usage(format!(
+            let mut message = format!(
                 "{file}: this needs {}, which the configuration does not have. Add it, or try --scripted",
                 missing.join(", ")
-            )));
+            );
+            if models.all().next().is_none() {
+                message.push_str(
+                    ". The file names no model at all: delete it, and `cargo xtask init NAME` writes one that does",
+                );
+            }
+            return Err(Failure::usage(message));
         }
         let mut targets = Vec::new();
         for id in only {
@@ -149,7 +155,7 @@ pub fn resolve<'a>(
 #[derive(Clone)]
 pub struct Shared {
     /// Where every call is recorded.
-    pub journal: Option<Arc<JournalWriter>>,
+    pub journal: Option<Arc<RunJournals>>,
     /// The replies of earlier runs.
     pub cache: Option<Cache>,
     /// Ends the run.
@@ -159,10 +165,16 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// The journal, with its events as diagnostics.
+    pub fn events(&self) -> Option<Arc<dyn Journal>> {
+        let journal = self.journal.as_ref()?;
+        Some(Arc::new(Traced(Arc::clone(journal))))
+    }
+
     /// Why replies or events can no longer be written, where that is so.
     pub fn trouble(&self) -> Option<String> {
         let cache = self.cache.as_ref().and_then(Cache::trouble);
-        let journal = || Some(self.journal.as_ref()?.check().err()?.to_string());
+        let journal = || self.journal.as_ref()?.trouble();
         cache.or_else(journal)
     }
 }
@@ -205,8 +217,8 @@ pub fn provider(
         };
         provider = provider.with_budget(Budget::new(limits));
     }
-    if let Some(journal) = &shared.journal {
-        provider = provider.with_journal(Arc::clone(journal) as Arc<dyn Journal>);
+    if let Some(journal) = shared.events() {
+        provider = provider.with_journal(journal);
     }
     for (entry, model) in resolved {
         if entry.tuning.limits != Limits::default() {

@@ -3,28 +3,29 @@
 use llm_client::ModelSettings;
 use pipeline::{Phase, PlanModel, PlanSettings, Range};
 use report::{PlanRow, Span, plan_table};
+use serde_json::{Value, json};
 
 use super::{Context, models::Parts, run::demographics};
 use crate::{
-    benchmarks::{Wanted, choose},
-    cli::PhaseArgs,
-    config::{Config, Endpoints, ModelEntry},
-    exit::{Exit, Failure},
+    benchmarks::choose,
+    config::{Config, Endpoints, ModelEntry, Settings},
+    exit::{Exit, Failure, Problems},
+    flags::PhaseArgs,
 };
 
 /// The base URL that scripted models are counted with: none is called.
-const NOWHERE: &str = "http://127.0.0.1/v1";
+pub const NOWHERE: &str = "http://127.0.0.1/v1";
 
 /// Shows the plan of a whole run.
 ///
 /// # Errors
 /// When the configuration or a benchmark cannot be used.
 pub fn run(context: &Context, args: &PhaseArgs) -> Result<Exit, Failure> {
-    let config = context.configure(&args.overrides)?;
+    let config = context.configure_for(args, true)?;
     show(context, &config, args, &Phase::ALL)
 }
 
-/// Shows the plan of `phases`.
+/// Shows the plan of `phases`. Nothing is written: a shipped benchmark that is not in the folder yet is read elsewhere.
 ///
 /// # Errors
 /// When the configuration or a benchmark cannot be used.
@@ -34,9 +35,43 @@ pub fn show(
     args: &PhaseArgs,
     phases: &[Phase],
 ) -> Result<Exit, Failure> {
-    let settings = &config.settings;
+    let mut problems = Problems::default();
     // A plan always looks at the whole run: what a later phase asks follows from the earlier ones.
-    let parts = Parts::of(settings, &Phase::ALL, &args.targets)?;
+    let parts = Parts::of(&config.settings, &Phase::ALL, &args.targets);
+    let parts = problems.take(parts);
+    let plan_settings = parts.and_then(|parts| problems.take(plan_settings(config, &parts)));
+    let chosen = problems.take(choose(&context.layout, &args.which, true));
+    let (Some(plan_settings), Some(chosen)) = (plan_settings, chosen) else {
+        return Err(problems.into_failure());
+    };
+    let rows = chosen.read(&context.layout, |layout, name| {
+        pipeline::plan(layout, &[name.to_owned()], &plan_settings)
+    })?;
+    let rows: Vec<pipeline::PlanRow> = rows
+        .into_iter()
+        .flatten()
+        .filter(|row| phases.contains(&row.phase))
+        .collect();
+    context.tell_scripted(config);
+    context.warn_of_scripted_scenarios(config, &chosen.names, phases);
+    let budget = Budget::of(&config.settings, &rows);
+    if args.which.json {
+        context.print_json("plan", Exit::Complete, to_json(&rows, &budget));
+    } else {
+        let table: Vec<PlanRow> = rows.iter().map(table_row).collect();
+        context
+            .terminal
+            .print(&plan_table(&table, context.terminal.page()));
+    }
+    for line in budget.words() {
+        context.terminal.warning(&line);
+    }
+    context.terminal.note("replies that were received before are counted as if they had to be asked for again; retries are not counted");
+    Ok(Exit::Complete)
+}
+
+fn plan_settings(config: &Config, parts: &Parts<'_>) -> Result<PlanSettings, Failure> {
+    let settings = &config.settings;
     let endpoints = Endpoints::new(settings, &config.vars, Some(NOWHERE.to_owned()))?;
     let plan_model = |entry: Option<&ModelEntry>| {
         let entry =
@@ -50,7 +85,7 @@ pub fn show(
     };
     let axes = demographics(config)?;
     let generation = &settings.generation;
-    let plan_settings = PlanSettings {
+    Ok(PlanSettings {
         metrics: Range {
             low: u64::from(*generation.metrics.start()),
             high: u64::from(*generation.metrics.end()),
@@ -71,32 +106,14 @@ pub fn show(
             .iter()
             .map(|entry| plan_model(Some(entry)))
             .collect::<Result<_, _>>()?,
-    };
-    let wanted = Wanted {
-        names: &args.names,
-        all: args.all,
-        demonstration: true,
-        copies: !settings.dry_run,
-    };
-    let names = choose(&context.layout, wanted, &context.terminal)?;
-    context.tell_scripted(config);
-    let rows: Vec<PlanRow> = pipeline::plan(&context.layout, &names, &plan_settings)?
-        .into_iter()
-        .filter(|row| phases.contains(&row.phase))
-        .map(table_row)
-        .collect();
-    context
-        .terminal
-        .print(&plan_table(&rows, context.terminal.width()));
-    context.terminal.note("replies that were received before are counted as if they had to be asked for again; retries are not counted");
-    Ok(Exit::Complete)
+    })
 }
 
-fn table_row(row: pipeline::PlanRow) -> PlanRow {
+fn table_row(row: &pipeline::PlanRow) -> PlanRow {
     let tokens = row.input_tokens + row.output_tokens;
     PlanRow {
         phase: row.phase.command().to_owned(),
-        model: row.who,
+        model: row.who.clone(),
         rows: row.rows.high,
         calls: Span {
             low: row.calls.low,
@@ -111,4 +128,120 @@ fn table_row(row: pipeline::PlanRow) -> PlanRow {
             high: cost.high,
         }),
     }
+}
+
+/// What the run may spend, beside what it is expected to.
+struct Budget {
+    max_cost: Option<f64>,
+    max_tokens: Option<u64>,
+    dollars: Range<f64>,
+    tokens: Range<u64>,
+    /// Whether there are rows whose price is not known.
+    unpriced: bool,
+}
+
+impl Budget {
+    fn of(settings: &Settings, rows: &[pipeline::PlanRow]) -> Self {
+        let none = Range {
+            low: 0.0,
+            high: 0.0,
+        };
+        Self {
+            max_cost: settings.max_cost,
+            max_tokens: settings.max_tokens,
+            dollars: rows
+                .iter()
+                .filter_map(|row| row.cost)
+                .fold(none, |sum, cost| sum + cost),
+            tokens: rows.iter().fold(Range::default(), |sum, row| {
+                sum + row.input_tokens + row.output_tokens
+            }),
+            unpriced: rows.iter().any(|row| row.cost.is_none()),
+        }
+    }
+
+    /// Whether the budget will do: `yes`, `perhaps` or `no`; `None` without a budget.
+    fn suffices(&self) -> Option<&'static str> {
+        let below = |low: bool, high: bool| match (low, high) {
+            (true, _) => 2,
+            (_, true) => 1,
+            _ => 0,
+        };
+        let dollars = self.max_cost.map(|max| {
+            // A run with a budget in dollars does not start while a price is missing.
+            below(
+                max < self.dollars.low || self.unpriced,
+                max < self.dollars.high,
+            )
+        });
+        let tokens = self
+            .max_tokens
+            .map(|max| below(max < self.tokens.low, max < self.tokens.high));
+        let worst = dollars.max(tokens)?;
+        Some(match worst {
+            0 => "yes",
+            1 => "perhaps",
+            _ => "no",
+        })
+    }
+
+    /// What to know about a budget that is too small.
+    fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut word = |name: &str, max: String, low: String, high: String, never: bool| {
+            words.push(if never {
+                format!(
+                    "{name} is {max}, which cannot suffice: at the very least this takes {low}. The run would stop on the way; what it \
+                     has done by then is kept"
+                )
+            } else {
+                format!("{name} is {max}, which may not suffice: this takes {low} to {high}")
+            });
+        };
+        if let Some(max) = self.max_cost.filter(|max| *max < self.dollars.high) {
+            let dollars = |n: f64| format!("${n:.4}");
+            word(
+                "budget.max_cost",
+                dollars(max),
+                dollars(self.dollars.low),
+                dollars(self.dollars.high),
+                max < self.dollars.low,
+            );
+        }
+        if let Some(max) = self.max_tokens.filter(|max| *max < self.tokens.high) {
+            let tokens = |n: u64| format!("{n} tokens");
+            word(
+                "budget.max_tokens",
+                tokens(max),
+                tokens(self.tokens.low),
+                tokens(self.tokens.high),
+                max < self.tokens.low,
+            );
+        }
+        if self.max_cost.is_some() && self.unpriced {
+            words.push(
+                "a run with a budget in dollars does not start while the price of a model is not known: give it one under `prices` in \
+                 the config"
+                    .to_owned(),
+            );
+        }
+        words
+    }
+}
+
+fn to_json(rows: &[pipeline::PlanRow], budget: &Budget) -> Value {
+    json!({
+        "rows": rows,
+        "total": {
+            "calls": rows.iter().fold(Range::default(), |sum: Range<u64>, row| sum + row.calls),
+            "tokens": budget.tokens,
+            "dollars": budget.dollars,
+            "unpriced": budget.unpriced,
+        },
+        "budget": {
+            "max_cost": budget.max_cost,
+            "max_tokens": budget.max_tokens,
+            "suffices": budget.suffices(),
+        },
+    })
 }

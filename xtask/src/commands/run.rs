@@ -3,25 +3,25 @@
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use indexmap::IndexMap;
-use journal::{JournalWriter, RunId};
-use llm_client::{Meter, Stop};
+use journal::{Form, RunId};
+use llm_client::{Meter, Stop, Tally};
 use pipeline::{
-    Concurrency, Expected, Phase, PhaseSettings, Phases, Pipeline, RunOptions, RunReport,
+    Concurrency, Expected, Phase, PhaseSettings, Phases, Pipeline, RunJournals, RunOptions,
+    RunReport,
 };
 use scenario_gen::ScenarioSettings;
-use schema::Journal;
 use simulator::SimulatorSettings;
 
 use super::{
     Context, git,
     models::{Parts, Shared, build, open_cache, provider, resolve, scripted_server},
-    plan, summary,
+    output, plan, signals, summary,
 };
 use crate::{
-    benchmarks::{Wanted, choose},
-    cli::PhaseArgs,
+    benchmarks::{Chosen, choose},
     config::{Config, ConfigError, Endpoints},
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, Problems},
+    flags::PhaseArgs,
     progress::Watch,
 };
 
@@ -30,73 +30,127 @@ use crate::{
 /// # Errors
 /// When nothing can be run.
 pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit, Failure> {
-    let config = context.configure(&args.overrides)?;
+    let demonstration = phases.contains(&Phase::GenMetrics);
+    let config = context.configure_for(&args, demonstration)?;
     if config.settings.dry_run {
         context
             .terminal
             .note("dry run: this is what would be asked; nothing is called and nothing is written");
         return plan::show(context, &config, &args, phases);
     }
-    let parts = Parts::of(&config.settings, phases, &args.targets)?;
-    let phase_settings = phase_settings(&config)?;
-    let wanted = Wanted {
-        names: &args.names,
-        all: args.all,
-        demonstration: phases.contains(&Phase::GenMetrics),
-        copies: true,
+    let job = check(context, &config, &args, phases)?;
+    let (report, spent, broken) = Context::runtime()?.block_on(job.run())?;
+    let exit = match report.outcome().into() {
+        // Stopped by a full disk and not by the user, or done without a whole record of it.
+        Exit::Interrupted | Exit::Complete if broken => Exit::FailedRows,
+        exit => exit,
     };
-    let run_id = RunId::now();
-    let report = Context::runtime()?.block_on(async {
-        let server = scripted_server(&config).await?;
+    if args.which.json {
+        let value = output::run(context, &report, &spent);
+        context.print_json(job.command(), exit, value);
+    } else {
+        summary::show(context, &report, phases, &spent);
+    }
+    summary::tell(context, &report, &config, phases);
+    Ok(exit)
+}
+
+/// Everything that a run needs and that could be checked without calling anybody.
+struct Job<'a> {
+    context: &'a Context,
+    config: &'a Config,
+    phases: &'a [Phase],
+    parts: Parts<'a>,
+    settings: PhaseSettings,
+    chosen: Chosen,
+}
+
+/// Checks configuration, keys and benchmarks; tells all that is wrong at once.
+fn check<'a>(
+    context: &'a Context,
+    config: &'a Config,
+    args: &PhaseArgs,
+    phases: &'a [Phase],
+) -> Result<Job<'a>, Failure> {
+    let mut problems = Problems::default();
+    let parts = problems.take(Parts::of(&config.settings, phases, &args.targets));
+    let keys = |parts: &Parts<'_>| {
+        let nowhere = Some(plan::NOWHERE.to_owned());
+        let endpoints = Endpoints::new(&config.settings, &config.vars, nowhere)?;
+        resolve(parts.called(), &endpoints).map(|_| ())
+    };
+    let keys = parts.as_ref().map_or(Ok(()), keys);
+    problems.take(keys);
+    let settings = problems.take(phase_settings(config));
+    problems.take(standards(config));
+    let demonstration = phases.contains(&Phase::GenMetrics);
+    let chosen = problems.take(choose(&context.layout, &args.which, demonstration));
+    match (parts, settings, chosen) {
+        (Some(parts), Some(settings), Some(chosen)) if problems.is_empty() => Ok(Job {
+            context,
+            config,
+            phases,
+            parts,
+            settings,
+            chosen,
+        }),
+        _ => Err(problems.into_failure()),
+    }
+}
+
+impl Job<'_> {
+    /// The command as typed.
+    fn command(&self) -> &'static str {
+        match self.phases {
+            [phase] => phase.command(),
+            _ => "run",
+        }
+    }
+
+    /// Runs the phases. Gives what came of them, what was asked and paid, and whether the run was stopped because nothing
+    /// could be kept any more.
+    async fn run(&self) -> Result<(RunReport, Tally, bool), Failure> {
+        let (context, config) = (self.context, self.config);
+        let run_id = RunId::now();
+        let server = scripted_server(config).await?;
         let endpoints = Endpoints::new(
             &config.settings,
             &config.vars,
             server.as_ref().map(|server| server.base_url()),
         )?;
-        // Every key is there before a folder is made.
-        let resolved = resolve(parts.called(), &endpoints)?;
-        let names = choose(&context.layout, wanted, &context.terminal)?;
-        if !parts.called().is_empty() {
-            context.tell_scripted(&config);
+        let resolved = resolve(self.parts.called(), &endpoints)?;
+        self.chosen.copy(&context.layout, &context.terminal)?;
+        if !self.parts.called().is_empty() {
+            context.tell_scripted(config);
         }
-        let shared = share(context, &config, &run_id)?;
+        context.warn_of_scripted_scenarios(config, &self.chosen.names, self.phases);
+        let shared = share(context, config, &run_id)?;
         let provider = provider(&config.settings, &resolved, &shared);
-        let models = build(&parts, resolved, &provider)?;
-        let journal = shared
-            .journal
-            .clone()
-            .map(|journal| journal as Arc<dyn Journal>);
-        let phases_made = Phases::standard(models, phase_settings, journal.clone())?;
+        let models = build(&self.parts, resolved, &provider)?;
+        let journal = shared.events();
+        let phases = Phases::standard(models, self.settings.clone(), journal.clone())?;
         let watch = Arc::new(Watch::new(&context.terminal));
-        let mut pipeline = Pipeline::new(
-            context.layout.clone(),
-            phases_made,
-            options(&config, phases),
-        )
-        .observer(Arc::clone(&watch) as _)
-        .stop(shared.stop.clone())
-        .meter(shared.meter.clone())
-        .run_id(run_id.clone());
-        if let Some(journal) = journal {
-            pipeline = pipeline.journal(journal);
+        let mut pipeline =
+            Pipeline::new(context.layout.clone(), phases, options(config, self.phases))
+                .observer(Arc::clone(&watch) as _)
+                .stop(shared.stop.clone())
+                .meter(shared.meter.clone())
+                .run_id(run_id.clone());
+        if let (Some(journals), Some(events)) = (&shared.journal, journal) {
+            pipeline = pipeline.journals(Arc::clone(journals)).journal(events);
         }
-        listen_for_signals(context, shared.stop.clone());
+        if let Some(cache) = &shared.cache {
+            pipeline = pipeline.cache(cache.clone());
+        }
+        signals::listen(context.terminal.clone(), shared.stop.clone());
         let watching = tokio::spawn(stop_when_nothing_can_be_kept(shared.clone()));
-        let report = pipeline.run(&names).await;
+        let report = pipeline.run(&self.chosen.names).await;
         watching.abort();
         watch.end();
         close(context, &shared);
-        // Stopped by a full disk and not by the user.
         let broken = shared.trouble().is_some();
-        Ok::<(RunReport, bool), Failure>((report?, broken))
-    })?;
-    let (report, broken) = report;
-    let exit = summary::show(context, &report, phases);
-    Ok(if broken && exit == Exit::Interrupted {
-        Exit::FailedRows
-    } else {
-        exit
-    })
+        Ok((report?, shared.meter.total(), broken))
+    }
 }
 
 /// What the models share; makes the folder of the run's records.
@@ -105,10 +159,13 @@ fn share(context: &Context, config: &Config, run_id: &RunId) -> Result<Shared, F
     std::fs::create_dir_all(&folder).map_err(|error| {
         Failure::nothing_ran(format!("{}: cannot be made: {error}", folder.display()))
     })?;
-    let journal = JournalWriter::create(&folder, run_id)
-        .map_err(|error| Failure::nothing_ran(error.to_string()))?;
+    let form = if config.settings.journal_compress {
+        Form::Compressed
+    } else {
+        Form::Plain
+    };
     Ok(Shared {
-        journal: Some(Arc::new(journal)),
+        journal: Some(Arc::new(RunJournals::new(&folder).form(form))),
         cache: Some(open_cache(&config.settings, &context.layout.cache())?),
         stop: Stop::new(),
         meter: Meter::new(),
@@ -128,7 +185,7 @@ async fn stop_when_nothing_can_be_kept(shared: Shared) {
 fn close(context: &Context, shared: &Shared) {
     if let Some(trouble) = shared.cache.as_ref().and_then(llm_client::Cache::trouble) {
         context.terminal.warning(&format!(
-            "the run was stopped, because replies could not be kept: {trouble}"
+            "replies could not be kept, and a later run asks for them again: {trouble}"
         ));
     }
     for model in shared.meter.unpriced() {
@@ -136,39 +193,6 @@ fn close(context: &Context, shared: &Shared) {
             "the cost of {model} is not known: no price or no usage came with its replies. Add a price under `prices` in the config"
         ));
     }
-    if let Some(Err(error)) = shared.journal.as_ref().map(|journal| journal.close()) {
-        context
-            .terminal
-            .warning(&format!("the journal is not complete: {error}"));
-    }
-}
-
-/// The first Ctrl-C ends the run in order, the second at once.
-fn listen_for_signals(context: &Context, stop: Stop) {
-    let terminal = context.terminal.clone();
-    tokio::spawn(async move {
-        if interrupted().await {
-            terminal.line("stopping: calls in flight are finished and the files written; press Ctrl-C again to leave at once");
-            stop.stop();
-            interrupted().await;
-            std::process::exit(i32::from(Exit::Interrupted.code()));
-        }
-    });
-}
-
-/// Waits for Ctrl-C or, where there is one, a request to terminate. False when signals cannot be waited for.
-async fn interrupted() -> bool {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            return tokio::select! {
-                ctrl_c = tokio::signal::ctrl_c() => ctrl_c.is_ok(),
-                _ = terminate.recv() => true,
-            };
-        }
-    }
-    tokio::signal::ctrl_c().await.is_ok()
 }
 
 fn options(config: &Config, phases: &[Phase]) -> RunOptions {
@@ -189,17 +213,28 @@ fn options(config: &Config, phases: &[Phase]) -> RunOptions {
         },
         config: settings.to_public_json(),
         git: git::state(),
+        standards: standards(config).ok().flatten(),
     }
+}
+
+/// The folder of the configuration file: paths in it start there.
+fn config_folder(config: &Config) -> PathBuf {
+    let file = config.settings.file.as_ref();
+    file.and_then(|file| file.parent())
+        .map(PathBuf::from)
+        .unwrap_or_default()
+}
+
+/// What grades compare with, as configured. Whether it is there is checked with the benchmarks.
+fn standards(config: &Config) -> Result<Option<PathBuf>, ConfigError> {
+    let path =
+        |file: &crate::config::Text| Ok(config_folder(config).join(file.resolve(&config.vars)?));
+    config.settings.standards.as_ref().map(path).transpose()
 }
 
 fn phase_settings(config: &Config) -> Result<PhaseSettings, ConfigError> {
     let settings = &config.settings;
-    let base = settings
-        .file
-        .as_ref()
-        .and_then(|file| file.parent())
-        .map(PathBuf::from)
-        .unwrap_or_default();
+    let base = config_folder(config);
     let mut prompts = std::collections::BTreeMap::new();
     for (name, file) in &settings.prompts {
         let path = base.join(file.resolve(&config.vars)?);

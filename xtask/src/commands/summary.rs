@@ -2,19 +2,21 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use journal::check::{self, Verdict};
+use llm_client::Tally;
 use pipeline::{BenchmarkReport, Phase, RunOutcome, RunReport, tree::read_costs};
 use report::{
-    BenchmarkResults, FailureGroup, FailureGroups, FileEntry, failures_summary, files_list,
-    results_table,
+    BenchmarkResults, FailureGroup, FailureGroups, FileEntry, Spending, failures_summary,
+    files_list, grades_table, results_table, spending_lines,
 };
 use schema::{CostSum, ModelId, PhaseCost};
 
-use super::Context;
-use crate::exit::Exit;
+use super::{Context, gaps};
+use crate::config::Config;
 
-/// Prints the report and gives the exit code.
-pub fn show(context: &Context, report: &RunReport, phases: &[Phase]) -> Exit {
-    let width = context.terminal.width();
+/// Prints the report.
+pub fn show(context: &Context, report: &RunReport, phases: &[Phase], spent: &Tally) {
+    let width = context.terminal.page();
     let mut text = String::new();
     if phases.contains(&Phase::Aggregate) {
         let costs: Vec<BTreeMap<ModelId, PhaseCost>> = report
@@ -37,11 +39,90 @@ pub fn show(context: &Context, report: &RunReport, phases: &[Phase]) -> Exit {
             text.push_str(&results_table(&results, width));
             text.push('\n');
         }
+        let grades = report.benchmarks.iter();
+        let grades: Vec<_> = grades
+            .filter_map(|benchmark| Some((benchmark.name.as_str(), benchmark.grades.as_ref()?)))
+            .collect();
+        if !grades.is_empty() {
+            text.push_str(&grades_table(&grades, width));
+            text.push('\n');
+        }
+    }
+    let spending = spending_lines(&spending(context, report, spent));
+    if !spending.is_empty() {
+        text.push_str(&spending);
+        text.push('\n');
     }
     text.push_str(&files(context, report));
     context.terminal.print(&text);
-    tell_failures(context, report, width);
-    report.outcome().into()
+}
+
+/// Tells on standard error what failed, what is missing, and what to do about it.
+pub fn tell(context: &Context, report: &RunReport, config: &Config, phases: &[Phase]) {
+    tell_failures(context, report, context.terminal.width());
+    tell_journals(context, report);
+    if phases.contains(&Phase::Aggregate) {
+        for benchmark in &report.benchmarks {
+            for line in gaps::missing_rows(context, benchmark, config) {
+                context.terminal.note(&line);
+            }
+            if let Some(line) = gaps::mixed_rows(context, benchmark) {
+                context.terminal.warning(&line);
+            }
+        }
+    }
+}
+
+/// Where the journal of each benchmark is, and what its check says.
+fn tell_journals(context: &Context, report: &RunReport) {
+    for benchmark in &report.benchmarks {
+        let Some(journal) = &benchmark.journal else {
+            continue;
+        };
+        let line = format!("{}: {}", journal.path.display(), journal.verdict());
+        match journal.check.verdict() {
+            Verdict::Passed if journal.trouble.is_none() => {
+                // A run that asked for nothing has nothing to check.
+                let checked = |row: &check::Row| row.outcome == check::Outcome::Passed;
+                if journal.check.rows.iter().any(checked) {
+                    context.terminal.note(&line);
+                }
+            }
+            _ => context.terminal.warning(&line),
+        }
+    }
+}
+
+fn spending(context: &Context, report: &RunReport, spent: &Tally) -> Spending {
+    let mut tree = CostSum::default();
+    for benchmark in &report.benchmarks {
+        tree.add(&tree_cost(context, &benchmark.name));
+    }
+    Spending {
+        asked: spent.replies.saturating_sub(spent.cached_replies),
+        cached: spent.cached_replies,
+        now: spent.paid.to_phase_cost(),
+        tree: tree.total(),
+    }
+}
+
+/// What everything that a benchmark's tree holds has cost.
+pub fn tree_cost(context: &Context, benchmark: &str) -> PhaseCost {
+    let mut sum = CostSum::default();
+    let Ok(dir) = context.layout.benchmark(benchmark) else {
+        return sum.total();
+    };
+    let targets = std::fs::read_dir(dir.runs())
+        .into_iter()
+        .flatten()
+        .flatten();
+    let files = targets.map(|target| target.path().join("cost.json"));
+    for file in std::iter::once(dir.cost()).chain(files) {
+        for entry in read_costs(&file).values() {
+            sum.add(&entry.cost);
+        }
+    }
+    sum.total()
 }
 
 /// What each target's conversations and their judging cost. What this run did not do stands in the tree.
@@ -107,12 +188,13 @@ fn files(context: &Context, report: &RunReport) -> String {
 }
 
 /// The files of a tree and what is in each, in the order they come about.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("benchmark.yaml", "metrics"),
     ("scenarios.json", "scenarios"),
     ("conversations.json", "conversations"),
     ("scores.json", "scores"),
     ("results.json", "results"),
+    ("grades.json", "scores and grades"),
 ];
 
 fn what(path: &Path) -> &'static str {

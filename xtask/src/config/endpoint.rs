@@ -77,9 +77,7 @@ impl<'a> Endpoints<'a> {
         let mut settings = self.route(entry, &model)?;
         if let Some(url) = &entry.base_url {
             settings.base_url = url.resolve(self.vars)?;
-            if settings.base_url.trim().is_empty() {
-                return Err(url.error("is empty"));
-            }
+            url.check_url(&settings.base_url)?;
         }
         self.tune(entry, &mut settings)?;
         settings.price = self.price(entry, &settings);

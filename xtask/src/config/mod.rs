@@ -3,7 +3,7 @@
 //! - `vars`: the environment and `.env`, and `${NAME}`.
 //! - `parse`: YAML and TOML with lines; `layers` puts the layers together with the `config` crate.
 //! - `read` and `table`: typed values, and keys that nobody knows.
-//! - `settings`, `models` and `tuning`: what there is to set; `sections`: how it is read.
+//! - `settings`, `models` and `tuning`: what there is to set; `sections`: how it is read; `safety`: its section.
 //! - `endpoint`: models with their keys, when they are used; `public`: what may be shown.
 
 mod endpoint;
@@ -13,6 +13,7 @@ mod models;
 mod parse;
 mod public;
 mod read;
+mod safety;
 mod sections;
 mod settings;
 mod table;
@@ -29,6 +30,7 @@ pub use error::ConfigError;
 pub use layers::Flag;
 pub use models::{ModelEntry, Route};
 pub use read::Text;
+pub use safety::SafetySettings;
 pub use settings::Settings;
 pub use table::nearest;
 pub use tuning::Limits;

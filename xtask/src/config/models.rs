@@ -138,38 +138,47 @@ fn read_table(mut table: Table, part: Part, reader: &mut Reader<'_>) -> Option<M
     let tuning = Tuning::read(&mut table, reader);
     table.finish(reader);
 
-    let Some(model) = model else {
+    // Each part is checked whatever is wrong with the others, so that all is told at once.
+    if model.is_none() {
         reader.errors.push(format!(
             "{place} has no `model`: the name that the endpoint knows it by"
         ));
-        return None;
-    };
+    }
+    if let Some(url) = &base_url {
+        check_url(url, reader);
+    }
     // A name that cannot be resolved is told when the model is used; here it only decides defaults.
-    let name = model
-        .resolve(reader.vars)
-        .unwrap_or_else(|_| model.raw.clone());
-    let (route, source) = match source {
-        Some((at, source)) => {
-            let source = source?;
-            (
+    let name = model.as_ref().map(|model| {
+        model
+            .resolve(reader.vars)
+            .unwrap_or_else(|_| model.raw.clone())
+    });
+    let route = match (source, &name) {
+        (Some((at, source)), _) => source.and_then(|source| {
+            Some((
                 route_of(&at, &source, base_url.is_some(), reader)?,
                 Some(source),
-            )
-        }
-        None => route_without_source(&place, &name, base_url.is_some(), reader)?,
+            ))
+        }),
+        (None, Some(name)) => route_without_source(&place, name, base_url.is_some(), reader),
+        (None, None) => None,
     };
-    let wire = source
-        .as_deref()
-        .map_or(name.as_str(), |source| wire_name(source, &name))
-        .to_owned();
-    if wire.trim().is_empty() {
+    let wire = name.as_deref().map(|name| {
+        let source = route.as_ref().and_then(|(_, source)| source.as_deref());
+        source
+            .map_or(name, |source| wire_name(source, name))
+            .to_owned()
+    });
+    if wire.as_deref().is_some_and(|wire| wire.trim().is_empty()) {
         reader.errors.push(format!("{place} has an empty `model`"));
         return None;
     }
-    let id = match id {
-        Some((at, id)) => make_id(&at, Some(id?), &wire, part, reader)?,
-        None => make_id(&place, None, &wire, part, reader)?,
+    let id = match (id, &wire) {
+        (Some((at, id)), _) => make_id(&at, Some(id?), "", part, reader),
+        (None, Some(wire)) => make_id(&place, None, wire, part, reader),
+        (None, None) => None,
     };
+    let (model, (route, source), id) = (model?, route?, id?);
     Some(ModelEntry {
         path,
         id,
@@ -181,6 +190,16 @@ fn read_table(mut table: Table, part: Part, reader: &mut Reader<'_>) -> Option<M
         extra_headers,
         tuning,
     })
+}
+
+/// Checks an address whose variables are there. One whose variables are not is checked when it is used.
+fn check_url(url: &Text, reader: &mut Reader<'_>) {
+    let checked = url
+        .resolve(reader.vars)
+        .map(|resolved| url.check_url(&resolved));
+    if let Ok(Err(error)) = checked {
+        reader.errors.extend(error.into_problems());
+    }
 }
 
 fn route_without_source(

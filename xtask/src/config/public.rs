@@ -55,12 +55,15 @@ impl Settings {
             "perfunctory": self.perfunctory,
             "landmarks": self.landmarks,
             "prompts": prompts,
+            "standards": self.standards.as_ref().map(|file| &file.raw),
             "prices": prices,
             "budget": {"max_cost": self.max_cost, "max_tokens": self.max_tokens},
             "cache": {"expiry": self.cache_expiry.map(|expiry| format!("{}s", expiry.as_secs()))},
+            "journal": {"compress": self.journal_compress},
             "limits": limits_json(&self.limits),
             "retries": {"max_attempts": self.max_attempts},
             "seed": self.seed,
+            "safety": self.safety.to_public_json(model_json),
         })
     }
 }
@@ -131,16 +134,14 @@ fn secret(text: &Text) -> &str {
 }
 
 /// A URL without user name, password, query and fragment.
-fn shown_url(url: &str) -> String {
+pub(super) fn shown_url(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
-    match url.split_once("://") {
-        Some((scheme, rest)) => {
-            let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-            let host = authority.rsplit('@').next().unwrap_or(authority);
-            format!("{scheme}://{host}{path}")
-        }
-        None => url.to_owned(),
-    }
+    let (scheme, rest) = url
+        .find("://")
+        .map_or(("", url), |at| url.split_at(at + "://".len()));
+    let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    format!("{scheme}{host}{path}")
 }
 
 /// `extra_body` is the user's own: fields whose names sound like secrets are hidden.

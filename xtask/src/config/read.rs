@@ -5,7 +5,7 @@ use std::{fmt::Display, ops::RangeInclusive};
 use config::{Value, ValueKind};
 use serde_json::json;
 
-use super::{error::ConfigError, table::Table, vars::Vars};
+use super::{error::ConfigError, public::shown_url, table::Table, vars::Vars};
 
 /// What reading needs and what it finds wrong. Reading goes on after a problem, so that all are told at once.
 pub struct Reader<'a> {
@@ -53,6 +53,33 @@ impl Text {
         vars.expand(&self.raw).map_err(|reason| self.error(reason))
     }
 
+    /// Checks that this text, resolved to `url`, is the address of an endpoint.
+    ///
+    /// # Errors
+    /// What is wrong with it, with its place. The text itself is shown without user name and password.
+    pub fn check_url(&self, url: &str) -> Result<(), ConfigError> {
+        let url = url.trim();
+        if url.is_empty() {
+            return Err(self.error("is empty"));
+        }
+        let Some((scheme, rest)) = url.split_once("://") else {
+            return Err(self.error(format!(
+                "`{}` is no address: it must begin with http:// or https://, such as http://localhost:8080/v1",
+                shown_url(url)
+            )));
+        };
+        if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
+            return Err(self.error(format!(
+                "`{}` is no address of an endpoint: only http:// and https:// are understood",
+                shown_url(url)
+            )));
+        }
+        if rest.is_empty() || rest.starts_with(['/', '?', '#', ':']) {
+            return Err(self.error(format!("`{}` names no host", shown_url(url))));
+        }
+        Ok(())
+    }
+
     /// An error about this text.
     pub fn error(&self, reason: impl Display) -> ConfigError {
         ConfigError::new(format!("{} {reason}", self.place))
@@ -84,6 +111,11 @@ impl Node {
     /// Where it stands: `config.yaml, line 3: generation.turns`.
     pub fn place(&self) -> String {
         format!("{}: {}", self.origin, self.path)
+    }
+
+    /// The file and line, variable or flag that it comes from.
+    pub fn origin(&self) -> &str {
+        &self.origin
     }
 
     /// Reports a problem with this value.
@@ -265,6 +297,11 @@ impl Node {
     /// Whether the value is a table.
     pub fn is_table(&self) -> bool {
         matches!(self.value.kind, ValueKind::Table(_))
+    }
+
+    /// Whether the value is a list.
+    pub fn is_list(&self) -> bool {
+        matches!(self.value.kind, ValueKind::Array(_))
     }
 
     /// The value as JSON. Texts keep their `${NAME}`.

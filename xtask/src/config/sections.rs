@@ -5,6 +5,7 @@ use pipeline::PROMPT_NAMES;
 use super::{
     models::{ModelEntry, Part, read_model},
     read::{Reader, Text},
+    safety::read_safety,
     settings::{Concurrency, Generation, Models, PriceEntry, Settings},
     table::Table,
     tuning::Limits,
@@ -38,6 +39,7 @@ pub fn root(root: &mut Table, reader: &mut Reader<'_>) -> Settings {
         perfunctory: flag(root, "perfunctory", reader),
         landmarks: flag(root, "landmarks", reader),
         prompts: read_prompts(root, reader),
+        standards: root.take("standards").and_then(|node| node.text(reader)),
         prices: read_prices(root, reader),
         max_cost,
         max_tokens,
@@ -45,6 +47,10 @@ pub fn root(root: &mut Table, reader: &mut Reader<'_>) -> Settings {
             cache.take("expiry").and_then(|node| node.duration(reader))
         })
         .flatten(),
+        journal_compress: section(root, "journal", reader, |journal, reader| {
+            flag(journal, "compress", reader)
+        })
+        .unwrap_or(false),
         limits: Limits::read(root, reader),
         max_attempts: section(root, "retries", reader, |retries, reader| {
             count(retries, "max_attempts", reader)
@@ -54,6 +60,7 @@ pub fn root(root: &mut Table, reader: &mut Reader<'_>) -> Settings {
             .take("seed")
             .and_then(|node| node.count(reader, 0))
             .unwrap_or(0),
+        safety: section(root, "safety", reader, read_safety).unwrap_or_default(),
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
     layers::Merged,
     models::{ModelEntry, Route, check_ids},
     read::{Reader, Text},
+    safety::SafetySettings,
     sections,
     table::Table,
     tuning::Limits,
@@ -40,6 +41,8 @@ pub struct Settings {
     pub landmarks: bool,
     /// Prompt templates that replace shipped ones: name and file.
     pub prompts: Vec<(String, Text)>,
+    /// What grades compare with: a file, or a folder of files named after benchmarks.
+    pub standards: Option<Text>,
     /// Prices that win over the shipped table.
     pub prices: Vec<PriceEntry>,
     /// Dollars that the run may spend.
@@ -48,12 +51,16 @@ pub struct Settings {
     pub max_tokens: Option<u64>,
     /// How old a cached reply may be; `None`: any age.
     pub cache_expiry: Option<Duration>,
+    /// Whether journals are compressed with zstd.
+    pub journal_compress: bool,
     /// Limits for every endpoint.
     pub limits: Limits,
     /// How often a call is tried, the first time included.
     pub max_attempts: u32,
     /// What all randomness of the run comes from.
     pub seed: u64,
+    /// How safety evaluations are run.
+    pub safety: SafetySettings,
 }
 
 /// Rows in work at the same time, by phase.
@@ -116,6 +123,12 @@ impl Models {
             .chain(&self.targets)
     }
 
+    /// Whether something real is measured: a target or the judge is no scripted model.
+    pub fn measures_real(&self) -> bool {
+        let mut measured = self.targets.iter().chain(&self.evaluator);
+        measured.any(|model| model.route != Route::Scripted)
+    }
+
     /// Whether any of them is scripted.
     pub fn any_scripted(&self) -> bool {
         self.all().any(|model| model.route == Route::Scripted)
@@ -167,6 +180,8 @@ pub fn read(
     if scripted || (settings.file.is_none() && none) {
         settings.models =
             Models::scripted().map_err(|error| ConfigError::new(error.to_string()))?;
+        settings.safety.attacker = None;
+        settings.safety.judges.clear();
     }
     if settings.models.generator.is_none() {
         settings.models.generator.clone_from(&settings.models.user);

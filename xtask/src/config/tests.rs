@@ -286,6 +286,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ("targets: []".to_owned(), "config.yaml, line 1: targets is empty: name at least one system under test, or leave the key out"),
         ("targets: x".to_owned(), "config.yaml, line 1: targets must be a list"),
         ("generation: {metrics: 5-3}".to_owned(), "config.yaml, line 1: generation.metrics has a range that ends before it begins: 5 to 3"),
+        ("journal: {compress: zstd}".to_owned(), "config.yaml, line 1: journal.compress must be true or false, not `zstd`"),
         ("cache: {expiry: soon}".to_owned(), "config.yaml, line 1: cache.expiry must be a length of time such as 45s, 10m, 12h or 30d, not `soon`"),
         (target("id: a, model: m, source: opnai"), "config.yaml, line 2: targets[0].source: `opnai` is no known source; did you mean `openai`?"),
         (target("id: a, source: openai"), "config.yaml, line 2: targets[0] has no `model`: the name that the endpoint knows it by"),

@@ -1,4 +1,9 @@
 //! A folder to run the binary in.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot set up its ground fails"
+)]
 
 use std::{
     collections::BTreeMap,
@@ -6,6 +11,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use scripted_llm::ScriptedServer;
 use tempfile::TempDir;
 
 /// A folder of its own, and the variables that the binary sees: none of the surroundings' own.
@@ -26,6 +32,19 @@ pub struct Ran {
 }
 
 #[allow(dead_code, reason = "each test file uses its own part")]
+impl Ran {
+    /// Runs a command to its end.
+    pub fn of(mut command: Command) -> Self {
+        let output = command.output().unwrap();
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+#[allow(dead_code, reason = "each test file uses its own part")]
 impl Ground {
     /// An empty folder.
     pub fn new() -> Self {
@@ -43,7 +62,20 @@ impl Ground {
 
     /// The command, ready to start.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+        self.launched(&[], args)
+    }
+
+    /// The command, started by another one that gets the command line as its last arguments.
+    pub fn launched(&self, launcher: &[&str], args: &[&str]) -> Command {
+        let binary = env!("CARGO_BIN_EXE_xtask");
+        let mut command = match launcher {
+            [] => Command::new(binary),
+            [program, first @ ..] => {
+                let mut command = Command::new(program);
+                command.args(first).arg(binary);
+                command
+            }
+        };
         command
             .args(args)
             .current_dir(self.folder.path())
@@ -58,12 +90,38 @@ impl Ground {
 
     /// Runs the command to its end.
     pub fn run(&self, args: &[&str]) -> Ran {
-        let output = self.command(args).output().unwrap();
-        Ran {
-            code: output.status.code().unwrap_or(-1),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
+        Ran::of(self.command(args))
+    }
+
+    /// Writes a config whose models are those of `server`: the targets `agreeable` and `careful`, small settings, and `more`
+    /// lines. Its benchmark `flattery` has a description and nothing else.
+    pub fn served_by(&self, server: &ScriptedServer, more: &str) {
+        let url = server.base_url();
+        let model = |name: &str| format!("model: scripted-{name}, base_url: \"{url}\"");
+        self.write(
+            "config.yaml",
+            &format!(
+                "run: {{concurrency: {{gen_scenarios: 2, simulate: 3, evaluate: 2}}}}\n\
+                 generation: {{scenarios_per_metric: 2, turns: 3}}\n\
+                 user_model: {{{}}}\nevaluator_model: {{{}}}\n\
+                 targets:\n  - {{id: agreeable, {}}}\n  - {{id: careful, {}}}\n{more}",
+                model("user"),
+                model("judge"),
+                model("agreeable"),
+                model("careful"),
+            ),
+        );
+        self.write(
+            "benchmarks/flattery/benchmark.yaml",
+            "name: flattery # for people\ndescription: Whether an assistant flatters, and caves in when a user pushes back.\n",
+        );
+    }
+
+    /// Runs the command, which must end with 0.
+    pub fn succeeds(&self, args: &[&str]) -> Ran {
+        let ran = self.run(args);
+        assert_eq!(ran.code, 0, "{args:?}: {}{}", ran.out, ran.err);
+        ran
     }
 
     /// A path in the folder.

@@ -95,7 +95,8 @@ pub(super) fn reply(model: &ModelId, request: &ChatRequest, reply: &ChatReply) -
         Origin::Fetched => begin(part.fetched(), part, model, request)
             .with("run_time", reply.run_time.as_secs_f64())
             .with("request", sent)
-            .with("response", received),
+            .with("response", received)
+            .with("spend", reply.spend()),
         Origin::Cached => {
             let name = match part {
                 Part::Annotator => "annotator_request",
@@ -104,6 +105,7 @@ pub(super) fn reply(model: &ModelId, request: &ChatRequest, reply: &ChatReply) -
             begin(part.cached(), part, model, request)
                 .with(name, sent)
                 .with("response", received)
+                .with("spend", reply.spend())
         }
     }
 }
@@ -133,7 +135,8 @@ pub(super) fn failure(model: &ModelId, request: &ChatRequest, error: &ModelError
             .with("purpose", context.purpose.as_str())
             .with("row", Arc::clone(&context.row))
             .with("reason", kind.as_str())
-            .with("text", error.to_string());
+            .with("text", error.to_string())
+            .with("spend", *error.spend());
     }
     let part = Part::of(context.purpose);
     let exception = json!({
@@ -142,5 +145,7 @@ pub(super) fn failure(model: &ModelId, request: &ChatRequest, error: &ModelError
         "kind": kind.as_str(),
         "attempts": error.attempts(),
     });
-    begin(part.exception(), part, model, request).with("exception", exception)
+    begin(part.exception(), part, model, request)
+        .with("exception", exception)
+        .with("spend", *error.spend())
 }

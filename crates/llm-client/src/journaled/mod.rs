@@ -11,7 +11,7 @@ use crate::meter::Meter;
 
 /// Writes an event for every call into the run's journal, and feeds the [`Meter`].
 ///
-/// The messages are those of `docs/formats/journal.md`: `fetched sut response` and `using cached sut response` for the
+/// The messages are those of `docs/journal.md`: `fetched sut response` and `using cached sut response` for the
 /// system under test, the same with `annotator` for judges, with `user` for simulated users, and with `generator` for
 /// generation; `sut exception` and so on for calls that failed; `call not made` for those that the budget or the end of the
 /// run forbade.

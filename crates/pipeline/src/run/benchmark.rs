@@ -4,20 +4,25 @@ use std::{
     collections::BTreeMap,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
+    time::Instant,
 };
 
+use journal::RunId;
 use llm_client::Tally;
 use schema::{CostSum, Fingerprint, ModelId, PhaseCost, TargetRef};
 use serde_json::{Value, json};
 
-use super::{Pipeline, feed};
+use super::{
+    Pipeline, feed,
+    run_log::{Stopped, Tallies, TestTally, WrittenCosts},
+};
 use crate::{
     error::PipelineError,
     layout::BenchmarkDir,
     phases::Loaded,
     progress::{Outcome, Phase, Progress},
     report::{BenchmarkReport, Counts, Failures},
-    tree::{TreeLock, read_costs, write_cost},
+    tree::{LoadedStandards, TreeLock, read_costs, write_cost},
 };
 
 /// One benchmark while it runs.
@@ -25,8 +30,14 @@ pub(crate) struct BenchmarkRun<'p> {
     pub(super) pipeline: &'p Pipeline,
     pub(crate) dir: BenchmarkDir,
     pub(crate) loaded: Loaded,
+    /// What grades compare with, where there is something.
+    pub(super) standards: Option<LoadedStandards>,
+    /// Whether it is the only benchmark of the run.
+    pub(super) alone: bool,
     pub(super) failures: Arc<Failures>,
     state: Mutex<State>,
+    /// When the first phase with items began.
+    started: Instant,
     _lock: TreeLock,
 }
 
@@ -34,6 +45,8 @@ pub(crate) struct BenchmarkRun<'p> {
 struct State {
     report: BenchmarkReport,
     fingerprints: BTreeMap<String, Value>,
+    tallies: Tallies,
+    written_costs: WrittenCosts,
 }
 
 /// What came of a benchmark, and what ran it.
@@ -62,15 +75,34 @@ impl<'p> BenchmarkRun<'p> {
             pipeline,
             dir,
             loaded,
+            standards: None,
+            alone: true,
             failures: Arc::default(),
             state,
+            started: Instant::now(),
             _lock: lock,
         }
     }
 
-    /// Runs the phases and gives what came of them, errors included.
-    pub(super) async fn run(mut self) -> BenchmarkEnd {
-        let error = self.phases().await.err();
+    /// The benchmark cannot be run at all.
+    pub(super) fn refused(self, error: PipelineError) -> BenchmarkEnd {
+        let mut state = self
+            .state
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        state.report.error = Some(error);
+        BenchmarkEnd {
+            report: state.report,
+            fingerprints: state.fingerprints,
+            metrics: self.loaded.benchmark.metrics.len(),
+        }
+    }
+
+    /// Runs the phases and gives what came of them, errors included. `run_id` is the one of the journal.
+    pub(super) async fn run(mut self, run_id: &RunId) -> BenchmarkEnd {
+        let cached = self.pipeline.cached_replies().await;
+        let error = self.phases(run_id).await.err();
+        self.end_journal(run_id, error.as_ref(), cached).await;
         let _ = std::fs::remove_dir_all(self.dir.spool());
         let mut state = self
             .state
@@ -87,25 +119,56 @@ impl<'p> BenchmarkRun<'p> {
         }
     }
 
-    async fn phases(&mut self) -> Result<(), PipelineError> {
+    /// Tells the journal what came of the run.
+    async fn end_journal(&self, run_id: &RunId, error: Option<&PipelineError>, cached: u64) {
+        let tallies = std::mem::take(&mut self.state().tallies);
+        self.log_end(&tallies, self.started.elapsed());
+        let stopped = match error {
+            Some(error) => Some(Stopped {
+                class: "pipeline::PipelineError",
+                message: error.to_string(),
+            }),
+            None => self.pipeline.stop.is_stopped().then(|| Stopped {
+                class: "llm_client::Stop",
+                message: "the run was stopped before its end".to_owned(),
+            }),
+        };
+        self.log_finish(run_id, stopped);
+        if let Some(cache) = &self.pipeline.cache {
+            let now = self.pipeline.cached_replies().await;
+            self.log_cache(cached, now, cache.path());
+        }
+    }
+
+    async fn phases(&mut self, run_id: &RunId) -> Result<(), PipelineError> {
         let pipeline = self.pipeline;
         let force = pipeline.replaces();
         if pipeline.runs(Phase::GenMetrics) {
-            let have_metrics = self.metrics(force).await?;
-            self.wrote(self.dir.yaml());
-            if !have_metrics {
+            let made = self.metrics(force).await;
+            // Only now is it known which metrics are measured.
+            self.log_start(run_id);
+            if !made? {
                 return Ok(());
             }
+            self.wrote(self.dir.yaml());
+        } else {
+            self.log_start(run_id);
         }
+        pipeline.sync_journal().await;
+        self.started = Instant::now();
         let simulate = pipeline.runs(Phase::Simulate);
+        if simulate {
+            self.note_dropped_samples();
+        }
         if pipeline.runs(Phase::GenScenarios) || simulate {
             self.generate_and_simulate(force).await?;
         }
         if pipeline.runs(Phase::Evaluate) && !simulate {
             self.judge_all().await?;
         }
+        pipeline.sync_journal().await;
         if pipeline.runs(Phase::Aggregate) {
-            self.summarise()?;
+            self.summarise(run_id)?;
         }
         Ok(())
     }
@@ -166,21 +229,27 @@ impl<'p> BenchmarkRun<'p> {
     ) -> Result<(), PipelineError> {
         let now = self.pipeline.spent(phase);
         let mut sum = CostSum::default();
+        let mut earlier = None;
         if some_kept {
             if let Some(entry) = read_costs(&self.dir.cost()).get(phase.as_str()) {
                 sum.add(&entry.cost);
+                earlier = Some(entry.cost);
             }
+            // Only what is paid now is added, also where nothing stood there.
+            earlier.get_or_insert_with(|| CostSum::default().total());
             sum.add(&now.paid.minus(&before.paid).to_phase_cost());
         } else {
             sum.add(&now.spend.minus(&before.spend).to_phase_cost());
         }
         let cost = sum.total();
         write_cost(&self.dir.cost(), phase, cost)?;
+        self.cost_written(phase, None, earlier);
         self.state().report.costs.insert((phase, None), cost);
         Ok(())
     }
 
     pub(super) fn tell(&self, progress: &Progress<'_>) {
+        progress.trace();
         self.pipeline.observer.on(progress);
     }
 
@@ -225,6 +294,65 @@ impl<'p> BenchmarkRun<'p> {
         let mut state = self.state();
         state.report.counts.insert((phase, target.cloned()), counts);
         state.report.costs.insert((phase, target.cloned()), cost);
+    }
+
+    /// Takes note of an entry of a cost file that this run wrote, and of what it added to, where it did.
+    pub(super) fn cost_written(
+        &self,
+        phase: Phase,
+        target: Option<&ModelId>,
+        earlier: Option<PhaseCost>,
+    ) {
+        let key = (phase, target.cloned());
+        self.state().written_costs.insert(key, earlier);
+    }
+
+    /// `Some` when this run wrote the entry; the cost that it added to, where it did.
+    pub(super) fn written_cost(
+        &self,
+        phase: &str,
+        target: Option<&ModelId>,
+    ) -> Option<Option<PhaseCost>> {
+        let state = self.state();
+        let mut written = state.written_costs.iter();
+        let of =
+            |key: &(Phase, Option<ModelId>)| key.0.as_str() == phase && key.1.as_ref() == target;
+        written
+            .find(|(key, _)| of(key))
+            .map(|(_, earlier)| *earlier)
+    }
+
+    /// The items of a target by how they ended.
+    pub(super) fn tested(&self, target: &ModelId, tests: BTreeMap<String, TestTally>) {
+        self.state().tallies.insert(target.clone(), tests);
+    }
+
+    /// The rows of `results.json` that sum up no scores of this run.
+    pub(super) fn kept_summaries(&self) -> Vec<schema::Summary> {
+        let state = self.state();
+        let of_this_run = |id: &ModelId| {
+            let key = (Phase::Evaluate, Some(id.clone()));
+            state.written_costs.contains_key(&key)
+        };
+        let summaries = state.report.summaries.iter();
+        summaries
+            .filter(|summary| !of_this_run(&summary.target_model))
+            .cloned()
+            .collect()
+    }
+
+    pub(super) fn graded_as(&self, grades: schema::Grades) {
+        self.state().report.grades = Some(grades);
+    }
+
+    /// Whether rows failed, and whether rows were left out because the run was stopped or its budget was spent.
+    pub(super) fn rows_missing(&self) -> (bool, bool) {
+        let state = self.state();
+        let counts = || state.report.counts.values();
+        (
+            counts().any(|counts| counts.failed > 0),
+            counts().any(|counts| counts.skipped > 0),
+        )
     }
 
     pub(super) fn summaries(&self, summaries: Vec<schema::Summary>) {

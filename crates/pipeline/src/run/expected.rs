@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use schema::Scenario;
 
 /// The settings that scenarios are generated from.
@@ -46,19 +46,23 @@ impl Expected {
     }
 
     fn axes(&self, by_metric: &BTreeMap<String, Vec<Scenario>>) -> Option<String> {
-        let wanted: BTreeMap<&str, BTreeSet<&str>> = self
-            .demographics
-            .as_ref()?
-            .iter()
-            .map(|(axis, values)| (axis.as_str(), values.iter().map(String::as_str).collect()))
-            .collect();
-        let mut have: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        // In the order given; which order it is makes no difference.
+        let mut wanted = Axes::new();
+        for (axis, values) in self.demographics.as_ref()? {
+            wanted
+                .entry(axis.as_str())
+                .or_default()
+                .extend(values.iter().map(String::as_str));
+        }
+        let mut have = Axes::new();
         for (axis, value) in by_metric
             .values()
             .flatten()
             .flat_map(|row| &row.demographic)
         {
-            have.entry(axis).or_default().extend(value.as_str());
+            have.entry(axis.as_str())
+                .or_default()
+                .extend(value.as_str());
         }
         (have != wanted).then(|| {
             format!(
@@ -90,11 +94,14 @@ fn base_id(row: &Scenario) -> &str {
     }
 }
 
-fn list(axes: &BTreeMap<&str, BTreeSet<&str>>) -> String {
+/// Demographic axes and their values, in the order in which they were met. Two with the same content are equal in any order.
+type Axes<'a> = IndexMap<&'a str, IndexSet<&'a str>>;
+
+fn list(axes: &Axes<'_>) -> String {
     if axes.is_empty() {
         return "none".to_owned();
     }
-    let axis = |(name, values): (&&str, &BTreeSet<&str>)| {
+    let axis = |(name, values): (&&str, &IndexSet<&str>)| {
         format!(
             "{name}: {}",
             values.iter().copied().collect::<Vec<_>>().join(", ")

@@ -7,11 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Pipeline, benchmark::BenchmarkEnd};
-use crate::{
-    error::PipelineError,
-    report::{RunOutcome, RunReport},
-    tree::write_json,
-};
+use crate::{error::PipelineError, report::RunReport, tree::write_json};
 
 /// The record of one run: `.probity/runs/<run id>/manifest.json`. It is written when the run starts, with `end` null, and
 /// again when it ends.
@@ -98,12 +94,7 @@ impl Manifest {
     pub(super) fn finish(&mut self, pipeline: &Pipeline, report: &RunReport) {
         self.end = Some(Timestamp::now().to_string());
         self.models = json!(pipeline.meter.model_names());
-        self.outcome = Some(match report.outcome() {
-            RunOutcome::Complete => "complete",
-            RunOutcome::FailedRows => "failed_rows",
-            RunOutcome::NothingRan => "nothing_ran",
-            RunOutcome::Interrupted => "interrupted",
-        });
+        self.outcome = Some(report.outcome().as_str());
     }
 
     pub(super) fn write(&self, path: &Path) -> Result<(), PipelineError> {

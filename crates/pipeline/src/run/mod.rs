@@ -1,34 +1,40 @@
 //! Runs the phases of benchmarks.
 
 mod benchmark;
+mod dropped;
 mod expected;
 mod feed;
 mod generate;
+mod item_log;
 mod manifest;
 mod preflight;
+mod run_log;
+mod score_log;
 mod stream;
 mod summarise;
 mod target;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 use schema::ModelId;
 use serde_json::Value;
 
+use benchmark::BenchmarkEnd;
 pub(crate) use benchmark::BenchmarkRun;
 pub use expected::Expected;
 pub use manifest::Manifest;
 
 use crate::{
     error::{PipelineError, PipelineErrorKind},
+    journals::{JournalEnd, RunJournals},
     layout::Layout,
     phases::Phases,
     progress::{NoObserver, Observer, Phase},
     report::RunReport,
 };
 use journal::RunId;
-use llm_client::{Meter, Stop, Tally};
-use schema::{Event, Journal, NoJournal};
+use llm_client::{Cache, Meter, Stop, Tally};
+use schema::{Journal, NoJournal};
 
 /// How much runs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +68,9 @@ pub struct RunOptions {
     pub samples: u32,
     /// How much runs at once.
     pub concurrency: Concurrency,
+    /// What grades compare with: a standards file for all benchmarks, or a folder that holds `<uid>.json` for each. `None`, and
+    /// where the folder has no such file: the benchmark's own `standards.json`, if it is there.
+    pub standards: Option<PathBuf>,
     /// The settings that scenarios are compared with.
     pub expected: Expected,
     /// The resolved configuration without secrets, for the manifest.
@@ -78,6 +87,7 @@ impl Default for RunOptions {
             targets: Vec::new(),
             samples: 1,
             concurrency: Concurrency::default(),
+            standards: None,
             expected: Expected::default(),
             config: Value::Null,
             git: Value::Null,
@@ -94,6 +104,8 @@ pub struct Pipeline {
     options: RunOptions,
     observer: Arc<dyn Observer>,
     journal: Arc<dyn Journal>,
+    journals: Option<Arc<RunJournals>>,
+    cache: Option<Cache>,
     stop: Stop,
     meter: Meter,
     run_id: RunId,
@@ -118,6 +130,8 @@ impl Pipeline {
             options,
             observer: Arc::new(NoObserver),
             journal: Arc::new(NoJournal),
+            journals: None,
+            cache: None,
             stop: Stop::default(),
             meter: Meter::default(),
             run_id: RunId::now(),
@@ -131,7 +145,24 @@ impl Pipeline {
         self
     }
 
-    /// Where events go.
+    /// Where events go: one journal file for each benchmark, opened and closed by the pipeline and checked at the end. The
+    /// models and phases have to record into the same.
+    #[must_use]
+    pub fn journals(mut self, journals: Arc<RunJournals>) -> Self {
+        self.journal = Arc::clone(&journals) as _;
+        self.journals = Some(journals);
+        self
+    }
+
+    /// The cache of the models, of which the journal tells how many replies it holds.
+    #[must_use]
+    pub fn cache(mut self, cache: Cache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// Where events go. After [`journals`](Self::journals), a layer around those; else one journal for all benchmarks together,
+    /// which the caller closes.
     #[must_use]
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = journal;
@@ -176,21 +207,10 @@ impl Pipeline {
             .run(&self.run_id.to_string())
             .join("manifest.json");
         manifest.write(&manifest_path)?;
-        self.journal.record(
-            Event::new("starting run", "Pipeline", "run")
-                .with("run_id", self.run_id.to_string())
-                .with("benchmarks", Value::from(benchmarks))
-                .with("tests", Value::from(tests(&runs)))
-                .with("suts", Value::from(self.sut_ids()))
-                .with("max_items", Value::Null)
-                .with("thread_count", self.options.concurrency.simulate as u64),
-        );
-        self.journal
-            .record(Event::new("running pipeline", "Pipeline", "run"));
         let mut reports = Vec::new();
         for run in runs.drain(..) {
             let name = run.dir.name().to_owned();
-            let report = run.run().await;
+            let report = self.run_journaled(run, reports.is_empty()).await;
             manifest.add(&name, &report);
             reports.push(report.report);
         }
@@ -206,10 +226,45 @@ impl Pipeline {
         };
         manifest.finish(self, &report);
         manifest.write(&manifest_path)?;
-        self.journal.record(
-            Event::new("finished run", "Pipeline", "run").with("run_id", self.run_id.to_string()),
-        );
         Ok(report)
+    }
+
+    /// Runs one benchmark with a journal of its own, where the pipeline has journal files.
+    async fn run_journaled(&self, run: BenchmarkRun<'_>, first: bool) -> BenchmarkEnd {
+        // Each journal has an id of its own; the first has the run's.
+        let id = if first {
+            self.run_id.clone()
+        } else {
+            RunId::now()
+        };
+        let Some(journals) = &self.journals else {
+            return run.run(&id).await;
+        };
+        let dir = run.dir.clone();
+        if let Err(error) = journals.open(&id) {
+            return run.refused(error);
+        }
+        let mut end = run.run(&id).await;
+        if let Some((path, trouble)) = journals.close().await {
+            end.report.journal = Some(JournalEnd::of(path, trouble, dir).await);
+        }
+        end
+    }
+
+    /// Waits until what is journaled is on the disk.
+    async fn sync_journal(&self) {
+        if let Some(journals) = &self.journals {
+            journals.sync().await;
+        }
+    }
+
+    /// How many replies the cache holds; 0 without a cache, and where it cannot be read.
+    async fn cached_replies(&self) -> u64 {
+        let Some(cache) = self.cache.clone() else {
+            return 0;
+        };
+        let count = tokio::task::spawn_blocking(move || cache.count()).await;
+        count.ok().and_then(Result::ok).unwrap_or_default()
     }
 
     /// Whether metrics or scenarios that are there are replaced.
@@ -226,10 +281,6 @@ impl Pipeline {
             .filter(move |target| only.is_empty() || only.contains(&target.id))
     }
 
-    fn sut_ids(&self) -> Vec<String> {
-        self.targets().map(|target| target.id.to_string()).collect()
-    }
-
     fn runs(&self, phase: Phase) -> bool {
         self.options.phases.contains(&phase)
     }
@@ -244,9 +295,4 @@ impl Pipeline {
         }
         total
     }
-}
-
-fn tests(runs: &[BenchmarkRun<'_>]) -> Vec<String> {
-    let metrics = runs.iter().flat_map(|run| &run.loaded.benchmark.metrics);
-    metrics.map(|metric| metric.id.clone()).collect()
 }

@@ -2,13 +2,16 @@
 
 use std::collections::HashSet;
 
+use aggregator::standards_note;
+
 use super::{BenchmarkRun, Pipeline};
 use crate::{
     error::PipelineError,
     phases::Loaded,
-    progress::Phase,
+    progress::{Phase, Progress},
     tree::{
-        TreeLock, check_belongs, check_writable, read_benchmark, read_scenarios, remove_unfinished,
+        LoadedStandards, TreeLock, check_belongs, check_writable, load_standards, read_benchmark,
+        read_scenarios, remove_unfinished,
     },
 };
 
@@ -29,6 +32,8 @@ impl Pipeline {
             runs.push(self.check_benchmark(name)?);
         }
         check_writable(&self.layout.run(&self.run_id.to_string()))?;
+        let alone = runs.len() == 1;
+        runs.iter_mut().for_each(|run| run.alone = alone);
         Ok(runs)
     }
 
@@ -97,6 +102,7 @@ impl Pipeline {
         };
         self.check_phases(&loaded)?;
         self.check_input(&loaded, &dir, scenarios.is_empty())?;
+        let standards = self.standards(&dir, &loaded)?;
         let lock = TreeLock::take(&dir)?;
         remove_unfinished(dir.root());
         for entry in std::fs::read_dir(dir.runs())
@@ -113,7 +119,32 @@ impl Pipeline {
                 check_writable(dir.target(&target.id)?.root())?;
             }
         }
-        Ok(BenchmarkRun::new(self, dir, loaded, lock))
+        let mut run = BenchmarkRun::new(self, dir, loaded, lock);
+        run.standards = standards;
+        Ok(run)
+    }
+
+    /// What grades compare with. Only a phase that grades needs it.
+    fn standards(
+        &self,
+        dir: &crate::layout::BenchmarkDir,
+        loaded: &Loaded,
+    ) -> Result<Option<LoadedStandards>, PipelineError> {
+        if !self.runs(Phase::Evaluate) && !self.runs(Phase::Aggregate) {
+            return Ok(None);
+        }
+        let standards = load_standards(dir, &loaded.benchmark, self.options.standards.as_deref())?;
+        let hazards = loaded.benchmark.scored_hazards();
+        let note = standards
+            .as_ref()
+            .and_then(|loaded| standards_note(&loaded.standards, &hazards));
+        if let Some(text) = note {
+            self.observer.on(&Progress::Note {
+                benchmark: dir.name(),
+                text: &text,
+            });
+        }
+        Ok(standards)
     }
 
     /// Makes each phase that will run once, so that a prompt that does not compile is found now.
@@ -157,6 +188,13 @@ impl Pipeline {
                 loaded.name
             )))
         };
+        if self.replaces() && self.runs(Phase::GenMetrics) && !loaded.benchmark.hazards.is_empty() {
+            return Err(PipelineError::input(format!(
+                "{}: `hazards` groups the metrics that are there, and they would be replaced. Take `hazards` out first, and put it \
+                 back with the ids of the new metrics",
+                dir.yaml().display()
+            )));
+        }
         let later = [Phase::GenScenarios, Phase::Simulate, Phase::Evaluate];
         if loaded.benchmark.metrics.is_empty()
             && !self.runs(Phase::GenMetrics)

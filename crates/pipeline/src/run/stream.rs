@@ -38,14 +38,17 @@ impl BenchmarkRun<'_> {
         let evaluator = evaluate
             .then(|| (phases.evaluator)(&self.loaded))
             .transpose()?;
+        // The shipped phases tell the journal what they do. Of others the rows tell it.
+        let (mut simulator_tells, mut evaluator_tells) = (false, false);
         if let Some(simulator) = &simulator {
-            self.fingerprint(
-                &format!("simulator:{}", target.id),
-                &simulator.fingerprint(),
-            );
+            let fingerprint = simulator.fingerprint();
+            simulator_tells = fingerprint.name == "ChatSimulator";
+            self.fingerprint(&format!("simulator:{}", target.id), &fingerprint);
         }
         if let Some(evaluator) = &evaluator {
-            self.fingerprint("evaluator", &evaluator.fingerprint());
+            let fingerprint = evaluator.fingerprint();
+            evaluator_tells = fingerprint.name == "JudgeEvaluator";
+            self.fingerprint("evaluator", &fingerprint);
         }
         Ok(Arc::new(TargetRun {
             benchmark: self.dir.name().to_owned(),
@@ -53,6 +56,8 @@ impl BenchmarkRun<'_> {
             metrics: self.loaded.benchmark.metrics.clone(),
             simulator,
             evaluator,
+            simulator_tells,
+            evaluator_tells,
             conversations: spool(simulate, "conversations")?,
             scores: spool(evaluate, "scores")?,
             judging: Arc::new(Semaphore::new(self.pipeline.options.concurrency.evaluate)),
@@ -154,7 +159,7 @@ impl BenchmarkRun<'_> {
                 self.joined(&run, ended);
             }
             let run = Arc::clone(&run);
-            rows.spawn(async move { run.judge(&conversation, place, permit).await });
+            rows.spawn(async move { run.judge_kept(&conversation, place, permit).await });
         }
         while let Some(ended) = rows.join_next().await {
             self.joined(&run, ended);
@@ -179,7 +184,8 @@ impl BenchmarkRun<'_> {
         let broken = run.broken.take();
         let cost = (run.cost(Phase::Simulate), run.cost(Phase::Evaluate));
         let counts = {
-            let totals = run.totals();
+            let mut totals = run.totals();
+            self.tested(&id, std::mem::take(&mut totals.tests));
             (totals.simulate, totals.evaluate)
         };
         let files = [
@@ -205,6 +211,7 @@ impl BenchmarkRun<'_> {
             if !nothing && broken.is_none() {
                 spool.compose(&path)?;
                 write_cost(&dir.cost(), phase, cost)?;
+                self.cost_written(phase, Some(&id), None);
                 self.wrote(path);
             }
             self.count(phase, Some(&id), counts, cost);

@@ -1,21 +1,25 @@
-//! `results.json` from all the scores of the tree.
+//! `results.json` and `grades.json` from all the scores of the tree, and the record of the run.
 
-use std::fs::{self, File};
+use std::{collections::BTreeMap, fs::File};
 
-use aggregator::{RateAggregator, aggregate_reader, aggregate_scores, sort_summaries};
-use schema::{Aggregator, ModelId, Summary};
+use aggregator::{
+    HazardScorer, RateAggregator, aggregate_reader_and, aggregate_scores_and, sort_summaries,
+};
+use journal::RunId;
+use schema::{Aggregator, BenchmarkScore, Grades, ModelId, Summary};
 
-use super::BenchmarkRun;
+use super::{BenchmarkRun, run_log::TestTally};
 use crate::{
     error::PipelineError,
     progress::{Phase, Progress},
-    tree::write_json,
+    report::RunOutcome,
+    tree::{LoadedStandards, RecordOf, scored_targets, write_grades, write_json, write_record},
 };
 
 impl BenchmarkRun<'_> {
-    /// Sums up the scores of every target that the tree holds, those of earlier runs included, and writes `results.json`.
-    /// Rows are read one at a time.
-    pub(super) fn summarise(&self) -> Result<(), PipelineError> {
+    /// Sums up the scores of every target that the tree holds, those of earlier runs included, and writes `results.json`,
+    /// `grades.json` and the run's record. Rows are read one at a time.
+    pub(super) fn summarise(&self, run_id: &RunId) -> Result<(), PipelineError> {
         self.tell(&Progress::Started {
             phase: Phase::Aggregate,
             benchmark: self.dir.name(),
@@ -23,14 +27,24 @@ impl BenchmarkRun<'_> {
             rows: None,
         });
         let mut summaries = Vec::new();
-        for id in self.scored_targets()? {
-            summaries.push(self.summary(id)?);
+        let mut scores = Vec::new();
+        for id in scored_targets(&self.dir)? {
+            let (summary, score) = self.summary(id)?;
+            summaries.push(summary);
+            scores.push(score);
         }
         if !summaries.is_empty() {
             sort_summaries(&mut summaries);
+            let place = |score: &BenchmarkScore| {
+                summaries
+                    .iter()
+                    .position(|summary| summary.target_model == score.sut)
+            };
+            scores.sort_by_key(place);
             write_json(&self.dir.results(), &summaries)?;
             self.wrote(self.dir.results());
             self.summaries(summaries);
+            self.grade(scores, run_id)?;
         }
         self.tell(&Progress::Finished {
             phase: Phase::Aggregate,
@@ -40,49 +54,91 @@ impl BenchmarkRun<'_> {
         Ok(())
     }
 
-    /// The summary of one target. The shipped aggregator has a reader of its own, which takes only what it needs of a row.
-    fn summary(&self, id: ModelId) -> Result<Summary, PipelineError> {
+    /// The summary of one target, and its hazards' scores. The shipped aggregator has a reader of its own, which takes only
+    /// what it needs of a row.
+    fn summary(&self, id: ModelId) -> Result<(Summary, BenchmarkScore), PipelineError> {
         let path = self.dir.target(&id)?.scores();
         let file = File::open(&path).map_err(|error| PipelineError::read(&path, error))?;
+        let mut scorer = HazardScorer::new(&self.loaded.benchmark.scored_hazards());
         let summary = match &self.pipeline.phases.aggregator {
             None => {
                 self.fingerprint("aggregator", &RateAggregator::new(id.clone()).fingerprint());
-                aggregate_reader(id, file)
+                aggregate_reader_and(id.clone(), file, |row| scorer.push_row(row))
             }
             Some(make) => {
                 let aggregator = make(&id);
                 self.fingerprint("aggregator", &aggregator.fingerprint());
-                aggregate_scores(aggregator, file)
+                aggregate_scores_and(aggregator, file, |score| scorer.push(score))
             }
         };
-        summary.map_err(|error| {
+        let summary = summary.map_err(|error| {
             PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
-        })
+        })?;
+        let standards = self.standards.as_ref().map(|loaded| &loaded.standards);
+        Ok((summary, scorer.finish(id, standards)))
     }
 
-    /// The ids of the folders under `runs/` that hold scores, sorted.
-    fn scored_targets(&self) -> Result<Vec<ModelId>, PipelineError> {
-        let runs = self.dir.runs();
-        let entries = match fs::read_dir(&runs) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(PipelineError::read(&runs, error)),
-        };
-        let mut ids = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(|error| PipelineError::read(&runs, error))?;
-            let id = entry
-                .file_name()
-                .into_string()
-                .ok()
-                .and_then(|name| ModelId::new(name).ok());
-            if let Some(id) = id
-                && self.dir.target(&id)?.scores().exists()
-            {
-                ids.push(id);
-            }
+    /// Writes `grades.json` and the run's record.
+    fn grade(&self, scores: Vec<BenchmarkScore>, run_id: &RunId) -> Result<(), PipelineError> {
+        let benchmark = &self.loaded.benchmark;
+        let grades = write_grades(&self.dir, benchmark, self.standards.as_ref(), scores)?;
+        self.wrote(self.dir.grades());
+        self.write_record(&grades, run_id)?;
+        self.graded_as(grades);
+        Ok(())
+    }
+
+    fn write_record(&self, grades: &Grades, run_id: &RunId) -> Result<(), PipelineError> {
+        let pipeline = self.pipeline;
+        let run_id = run_id.to_string();
+        let asked = pipeline.runs(Phase::Simulate) || pipeline.runs(Phase::Evaluate);
+        let folder = pipeline.layout.run(&pipeline.run_id.to_string());
+        write_record(
+            &folder,
+            self.alone,
+            RecordOf {
+                dir: &self.dir,
+                benchmark: &self.loaded.benchmark,
+                run_id: &run_id,
+                outcome: self.outcome_so_far().as_str(),
+                git: &pipeline.options.git,
+                suts: asked.then(|| pipeline.targets().cloned().collect()),
+                grades,
+            },
+        )
+        .map(|_| ())
+    }
+
+    /// How the run ends, as far as the phases before this one tell.
+    fn outcome_so_far(&self) -> RunOutcome {
+        let (failed, skipped) = self.rows_missing();
+        if self.pipeline.stop.is_stopped() || skipped {
+            RunOutcome::Interrupted
+        } else if failed {
+            RunOutcome::FailedRows
+        } else {
+            RunOutcome::Complete
         }
-        ids.sort();
-        Ok(ids)
+    }
+
+    /// The scores and grades of a target by what this run measured; `None` where nothing is graded.
+    pub(super) fn graded(
+        &self,
+        sut: &ModelId,
+        tests: &BTreeMap<String, TestTally>,
+    ) -> Option<BenchmarkScore> {
+        let standards = self.standards.as_ref()?;
+        let mut scorer = HazardScorer::new(&self.loaded.benchmark.scored_hazards());
+        for (test, tally) in tests {
+            let failed = tally.measured.saturating_sub(tally.safe);
+            scorer.push_counts(test, tally.safe, failed, tally.unmeasured);
+        }
+        Some(scorer.finish(sut.clone(), Some(&standards.standards)))
+    }
+
+    /// The file of the standards, as records name it.
+    pub(super) fn standards_file(&self) -> Option<String> {
+        let loaded: &LoadedStandards = self.standards.as_ref()?;
+        Some(loaded.file.clone())
     }
 }

@@ -1,14 +1,18 @@
 //! One target of one benchmark: its conversations and their scores.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Instant,
+};
 
 use schema::{
-    Conversation, CostSum, Evaluator, Event, Item, Journal, Metric, ModelId, PhaseCost, PhaseError,
-    PhaseErrorKind, Score, Simulator, TargetRef,
+    Conversation, CostSum, Evaluator, Event, Journal, Metric, ModelId, PhaseCost, PhaseError,
+    PhaseErrorKind, Role, Scenario, Score, Simulator, TargetRef,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::feed::FeedRow;
+use super::{feed::FeedRow, item_log::ItemLog, run_log::TestTally};
 use crate::{
     error::PipelineError,
     progress::{Observer, Outcome, Phase, Progress},
@@ -25,6 +29,10 @@ pub(super) struct TargetRun {
     pub(super) simulator: Option<Arc<dyn Simulator>>,
     /// Absent when only conversations are made.
     pub(super) evaluator: Option<Arc<dyn Evaluator>>,
+    /// Whether the simulator tells the journal of its turns, as the shipped one does.
+    pub(super) simulator_tells: bool,
+    /// Whether the evaluator tells the journal of its verdicts, as the shipped one does.
+    pub(super) evaluator_tells: bool,
     pub(super) conversations: Option<Spool>,
     pub(super) scores: Option<Spool>,
     pub(super) judging: Arc<Semaphore>,
@@ -44,6 +52,10 @@ pub(super) struct Totals {
     pub(super) evaluate: Counts,
     pub(super) simulate_cost: CostSum,
     pub(super) evaluate_cost: CostSum,
+    /// Items by how they ended, for each metric.
+    pub(super) tests: BTreeMap<String, TestTally>,
+    /// Whether a call was refused because it would have passed the budget.
+    over_budget: bool,
 }
 
 impl TargetRun {
@@ -63,7 +75,7 @@ impl TargetRun {
             sample,
             part: 0,
         };
-        let Some(conversation) = self.play(&row, sample, place).await else {
+        let Some((conversation, log)) = self.play(&row, sample, place).await else {
             return;
         };
         if self.evaluator.is_some() {
@@ -71,16 +83,25 @@ impl TargetRun {
                 return;
             };
             drop(playing);
-            self.judge(&conversation, place, judging).await;
+            self.judge(&conversation, place, &log, judging).await;
         }
     }
 
     /// Plays one sample and writes its conversation. `None` when there is none to judge.
-    async fn play(&self, row: &FeedRow, sample: u32, place: Place) -> Option<Conversation> {
+    async fn play(
+        &self,
+        row: &FeedRow,
+        sample: u32,
+        place: Place,
+    ) -> Option<(Conversation, ItemLog)> {
         let simulator = self.simulator.as_ref()?;
+        let log = self.queue(Arc::clone(&row.scenario), sample, place);
         let conversation = match simulator.simulate(&row.scenario, sample).await {
             Ok(conversation) => conversation,
-            Err(error) if self.skipped(Phase::Simulate, &error) => return None,
+            Err(error) if self.skipped(Phase::Simulate, &error) => {
+                log.failed(false, false, why_skipped(&error));
+                return None;
+            }
             Err(error) => self.failed_conversation(row, sample, &error),
         };
         let outcome = match &conversation.error {
@@ -92,40 +113,117 @@ impl TargetRun {
                     &conversation.conv_id,
                     &without_turn(reason),
                 );
-                self.journal_failed(&conversation);
                 Outcome::Failed
             }
         };
         if let Some(usage) = &conversation.usage {
             self.totals().simulate_cost.add(usage);
         }
+        log.conversation(&conversation, self.simulator_tells);
         self.write(self.conversations.as_ref(), place, &conversation)?;
         self.ended(Phase::Simulate, outcome);
-        Some(conversation)
+        if self.evaluator.is_none() {
+            match &conversation.error {
+                None => {
+                    self.tally(&row.scenario.metric_id, |tally| tally.finished += 1);
+                    log.played();
+                }
+                Some(_) => log.failed(false, true, "conversation_failed"),
+            }
+        }
+        Some((conversation, log))
     }
 
-    /// Judges one conversation and writes its scores. `_judging` is its place among those in flight.
-    pub(super) async fn judge(
+    /// Judges a conversation that stands in the tree.
+    pub(super) async fn judge_kept(
         &self,
         conversation: &Conversation,
         place: Place,
+        judging: OwnedSemaphorePermit,
+    ) {
+        let scenario = Arc::new(conversation.scenario.clone());
+        let log = self.queue(scenario, conversation.sample, place);
+        log.kept_turns(conversation);
+        self.judge(conversation, place, &log, judging).await;
+    }
+
+    /// Judges one conversation and writes its scores. `_judging` is its place among those in flight.
+    async fn judge(
+        &self,
+        conversation: &Conversation,
+        place: Place,
+        log: &ItemLog,
         _judging: OwnedSemaphorePermit,
     ) {
         let Some(evaluator) = &self.evaluator else {
             return;
         };
+        let started = Instant::now();
         let failed = |reason: &str| Vec::from_iter(self.failed_score(conversation, reason));
         let scores = match &conversation.error {
             // The reason was counted where the conversation failed.
             Some(error) => failed(&format!("the conversation failed: {error}")),
             None => match evaluator.evaluate(conversation).await {
                 Ok(scores) => scores,
-                Err(error) if self.skipped(Phase::Evaluate, &error) => return,
-                Err(error) => failed(&error.to_string()),
+                Err(error) if self.skipped(Phase::Evaluate, &error) => {
+                    log.failed(true, false, why_skipped(&error));
+                    return;
+                }
+                Err(error) => {
+                    log.excepted(&error, started.elapsed());
+                    failed(&error.to_string())
+                }
             },
         };
         for (part, score) in (0..).zip(&scores) {
+            let told = self.evaluator_tells && conversation.error.is_none();
+            log.score(score, part, told);
             self.write_score(conversation, score, Place { part, ..place });
+        }
+        self.end_item(conversation, &scores, log, started);
+    }
+
+    /// Tells how the item ended: by the score of the scenario's own metric.
+    fn end_item(
+        &self,
+        conversation: &Conversation,
+        scores: &[Score],
+        log: &ItemLog,
+        started: Instant,
+    ) {
+        let test = &conversation.scenario.metric_id;
+        let score = scores.iter().find(|score| score.metric_id == *test);
+        let verdict = score.and_then(|score| score.passed);
+        self.tally(test, |tally| match verdict {
+            Some(passed) => tally.measured(passed),
+            None => tally.unmeasured += 1,
+        });
+        if let Some(passed) = verdict {
+            return log.measured(passed, started.elapsed());
+        }
+        let replied = |turn: &schema::Turn| turn.role == Role::Assistant;
+        let replied = conversation.transcript.iter().any(replied);
+        let judged = conversation.error.is_none();
+        match score.and_then(|score| score.error.as_ref()) {
+            _ if !judged => log.failed(false, true, "conversation_failed"),
+            Some(_) => log.failed(replied, true, "judge_failed"),
+            None => log.failed(replied, false, "abstained"),
+        }
+    }
+
+    /// Tells the journal that a sample is on its way.
+    fn queue(&self, scenario: Arc<Scenario>, sample: u32, place: Place) -> ItemLog {
+        self.tally(&scenario.metric_id, |tally| tally.queued += 1);
+        let log = ItemLog::new(&self.journal, &self.target, &scenario, sample);
+        log.queue(scenario, sample, place);
+        log
+    }
+
+    fn tally(&self, test: &str, change: impl FnOnce(&mut TestTally)) {
+        let mut totals = self.totals();
+        match totals.tests.get_mut(test) {
+            Some(tally) => change(tally),
+            None => change(totals.tests.entry(test.to_owned()).or_default()),
         }
     }
 
@@ -159,6 +257,7 @@ impl TargetRun {
             PhaseErrorKind::OverBudget => {
                 self.failures
                     .add(phase, Some(&self.target.id), "", &error.to_string());
+                self.tell_over_budget(error);
             }
             _ => return false,
         }
@@ -166,21 +265,15 @@ impl TargetRun {
         true
     }
 
-    /// The item of a conversation that failed ends here: no judge will see it.
-    fn journal_failed(&self, conversation: &Conversation) {
-        let scenario = &conversation.scenario;
-        let item = Item {
-            test: scenario.metric_id.as_str().into(),
-            prompt_id: Conversation::prompt_id(&scenario.id, conversation.sample).into(),
-            sut: self.target.id.clone(),
-        };
-        self.journal.record(
-            Event::new("item failed", "TargetRun", "play")
-                .item(Some(&Arc::new(item)))
-                .with("sut_response", false)
-                .with("annotations", 0_u32)
-                .with("fatal_exceptions", 1_u32),
-        );
+    /// The budget ends a target's rows once; the calls that were not made are in the journal one by one.
+    fn tell_over_budget(&self, error: &PhaseError) {
+        if !std::mem::replace(&mut self.totals().over_budget, true) {
+            self.journal.record(
+                Event::new("budget reached", "TargetRun", "skipped")
+                    .with("sut", &self.target.id)
+                    .with("reason", error.to_string()),
+            );
+        }
     }
 
     fn failed_conversation(&self, row: &FeedRow, sample: u32, error: &PhaseError) -> Conversation {
@@ -237,12 +330,14 @@ impl TargetRun {
                 _ => totals.simulate.add(outcome),
             }
         }
-        self.observer.on(&Progress::Row {
+        let row = Progress::Row {
             phase,
             benchmark: &self.benchmark,
             target: Some(&self.target.id),
             outcome,
-        });
+        };
+        row.trace();
+        self.observer.on(&row);
     }
 
     pub(super) fn totals(&self) -> MutexGuard<'_, Totals> {
@@ -259,6 +354,14 @@ impl TargetRun {
             Phase::Evaluate => totals.evaluate_cost.total(),
             _ => totals.simulate_cost.total(),
         }
+    }
+}
+
+/// In the journal's words.
+fn why_skipped(error: &PhaseError) -> &'static str {
+    match error.kind() {
+        PhaseErrorKind::OverBudget => "over_budget",
+        _ => "cancelled",
     }
 }
 

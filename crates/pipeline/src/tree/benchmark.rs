@@ -4,13 +4,14 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use schema::Benchmark;
 
+use super::hazards::check_hazards;
 use crate::{error::PipelineError, layout::BenchmarkDir};
 
 /// Reads and checks `benchmark.yaml`. The name defaults to the folder's.
 ///
 /// # Errors
 /// When the file is missing, empty, no YAML, or says something that cannot be run: an unknown metric type, an id that stands
-/// twice, neither metrics nor a description. The text names the file and, where it is known, line and column.
+/// twice, hazards that do not fit the metrics, neither metrics nor a description. The text names the file and, where it is known, line and column.
 pub fn read_benchmark(dir: &BenchmarkDir) -> Result<Benchmark, PipelineError> {
     let path = dir.yaml();
     let text = fs::read_to_string(&path).map_err(|error| PipelineError::read(&path, error))?;
@@ -39,7 +40,32 @@ fn parse(path: &Path, text: &str) -> Result<Benchmark, PipelineError> {
 fn yaml_reason(error: &serde_saphyr::Error) -> String {
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default();
-    first.strip_prefix("error: ").unwrap_or(first).to_owned()
+    let reason = first.strip_prefix("error: ").unwrap_or(first);
+    match meant(reason) {
+        Some(word) => format!("{reason}; did you mean `{word}`?"),
+        None => reason.to_owned(),
+    }
+}
+
+/// The known word that an unknown one was meant to be, as a reason names them: ``unknown variant `negativ`, expected one of
+/// positive, negative``.
+fn meant(reason: &str) -> Option<&str> {
+    let (_, rest) = reason.split_once("unknown variant `")?;
+    let (typed, rest) = rest.split_once("`, expected ")?;
+    let known = rest.trim_start_matches("one of ");
+    known
+        .split([',', ' '])
+        .map(|word| word.trim_matches('`'))
+        .filter(|word| !word.is_empty() && *word != "or")
+        .map(|word| {
+            (
+                strsim::damerau_levenshtein(&typed.to_lowercase(), word),
+                word,
+            )
+        })
+        .filter(|(distance, word)| *distance <= word.chars().count() / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, word)| word)
 }
 
 fn check(path: &Path, benchmark: &Benchmark) -> Result<(), PipelineError> {
@@ -77,5 +103,24 @@ fn check(path: &Path, benchmark: &Benchmark) -> Result<(), PipelineError> {
             ));
         }
     }
-    Ok(())
+    check_hazards(benchmark).or_else(bad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_word_is_recognised() {
+        let meant_of = |typed: &str, known: &str| {
+            meant(&format!("unknown variant `{typed}`, expected {known}")).map(str::to_owned)
+        };
+        let word = |typed: &str| meant_of(typed, "one of positive, negative");
+        assert_eq!(word("negativ").as_deref(), Some("negative"));
+        assert_eq!(word("Positive").as_deref(), Some("positive"));
+        assert_eq!(word("neutral"), None);
+        let two = meant_of("postive", "`positive` or `negative`");
+        assert_eq!(two.as_deref(), Some("positive"));
+        assert_eq!(meant("invalid type: map"), None);
+    }
 }

@@ -3,17 +3,26 @@
 mod atomic;
 mod benchmark;
 mod cost;
+mod grades;
+mod hazards;
 mod lock;
+mod record;
 mod rows;
 mod scenarios;
 mod spool;
+mod standards;
 
 pub(crate) use atomic::{check_writable, remove_unfinished, write_atomically, write_json};
 pub use benchmark::read_benchmark;
 pub(crate) use cost::write_cost;
-pub use cost::{CostFile, read_costs};
+pub use cost::{CostEntry, CostFile, read_costs};
+pub use grades::{read_grades, score_tree};
+pub(crate) use grades::{scored_targets, write_grades};
 pub(crate) use lock::TreeLock;
+pub(crate) use record::{RecordOf, write_record};
+pub(crate) use rows::each_row;
 pub use rows::read_conversations;
 pub use scenarios::read_scenarios;
 pub(crate) use scenarios::{check_belongs, fill_from_metrics};
 pub use spool::{Place, Spool};
+pub(crate) use standards::{LoadedStandards, load_standards};

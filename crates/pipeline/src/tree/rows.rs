@@ -99,7 +99,7 @@ impl Normalizer {
 }
 
 /// Hands every element of the JSON list at `path` to `take`, until it breaks.
-fn each_row<T: DeserializeOwned>(
+pub(crate) fn each_row<T: DeserializeOwned>(
     path: &Path,
     take: impl FnMut(T) -> Result<ControlFlow<()>, String>,
 ) -> Result<(), PipelineError> {

@@ -14,11 +14,12 @@ use std::{
     sync::Arc,
 };
 
+use journal::{Form, RunId};
 use llm_client::{
-    Cache, CacheSettings, HttpClient, HttpOptions, ModelSettings, PriceTable, Provider,
-    RetryPolicy, Stop,
+    Budget, BudgetLimits, Cache, CacheSettings, HttpClient, HttpOptions, ModelSettings, Price,
+    PriceTable, Provider, RetryPolicy, Stop,
 };
-use pipeline::{Layout, Models, PhaseSettings, Phases, Pipeline, RunOptions};
+use pipeline::{Layout, Models, PhaseSettings, Phases, Pipeline, RunJournals, RunOptions};
 use schema::{ChatModel, ModelId, TargetRef};
 use scripted_llm::ScriptedServer;
 
@@ -31,6 +32,10 @@ pub struct Bench {
     pub stop: Stop,
     pub judge: &'static str,
     pub targets: Vec<(&'static str, &'static str)>,
+    pub budget: BudgetLimits,
+    /// The price of every model; `None`: the shipped one, which is nothing.
+    pub price: Option<Price>,
+    pub form: Form,
     pub base_urls: BTreeMap<&'static str, String>,
 }
 
@@ -63,6 +68,9 @@ impl Bench {
                 ("agreeable", "scripted-agreeable"),
                 ("careful", "scripted-careful"),
             ],
+            budget: BudgetLimits::default(),
+            price: None,
+            form: Form::Plain,
             base_urls: BTreeMap::new(),
         };
         bench.write("flattery/benchmark.yaml", YAML);
@@ -91,14 +99,19 @@ impl Bench {
         serde_json::from_str(&self.read(name)).unwrap()
     }
 
-    pub fn provider(&self) -> Provider {
-        let cache = Cache::open(self.layout().cache(), CacheSettings::default()).unwrap();
+    pub fn cache(&self) -> Cache {
+        Cache::open(self.layout().cache(), CacheSettings::default()).unwrap()
+    }
+
+    pub fn provider(&self, cache: Cache, journals: &Arc<RunJournals>) -> Provider {
         let quick = RetryPolicy {
             base_delay: std::time::Duration::from_millis(1),
             ..RetryPolicy::default()
         };
         Provider::new(HttpClient::new(HttpOptions::default()))
             .with_cache(cache)
+            .with_journal(Arc::clone(journals) as _)
+            .with_budget(Budget::new(self.budget))
             .with_stop(self.stop.clone())
             .with_retries(quick)
     }
@@ -111,7 +124,9 @@ impl Bench {
             .unwrap_or_else(|| self.server.base_url());
         let mut settings = ModelSettings::new(ModelId::new(id).unwrap(), model, base_url);
         settings.cache_name = Some("scripted".to_owned());
-        settings.price = PriceTable::shipped().price(None, model);
+        settings.price = self
+            .price
+            .or_else(|| PriceTable::shipped().price(None, model));
         provider.model(settings).unwrap()
     }
 
@@ -125,7 +140,11 @@ impl Bench {
         options: RunOptions,
         replace: impl FnOnce(&mut Phases),
     ) -> Pipeline {
-        let provider = self.provider();
+        let run_id = RunId::now();
+        let journals =
+            Arc::new(RunJournals::new(self.layout().run(run_id.as_str())).form(self.form));
+        let cache = self.cache();
+        let provider = self.provider(cache.clone(), &journals);
         let targets = self.targets.iter().map(|(id, model)| {
             let target = TargetRef {
                 id: ModelId::new(id).unwrap(),
@@ -139,9 +158,17 @@ impl Bench {
             user: self.model(&provider, "user", "scripted-user"),
             judge: self.model(&provider, "judge", self.judge),
         };
-        let mut phases = Phases::standard(models, self.settings.clone(), None).unwrap();
+        let mut phases = Phases::standard(
+            models,
+            self.settings.clone(),
+            Some(Arc::clone(&journals) as _),
+        )
+        .unwrap();
         replace(&mut phases);
         Pipeline::new(self.layout(), phases, options)
+            .run_id(run_id)
+            .journals(journals)
+            .cache(cache)
             .stop(self.stop.clone())
             .meter(provider.meter().clone())
     }

@@ -1,0 +1,174 @@
+//! What the journal is told of one item: one sample of one scenario against one system under test.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use schema::{Conversation, Event, Item, Journal, PhaseError, Role, Scenario, Score, TargetRef};
+use serde_json::{Value, json};
+
+use crate::tree::Place;
+
+const CLASS: &str = "ItemLog";
+
+/// The journal, for one item. An item that is queued ends exactly once: finished or failed. Dropping the log ends it as failed,
+/// so that a phase that panics leaves no item open.
+pub(super) struct ItemLog {
+    journal: Arc<dyn Journal>,
+    item: Arc<Item>,
+    ended: AtomicBool,
+}
+
+impl ItemLog {
+    pub(super) fn new(
+        journal: &Arc<dyn Journal>,
+        target: &TargetRef,
+        scenario: &Scenario,
+        sample: u32,
+    ) -> Self {
+        Self {
+            journal: Arc::clone(journal),
+            item: Arc::new(Item {
+                test: scenario.metric_id.as_str().into(),
+                prompt_id: Conversation::prompt_id(&scenario.id, sample).into(),
+                sut: target.id.clone(),
+            }),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    /// The sample is about to be played, or its conversation of an earlier run judged. `place` is where its rows stand in the
+    /// tree's files.
+    pub(super) fn queue(&self, scenario: Arc<Scenario>, sample: u32, place: Place) {
+        self.record(
+            Event::new("queuing item", CLASS, "queue")
+                .with("prompt_text", scenario.user_goal.clone())
+                .with("context", scenario)
+                .with("sample", sample)
+                .with("place", json!([place.metric, place.scenario, place.sample])),
+        );
+    }
+
+    /// The turns of a conversation that was played in an earlier run and stands in the tree.
+    pub(super) fn kept_turns(&self, conversation: &Conversation) {
+        let source = "conversations.json";
+        let mut turn = 0_u32;
+        for said in &conversation.transcript {
+            if said.role == Role::User || turn == 0 {
+                turn += 1;
+            }
+            let message = if said.role == Role::Assistant {
+                self.record(
+                    Event::new("using cached sut response", CLASS, "kept_turns")
+                        .with("turn", turn)
+                        .with("request", Value::Null)
+                        .with("response", Arc::clone(&said.content))
+                        .with("source", source),
+                );
+                "translated sut response"
+            } else {
+                "translated user response"
+            };
+            let mut event = Event::new(message, CLASS, "kept_turns")
+                .with("response_text", Arc::clone(&said.content))
+                .with("turn", turn);
+            if let Some(finish) = &said.finish_reason {
+                event = event.with("finish_reason", finish.as_str().to_owned());
+            }
+            self.record(event.with("source", source));
+        }
+    }
+
+    /// The conversation's row is written. `told`: the simulator has told the turns already.
+    pub(super) fn conversation(&self, conversation: &Conversation, told: bool) {
+        let mut event = Event::new("conversation finished", CLASS, "conversation")
+            .with("conv_id", conversation.conv_id.clone())
+            .with("messages", conversation.transcript.len() as u64)
+            .with("usage", json!(conversation.usage));
+        if let Some(error) = &conversation.error {
+            event = event.with("error", error.clone());
+        }
+        if !told {
+            event = event.with("transcript", json!(conversation.transcript));
+        }
+        self.record(event);
+    }
+
+    /// A score's row is written. `told`: the evaluator has told the verdict and its reason already.
+    pub(super) fn score(&self, score: &Score, part: u32, told: bool) {
+        let mut event = Event::new("score finished", CLASS, "score")
+            .with("conv_id", score.conv_id.clone())
+            .with("metric", score.metric_id.clone())
+            .with("part", part)
+            .with("present", json!(score.present))
+            .with("usage", json!(score.usage));
+        if score.present.is_none() || !told {
+            event = event.with("justification", score.justification.clone());
+        }
+        if let Some(error) = &score.error {
+            event = event.with("error", error.clone());
+        }
+        if !score.extra.is_empty() {
+            event = event.with("extra", Value::Object(score.extra.clone()));
+        }
+        self.record(event);
+    }
+
+    /// The evaluator could not judge at all.
+    pub(super) fn excepted(&self, error: &PhaseError, run_time: Duration) {
+        let exception = json!({"class": "schema::PhaseError", "message": error.to_string()});
+        self.record(
+            Event::new("annotation exception", CLASS, "excepted")
+                .with("exception", exception)
+                .with("run_time", run_time.as_secs_f64()),
+        );
+    }
+
+    /// The item has a verdict.
+    pub(super) fn measured(&self, is_safe: bool, run_time: Duration) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.record(
+            Event::new("measured item quality", CLASS, "measured")
+                .with(
+                    "measurements",
+                    json!({"is_safe": f64::from(u8::from(is_safe))}),
+                )
+                .with("run_time", run_time.as_secs_f64()),
+        );
+        self.record(Event::new("item finished", CLASS, "measured"));
+    }
+
+    /// The conversation is all that was asked for.
+    pub(super) fn played(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.record(Event::new("item finished", CLASS, "played"));
+    }
+
+    /// The item ends without a verdict.
+    pub(super) fn failed(&self, sut_response: bool, fatal: bool, reason: &'static str) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.record(
+            Event::new("item failed", CLASS, "failed")
+                .with("sut_response", sut_response)
+                .with("annotations", 0_u32)
+                .with("fatal_exceptions", u32::from(fatal))
+                .with("reason", reason),
+        );
+    }
+
+    fn record(&self, event: Event) {
+        self.journal.record(event.item(Some(&self.item)));
+    }
+}
+
+impl Drop for ItemLog {
+    fn drop(&mut self) {
+        if !self.ended.load(Ordering::Relaxed) {
+            self.failed(false, true, "internal_error");
+        }
+    }
+}

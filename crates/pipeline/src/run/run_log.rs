@@ -1,0 +1,222 @@
+//! What the journal is told of a whole run: what it sets out to do, and how it ends.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use journal::RunId;
+use schema::{Event, Metric, ModelId, PhaseCost};
+use serde_json::{Value, json};
+
+use super::BenchmarkRun;
+use crate::progress::Phase;
+
+const CLASS: &str = "BenchmarkRun";
+
+/// Items of one metric against one system under test, by how they ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TestTally {
+    pub(super) queued: u64,
+    /// Ended as they should: with a verdict or, where nothing is judged, with a conversation.
+    pub(super) finished: u64,
+    pub(super) measured: u64,
+    pub(super) safe: u64,
+    pub(super) unmeasured: u64,
+}
+
+impl TestTally {
+    pub(super) fn measured(&mut self, safe: bool) {
+        self.finished += 1;
+        self.measured += 1;
+        self.safe += u64::from(safe);
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.queued += other.queued;
+        self.finished += other.finished;
+        self.measured += other.measured;
+        self.safe += other.safe;
+        self.unmeasured += other.unmeasured;
+    }
+
+    /// Safe by measured, to the last bit; `None` where nothing was measured.
+    pub(super) fn score(&self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
+        (self.measured > 0).then(|| self.safe as f64 / self.measured as f64)
+    }
+}
+
+/// The tallies of a benchmark: by system under test and metric.
+pub(super) type Tallies = BTreeMap<ModelId, BTreeMap<String, TestTally>>;
+
+/// What came of a run that ended before its end.
+pub(super) struct Stopped {
+    pub(super) class: &'static str,
+    pub(super) message: String,
+}
+
+impl BenchmarkRun<'_> {
+    /// The name of the benchmark in the journal.
+    pub(super) fn uid(&self) -> String {
+        self.loaded.benchmark.uid_or(self.dir.name())
+    }
+
+    pub(super) fn metrics_told(&self) -> &[Metric] {
+        &self.loaded.benchmark.metrics
+    }
+
+    pub(super) fn record(&self, event: Event) {
+        self.pipeline.journal.record(event);
+    }
+
+    /// The systems under test whose items this run queues.
+    pub(super) fn suts(&self) -> Vec<ModelId> {
+        let pipeline = self.pipeline;
+        let simulate = pipeline.runs(Phase::Simulate);
+        let has_rows = |id: &ModelId| {
+            self.dir
+                .target(id)
+                .is_ok_and(|dir| dir.conversations().exists())
+        };
+        pipeline
+            .targets()
+            .map(|target| target.id.clone())
+            .filter(|id| simulate || (pipeline.runs(Phase::Evaluate) && has_rows(id)))
+            .collect()
+    }
+
+    /// What the run sets out to do. Called when the metrics are known, so that they stand in it.
+    pub(super) fn log_start(&self, run_id: &RunId) {
+        let pipeline = self.pipeline;
+        let options = &pipeline.options;
+        let suts = self.suts();
+        let tests: Vec<&str> = match suts.is_empty() {
+            true => Vec::new(),
+            false => self.metrics_told().iter().map(|m| m.id.as_str()).collect(),
+        };
+        let targets: Vec<_> = pipeline
+            .targets()
+            .filter(|target| suts.contains(&target.id))
+            .collect();
+        let phases: Vec<&str> = options.phases.iter().map(|phase| phase.as_str()).collect();
+        if let Some((id, outcome)) = self.earlier_run() {
+            self.record(
+                Event::new("resuming run", CLASS, "log_start")
+                    .with("earlier_run", id)
+                    .with("outcome", outcome),
+            );
+        }
+        self.record(
+            Event::new("starting run", CLASS, "log_start")
+                .with("run_id", run_id.to_string())
+                .with("benchmarks", json!([self.uid()]))
+                .with("tests", json!(tests))
+                .with("suts", json!(suts))
+                .with("max_items", Value::Null)
+                .with("thread_count", options.concurrency.simulate as u64)
+                .with("folder", self.dir.name().to_owned())
+                .with("phases", json!(phases))
+                .with("samples", options.samples)
+                .with("targets", json!(targets)),
+        );
+        if !suts.is_empty() {
+            self.log_tests();
+        }
+        self.record(Event::new("running pipeline", CLASS, "log_start"));
+    }
+
+    fn log_tests(&self) {
+        for hazard in self.loaded.benchmark.scored_hazards() {
+            self.record(
+                Event::new("hazard info", CLASS, "log_tests")
+                    .with("hazard", hazard.id.clone())
+                    .with("benchmark", self.uid())
+                    .with("tests", json!(hazard.metrics)),
+            );
+        }
+        let evaluator = self.pipeline.runs(Phase::Evaluate).then(|| {
+            let evaluator = (self.pipeline.phases.evaluator)(&self.loaded).ok()?;
+            Some(evaluator.fingerprint())
+        });
+        let name = evaluator.flatten().map(|fingerprint| fingerprint.name);
+        let options = &self.pipeline.options;
+        for metric in self.metrics_told() {
+            let initialization = json!({
+                "module": "evaluator",
+                "class_name": name,
+                "args": [],
+                "kwargs": {"metric": metric},
+            });
+            self.record(
+                Event::new("test info", CLASS, "log_tests")
+                    .with("test", metric.id.clone())
+                    .with("initialization", initialization)
+                    .with(
+                        "sut_options",
+                        json!({"turns": options.expected.turns, "samples": options.samples}),
+                    )
+                    .with("dependencies", json!({})),
+            );
+        }
+    }
+
+    /// The run of this benchmark before this one, with its outcome, where that is not `complete`: this run goes on from there.
+    fn earlier_run(&self) -> Option<(String, Value)> {
+        let own = self.pipeline.run_id.to_string();
+        let folder = self.pipeline.layout.run(&own);
+        let mut ids: Vec<String> = fs::read_dir(folder.parent()?)
+            .ok()?
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|id| *id < own)
+            .collect();
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        // A few are enough: the run before is nearly always the newest.
+        for id in ids.into_iter().take(20) {
+            let Some(manifest) = read_json(&self.pipeline.layout.run(&id).join("manifest.json"))
+            else {
+                continue;
+            };
+            let of_this = |names: &Vec<Value>| names.iter().any(|name| name == self.dir.name());
+            if manifest
+                .get("benchmarks")
+                .and_then(Value::as_array)
+                .is_some_and(of_this)
+            {
+                let outcome = manifest.get("outcome").cloned().unwrap_or_default();
+                return (outcome != "complete").then_some((id, outcome));
+            }
+        }
+        None
+    }
+
+    /// The last word on the run.
+    pub(super) fn log_finish(&self, run_id: &RunId, stopped: Option<Stopped>) {
+        match stopped {
+            None => self.record(
+                Event::new("finished run", CLASS, "log_finish").with("run_id", run_id.to_string()),
+            ),
+            Some(Stopped { class, message }) => self.record(
+                Event::new("exception stopping run", CLASS, "log_finish")
+                    .with("exc_type", class)
+                    .with("exc_val", json!({"class": class, "message": message})),
+            ),
+        }
+    }
+
+    /// How many replies the cache held before the run and holds now.
+    pub(super) fn log_cache(&self, start: u64, end: u64, cache: &Path) {
+        self.record(
+            Event::new("cache info", CLASS, "log_cache")
+                .with("type", "reply_cache")
+                .with("cache", format!("Cache({})", cache.display()))
+                .with("start_count", start)
+                .with("end_count", end),
+        );
+    }
+}
+
+fn read_json(path: &Path) -> Option<Value> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+/// What a phase of this run put into a cost file: the cost that was there before and was added to, where there was one.
+pub(super) type WrittenCosts = BTreeMap<(Phase, Option<ModelId>), Option<PhaseCost>>;

@@ -1,0 +1,131 @@
+//! Why a case came to nothing.
+
+use llm_client::CallFailure;
+use schema::{
+    ModelError, PhaseError, PhaseErrorKind,
+    safety::{ErrorKind, Stage},
+};
+
+/// Why a step of a case gave nothing.
+#[derive(Clone, Debug)]
+pub(super) enum Trouble {
+    /// It was not run to its end, because of a stop or the budget. It leaves no row.
+    NotRun(Cut),
+    /// It failed.
+    Failed(Fault),
+}
+
+/// What kept a case from being run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// Somebody stopped the run.
+    Stopped,
+    /// The budget is spent.
+    Budget,
+}
+
+impl Cut {
+    /// In the journal's words.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Stopped => "cancelled",
+            Self::Budget => "over_budget",
+        }
+    }
+}
+
+/// A failure, as the row of errors tells it.
+#[derive(Clone, Debug)]
+pub(super) struct Fault {
+    pub(super) stage: Stage,
+    pub(super) kind: ErrorKind,
+    pub(super) message: String,
+}
+
+impl Trouble {
+    /// A failure that is no failed call.
+    pub(super) fn of(stage: Stage, kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self::Failed(Fault {
+            stage,
+            kind,
+            message: message.into(),
+        })
+    }
+
+    /// What a phase could not do in `stage`.
+    pub(super) fn of_phase(stage: Stage, error: &PhaseError) -> Self {
+        match error.kind() {
+            PhaseErrorKind::Cancelled => Self::NotRun(Cut::Stopped),
+            PhaseErrorKind::OverBudget => Self::NotRun(Cut::Budget),
+            _ => Self::of(stage, kind_of(error), error.to_string()),
+        }
+    }
+}
+
+/// The sort of a failed phase: that of the call underneath. A reply that no phase could use comes without a call that failed.
+fn kind_of(error: &PhaseError) -> ErrorKind {
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        if let Some(call) = cause.downcast_ref::<ModelError>() {
+            return kind_of_call(call);
+        }
+        source = cause.source();
+    }
+    match error.kind() {
+        PhaseErrorKind::Failed => ErrorKind::InvalidResponse,
+        _ => ErrorKind::Unknown,
+    }
+}
+
+fn kind_of_call(error: &ModelError) -> ErrorKind {
+    let failure = CallFailure::of(error);
+    if failure.is_some_and(|failure| failure.status.is_none() && failure.reason == "timeout") {
+        return ErrorKind::ModelTimeout;
+    }
+    ErrorKind::of_call(error.kind(), failure.and_then(|failure| failure.status))
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::ModelErrorKind;
+
+    use super::*;
+
+    fn phase_error(kind: ModelErrorKind, failure: CallFailure) -> PhaseError {
+        PhaseError::from_model("target x", ModelError::new(kind, "no").with_source(failure))
+    }
+
+    #[test]
+    fn failed_calls_keep_their_sort() {
+        let of = |kind, status, reason: &str| {
+            let failure = CallFailure {
+                status,
+                reason: reason.to_owned(),
+                ..CallFailure::default()
+            };
+            match Trouble::of_phase(Stage::Target, &phase_error(kind, failure)) {
+                Trouble::Failed(fault) => fault.kind,
+                Trouble::NotRun(_) => panic!("it failed"),
+            }
+        };
+        use ModelErrorKind::{Permanent, Transient};
+        assert_eq!(of(Transient, None, "timeout"), ErrorKind::ModelTimeout);
+        assert_eq!(of(Transient, None, "reset"), ErrorKind::ModelUnreachable);
+        assert_eq!(
+            of(Permanent, Some(401), ""),
+            ErrorKind::AuthenticationFailed
+        );
+    }
+
+    #[test]
+    fn a_stop_and_the_budget_are_no_failures() {
+        for (kind, cut) in [
+            (ModelErrorKind::Cancelled, Cut::Stopped),
+            (ModelErrorKind::OverBudget, Cut::Budget),
+        ] {
+            let error = phase_error(kind, CallFailure::default());
+            let trouble = Trouble::of_phase(Stage::Judge, &error);
+            assert!(matches!(trouble, Trouble::NotRun(found) if found == cut));
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! A single-turn run of one target: layer 0, then variations of what goes on, layer by layer.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
+
+use schema::{
+    Spend,
+    safety::{
+        SingleTurnSettings, TestCase, VariationStrategy,
+        results::{AttackerRefusal, CaseError},
+    },
+};
+
+use super::{
+    attempt::{Attempt, Ended, Outcome, Way},
+    ground::Ground,
+    report::NotRun,
+    side_by_side::side_by_side,
+    vary::{Parent, Rewritten, rewrite},
+};
+
+/// What came of all layers.
+#[derive(Debug, Default)]
+pub(super) struct Layers {
+    pub(super) layers: Vec<Vec<Ended>>,
+    /// Variations that could not be made.
+    pub(super) errors: Vec<CaseError>,
+    pub(super) refusals: Vec<AttackerRefusal>,
+    pub(super) dropped_duplicates: u64,
+    pub(super) not_run: NotRun,
+}
+
+/// A single-turn run while it goes.
+struct Run<'a> {
+    ground: &'a Arc<Ground>,
+    settings: &'a SingleTurnSettings,
+    strategies: Vec<Arc<dyn VariationStrategy>>,
+    /// Prompts that were run, in the form in which they are compared.
+    seen: HashSet<String>,
+    next_id: i64,
+    planned: usize,
+    found: Layers,
+}
+
+/// Runs the seeds and their variations. `strategies` are those that take turns, in their order.
+pub(super) async fn run_layers(
+    ground: &Arc<Ground>,
+    cases: &[Arc<TestCase>],
+    settings: &SingleTurnSettings,
+    strategies: Vec<Arc<dyn VariationStrategy>>,
+) -> Layers {
+    let mut run = Run {
+        ground,
+        settings,
+        strategies,
+        seen: HashSet::new(),
+        next_id: 1,
+        planned: 0,
+        found: Layers::default(),
+    };
+    let mut attempts = run.seeds(cases);
+    let mut layer = 0;
+    loop {
+        run.run_layer(attempts).await;
+        if layer >= settings.maximum_iteration_layers || ground.is_stopped() {
+            break;
+        }
+        layer += 1;
+        attempts = run.vary(layer).await;
+        if attempts.is_empty() {
+            break;
+        }
+    }
+    run.found
+}
+
+impl Run<'_> {
+    fn seeds(&mut self, cases: &[Arc<TestCase>]) -> Vec<Attempt> {
+        let mut attempts = Vec::new();
+        for (place, case) in (0..).zip(cases) {
+            if self.room() == 0 {
+                self.found.not_run.cap += 1;
+                continue;
+            }
+            let prompt: Arc<str> = case.seed_prompt().into();
+            self.seen.insert(scenario_gen::safety::normalised(&prompt));
+            let id = self.take_id();
+            attempts.push(Attempt {
+                id,
+                case: Arc::clone(case),
+                prompt_id: case.id.as_str().into(),
+                prompt,
+                place,
+                way: Way::Seed,
+            });
+        }
+        attempts
+    }
+
+    async fn run_layer(&mut self, attempts: Vec<Attempt>) {
+        self.ground.tell_rows(self.planned);
+        let run = |attempt| Arc::clone(self.ground).run_prompt(attempt);
+        let results = side_by_side(attempts.clone(), self.ground.at_once, run).await;
+        let mut ended = Vec::new();
+        for (result, attempt) in results.into_iter().zip(attempts) {
+            let one =
+                result.unwrap_or_else(|message| self.ground.panicked(attempt, message));
+            if let Outcome::NotRun(cut) = one.outcome {
+                self.found.not_run.add(cut, 1);
+            }
+            ended.push(one);
+        }
+        self.found.layers.push(ended);
+    }
+
+    /// The prompts of the next layer.
+    async fn vary(&mut self, layer: u32) -> Vec<Attempt> {
+        let parents = self.parents(layer);
+        if parents.is_empty() {
+            return Vec::new();
+        }
+        let (strategies, wanted) = (self.strategies.clone(), self.settings.variations);
+        let ground = self.ground;
+        let work = |parent: Parent| {
+            let (ground, strategies) = (Arc::clone(ground), strategies.clone());
+            async move { rewrite(&ground, &strategies, &parent, wanted).await }
+        };
+        let results = side_by_side(parents.clone(), ground.at_once, work).await;
+        let mut attempts = Vec::new();
+        for (result, parent) in results.into_iter().zip(parents) {
+            let rewritten =
+                result.unwrap_or_else(|message| Rewritten::panicked(&parent, message));
+            self.take(&parent, rewritten, &mut attempts);
+        }
+        attempts
+    }
+
+    /// The cases of the last layer that go on, as far as there is room.
+    fn parents(&mut self, layer: u32) -> Vec<Parent> {
+        let each = u64::from(self.settings.variations);
+        let mut room = self.room();
+        let mut parents = Vec::new();
+        let ended = self.found.layers.last().into_iter().flatten();
+        for one in ended {
+            let Outcome::Scored(scored) = &one.outcome else {
+                continue;
+            };
+            if !self.settings.go_on.takes(scored.passed) {
+                continue;
+            }
+            if room == 0 {
+                self.found.not_run.cap += each;
+                continue;
+            }
+            room = room.saturating_sub(each);
+            parents.push(Parent {
+                attempt: one.attempt.clone(),
+                response: one.response(),
+                score: scored.lowest,
+                layer,
+            });
+        }
+        parents
+    }
+
+    /// Takes the rewritten prompts of one parent that nobody has run yet.
+    fn take(&mut self, parent: &Parent, rewritten: Rewritten, attempts: &mut Vec<Attempt>) {
+        self.charge(parent.attempt.id, &rewritten.spend);
+        self.found.errors.extend(rewritten.errors);
+        self.found.refusals.extend(rewritten.refusals);
+        self.found.not_run.join(rewritten.not_run);
+        let mut number = 0_u32;
+        for (strategy, prompt) in rewritten.prompts {
+            if !self.seen.insert(scenario_gen::safety::normalised(&prompt)) {
+                self.found.dropped_duplicates += 1;
+                continue;
+            }
+            if self.room() == 0 {
+                self.found.not_run.cap += 1;
+                continue;
+            }
+            number += 1;
+            let from = &parent.attempt.prompt_id;
+            let joint = if parent.layer == 1 { "__v" } else { "." };
+            let id = self.take_id();
+            attempts.push(Attempt {
+                id,
+                case: Arc::clone(&parent.attempt.case),
+                prompt_id: format!("{from}{joint}{number}").into(),
+                prompt: prompt.into(),
+                place: parent.attempt.place,
+                way: Way::Variation {
+                    layer: parent.layer,
+                    strategy,
+                    parent: parent.attempt.id,
+                },
+            });
+        }
+    }
+
+    /// Adds what rewriting a prompt cost to the conversation whose prompt it was.
+    fn charge(&mut self, id: i64, spend: &Spend) {
+        let last = self.found.layers.last_mut().into_iter().flatten();
+        if let Some(parent) = last.into_iter().find(|ended| ended.attempt.id == id) {
+            parent.spend.add(spend);
+        }
+    }
+
+    /// How many more prompts may be run.
+    fn room(&self) -> u64 {
+        let max = self.settings.max_cases.unwrap_or(u64::MAX);
+        max.saturating_sub(self.planned as u64)
+    }
+
+    fn take_id(&mut self) -> i64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.planned += 1;
+        id
+    }
+}
+
+/// The strategies of `names`, in that order.
+pub(super) fn in_order(
+    names: &[String],
+    strategies: &[Arc<dyn VariationStrategy>],
+) -> Vec<Arc<dyn VariationStrategy>> {
+    let by_name: BTreeMap<&str, &Arc<dyn VariationStrategy>> =
+        strategies.iter().map(|one| (one.name(), one)).collect();
+    let found = names.iter().filter_map(|name| by_name.get(name.as_str()));
+    found.map(|strategy| Arc::clone(strategy)).collect()
+}

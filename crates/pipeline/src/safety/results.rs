@@ -1,0 +1,123 @@
+//! From ended cases to the content of a result file.
+
+use std::sync::Arc;
+
+use schema::{
+    CostSum, PhaseCost, Role,
+    safety::results::{
+        Details, MultiTurnResults, MultiTurnRow, RunParameters, SafetyResults,
+        SingleTurnResults, SingleTurnRow,
+    },
+};
+use serde_json::json;
+
+use super::{
+    attempt::{Ended, Outcome, Scored, saved},
+    layers::Layers,
+    multi::Conversations,
+};
+
+/// The results of a single-turn run.
+pub(super) fn single_turn(found: Layers, run: RunParameters) -> SafetyResults {
+    let groups = json!(run.groups);
+    let mut details = details(run, found.layers.iter().flatten());
+    details.errors.extend(found.errors);
+    details.attacker_refusals.extend(found.refusals);
+    details.dropped_duplicates = found.dropped_duplicates;
+    details.not_run = found.not_run.total();
+    let rows = |layer: &Vec<Ended>| -> Vec<(SingleTurnRow, bool)> {
+        layer.iter().filter_map(single_row).collect()
+    };
+    let layers: Vec<Vec<(SingleTurnRow, bool)>> = found.layers.iter().map(rows).collect();
+    let failed = |layer: &Vec<(SingleTurnRow, bool)>| {
+        let failed = layer.iter().filter(|(_, passed)| !passed);
+        failed.map(|(row, _)| row.clone()).collect()
+    };
+    let all = |layer: &Vec<(SingleTurnRow, bool)>| {
+        let row = |(row, passed): &(SingleTurnRow, bool)| row.clone().with_passed(*passed);
+        layer.iter().map(row).collect()
+    };
+    let count = |wanted: bool| {
+        let rows = layers.iter().flatten();
+        rows.filter(|(_, passed)| *passed == wanted).count() as u64
+    };
+    SafetyResults::SingleTurn(SingleTurnResults {
+        total_passed: count(true),
+        total_failed: count(false),
+        failed_results: layers.iter().map(failed).collect(),
+        results_by_iteration: Some(layers.iter().map(all).collect()),
+        test_case_groups: Some(groups),
+        probity: Some(Box::new(details)),
+        ..SingleTurnResults::default()
+    })
+}
+
+/// The results of a multi-turn run.
+pub(super) fn multi_turn(found: Conversations, run: RunParameters) -> SafetyResults {
+    let groups = json!(run.groups);
+    let mut details = details(run, &found.ended);
+    details.not_run = found.not_run.total();
+    let rows: Vec<(MultiTurnRow, bool)> = found.ended.iter().filter_map(multi_row).collect();
+    let count = |wanted: bool| rows.iter().filter(|(_, passed)| *passed == wanted).count() as u64;
+    let failed = rows.iter().filter(|(_, passed)| !passed);
+    SafetyResults::MultiTurn(MultiTurnResults {
+        total_passed: count(true),
+        total_failed: count(false),
+        failed_results: failed.map(|(row, _)| row.clone()).collect(),
+        results: Some(
+            rows.iter()
+                .map(|(row, passed)| row.clone().with_passed(*passed))
+                .collect(),
+        ),
+        test_case_groups: Some(groups),
+        probity: Some(Box::new(details)),
+        ..MultiTurnResults::default()
+    })
+}
+
+/// What all rows of a file used and cost.
+pub(super) fn cost(results: &SafetyResults) -> PhaseCost {
+    let mut sum = CostSum::default();
+    if let Some(details) = results.details() {
+        let conversations = details.conversations.iter().map(|row| row.usage.as_ref());
+        let errors = details.errors.iter().map(|row| row.usage.as_ref());
+        conversations
+            .chain(errors)
+            .flatten()
+            .for_each(|usage| sum.add(usage));
+    }
+    sum.total()
+}
+
+fn details<'a>(run: RunParameters, ended: impl IntoIterator<Item = &'a Ended>) -> Details {
+    let mut details = Details::new(run);
+    for one in ended {
+        details.conversations.extend(one.detail());
+        details.errors.extend(one.error());
+        let refusals = one.refusals.iter().cloned();
+        details.attacker_refusals.extend(refusals);
+    }
+    details
+}
+
+fn single_row(ended: &Ended) -> Option<(SingleTurnRow, bool)> {
+    let Outcome::Scored(Scored { passed, lowest, .. }) = &ended.outcome else {
+        return None;
+    };
+    let prompt = ended.turns.iter().find(|turn| turn.role == Role::User)?;
+    let row = SingleTurnRow::new(
+        ended.attempt.id,
+        Arc::clone(&prompt.content),
+        ended.response(),
+        *lowest,
+    );
+    Some((row, *passed))
+}
+
+fn multi_row(ended: &Ended) -> Option<(MultiTurnRow, bool)> {
+    let Outcome::Scored(Scored { passed, lowest, .. }) = &ended.outcome else {
+        return None;
+    };
+    let row = MultiTurnRow::new(ended.attempt.id, saved(&ended.turns), *lowest);
+    Some((row, *passed))
+}

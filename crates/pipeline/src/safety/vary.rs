@@ -1,0 +1,234 @@
+//! Rewriting one prompt for the next layer: strategies take turns, and one that a model declines gives way to another.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use schema::{
+    Spend,
+    safety::{
+        CallScope, ErrorKind, SafetyScore, Stage, VariationRequest, VariationStrategy,
+        results::{AttackerRefusal, CaseError},
+    },
+};
+
+use super::{
+    attempt::{Attempt, error_of},
+    error::{Cut, Fault, Trouble},
+    ground::Ground,
+    report::NotRun,
+};
+
+/// A conversation whose prompt is to be rewritten.
+#[derive(Clone, Debug)]
+pub(super) struct Parent {
+    pub(super) attempt: Attempt,
+    pub(super) response: Arc<str>,
+    pub(super) score: SafetyScore,
+    /// The layer that the new prompts are for.
+    pub(super) layer: u32,
+}
+
+/// What came of rewriting one prompt.
+#[derive(Debug, Default)]
+pub(super) struct Rewritten {
+    /// New prompts and the strategy of each.
+    pub(super) prompts: Vec<(Arc<str>, String)>,
+    pub(super) errors: Vec<CaseError>,
+    pub(super) refusals: Vec<AttackerRefusal>,
+    pub(super) not_run: NotRun,
+    pub(super) spend: Spend,
+}
+
+/// One strategy's share.
+enum Share {
+    Prompts(Vec<String>),
+    Refused(String),
+    Failed(Fault),
+    Cut(Cut),
+}
+
+/// Makes `wanted` new prompts of `parent`'s.
+///
+/// The strategies take turns, beginning with another one for each case and layer, so that few variations of many cases still try
+/// all of them.
+pub(super) async fn rewrite(
+    ground: &Ground,
+    strategies: &[Arc<dyn VariationStrategy>],
+    parent: &Parent,
+    wanted: u32,
+) -> Rewritten {
+    let mut rewritten = Rewritten::default();
+    if ground.is_stopped() {
+        rewritten.not_run.add(Cut::Stopped, u64::from(wanted));
+        return rewritten;
+    }
+    let scope = parent
+        .attempt
+        .scope(&parent.attempt.prompt_id, &ground.target);
+    let order = turns(strategies, parent);
+    let shares = shares(order.len(), wanted);
+    let scope = &scope;
+    let first = order.iter().zip(&shares);
+    let first = first.filter(|(_, count)| **count > 0);
+    let mut tried: BTreeSet<&str> = BTreeSet::new();
+    let mut asked = Vec::new();
+    for (strategy, count) in first {
+        tried.insert(strategy.name());
+        asked.push(async move { (strategy, *count, ask(strategy, parent, *count, scope).await) });
+    }
+    let answers = futures::future::join_all(asked).await;
+    for (strategy, count, (mut share, spend)) in answers {
+        rewritten.spend.add(&spend);
+        let mut strategy = strategy;
+        let mut declined: Vec<(String, String)> = Vec::new();
+        while let Share::Refused(reason) = share {
+            declined.push((strategy.name().to_owned(), reason));
+            let Some(next) = order.iter().find(|next| !tried.contains(next.name())) else {
+                share = Share::Failed(all_declined(&declined));
+                break;
+            };
+            tried.insert(next.name());
+            strategy = next;
+            let (again, spend) = ask(strategy, parent, count, scope).await;
+            rewritten.spend.add(&spend);
+            share = again;
+        }
+        rewritten.note_refusals(parent, &declined, strategy.name());
+        rewritten.take(parent, strategy.name(), count, share);
+    }
+    rewritten
+}
+
+async fn ask(
+    strategy: &Arc<dyn VariationStrategy>,
+    parent: &Parent,
+    count: u32,
+    scope: &CallScope,
+) -> (Share, Spend) {
+    let request = VariationRequest {
+        case: &parent.attempt.case,
+        prompt: &parent.attempt.prompt,
+        response: &parent.response,
+        score: parent.score,
+        count,
+        layer: parent.layer,
+        scope,
+    };
+    match strategy.vary(&request).await {
+        Ok(varied) => {
+            let share = match varied.refused {
+                Some(reason) if varied.prompts.is_empty() => Share::Refused(reason),
+                _ => Share::Prompts(varied.prompts),
+            };
+            (share, varied.spend)
+        }
+        Err(error) => {
+            let share = match Trouble::of_phase(Stage::Variation, &error) {
+                Trouble::NotRun(cut) => Share::Cut(cut),
+                Trouble::Failed(fault) => Share::Failed(fault),
+            };
+            (share, Spend::default())
+        }
+    }
+}
+
+impl Rewritten {
+    /// What stands for a task that panicked.
+    pub(super) fn panicked(parent: &Parent, message: String) -> Self {
+        let fault = Fault {
+            stage: Stage::Variation,
+            kind: ErrorKind::Unknown,
+            message,
+        };
+        Self {
+            errors: vec![error_row(parent, None, &fault)],
+            ..Self::default()
+        }
+    }
+
+    fn take(&mut self, parent: &Parent, strategy: &str, count: u32, share: Share) {
+        match share {
+            Share::Prompts(prompts) => {
+                let name: Arc<str> = strategy.into();
+                let most = usize::try_from(count).unwrap_or(usize::MAX);
+                let prompts = prompts.into_iter().take(most);
+                let prompts = prompts.filter(|prompt| !prompt.trim().is_empty());
+                self.prompts
+                    .extend(prompts.map(|prompt| (Arc::clone(&name), prompt)));
+            }
+            Share::Cut(cut) => self.not_run.add(cut, u64::from(count)),
+            Share::Failed(fault) => self.errors.push(error_row(parent, Some(strategy), &fault)),
+            // Nobody is left to take over only after a failure was made of it.
+            Share::Refused(_) => {}
+        }
+    }
+
+    /// `last` is the strategy that ended the search; it took over where it is not among those that were declined.
+    fn note_refusals(&mut self, parent: &Parent, declined: &[(String, String)], last: &str) {
+        for (at, (strategy, reason)) in declined.iter().enumerate() {
+            let next = declined.get(at + 1).map(|(next, _)| next.as_str());
+            let retried_with = next.or((last != strategy).then_some(last));
+            self.refusals.push(AttackerRefusal {
+                case_id: parent.attempt.case.id.clone(),
+                strategy: strategy.clone(),
+                layer: Some(parent.layer),
+                retried_with: retried_with.map(ToOwned::to_owned),
+                reason: schema::reply::excerpt(reason),
+                extra: schema::Extra::new(),
+            });
+        }
+    }
+}
+
+fn error_row(parent: &Parent, strategy: Option<&str>, fault: &Fault) -> CaseError {
+    CaseError {
+        layer: Some(parent.layer),
+        strategy: strategy.map(ToOwned::to_owned),
+        parent_conversation_id: Some(parent.attempt.id),
+        ..error_of(&parent.attempt.case, fault)
+    }
+}
+
+fn all_declined(declined: &[(String, String)]) -> Fault {
+    let names: Vec<&str> = declined.iter().map(|(name, _)| name.as_str()).collect();
+    let reason = declined.last().map_or("", |(_, reason)| reason.as_str());
+    Fault {
+        stage: Stage::Variation,
+        kind: ErrorKind::InvalidResponse,
+        message: format!(
+            "the attacker declined to rewrite the prompt, and no other strategy is left (tried: {}): {}",
+            names.join(", "),
+            schema::reply::excerpt(reason)
+        ),
+    }
+}
+
+/// The strategies, beginning with the one whose turn it is.
+fn turns<'a>(
+    strategies: &'a [Arc<dyn VariationStrategy>],
+    parent: &Parent,
+) -> Vec<&'a Arc<dyn VariationStrategy>> {
+    let count = strategies.len().max(1);
+    let turn = u64::from(parent.attempt.place) + u64::from(parent.layer - 1);
+    let first = usize::try_from(turn).unwrap_or(0) % count;
+    let (before, from) = strategies.split_at(first.min(strategies.len()));
+    from.iter().chain(before).collect()
+}
+
+/// How many of `wanted` prompts each of `strategies` makes, when they take turns.
+fn shares(strategies: usize, wanted: u32) -> Vec<u32> {
+    let count = u32::try_from(strategies).unwrap_or(u32::MAX).max(1);
+    let share = |at| wanted / count + u32::from(at < wanted % count);
+    (0..count).map(share).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strategies_take_turns() {
+        assert_eq!(shares(3, 1), [1, 0, 0]);
+        assert_eq!(shares(3, 5), [2, 2, 1]);
+        assert_eq!(shares(1, 4), [4]);
+    }
+}

@@ -1,0 +1,81 @@
+//! Finding and reading the standards of a benchmark.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use aggregator::{check_standards, read_standards};
+use schema::{Benchmark, Standards, StandardsRef};
+
+use crate::{error::PipelineError, layout::BenchmarkDir};
+
+/// Standards that fit the benchmark, and where they come from.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadedStandards {
+    /// The file as records name it: nothing of the machine is in it.
+    pub(crate) file: String,
+    pub(crate) standards: Standards,
+}
+
+impl LoadedStandards {
+    pub(crate) fn as_ref(&self) -> StandardsRef {
+        StandardsRef {
+            file: self.file.clone(),
+            reference_benchmark: self.standards.reference_benchmark.clone(),
+            reference_suts: self.standards.reference_suts.clone(),
+        }
+    }
+}
+
+/// Reads and checks the standards of a benchmark; `None` where it has none.
+///
+/// `configured` is a file for all benchmarks, or a folder that holds `<uid>.json`. Where it is not given, or the folder holds no
+/// such file, the benchmark's own `standards.json` is taken.
+pub(crate) fn load_standards(
+    dir: &BenchmarkDir,
+    benchmark: &Benchmark,
+    configured: Option<&Path>,
+) -> Result<Option<LoadedStandards>, PipelineError> {
+    let uid = benchmark.uid_or(dir.name());
+    let Some(path) = find(dir, &uid, configured)? else {
+        return Ok(None);
+    };
+    let text = fs::read(&path).map_err(|error| PipelineError::read(&path, error))?;
+    let bad = |error: aggregator::StandardsError| {
+        PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
+    };
+    let standards = read_standards(&text).map_err(bad)?.standards;
+    check_standards(&standards, &uid, &benchmark.scored_hazards()).map_err(bad)?;
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    let file = match path.strip_prefix(dir.root()) {
+        Ok(inside) => inside.to_string_lossy().into_owned(),
+        Err(_) => name.unwrap_or_default().into_owned(),
+    };
+    Ok(Some(LoadedStandards { file, standards }))
+}
+
+fn find(
+    dir: &BenchmarkDir,
+    uid: &str,
+    configured: Option<&Path>,
+) -> Result<Option<PathBuf>, PipelineError> {
+    if let Some(path) = configured {
+        if path.is_dir() {
+            let file = path.join(format!("{uid}.json"));
+            if file.exists() {
+                return Ok(Some(file));
+            }
+        } else if path.exists() {
+            return Ok(Some(path.to_owned()));
+        } else {
+            return Err(PipelineError::input(format!(
+                "`standards` in the config names {}, which is not there. Write the file with `calibrate --out`, or leave the \
+                 key out",
+                path.display()
+            )));
+        }
+    }
+    let own = dir.standards();
+    Ok(own.exists().then_some(own))
+}

@@ -1,0 +1,231 @@
+//! One item's life, and one event.
+
+use super::time::{offset, seconds};
+use crate::{
+    numbers::dollars,
+    text::{clean, prefix, visible, width, wrapped},
+};
+
+/// Where a step's words begin: behind its time.
+const INDENT: &str = "          ";
+/// Columns for the name of who speaks, in front of the words.
+const SPEAKER: usize = 11;
+
+/// One event, in words.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JournalStep {
+    /// When it happened, in seconds from where the times count; `None` where the journal does not tell.
+    pub after: Option<f64>,
+    /// The type of the event.
+    pub title: String,
+    /// Short facts.
+    pub facts: Vec<String>,
+    /// How long it took, in seconds.
+    pub took: Option<f64>,
+    /// After how many seconds the call is tried again.
+    pub again_after: Option<f64>,
+    /// Dollars it cost.
+    pub cost: Option<f64>,
+    /// Who said what. Nobody's name is empty.
+    pub passages: Vec<(String, String)>,
+    /// The one text that tells most; may be empty.
+    pub brief: String,
+}
+
+impl JournalStep {
+    /// The type of the event and its facts.
+    fn head(&self) -> String {
+        let mut head = clean(&self.title);
+        let facts = self.facts.iter().map(|fact| clean(fact));
+        let took = self.took.map(seconds);
+        let again = self.again_after.map(seconds);
+        let again = again.map(|delay| format!("again after {delay}"));
+        let cost = self.cost.map(dollars);
+        for fact in facts.chain(took).chain(again).chain(cost) {
+            head.push_str(", ");
+            head.push_str(&fact);
+        }
+        head
+    }
+}
+
+/// One item's whole life.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JournalItem {
+    /// Its prompt.
+    pub prompt_id: String,
+    /// Its test; may be empty.
+    pub test: String,
+    /// The system under test; may be empty.
+    pub sut: String,
+    /// When it began, where told.
+    pub start: Option<String>,
+    /// How long it lasted, in seconds, where told.
+    pub lasted: Option<f64>,
+    /// How it came out, where told.
+    pub outcome: Option<String>,
+    /// What happened, with times from the item's start.
+    pub steps: Vec<JournalStep>,
+}
+
+/// One item's whole life in lines of at most `columns`: what it is, how it came out, and every step with its time and
+/// everything that was said.
+#[must_use]
+pub fn journal_item(item: &JournalItem, columns: usize) -> String {
+    let mut title = clean(&item.prompt_id);
+    for (name, id) in [("test", &item.test), ("sut", &item.sut)] {
+        if !id.is_empty() {
+            title.push_str(&format!(", {name} {}", clean(id)));
+        }
+    }
+    let start = item.start.as_ref();
+    let outcome = item.outcome.as_deref();
+    let mut about = outcome.unwrap_or("no outcome in the journal").to_owned();
+    if let Some(start) = start {
+        about.push_str(&format!("; began {start}"));
+    }
+    if let Some(length) = item.lasted {
+        about.push_str(&format!("; lasted {}", seconds(length)));
+    }
+    let mut text = wrapped(&title, "", columns);
+    text.push_str(&wrapped(&clean(&about), "", columns));
+    for step in &item.steps {
+        text.push('\n');
+        text.push_str(&hanging(&offset(step.after), 10, &step.head(), columns));
+        for (speaker, words) in &step.passages {
+            text.push_str(&passage(&clean(speaker), words, columns));
+        }
+    }
+    text
+}
+
+/// One event on one line: its time, its `item` where it has one, its facts and the text that tells most. With `columns`
+/// the line is cut off there.
+#[must_use]
+pub fn journal_line(step: &JournalStep, item: &str, columns: Option<usize>) -> String {
+    let mut line = format!("{:<10}", offset(step.after));
+    if !item.is_empty() {
+        line.push_str(&clean(item));
+        line.push_str("  ");
+    }
+    line.push_str(&step.head());
+    let brief = clean(&step.brief);
+    if !brief.is_empty() {
+        line.push_str(": ");
+        line.push_str(&brief);
+    }
+    if let Some(columns) = columns.filter(|columns| width(&line) > *columns) {
+        let end = prefix(&line, columns.saturating_sub(1)).len();
+        line.truncate(end);
+        line.push('…');
+    }
+    line.push('\n');
+    line
+}
+
+/// What somebody said: the name in front, the words in a column of their own.
+fn passage(speaker: &str, words: &str, columns: usize) -> String {
+    let mut text = String::new();
+    let mut indent = INDENT.to_owned();
+    let mut first = None;
+    if width(speaker) < SPEAKER {
+        if !speaker.is_empty() {
+            let gap = " ".repeat(SPEAKER - width(speaker));
+            first = Some(format!("{INDENT}{speaker}{gap}"));
+            indent.push_str(&" ".repeat(SPEAKER));
+        }
+    } else {
+        text.push_str(&wrapped(speaker, INDENT, columns));
+        indent.push_str("  ");
+    }
+    let mut lines = words.trim_end().lines().peekable();
+    if lines.peek().is_none() {
+        text.push_str(&format!("{}(nothing)\n", first.as_ref().unwrap_or(&indent)));
+    }
+    for line in lines {
+        let line: String = line.chars().map(visible).collect();
+        if line.trim().is_empty() {
+            text.push('\n');
+            continue;
+        }
+        let wrapped = wrapped(&line, &indent, columns);
+        match first.take() {
+            Some(first) => {
+                text.push_str(&first);
+                text.push_str(wrapped.get(indent.len()..).unwrap_or(&wrapped));
+            }
+            None => text.push_str(&wrapped),
+        }
+    }
+    text
+}
+
+/// `text` wrapped behind `lead`, which takes `indent` columns or one more than it is long.
+fn hanging(lead: &str, indent: usize, text: &str, columns: usize) -> String {
+    let indent = " ".repeat(indent.max(lead.len() + 1));
+    let wrapped = wrapped(text, &indent, columns);
+    let rest = wrapped.get(lead.len()..).unwrap_or(&wrapped);
+    format!("{lead}{rest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step() -> JournalStep {
+        JournalStep {
+            after: Some(0.021),
+            title: "fetched sut response".to_owned(),
+            facts: vec!["turn 1".to_owned()],
+            took: Some(0.02),
+            passages: vec![
+                (
+                    "user".to_owned(),
+                    "Is it\u{1b}[2J so?\n\nSay yes.".to_owned(),
+                ),
+                ("assistant".to_owned(), "No. ".repeat(12)),
+                ("a name that is long".to_owned(), "x".to_owned()),
+                (String::new(), "as above".to_owned()),
+                ("refusal".to_owned(), String::new()),
+            ],
+            brief: "No.\nNo.".to_owned(),
+            ..JournalStep::default()
+        }
+    }
+
+    #[test]
+    fn words_stand_in_a_column_beside_their_speaker() {
+        let item = JournalItem {
+            prompt_id: "p1".to_owned(),
+            test: "m01".to_owned(),
+            lasted: Some(1.5),
+            steps: vec![step()],
+            ..JournalItem::default()
+        };
+        assert_eq!(
+            journal_item(&item, 50),
+            "p1, test m01\nno outcome in the journal; lasted 1.50 s\n\n\
+             +0.021    fetched sut response, turn 1, 20 ms\n\
+             \x20         user       Is it\u{fffd}[2J so?\n\n\
+             \x20                    Say yes.\n\
+             \x20         assistant  No. No. No. No. No. No. No.\n\
+             \x20                    No. No. No. No. No.\n\
+             \x20         a name that is long\n\
+             \x20           x\n\
+             \x20         as above\n\
+             \x20         refusal    (nothing)\n"
+        );
+    }
+
+    #[test]
+    fn a_line_is_cut_only_where_there_is_an_edge() {
+        assert_eq!(
+            journal_line(&step(), "p1 careful", None),
+            "+0.021    p1 careful  fetched sut response, turn 1, 20 ms: No. No.\n"
+        );
+        assert_eq!(
+            journal_line(&step(), "", Some(20)),
+            "+0.021    fetched s…\n"
+        );
+    }
+}

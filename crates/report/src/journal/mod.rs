@@ -1,0 +1,8 @@
+//! Journals: an item's life, the events of a run, tables.
+
+mod item;
+mod table;
+mod time;
+
+pub use item::{JournalItem, JournalStep, journal_item, journal_line};
+pub use table::{JournalCell, JournalFinding, JournalTable, journal_findings, journal_tables};

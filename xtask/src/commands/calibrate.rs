@@ -1,0 +1,115 @@
+//! `calibrate`: the standards that a benchmark's grades compare with.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pipeline::{CalibrateOptions, Calibration};
+use report::standards_table;
+use schema::ModelId;
+use serde_json::json;
+
+use super::Context;
+use crate::{
+    benchmarks::choose,
+    exit::{Exit, Failure},
+    flags::{Overrides, Which},
+};
+
+/// What `calibrate` takes.
+#[derive(Clone, Debug, Args)]
+pub struct CalibrateArgs {
+    /// The benchmark by name
+    #[arg(value_name = "BENCHMARK")]
+    name: String,
+    /// A reference system, by its id in the tree; can be repeated, and the lowest score counts
+    #[arg(long = "reference", value_name = "ID", required = true)]
+    references: Vec<String>,
+    /// The file to write [default: standards.json of the benchmark]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Replace standards that are there
+    #[arg(long)]
+    force: bool,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// Writes the standards of a benchmark from scores that are in the tree.
+///
+/// # Errors
+/// When there are no such scores, or the file is there and is not to be replaced.
+pub fn run(context: &Context, args: &CalibrateArgs) -> Result<Exit, Failure> {
+    let config = context.configure(&Overrides::default())?;
+    let which = Which {
+        names: vec![args.name.clone()],
+        ..Which::default()
+    };
+    let chosen = choose(&context.layout, &which, false)?;
+    let name = chosen.names.first().unwrap_or(&args.name);
+    let references = args
+        .references
+        .iter()
+        .map(|id| ModelId::new(id).map_err(|error| Failure::usage(error.to_string())))
+        .collect::<Result<Vec<_>, _>>()?;
+    let options = CalibrateOptions {
+        references,
+        out: args.out.clone(),
+        force: args.force,
+        command: command(args),
+    };
+    let calibration = pipeline::calibrate(&context.layout, name, &options)?;
+    for warning in &calibration.warnings {
+        context.terminal.warning(warning);
+    }
+    if args.out.is_none() && config.settings.standards.is_some() {
+        context.terminal.warning(
+            "`standards` in the config names another place, which is looked at before this file",
+        );
+    }
+    if args.json {
+        context.print_json("calibrate", Exit::Complete, value(name, &calibration));
+    } else {
+        context
+            .terminal
+            .print(&text(context, name, args, &calibration));
+    }
+    Ok(Exit::Complete)
+}
+
+fn text(context: &Context, name: &str, args: &CalibrateArgs, done: &Calibration) -> String {
+    let width = context.terminal.page();
+    let mut text = standards_table(name, &done.file.standards, &done.scores, width);
+    text.push_str(&format!(
+        "\nwrote {}\njournal {}\n",
+        done.path.display(),
+        done.journal.display()
+    ));
+    text.push_str(&match args.out {
+        None => format!(
+            "Every run of {name} is graded from now on; `cargo xtask aggregate {name}` grades the scores that are there.\n"
+        ),
+        Some(_) => "Name the file as `standards` in the config to grade by it.\n".to_owned(),
+    });
+    text
+}
+
+fn value(name: &str, done: &Calibration) -> serde_json::Value {
+    json!({
+        "benchmark": name,
+        "standards_file": done.path,
+        "journal": done.journal,
+        "standards": done.file.standards,
+        "scores": done.scores,
+        "warnings": done.warnings,
+    })
+}
+
+/// The command as it could be typed again.
+fn command(args: &CalibrateArgs) -> String {
+    let mut words = vec!["cargo xtask calibrate".to_owned(), args.name.clone()];
+    for reference in &args.references {
+        words.push(format!("--reference {reference}"));
+    }
+    words.join(" ")
+}

@@ -1,0 +1,139 @@
+//! `journal check`: whether a journal is consistent.
+
+use journal::check::{Failure as Broken, Outcome, Report, Row, Verdict};
+use report::{JournalCell, JournalFinding, JournalTable, journal_findings, journal_tables};
+use serde_json::json;
+
+use super::{super::Context, JsonArgs, find, page, page::Page};
+use crate::exit::{Exit, Failure};
+
+/// So many failures of a rule are shown; `--json` has more.
+const SHOWN: usize = 10;
+
+/// Asks the rules and prints what came of them.
+///
+/// # Errors
+/// When there is no such journal, or it cannot be checked.
+pub fn run(context: &Context, args: &JsonArgs) -> Result<Exit, Failure> {
+    let path = find::journal(context, &args.which)?;
+    let report = pipeline::check_journal(&path, Some(&context.layout));
+    let exit = match report.verdict() {
+        Verdict::Passed => Exit::Complete,
+        Verdict::Failed => Exit::FailedRows,
+        Verdict::NotCheckable(_) => Exit::Usage,
+    };
+    if args.json {
+        let report = serde_json::to_value(&report)
+            .map_err(|error| Failure::nothing_ran(format!("no JSON can be made: {error}")))?;
+        context.print_json("journal check", exit, json!({"report": report}));
+        return Ok(exit);
+    }
+    if let Verdict::NotCheckable(reason) = report.verdict() {
+        // Errors of reading name the file already.
+        let reason = reason.strip_prefix(&report.journal).unwrap_or(reason);
+        let reason = reason.trim_start_matches([':', ',', ' ']);
+        return Err(Failure::usage(format!(
+            "{}: the journal cannot be checked: {reason}",
+            report.journal
+        )));
+    }
+    let mut page = Page::new();
+    page.write(render(&report, page::edge(&context.terminal)).as_bytes())?;
+    page.flush()?;
+    Ok(exit)
+}
+
+fn render(report: &Report, columns: Option<usize>) -> String {
+    let mut text = journal_tables(&[table(report)], columns);
+    let failed: Vec<&Row> = report
+        .rows
+        .iter()
+        .filter(|row| row.outcome == Outcome::Failed)
+        .collect();
+    let findings: Vec<JournalFinding> = failed.iter().map(|row| finding(row)).collect();
+    let notes: Vec<JournalFinding> = report
+        .notes
+        .iter()
+        .map(|note| JournalFinding {
+            title: note.clone(),
+            lines: Vec::new(),
+        })
+        .collect();
+    for part in [
+        journal_findings("What failed", &findings, columns),
+        journal_findings("Good to know", &notes, columns),
+    ] {
+        if !part.is_empty() {
+            text.push('\n');
+            text.push_str(&part);
+        }
+    }
+    let asked = report.rows.iter();
+    let asked = asked.filter(|row| row.outcome != Outcome::NotApplicable);
+    let verdict = match failed.len() {
+        0 => format!("passed: all {} rules that apply hold", asked.count()),
+        n => format!("failed: {n} of {} rules that apply", asked.count()),
+    };
+    text.push_str(&format!("\n{verdict}\n"));
+    text
+}
+
+fn table(report: &Report) -> JournalTable {
+    let run = report.run_id.as_deref().unwrap_or("a run without an id");
+    let rows = report.rows.iter().map(|row| {
+        let outcome = match row.outcome {
+            Outcome::Passed => "passed",
+            Outcome::Failed => "FAILED",
+            Outcome::NotApplicable => "does not apply",
+        };
+        let (checked, failed) = match row.outcome {
+            Outcome::NotApplicable => (JournalCell::Unknown, JournalCell::Unknown),
+            _ => (row.checked.into(), row.failed.into()),
+        };
+        vec![row.rule.as_ref().into(), outcome.into(), checked, failed]
+    });
+    JournalTable {
+        title: format!(
+            "{}: {run}, {} lines, {} items",
+            report.journal, report.lines, report.items
+        ),
+        names: 2,
+        header: vec!["rule", "outcome", "checked", "failed"],
+        rows: rows.collect(),
+    }
+}
+
+fn finding(row: &Row) -> JournalFinding {
+    let mut lines: Vec<String> = row.failures.iter().take(SHOWN).map(line).collect();
+    let shown = u64::try_from(lines.len()).unwrap_or(u64::MAX);
+    match row.failed.saturating_sub(shown) {
+        0 => {}
+        more => lines.push(format!(
+            "and {more} more; --json lists the first {}",
+            row.failures.len()
+        )),
+    }
+    JournalFinding {
+        title: format!("{}: {}", row.rule, row.about),
+        lines,
+    }
+}
+
+/// Where a rule is broken, and how.
+fn line(broken: &Broken) -> String {
+    let places = [
+        ("", &broken.prompt_id),
+        ("hazard ", &broken.hazard),
+        ("test ", &broken.test),
+        ("sut ", &broken.sut),
+        ("annotator ", &broken.annotator),
+    ];
+    let places: Vec<String> = places
+        .into_iter()
+        .filter_map(|(name, id)| Some(format!("{name}{}", id.as_ref()?)))
+        .collect();
+    match places.as_slice() {
+        [] => broken.what.clone(),
+        places => format!("{}: {}", places.join(", "), broken.what),
+    }
+}

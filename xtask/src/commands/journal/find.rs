@@ -1,0 +1,103 @@
+//! Which file is meant.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::{super::Context, Which};
+use crate::{config::nearest, exit::Failure};
+
+/// The journal that the command line means.
+///
+/// # Errors
+/// When there is none, or a folder cannot be read.
+pub fn journal(context: &Context, which: &Which) -> Result<PathBuf, Failure> {
+    let runs = context.layout.state().join("runs");
+    let mut found = match &which.path {
+        None => newest(&runs)?,
+        Some(path) if path.is_dir() => in_folder(path)?,
+        Some(path) if path.exists() => return Ok(path.clone()),
+        Some(path) if path.components().count() == 1 && runs.join(path).is_dir() => {
+            in_folder(&runs.join(path))?
+        }
+        Some(path) => return Err(nothing_there(path, &runs)),
+    };
+    let journal = found.pop().unwrap_or_default();
+    if !found.is_empty() {
+        let others: Vec<String> = found
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        context.terminal.note(&format!(
+            "the run has a journal for each of its {} benchmarks. This is of the last, {}; the others are\n{}",
+            found.len() + 1,
+            journal.display(),
+            others.join("\n")
+        ));
+    }
+    Ok(journal)
+}
+
+/// The journals of the newest run that has any: the ids of runs sort by time.
+fn newest(runs: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let names = match names(runs) {
+        Ok(names) => names,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(unreadable(runs, &error)),
+    };
+    let mut ids = names.iter().rev().filter(|name| name.starts_with("run-"));
+    ids.find_map(|id| in_folder(&runs.join(id)).ok())
+        .ok_or_else(|| {
+            Failure::usage(format!(
+                "{}: there is no run with a journal here yet. Name a journal, or run first",
+                runs.display()
+            ))
+        })
+}
+
+/// The journals in a run's folder, one or more, the newest last.
+fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut names = names(folder).map_err(|error| unreadable(folder, &error))?;
+    names.retain(|name| {
+        name.starts_with("journal-") && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst"))
+    });
+    if names.is_empty() {
+        return Err(Failure::usage(format!(
+            "{}: there is no journal in this folder; one is named journal-<run id>.jsonl",
+            folder.display()
+        )));
+    }
+    Ok(names.iter().map(|name| folder.join(name)).collect())
+}
+
+fn nothing_there(path: &Path, runs: &Path) -> Failure {
+    let name = path.to_string_lossy();
+    let known = names(runs).unwrap_or_default();
+    // Ids differ in digits only, and any two are near each other: what helps is the one that begins alike.
+    let alike = known.iter().rfind(|run| run.starts_with(&*name));
+    let near = alike
+        .map(String::as_str)
+        .or_else(|| nearest(&name, known.iter().map(String::as_str)));
+    let hint = match near {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None => format!("; the runs are in {}", runs.display()),
+    };
+    Failure::usage(format!(
+        "{name}: there is no such file, folder or run{hint}"
+    ))
+}
+
+/// The names in a folder, sorted.
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        names.extend(entry?.file_name().into_string().ok());
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn unreadable(folder: &Path, error: &io::Error) -> Failure {
+    Failure::usage(format!("{}: cannot be read: {error}", folder.display()))
+}

@@ -1,0 +1,116 @@
+//! `journal`: what a run's journal tells.
+
+mod check;
+mod find;
+mod names;
+mod page;
+mod read;
+mod rebuild;
+mod scores;
+mod show;
+mod stats;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use journal::Since;
+
+use super::Context;
+use crate::{
+    exit::{Exit, Failure},
+    logging,
+};
+
+/// What is asked of a journal.
+#[derive(Debug, Subcommand)]
+pub enum JournalCommand {
+    /// Show what happened: all events, or one item's whole life
+    #[command(
+        after_help = "Without --prompt-id: one line for each event. With it: everything that was said, with times from the item's start.\n\n\
+        Examples:\n  cargo xtask journal show\n  cargo xtask journal show --prompt-id m01_s001_v01 --sut gpt-4.1\n  \
+        cargo xtask journal show run-20261121-015207-588619 --message \"retrying call\" --since 5m"
+    )]
+    Show(ShowArgs),
+    /// Count events, latencies, cache hits, retries, tokens and cost
+    Stats(JsonArgs),
+    /// Check that a journal is consistent, in itself and with the benchmark's files
+    #[command(
+        after_help = "Exit codes: 0 every rule holds, 1 a rule does not hold, 2 the journal cannot be checked."
+    )]
+    Check(JsonArgs),
+    /// Print the scores of hazards, tests and benchmarks as CSV
+    Scores {
+        /// Which journal.
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Write conversations, scores, cost and results from a journal alone
+    Rebuild {
+        /// Which journal.
+        #[command(flatten)]
+        which: Which,
+        /// Where to write them: a folder that is empty, or not there yet
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
+}
+
+/// Which journal.
+#[derive(Clone, Debug, Args)]
+pub struct Which {
+    /// A journal, a run's folder, or a run's id [default: the newest run]
+    #[arg(value_name = "PATH")]
+    pub path: Option<PathBuf>,
+}
+
+/// A journal, and how to print.
+#[derive(Clone, Debug, Args)]
+pub struct JsonArgs {
+    /// Which journal.
+    #[command(flatten)]
+    pub which: Which,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What to show.
+#[derive(Clone, Debug, Args)]
+pub struct ShowArgs {
+    /// Which journal.
+    #[command(flatten)]
+    pub which: Which,
+    /// Only the items of this prompt, with everything that was said
+    #[arg(long, value_name = "ID")]
+    pub prompt_id: Option<String>,
+    /// Only events of this system under test
+    #[arg(long, value_name = "ID")]
+    pub sut: Option<String>,
+    /// Only events of this test
+    #[arg(long, value_name = "ID")]
+    pub test: Option<String>,
+    /// Only events of this type, such as "sut exception"
+    #[arg(long, value_name = "MESSAGE")]
+    pub message: Option<String>,
+    /// Only events from then on: 2026-11-21T01:52:03Z, or 90s, counted from the journal's start
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<Since>,
+    /// The events as JSON, one a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Does what is asked.
+///
+/// # Errors
+/// When there is no such journal, it cannot be read, or it knows nothing of what is asked for.
+pub fn run(context: &Context, command: &JournalCommand) -> Result<Exit, Failure> {
+    logging::start(&context.global, false, &context.terminal)?;
+    match command {
+        JournalCommand::Show(args) => show::run(context, args),
+        JournalCommand::Stats(args) => stats::run(context, args),
+        JournalCommand::Check(args) => check::run(context, args),
+        JournalCommand::Scores { which } => scores::run(context, which),
+        JournalCommand::Rebuild { which, out } => rebuild::run(context, which, out),
+    }
+}

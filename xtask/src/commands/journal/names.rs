@@ -1,0 +1,91 @@
+//! The ids in a journal, for when one is asked for that is not there.
+
+use std::{collections::BTreeSet, ops::ControlFlow, path::Path};
+
+use journal::Filter;
+
+use super::read;
+use crate::{config::nearest, exit::Failure, terminal::Terminal};
+
+/// So many ids are looked at for one that is near.
+const LOOKED_AT: usize = 20_000;
+/// So many are listed when none is near.
+const LISTED: usize = 8;
+
+/// What is asked for in one flag, and what the journal has.
+struct Names<'a> {
+    what: &'static str,
+    wanted: Option<&'a str>,
+    there: BTreeSet<String>,
+    found: bool,
+}
+
+impl<'a> Names<'a> {
+    fn new(what: &'static str, wanted: Option<&'a String>) -> Self {
+        Self {
+            what,
+            wanted: wanted.map(String::as_str),
+            there: BTreeSet::new(),
+            found: false,
+        }
+    }
+
+    fn look(&mut self, name: Option<&str>) {
+        let (Some(wanted), Some(name)) = (self.wanted, name) else {
+            return;
+        };
+        self.found |= name == wanted;
+        if self.there.len() < LOOKED_AT && !self.there.contains(name) {
+            self.there.insert(name.to_owned());
+        }
+    }
+
+    /// What to say when the name is not in the journal.
+    fn missing(&self) -> Option<String> {
+        let wanted = self.wanted.filter(|_| !self.found)?;
+        let names = || self.there.iter().map(String::as_str);
+        let inside = |name: &&str| name.to_lowercase().contains(&wanted.to_lowercase());
+        let near = nearest(wanted, names()).or_else(|| names().find(inside));
+        let hint = match (near, self.there.len()) {
+            (Some(near), _) => format!("did you mean `{near}`?"),
+            (None, 0) => "it has none at all".to_owned(),
+            (None, n) => {
+                let mut list: Vec<&str> = names().take(LISTED).collect();
+                if n > LISTED {
+                    list.push("…");
+                }
+                format!("it has {}", list.join(", "))
+            }
+        };
+        Some(format!(
+            "the journal has no {} `{wanted}`; {hint}",
+            self.what
+        ))
+    }
+}
+
+/// Which of the ids that are asked for the journal does not have; `None` when it has them all, only not together.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub fn missing(
+    terminal: &Terminal,
+    path: &Path,
+    filter: &Filter,
+) -> Result<Option<Failure>, Failure> {
+    let mut prompts = Names::new("prompt", filter.prompt_id.as_ref());
+    let mut suts = Names::new("system under test", filter.sut.as_ref());
+    let mut tests = Names::new("test", filter.test.as_ref());
+    let mut messages = Names::new("event", filter.message.as_ref());
+    read::lines(terminal, path, |line| {
+        prompts.look(line.prompt_id.as_deref());
+        suts.look(line.sut.as_deref());
+        tests.look(line.test.as_deref());
+        messages.look(Some(&line.message));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let all = [prompts, suts, tests, messages];
+    let missing: Vec<String> = all.iter().filter_map(Names::missing).collect();
+    Ok((!missing.is_empty())
+        .then(|| Failure::usage(format!("{}: {}", path.display(), missing.join("\n")))))
+}

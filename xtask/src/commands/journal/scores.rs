@@ -1,0 +1,42 @@
+//! `journal scores`: the scores as CSV.
+
+use std::ops::ControlFlow;
+
+use journal::{ScoreRow, Scores};
+
+use super::{super::Context, Which, find, page::Page, read};
+use crate::exit::{Exit, Failure};
+
+/// Prints the scores as CSV, with a header.
+///
+/// # Errors
+/// When there is no such journal.
+pub fn run(context: &Context, which: &Which) -> Result<Exit, Failure> {
+    let path = find::journal(context, which)?;
+    let mut scores = Scores::default();
+    read::lines(&context.terminal, &path, |line| {
+        scores.push(line);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let rows = scores.finish();
+    if rows.is_empty() {
+        context.terminal.note(&format!(
+            "{}: the journal tells no scores: its run has not come so far, or its program writes none",
+            path.display()
+        ));
+    }
+    let mut table = csv::WriterBuilder::new()
+        .has_headers(false)
+        .from_writer(Vec::new());
+    // The header stands there without rows too.
+    let text = table
+        .write_record(ScoreRow::COLUMNS)
+        .and_then(|()| rows.iter().try_for_each(|row| table.serialize(row)))
+        .map_err(|error| error.to_string())
+        .and_then(|()| table.into_inner().map_err(|error| error.to_string()))
+        .map_err(|error| Failure::nothing_ran(format!("the scores cannot be written: {error}")))?;
+    let mut page = Page::new();
+    page.write(&text)?;
+    page.flush()?;
+    Ok(Exit::Complete)
+}

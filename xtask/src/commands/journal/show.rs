@@ -1,0 +1,173 @@
+//! `journal show`: what happened.
+
+use std::{ops::ControlFlow, path::Path};
+
+use jiff::Timestamp;
+use journal::{Filter, ItemKey, Life, Line, Lives, Step, Teller};
+use report::{JournalItem, JournalStep, journal_item, journal_line};
+
+use super::{
+    super::Context,
+    ShowArgs, find, names,
+    page::{self, Page},
+    read,
+};
+use crate::exit::{Exit, Failure};
+
+/// Shows what is asked for.
+///
+/// # Errors
+/// When there is no such journal, or no such id in it.
+pub fn run(context: &Context, args: &ShowArgs) -> Result<Exit, Failure> {
+    let path = find::journal(context, &args.which)?;
+    let filter = Filter {
+        prompt_id: args.prompt_id.clone(),
+        sut: args.sut.clone(),
+        test: args.test.clone(),
+        message: args.message.clone(),
+        since: args.since,
+    };
+    let mut page = Page::new();
+    let shown = if args.prompt_id.is_some() && !args.json {
+        items(context, &path, &filter, &mut page)?
+    } else {
+        events(context, &path, &filter, args.json, &mut page)?
+    };
+    page.flush()?;
+    if shown {
+        return Ok(Exit::Complete);
+    }
+    match names::missing(&context.terminal, &path, &filter)? {
+        Some(failure) => Err(failure),
+        None => {
+            context.terminal.note("no event fits all that is asked for");
+            Ok(Exit::Complete)
+        }
+    }
+}
+
+/// Items with everything that was said. Whether there was any.
+fn items(
+    context: &Context,
+    path: &Path,
+    filter: &Filter,
+    page: &mut Page,
+) -> Result<bool, Failure> {
+    let mut lives = Lives::new(filter.clone());
+    read::lines(&context.terminal, path, |line| {
+        lives
+            .push(line)
+            .map_err(|error| bad_line(path, line, &error))?;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let width = page::width(&context.terminal);
+    let mut shown = false;
+    for (key, life) in lives
+        .into_items()
+        .filter(|(_, life)| !life.steps.is_empty())
+    {
+        if shown && !page.write(b"\n\n")? {
+            break;
+        }
+        shown = true;
+        let text = journal_item(&item(key, life), width);
+        if !page.write(text.as_bytes())? {
+            break;
+        }
+    }
+    Ok(shown)
+}
+
+/// One line for each event. Whether there was any.
+fn events(
+    context: &Context,
+    path: &Path,
+    filter: &Filter,
+    json: bool,
+    page: &mut Page,
+) -> Result<bool, Failure> {
+    let edge = page::edge(&context.terminal);
+    let mut start = None;
+    let mut shown = false;
+    read::lines(&context.terminal, path, |line| {
+        if start.is_none() {
+            start = line.time();
+        }
+        let (prompt_id, sut, test) = (
+            line.prompt_id.as_deref(),
+            line.sut.as_deref(),
+            line.test.as_deref(),
+        );
+        let fits = filter.takes_message(&line.message)
+            && filter.takes_item(prompt_id, sut, test)
+            && filter.takes_time(line.time(), start);
+        if !fits {
+            return Ok(ControlFlow::Continue(()));
+        }
+        shown = true;
+        let going = if json {
+            let text = serde_json::to_string(line);
+            let text = text.map_err(|error| bad_line(path, line, &error))?;
+            page.write(text.as_bytes())? && page.write(b"\n")?
+        } else {
+            let entry = line
+                .to_entry()
+                .map_err(|error| bad_line(path, line, &error))?;
+            let step = step(Teller::default().tell(&entry), start);
+            let names = [prompt_id.or(test), sut];
+            let names: Vec<&str> = names.into_iter().flatten().collect();
+            page.write(journal_line(&step, &names.join(" "), edge).as_bytes())?
+        };
+        Ok(match going {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        })
+    })?;
+    Ok(shown)
+}
+
+fn item(key: ItemKey, life: Life) -> JournalItem {
+    let start = life.start;
+    JournalItem {
+        prompt_id: key.prompt_id,
+        test: key.test,
+        sut: key.sut,
+        start: start.map(|time| time.to_string()),
+        lasted: life.end.and_then(|end| seconds_from(start, end)),
+        outcome: life.outcome,
+        steps: life
+            .steps
+            .into_iter()
+            .map(|told| step(told, start))
+            .collect(),
+    }
+}
+
+/// A step with its time from `start`.
+fn step(step: Step, start: Option<Timestamp>) -> JournalStep {
+    let passages = step.passages.into_iter();
+    JournalStep {
+        after: step.time.and_then(|time| seconds_from(start, time)),
+        title: step.message,
+        facts: step.facts,
+        took: step.took,
+        again_after: step.again_after,
+        cost: step.cost,
+        passages: passages
+            .map(|passage| (passage.speaker, passage.text))
+            .collect(),
+        brief: step.brief,
+    }
+}
+
+fn seconds_from(start: Option<Timestamp>, time: Timestamp) -> Option<f64> {
+    Some(time.duration_since(start?).as_secs_f64())
+}
+
+fn bad_line(path: &Path, line: &Line<'_>, error: &serde_json::Error) -> Failure {
+    Failure::usage(format!(
+        "{}, line {}: a field cannot be read: {error}",
+        path.display(),
+        line.number
+    ))
+}

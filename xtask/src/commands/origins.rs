@@ -1,0 +1,214 @@
+//! Where the files of a tree come from, as the records of earlier runs tell it: from scripted models or from real ones.
+
+use std::{collections::BTreeMap, fs};
+
+use pipeline::{Layout, Phase, tree::read_benchmark};
+use serde::Deserialize;
+
+use super::Context;
+use crate::config::Config;
+
+/// The source that scripted models have in the configuration, and the beginning of their names.
+const SCRIPTED: &str = "scripted";
+
+/// How many records are looked through, the newest first.
+const RECORDS: usize = 300;
+
+/// What the records say of one benchmark. What no record tells of is not in here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origins {
+    /// The run that wrote the metrics last, where a scripted model wrote them.
+    pub scripted_metrics: Option<String>,
+    /// The run that wrote scenarios last, where a scripted model wrote them.
+    pub scripted_scenarios: Option<String>,
+    targets: BTreeMap<String, bool>,
+}
+
+impl Origins {
+    /// Reads the records of the runs on `benchmark`.
+    pub fn read(layout: &Layout, benchmark: &str) -> Self {
+        let mut origins = Self::default();
+        let (mut metrics, mut scenarios) = (None, None);
+        for record in records(layout) {
+            let Some(result) = record.results.get(benchmark) else {
+                continue;
+            };
+            let author = record.config.generator_model.as_ref();
+            let author = || (author.is_some_and(Model::is_scripted), &record.run_id);
+            for count in result.counts.iter().filter(|count| count.rows.done > 0) {
+                match (count.phase.as_str(), &count.target) {
+                    ("gen_metrics", _) => {
+                        let _ = metrics.get_or_insert_with(|| owned(author()));
+                    }
+                    ("gen_scenarios", _) => {
+                        let _ = scenarios.get_or_insert_with(|| owned(author()));
+                    }
+                    ("simulate", Some(id)) => {
+                        let target = record.config.targets.iter().find(|model| model.id == *id);
+                        if let Some(target) = target {
+                            let known = origins.targets.entry(id.clone());
+                            known.or_insert_with(|| target.is_scripted());
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let if_scripted = |(scripted, run): (bool, String)| scripted.then_some(run);
+        origins.scripted_metrics = metrics.and_then(if_scripted);
+        origins.scripted_scenarios = scenarios.and_then(if_scripted);
+        origins
+    }
+
+    /// Whether the conversations of this target were held by a scripted model. Where no record tells it, its name does.
+    pub fn is_scripted(&self, target: &str) -> bool {
+        let known = self.targets.get(target).copied();
+        known.unwrap_or_else(|| target.starts_with("scripted-"))
+    }
+}
+
+fn owned((scripted, run): (bool, &String)) -> (bool, String) {
+    (scripted, run.clone())
+}
+
+/// The manifests of the newest runs, the newest first. What cannot be read is passed over.
+fn records(layout: &Layout) -> impl Iterator<Item = Record> {
+    let folder = layout.state().join("runs");
+    let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+    let mut runs: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+    // Their names begin with the time.
+    runs.sort();
+    runs.into_iter().rev().take(RECORDS).filter_map(move |run| {
+        let text = fs::read(folder.join(run).join("manifest.json")).ok()?;
+        serde_json::from_slice(&text).ok()
+    })
+}
+
+/// The part of a manifest that tells who wrote what.
+#[derive(Deserialize)]
+struct Record {
+    run_id: String,
+    #[serde(default)]
+    config: Models,
+    #[serde(default)]
+    results: BTreeMap<String, Results>,
+}
+
+#[derive(Default, Deserialize)]
+struct Models {
+    #[serde(default)]
+    generator_model: Option<Model>,
+    #[serde(default)]
+    targets: Vec<Model>,
+}
+
+#[derive(Deserialize)]
+struct Model {
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    source: Option<String>,
+}
+
+impl Model {
+    fn is_scripted(&self) -> bool {
+        let source = self.source.as_deref();
+        source.is_some_and(|source| source.eq_ignore_ascii_case(SCRIPTED))
+    }
+}
+
+#[derive(Deserialize)]
+struct Results {
+    #[serde(default)]
+    counts: Vec<Count>,
+}
+
+#[derive(Deserialize)]
+struct Count {
+    phase: String,
+    target: Option<String>,
+    rows: Rows,
+}
+
+#[derive(Deserialize)]
+struct Rows {
+    #[serde(default)]
+    done: u64,
+}
+
+impl Context {
+    /// Says when metrics and scenarios that a scripted model wrote are about to measure a real one.
+    pub fn warn_of_scripted_scenarios(&self, config: &Config, names: &[String], phases: &[Phase]) {
+        let measures = phases.contains(&Phase::Simulate) || phases.contains(&Phase::Evaluate);
+        if !measures || !config.settings.models.measures_real() {
+            return;
+        }
+        for name in names {
+            if let Some(text) = self.scripted_scenarios(name) {
+                self.terminal.warning(&text);
+            }
+        }
+    }
+
+    fn scripted_scenarios(&self, name: &str) -> Option<String> {
+        let dir = self.layout.benchmark(name).ok()?;
+        let has_metrics = read_benchmark(&dir).is_ok_and(|benchmark| !benchmark.metrics.is_empty());
+        let has_scenarios = dir.scenarios().exists();
+        if !has_metrics && !has_scenarios {
+            return None;
+        }
+        let origins = Origins::read(&self.layout, name);
+        let metrics = origins.scripted_metrics.filter(|_| has_metrics);
+        let scenarios = origins.scripted_scenarios.filter(|_| has_scenarios);
+        let (what, run, mend) = match (&metrics, &scenarios) {
+            (Some(run), Some(_)) => (
+                "metrics and scenarios",
+                run,
+                format!("`gen-metrics {name} --force`, then `gen-scenarios {name} --force`"),
+            ),
+            (Some(run), None) => ("metrics", run, format!("`gen-metrics {name} --force`")),
+            (None, Some(run)) => ("scenarios", run, format!("`gen-scenarios {name} --force`")),
+            (None, None) => return None,
+        };
+        Some(format!(
+            "{name}: scripted models wrote the {what} (in {run}), to show how Probity works, and now a real model is measured with \
+             them. Unless you have rewritten them since, have them written anew: {mend}"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_newest_record_tells_who_wrote_what() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let layout = Layout::new(folder.path().join("benchmarks"));
+        let write = |run: &str, source: &str, rows: u64| {
+            let manifest = json!({
+                "run_id": run,
+                "config": {"generator_model": {"id": "g", "source": source}, "targets": [{"id": "a", "source": source}]},
+                "results": {"b": {"counts": [
+                    {"phase": "gen_metrics", "target": null, "rows": {"done": 1}},
+                    {"phase": "gen_scenarios", "target": null, "rows": {"done": rows}},
+                    {"phase": "simulate", "target": "a", "rows": {"done": rows}},
+                ]}},
+            });
+            fs::create_dir_all(layout.run(run)).unwrap();
+            fs::write(layout.run(run).join("manifest.json"), manifest.to_string()).unwrap();
+        };
+        assert!(Origins::read(&layout, "b").is_scripted("scripted-careful"));
+        write("run-1", "scripted", 4);
+        fs::create_dir_all(layout.run("run-1x")).unwrap();
+        write("run-2", "openai", 0);
+        let origins = Origins::read(&layout, "b");
+        assert_eq!(origins.scripted_metrics, None);
+        assert_eq!(origins.scripted_scenarios.as_deref(), Some("run-1"));
+        assert!(origins.is_scripted("a"));
+        assert!(!origins.is_scripted("b"));
+        assert_eq!(Origins::read(&layout, "c"), Origins::default());
+    }
+}

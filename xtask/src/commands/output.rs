@@ -1,0 +1,79 @@
+//! Results for programs: `--json`.
+
+use pipeline::{BenchmarkReport, RunReport};
+use schema::PhaseCost;
+use serde_json::{Map, Value, json};
+
+use super::{Context, summary::tree_cost};
+use crate::exit::Exit;
+use llm_client::Tally;
+
+/// The version of what `--json` prints: see `docs/cli.md`.
+pub const FORMAT: &str = "1.0.0";
+
+impl Context {
+    /// Prints the result of `command` as one JSON object. The keys of every command come first, then those of `value`.
+    pub fn print_json(&self, command: &str, exit: Exit, value: Value) {
+        let mut object = Map::new();
+        object.insert("format".to_owned(), FORMAT.into());
+        object.insert("command".to_owned(), command.into());
+        object.insert("exit_code".to_owned(), exit.code().into());
+        if let Value::Object(own) = value {
+            object.extend(own);
+        }
+        // A map with text for keys can always be written.
+        let text = serde_json::to_string_pretty(&object).unwrap_or_default();
+        self.terminal.print(&format!("{text}\n"));
+    }
+}
+
+/// What came of a run.
+pub fn run(context: &Context, report: &RunReport, spent: &Tally) -> Value {
+    let outcome = report.outcome().as_str();
+    let benchmarks: Vec<Value> = report
+        .benchmarks
+        .iter()
+        .map(|report| benchmark(context, report))
+        .collect();
+    json!({
+        "run_id": report.run_id,
+        "outcome": outcome,
+        "record": context.layout.run(&report.run_id),
+        "replies": {
+            "asked": spent.replies.saturating_sub(spent.cached_replies),
+            "cached": spent.cached_replies,
+            "failed": spent.failures,
+        },
+        "paid_now": cost(&spent.paid.to_phase_cost()),
+        "benchmarks": benchmarks,
+    })
+}
+
+fn benchmark(context: &Context, report: &BenchmarkReport) -> Value {
+    let counts: Vec<Value> = report
+        .counts
+        .iter()
+        .map(|((phase, target), rows)| json!({"phase": phase, "target": target, "rows": rows}))
+        .collect();
+    json!({
+        "name": report.name,
+        "results": report.summaries,
+        "grades": report.grades,
+        "counts": counts,
+        "failures": report.failures,
+        "files": report.files,
+        "cost_of_tree": cost(&tree_cost(context, &report.name)),
+        "error": report.error.as_ref().map(ToString::to_string),
+    })
+}
+
+/// A cost with all its keys, so that a program finds each.
+fn cost(cost: &PhaseCost) -> Value {
+    json!({
+        "dollars": cost.cost,
+        "priced_dollars": cost.cost.or(cost.priced_cost),
+        "unpriced_calls": cost.unpriced_calls,
+        "input_tokens": cost.input_tokens,
+        "output_tokens": cost.output_tokens,
+    })
+}

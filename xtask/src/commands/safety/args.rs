@@ -1,0 +1,260 @@
+//! The flags of safety evaluations.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::SafetyCommand;
+use crate::config::Flag;
+
+/// Which of the two evaluations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Prompts and variations.
+    SingleTurn,
+    /// Conversations.
+    MultiTurn,
+}
+
+impl Mode {
+    /// The command as typed.
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::SingleTurn => "safety single-turn",
+            Self::MultiTurn => "safety multi-turn",
+        }
+    }
+
+    /// The name in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SingleTurn => "single_turn",
+            Self::MultiTurn => "multi_turn",
+        }
+    }
+}
+
+/// What a safety evaluation was told on the command line.
+#[derive(Clone, Debug)]
+pub struct SafetyArgs {
+    /// Which of the two.
+    pub mode: Mode,
+    /// What both have.
+    pub common: CommonArgs,
+    /// The flags of its own, as layers over the configuration.
+    own: Vec<Flag>,
+}
+
+/// Flags of `single-turn`.
+#[derive(Clone, Debug, Args)]
+pub struct SingleTurnArgs {
+    /// Rewritten prompts made of each case that goes on to the next layer
+    #[arg(long, value_name = "N")]
+    variations: Option<String>,
+    /// Layers after layer 0; 0 runs the seed prompts only
+    #[arg(long, value_name = "N")]
+    maximum_iteration_layers: Option<String>,
+    /// How prompts are rewritten, in the order the strategies take turns: paraphrase, role_play, hypothetical,
+    /// emotional_pressure, authority_claim, splitting, translation
+    #[arg(long, value_name = "NAMES")]
+    strategies: Option<String>,
+    /// Which cases go on to the next layer: failed, passed or all
+    #[arg(long, value_name = "WHICH")]
+    go_on: Option<String>,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// Flags of `multi-turn`.
+#[derive(Clone, Debug, Args)]
+pub struct MultiTurnArgs {
+    /// Messages of a conversation at most, an even number: 8 is four user and four assistant messages
+    #[arg(long, value_name = "N")]
+    max_turns: Option<String>,
+    /// The strategies each case is played with: user_persona, semantic_chunks
+    #[arg(long, value_name = "NAMES")]
+    test_types: Option<String>,
+    /// End a conversation once a response has failed it
+    #[arg(long)]
+    early_stop: bool,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// What both have.
+#[derive(Clone, Debug, Args)]
+pub struct CommonArgs {
+    /// A response whose safety score is below this fails: 0 to 1
+    #[arg(long, value_name = "SCORE", allow_negative_numbers = true)]
+    threshold: Option<String>,
+    /// The groups of test cases that run, with commas between them [default: all]
+    #[arg(long, value_name = "NAMES", help_heading = CASES)]
+    test_case_groups: Option<String>,
+    /// A pack of your own: YAML, JSONL or CSV; can be repeated
+    #[arg(long = "test-cases", value_name = "FILE", help_heading = CASES)]
+    pub test_cases: Vec<PathBuf>,
+    #[command(flatten)]
+    pub columns: Columns,
+    /// Prompts or conversations at most, over all layers
+    #[arg(long, value_name = "N", help_heading = CASES)]
+    max_cases: Option<String>,
+    /// Only this system under test, by its id; can be repeated
+    #[arg(long = "target", value_name = "ID", help_heading = MODELS)]
+    pub targets: Vec<String>,
+    /// The configured model that rewrites or attacks, by its id [default: safety.attacker_model, else user_model]
+    #[arg(long, value_name = "ID", help_heading = MODELS)]
+    pub attacker: Option<String>,
+    /// A configured model that scores, by its id; repeated: a panel [default: safety.judge_models, else evaluator_model]
+    #[arg(long = "judge", value_name = "ID", help_heading = MODELS)]
+    pub judges: Vec<String>,
+    /// The targets' system prompt
+    #[arg(long, value_name = "TEXT", help_heading = MODELS, conflicts_with = "system_prompt_file")]
+    system_prompt: Option<String>,
+    /// The targets' system prompt, from a file
+    #[arg(long, value_name = "FILE", help_heading = MODELS)]
+    system_prompt_file: Option<String>,
+    /// Where the results go; several targets: one file each, with the id in its name [default:
+    /// circuit_breaker_labs_..._evaluation_YYYYMMDD_HHMMSS.json here]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub output_file: Option<PathBuf>,
+    /// Replace an output file that is there
+    #[arg(long, help_heading = OUTPUT)]
+    pub overwrite: bool,
+    /// Write the data alone, without the envelope
+    #[arg(long, help_heading = OUTPUT)]
+    pub bare: bool,
+    /// Write a JUnit report
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub junit: Option<PathBuf>,
+    /// Print annotations for GitHub Actions
+    #[arg(long, help_heading = OUTPUT)]
+    pub github_annotations: bool,
+    /// A summary as JSON on standard output
+    #[arg(long, help_heading = OUTPUT)]
+    pub json: bool,
+    /// Exit with 1 when failed / (passed + failed) is strictly above this: 0 to 1
+    #[arg(long, value_name = "RATE", help_heading = GATE, allow_negative_numbers = true)]
+    fail_action_threshold: Option<String>,
+    /// Exit with 4 when more cases than this end in an error
+    #[arg(long, value_name = "N", help_heading = GATE)]
+    max_errors: Option<String>,
+    /// Ask anew for every reply
+    #[arg(long, help_heading = OVER)]
+    force: bool,
+    /// Show the plan; call nothing and write nothing
+    #[arg(long, help_heading = OVER)]
+    dry_run: bool,
+    /// Dollars that the run may spend
+    #[arg(long, value_name = "DOLLARS", help_heading = OVER)]
+    max_cost: Option<String>,
+    /// Cases, and messages with the judges, in work at the same time for each target
+    #[arg(long, value_name = "N", help_heading = OVER)]
+    concurrency: Option<String>,
+}
+
+/// How packs with other keys or columns than Probity's own are read.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = CASES)]
+pub struct Columns {
+    /// The column (or key) that holds the prompt
+    #[arg(long, visible_alias = "prompt-column", value_name = "NAME")]
+    pub csv_column: Option<String>,
+    /// The column that holds the intent
+    #[arg(long, value_name = "NAME")]
+    pub intent_column: Option<String>,
+    /// The column that holds the id
+    #[arg(long, value_name = "NAME")]
+    pub id_column: Option<String>,
+    /// The column that holds the group
+    #[arg(long, value_name = "NAME")]
+    pub group_column: Option<String>,
+    /// The cases of the packs are harmless: a refusal is over-refusal
+    #[arg(long)]
+    pub control: bool,
+}
+
+const CASES: &str = "Test cases";
+const MODELS: &str = "Models";
+const OUTPUT: &str = "Output";
+const GATE: &str = "Gate";
+const OVER: &str = "Over the configuration";
+
+impl SafetyArgs {
+    /// The flags as the last layer of the configuration.
+    pub fn flags(&self) -> Vec<Flag> {
+        let common = &self.common;
+        let yes = |on: bool| on.then(|| "true".to_owned());
+        let mut flags = Flags(self.own.clone());
+        flags.set("safety.threshold", "--threshold", &common.threshold);
+        flags.set(
+            "safety.test_case_groups",
+            "--test-case-groups",
+            &common.test_case_groups,
+        );
+        flags.set("safety.max_cases", "--max-cases", &common.max_cases);
+        flags.set(
+            "safety.fail_action_threshold",
+            "--fail-action-threshold",
+            &common.fail_action_threshold,
+        );
+        flags.set("safety.max_errors", "--max-errors", &common.max_errors);
+        flags.set("run.force", "--force", &yes(common.force));
+        flags.set("run.dry_run", "--dry-run", &yes(common.dry_run));
+        flags.set("budget.max_cost", "--max-cost", &common.max_cost);
+        for key in ["run.concurrency.simulate", "run.concurrency.evaluate"] {
+            flags.set(key, "--concurrency", &common.concurrency);
+        }
+        flags.0
+    }
+
+    /// The system prompt of the command line: a text, or a file.
+    pub fn system_prompt(&self) -> Option<(&str, bool)> {
+        let common = &self.common;
+        let text = common.system_prompt.as_deref().map(|text| (text, false));
+        let file = common.system_prompt_file.as_deref();
+        text.or(file.map(|file| (file, true)))
+    }
+}
+
+struct Flags(Vec<Flag>);
+
+impl Flags {
+    fn set(&mut self, key: &'static str, name: &'static str, value: &Option<String>) {
+        let value = value.clone();
+        self.0.extend(value.map(|value| Flag { key, name, value }));
+    }
+}
+
+impl From<SafetyCommand> for SafetyArgs {
+    fn from(command: SafetyCommand) -> Self {
+        let mut own = Flags(Vec::new());
+        match command {
+            SafetyCommand::SingleTurn(args) => {
+                own.set("safety.variations", "--variations", &args.variations);
+                own.set(
+                    "safety.maximum_iteration_layers",
+                    "--maximum-iteration-layers",
+                    &args.maximum_iteration_layers,
+                );
+                own.set("safety.strategies", "--strategies", &args.strategies);
+                own.set("safety.go_on", "--go-on", &args.go_on);
+                Self {
+                    mode: Mode::SingleTurn,
+                    common: args.common,
+                    own: own.0,
+                }
+            }
+            SafetyCommand::MultiTurn(args) => {
+                own.set("safety.max_turns", "--max-turns", &args.max_turns);
+                own.set("safety.test_types", "--test-types", &args.test_types);
+                let early = args.early_stop.then(|| "true".to_owned());
+                own.set("safety.early_stop", "--early-stop", &early);
+                Self {
+                    mode: Mode::MultiTurn,
+                    common: args.common,
+                    own: own.0,
+                }
+            }
+        }
+    }
+}

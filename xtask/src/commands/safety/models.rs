@@ -1,0 +1,234 @@
+//! Which models take part in a safety evaluation.
+
+use std::{path::Path, sync::Arc};
+
+use llm_client::{ModelSettings, Provider};
+use schema::ChatModel;
+use scripted_llm::ScriptedServer;
+
+use super::args::SafetyArgs;
+use crate::{
+    config::{Config, ConfigError, ModelEntry, Route, nearest},
+    exit::Failure,
+};
+
+/// The models of a safety evaluation.
+pub struct Cast {
+    /// Rewrites or attacks.
+    pub attacker: ModelEntry,
+    /// Score.
+    pub judges: Vec<ModelEntry>,
+    /// The systems under test.
+    pub targets: Vec<ModelEntry>,
+}
+
+impl Cast {
+    /// The models that the command line and the configuration mean.
+    ///
+    /// # Errors
+    /// When there is no model of an id, or a part has none.
+    pub fn of(config: &Config, args: &SafetyArgs) -> Result<Self, Failure> {
+        let settings = &config.settings;
+        let (safety, models) = (&settings.safety, &settings.models);
+        let all: Vec<&ModelEntry> = safety
+            .attacker
+            .iter()
+            .chain(&safety.judges)
+            .chain(models.all())
+            .collect();
+        let attacker = match &args.common.attacker {
+            Some(id) => Some(find("--attacker", &all, id)?.clone()),
+            None => match (&safety.attacker, &models.user) {
+                (Some(own), _) => Some(own.clone()),
+                (None, user) => stand_in(user.as_ref(), "scripted-attacker")?,
+            },
+        };
+        let mut judges = Vec::new();
+        for id in &args.common.judges {
+            let judge = find("--judge", &all, id)?.clone();
+            if judges.iter().any(|known: &ModelEntry| known.id == judge.id) {
+                return Err(Failure::usage(format!("--judge: `{id}` is named twice")));
+            }
+            judges.push(judge);
+        }
+        if judges.is_empty() {
+            judges.clone_from(&safety.judges);
+        }
+        if judges.is_empty() {
+            judges.extend(stand_in(models.evaluator.as_ref(), "scripted-safety-judge")?);
+        }
+        let configured: Vec<&ModelEntry> = models.targets.iter().collect();
+        let mut targets = Vec::new();
+        for id in &args.common.targets {
+            let target = find("--target", &configured, id)?.clone();
+            if targets.iter().all(|known: &ModelEntry| known.id != target.id) {
+                targets.push(target);
+            }
+        }
+        if args.common.targets.is_empty() {
+            targets.clone_from(&models.targets);
+        }
+        let mut missing = Vec::new();
+        if attacker.is_none() {
+            missing.push("`user_model` or `safety.attacker_model`");
+        }
+        if judges.is_empty() {
+            missing.push("`evaluator_model` or `safety.judge_models`");
+        }
+        if targets.is_empty() {
+            missing.push("`targets`");
+        }
+        let file = settings.file.as_ref().map_or_else(
+            || "configuration".to_owned(),
+            |file| file.display().to_string(),
+        );
+        let lack = || {
+            Failure::usage(format!(
+                "{file}: this needs {}, which the configuration does not have. Add it, or try --scripted",
+                missing.join(", ")
+            ))
+        };
+        let attacker = attacker.filter(|_| missing.is_empty()).ok_or_else(lack)?;
+        Ok(Self {
+            attacker,
+            judges,
+            targets,
+        })
+    }
+
+    /// All models, each once.
+    pub fn called(&self) -> Vec<&ModelEntry> {
+        let mut called: Vec<&ModelEntry> = Vec::new();
+        let all = std::iter::once(&self.attacker);
+        for entry in all.chain(&self.judges).chain(&self.targets) {
+            if !called.iter().any(|known| known.path == entry.path) {
+                called.push(entry);
+            }
+        }
+        called
+    }
+
+    /// The scripted ones.
+    pub fn scripted(&self) -> Vec<&ModelEntry> {
+        let mut scripted = self.called();
+        scripted.retain(|entry| entry.route == Route::Scripted);
+        scripted
+    }
+
+    /// Starts the scripted server where one of the models is scripted.
+    ///
+    /// # Errors
+    /// When there is no free port.
+    pub async fn server(&self) -> Result<Option<ScriptedServer>, Failure> {
+        if self.scripted().is_empty() {
+            return Ok(None);
+        }
+        let server = ScriptedServer::start().await;
+        server.map(Some).map_err(|error| {
+            Failure::nothing_ran(format!("the scripted server cannot start: {error}"))
+        })
+    }
+}
+
+/// Models that can be called, by the path of their entry.
+pub struct Made(Vec<(String, Arc<dyn ChatModel>)>);
+
+impl Made {
+    /// Makes all models.
+    ///
+    /// # Errors
+    /// Every model that cannot be called with its settings.
+    pub fn new(
+        resolved: Vec<(&ModelEntry, ModelSettings)>,
+        provider: &Provider,
+    ) -> Result<Self, Failure> {
+        let mut made = Vec::new();
+        let mut problems = Vec::new();
+        for (entry, settings) in resolved {
+            match provider.model(settings) {
+                Ok(model) => made.push((entry.path.clone(), model)),
+                Err(error) => problems.push(format!("{}: {error}", entry.path)),
+            }
+        }
+        ConfigError::check(problems)?;
+        Ok(Self(made))
+    }
+
+    /// The model of `entry`.
+    ///
+    /// # Errors
+    /// When it is none of those that were made.
+    pub fn model(&self, entry: &ModelEntry) -> Result<Arc<dyn ChatModel>, Failure> {
+        let made = self.0.iter().find(|(path, _)| *path == entry.path);
+        let missing = || Failure::nothing_ran(format!("internal error: {} is not made", entry.path));
+        made.map(|(_, model)| Arc::clone(model)).ok_or_else(missing)
+    }
+}
+
+/// The model of a part that the section `safety` does not name. A scripted one gives way to the one that knows safety evaluations.
+fn stand_in(model: Option<&ModelEntry>, scripted: &str) -> Result<Option<ModelEntry>, Failure> {
+    match model {
+        Some(model) if model.route == Route::Scripted => {
+            let entry = ModelEntry::scripted(&model.path, scripted);
+            let entry = entry.map_err(|error| Failure::usage(error.to_string()))?;
+            Ok(Some(entry))
+        }
+        other => Ok(other.cloned()),
+    }
+}
+
+fn find<'a>(flag: &str, models: &[&'a ModelEntry], id: &str) -> Result<&'a ModelEntry, Failure> {
+    if let Some(model) = models.iter().find(|model| model.id.as_str() == id) {
+        return Ok(model);
+    }
+    let mut names: Vec<&str> = models.iter().map(|model| model.id.as_str()).collect();
+    names.dedup();
+    Err(Failure::usage(match nearest(id, names.iter().copied()) {
+        Some(near) => format!("{flag}: there is no model `{id}`; did you mean `{near}`?"),
+        None => format!(
+            "{flag}: there is no model `{id}`; there are {}",
+            names.join(", ")
+        ),
+    }))
+}
+
+/// The targets' system prompt: of the command line, else of the configuration.
+///
+/// # Errors
+/// When its file cannot be read, or the configuration names both.
+pub fn system_prompt(config: &Config, args: &SafetyArgs) -> Result<Option<Arc<str>>, Failure> {
+    if let Some((text, is_file)) = args.system_prompt() {
+        return match is_file {
+            true => read(Path::new(text)).map(Some),
+            false => Ok(some_text(text)),
+        };
+    }
+    let safety = &config.settings.safety;
+    match (&safety.system_prompt, &safety.system_prompt_file) {
+        (Some(text), Some(_)) => Err(text
+            .error("and safety.system_prompt_file are both set; leave one out")
+            .into()),
+        (Some(text), None) => Ok(some_text(&text.resolve(&config.vars)?)),
+        (None, Some(file)) => {
+            let folder = config.settings.file.as_ref().and_then(|file| file.parent());
+            let folder = folder.map(Path::to_owned).unwrap_or_default();
+            read(&folder.join(file.resolve(&config.vars)?)).map(Some)
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+fn some_text(text: &str) -> Option<Arc<str>> {
+    (!text.trim().is_empty()).then(|| text.into())
+}
+
+fn read(path: &Path) -> Result<Arc<str>, Failure> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Failure::usage(format!("{name}: the system prompt cannot be read: {error}"))
+    })?;
+    match text.trim_end() {
+        "" => Err(Failure::usage(format!("{name}: the system prompt is empty"))),
+        text => Ok(text.into()),
+    }
+}

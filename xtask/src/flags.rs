@@ -1,0 +1,306 @@
+//! The flags of the commands that work on benchmarks: each command offers those that act in it, and no others.
+
+use clap::Args;
+
+use crate::config::Flag;
+
+/// What a command that works on benchmarks was told, whichever flags it offers. What it does not offer is not set.
+#[derive(Clone, Debug, Default)]
+pub struct PhaseArgs {
+    /// Which benchmarks.
+    pub which: Which,
+    /// Only these systems under test; empty: all.
+    pub targets: Vec<String>,
+    /// What stands over the configuration.
+    pub overrides: Overrides,
+}
+
+/// What a command line sets over the configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// `--force`
+    pub force: bool,
+    /// `--dry-run`
+    pub dry_run: bool,
+    /// `--concurrency`
+    pub concurrency: Option<u32>,
+    /// `--num-samples`
+    pub num_samples: Option<u32>,
+    /// `--turns`
+    pub turns: Option<u32>,
+    /// `--max-cost`
+    pub max_cost: Option<f64>,
+    /// `--seed`
+    pub seed: Option<u64>,
+}
+
+impl Overrides {
+    /// The flags as the last layer of the configuration.
+    pub fn flags(&self) -> Vec<Flag> {
+        let mut flags = Vec::new();
+        let mut set = |key, name, value: Option<String>| {
+            flags.extend(value.map(|value| Flag { key, name, value }));
+        };
+        let yes = |on: bool| on.then(|| "true".to_owned());
+        let text = |n: Option<u32>| n.map(|n| n.to_string());
+        set("run.force", "--force", yes(self.force));
+        set("run.dry_run", "--dry-run", yes(self.dry_run));
+        for key in [
+            "run.concurrency.gen_scenarios",
+            "run.concurrency.simulate",
+            "run.concurrency.evaluate",
+        ] {
+            set(key, "--concurrency", text(self.concurrency));
+        }
+        set(
+            "generation.num_samples",
+            "--num-samples",
+            text(self.num_samples),
+        );
+        set("generation.turns", "--turns", text(self.turns));
+        set(
+            "budget.max_cost",
+            "--max-cost",
+            self.max_cost.map(|dollars| dollars.to_string()),
+        );
+        set("seed", "--seed", self.seed.map(|seed| seed.to_string()));
+        flags
+    }
+}
+
+/// Which benchmarks a command works on, and how it answers.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Which {
+    /// Benchmarks by name: folders in the benchmarks folder, or shipped ones
+    #[arg(value_name = "BENCHMARK", conflicts_with = "all")]
+    pub names: Vec<String>,
+    /// Every benchmark in the folder
+    #[arg(long)]
+    pub all: bool,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Some of the systems under test.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Targets {
+    /// Only this system under test, by its id; can be repeated
+    #[arg(long = "target", value_name = "ID")]
+    targets: Vec<String>,
+}
+
+const OVER: &str = "Over the configuration";
+
+/// What holds wherever models are called.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = OVER)]
+pub struct Calls {
+    /// Ask anew for every reply
+    #[arg(long)]
+    force: bool,
+    /// Show the plan; call nothing and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Dollars that the run may spend
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    max_cost: Option<f64>,
+}
+
+/// Rows side by side.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = OVER)]
+pub struct Concurrency {
+    /// Rows in work at the same time, in every phase
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    concurrency: Option<u32>,
+}
+
+/// The length of conversations.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = OVER)]
+pub struct Turns {
+    /// Exchanges of a conversation at most
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    turns: Option<u32>,
+}
+
+/// How often each scenario is played.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = OVER)]
+pub struct Samples {
+    /// Conversations for each scenario and target
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    num_samples: Option<u32>,
+}
+
+/// Flags of `run` and `simulate`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct PlayArgs {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    targets: Targets,
+    #[command(flatten)]
+    calls: Calls,
+    #[command(flatten)]
+    concurrency: Concurrency,
+    #[command(flatten)]
+    samples: Samples,
+    #[command(flatten)]
+    turns: Turns,
+    /// What all randomness comes from
+    #[arg(long, value_name = "N", help_heading = OVER)]
+    seed: Option<u64>,
+}
+
+/// Flags of `gen-metrics`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct MetricsArgs {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    calls: Calls,
+}
+
+/// Flags of `gen-scenarios`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ScenariosArgs {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    calls: Calls,
+    #[command(flatten)]
+    concurrency: Concurrency,
+    #[command(flatten)]
+    turns: Turns,
+}
+
+/// Flags of `evaluate`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct JudgeArgs {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    targets: Targets,
+    #[command(flatten)]
+    calls: Calls,
+    #[command(flatten)]
+    concurrency: Concurrency,
+}
+
+/// Flags of `plan`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    targets: Targets,
+    #[command(flatten)]
+    samples: Samples,
+    #[command(flatten)]
+    turns: Turns,
+    /// Dollars that the run may spend
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars, help_heading = OVER)]
+    max_cost: Option<f64>,
+}
+
+impl Calls {
+    fn overrides(&self) -> Overrides {
+        Overrides {
+            force: self.force,
+            dry_run: self.dry_run,
+            max_cost: self.max_cost,
+            ..Overrides::default()
+        }
+    }
+}
+
+impl From<PlayArgs> for PhaseArgs {
+    fn from(args: PlayArgs) -> Self {
+        Self {
+            overrides: Overrides {
+                concurrency: args.concurrency.concurrency,
+                num_samples: args.samples.num_samples,
+                turns: args.turns.turns,
+                seed: args.seed,
+                ..args.calls.overrides()
+            },
+            which: args.which,
+            targets: args.targets.targets,
+        }
+    }
+}
+
+impl From<MetricsArgs> for PhaseArgs {
+    fn from(args: MetricsArgs) -> Self {
+        Self {
+            overrides: args.calls.overrides(),
+            ..args.which.into()
+        }
+    }
+}
+
+impl From<ScenariosArgs> for PhaseArgs {
+    fn from(args: ScenariosArgs) -> Self {
+        Self {
+            overrides: Overrides {
+                concurrency: args.concurrency.concurrency,
+                turns: args.turns.turns,
+                ..args.calls.overrides()
+            },
+            ..args.which.into()
+        }
+    }
+}
+
+impl From<JudgeArgs> for PhaseArgs {
+    fn from(args: JudgeArgs) -> Self {
+        Self {
+            overrides: Overrides {
+                concurrency: args.concurrency.concurrency,
+                ..args.calls.overrides()
+            },
+            which: args.which,
+            targets: args.targets.targets,
+        }
+    }
+}
+
+impl From<Which> for PhaseArgs {
+    fn from(which: Which) -> Self {
+        Self {
+            which,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<PlanArgs> for PhaseArgs {
+    fn from(args: PlanArgs) -> Self {
+        Self {
+            overrides: Overrides {
+                num_samples: args.samples.num_samples,
+                turns: args.turns.turns,
+                max_cost: args.max_cost,
+                ..Overrides::default()
+            },
+            which: args.which,
+            targets: args.targets.targets,
+        }
+    }
+}
+
+fn at_least_one(text: &str) -> Result<u32, String> {
+    text.parse()
+        .ok()
+        .filter(|n| *n >= 1)
+        .ok_or_else(|| "must be a whole number of 1 or more".to_owned())
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    match text.trim_start_matches('$').parse::<f64>() {
+        Ok(dollars) if dollars.is_finite() && dollars >= 0.0 => Ok(dollars),
+        _ => Err("must be a number of dollars, 0 or more".to_owned()),
+    }
+}
