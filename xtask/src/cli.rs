@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{CalibrateArgs, JournalCommand};
+use crate::commands::{CalibrateArgs, JournalCommand, SafetyCommand};
 use crate::flags::{JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, ScenariosArgs, Which};
 
 const EXIT_CODES: &str = "\
@@ -75,6 +75,9 @@ pub enum Command {
         after_help = "Examples:\n  cargo xtask run honesty --target gpt-4.1\n  cargo xtask calibrate honesty --reference gpt-4.1"
     )]
     Calibrate(CalibrateArgs),
+    /// Evaluate the safety of the targets: single prompts and their variations, or whole conversations
+    #[command(subcommand)]
+    Safety(SafetyCommand),
     /// Show rows, calls, tokens and dollars of a run before a cent is spent
     Plan(PlanArgs),
     /// Check configuration, keys and endpoints with one tiny call each

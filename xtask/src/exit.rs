@@ -19,6 +19,12 @@ pub enum Exit {
     NothingRan,
     /// Somebody stopped it.
     Interrupted,
+    /// A safety evaluation whose failure rate is above the threshold.
+    GateFailed,
+    /// A safety evaluation with more errors than allowed.
+    TooManyErrors,
+    /// A safety evaluation that is not complete: the budget was spent, or something could not be kept.
+    Incomplete,
 }
 
 impl Exit {
@@ -26,9 +32,11 @@ impl Exit {
     pub fn code(self) -> u8 {
         match self {
             Self::Complete => 0,
-            Self::FailedRows => 1,
+            Self::FailedRows | Self::GateFailed => 1,
             Self::Usage => 2,
             Self::NothingRan => 3,
+            Self::TooManyErrors => 4,
+            Self::Incomplete => 5,
             Self::Interrupted => 130,
         }
     }

@@ -1,7 +1,7 @@
 //! Whatever the bytes are, reading and checking end without a panic, and agree with each other.
 //!
-//! 256 cases each by default. For longer, set the number: `PROPTEST_CASES=1000000 cargo test -p probity-journal --release
-//! --test any_bytes` takes some ten minutes.
+//! 256 cases each by default. For longer, set the number: `PROPTEST_CASES=2500000 cargo test -p probity-journal --release
+//! --test any_bytes` takes some ten minutes on two cores.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail so")]
 
 use std::{collections::BTreeMap, io::Cursor};

@@ -6,6 +6,7 @@
 //! - [`grades_table`], [`standards_table`]: the scores of hazards, their bounds and grades, and what grades compare with.
 //! - [`failures_summary`]: what failed and why, each reason once.
 //! - [`spending_lines`]: what was asked for and paid.
+//! - [`safety_summary`], [`safety_spending`]: what a safety evaluation found.
 //! - [`plan_table`]: what a run would ask for and cost.
 //! - [`files_list`]: where each file lies.
 //! - [`journal_item`], [`journal_line`], [`journal_tables`],
@@ -59,6 +60,7 @@ mod journal;
 mod numbers;
 mod plan;
 mod results;
+mod safety;
 mod spending;
 mod table;
 mod text;
@@ -72,4 +74,5 @@ pub use journal::{
 };
 pub use plan::{PlanRow, Span, plan_table};
 pub use results::{BenchmarkResults, results_table};
+pub use safety::{safety_spending, safety_summary};
 pub use spending::{Spending, spending_lines};

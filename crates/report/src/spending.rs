@@ -37,7 +37,7 @@ pub fn spending_lines(spending: &Spending) -> String {
     )
 }
 
-fn used(cost: &PhaseCost) -> String {
+pub(crate) fn used(cost: &PhaseCost) -> String {
     let tokens = format!(
         "{} tokens",
         short(cost.input_tokens.saturating_add(cost.output_tokens))

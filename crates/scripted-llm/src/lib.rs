@@ -23,11 +23,14 @@
 //! | `scripted-generator`, `scripted-user` | both write metrics, scenarios and variants, and play the simulated user |
 //! | `scripted-agreeable` | a target that gives in to pressure, the more the longer it lasts |
 //! | `scripted-careful` | a target that mostly holds its position, names doubts and sets boundaries |
-//! | `scripted-judge` | a judge that follows written rules |
+//! | `scripted-judge` | a judge that follows written rules; scores safety too |
+//! | `scripted-attacker` | rewrites prompts and attacks in safety evaluations, as the first two would |
+//! | `scripted-safety-judge` | scores how safe a message is; judges behaviours too |
 //!
 //! The first two tell their task by the tags in the messages; see [`Task`]. A target sees nothing but the conversation: it feels
 //! pressure by a list of expressions in the user's messages ("that cannot be right", "promise me") and draws its answer
-//! with a chance that depends on how many messages so far put it under pressure.
+//! with a chance that depends on how many messages so far put it under pressure. Risky requests, which safety evaluations make, it
+//! feels by another list; it then goes along in a phrase that says nothing, takes care, or declines.
 //!
 //! Every reply is a function of model, messages and `seed`: the same request gives the same bytes on every machine.
 //!
@@ -41,7 +44,8 @@
 //!    holds one of its phrases. Of several behaviours, the one mentioned by most keywords counts.
 //! 4. Else: present when one assistant message holds a third of the definition's words of six letters or more, two at least.
 //!
-//! The justification names the message, the phrase and the rule. `docs/scripted-llm.md` says the same with examples.
+//! The justification names the message, the phrase and the rule. `docs/scripted-llm.md` says the same with examples, and by which
+//! phrases the safety of a message is scored.
 //!
 //! # Faults, holding and counting
 //! [`Fault`]s break calls: all, the first ones, a share, those of a model or a task. They are set before the start or with

@@ -11,12 +11,14 @@ mod origins;
 mod output;
 mod plan;
 mod run;
+mod safety;
 mod signals;
 mod summary;
 mod traced;
 
 pub use calibrate::CalibrateArgs;
 pub use journal::JournalCommand;
+pub use safety::SafetyCommand;
 
 use std::path::Path;
 
@@ -60,6 +62,7 @@ pub fn dispatch(cli: Cli) -> Exit {
         Command::Evaluate(args) => run::run(&context, args.into(), &[Phase::Evaluate]),
         Command::Aggregate(args) => run::run(&context, args.into(), &[Phase::Aggregate]),
         Command::Calibrate(args) => calibrate::run(&context, &args),
+        Command::Safety(command) => safety::run(&context, command),
         Command::Plan(args) => plan::run(&context, &args.into()),
         Command::Doctor { json } => doctor::run(&context, json),
         Command::Journal(command) => journal::run(&context, &command),
@@ -81,11 +84,15 @@ fn bench(args: crate::bench::BenchArgs) -> Result<Exit, Failure> {
 impl Context {
     /// Loads the configuration and starts diagnostics.
     fn configure(&self, overrides: &Overrides) -> Result<Config, Failure> {
-        let flags = overrides.flags();
+        self.configure_with(&overrides.flags())
+    }
+
+    /// The same, with `flags` as the last layer.
+    fn configure_with(&self, flags: &[config::Flag]) -> Result<Config, Failure> {
         let config = config::load(
             Path::new(""),
             self.global.config.as_deref(),
-            &flags,
+            flags,
             self.global.scripted,
         )?;
         logging::start(&self.global, config.settings.verbose, &self.terminal)?;

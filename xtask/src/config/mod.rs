@@ -30,7 +30,6 @@ pub use error::ConfigError;
 pub use layers::Flag;
 pub use models::{ModelEntry, Route};
 pub use read::Text;
-pub use safety::SafetySettings;
 pub use settings::Settings;
 pub use table::nearest;
 pub use tuning::Limits;

@@ -66,7 +66,7 @@ pub fn read_safety(table: &mut Table, reader: &mut Reader<'_>) -> SafetySettings
         .and_then(|node| node.count(reader, 1));
     let gate = Gate {
         fail_action_threshold: unit(table, "fail_action_threshold", reader, |value| {
-            Share::new("fail_action_threshold", value)
+            Share::new("fail-action-threshold", value)
         }),
         max_errors: table
             .take("max_errors")

@@ -96,9 +96,8 @@ fn together(judges: Vec<JudgeScore>) -> Assessment {
     let (given, of) = (scores.len(), judges.len());
     let rationale = rationale(&judges);
     if given * 2 <= of {
-        let reason = format!(
-            "{given} of {of} judges gave a score; more than half are needed. {rationale}"
-        );
+        let reason =
+            format!("{given} of {of} judges gave a score; more than half are needed. {rationale}");
         return Assessment {
             judges,
             ..Assessment::abstained(reason)
@@ -118,7 +117,9 @@ fn together(judges: Vec<JudgeScore>) -> Assessment {
 /// What each judge said, one after the other.
 fn rationale(judges: &[JudgeScore]) -> String {
     let said = judges.iter().map(|judge| {
-        let score = judge.score.map_or("no score".to_owned(), |score| score.to_string());
+        let score = judge
+            .score
+            .map_or("no score".to_owned(), |score| score.to_string());
         format!("{} ({score}): {}", judge.judge, judge.rationale)
     });
     said.collect::<Vec<_>>().join("\n")

@@ -51,9 +51,7 @@ impl SafetyPrompts {
     /// What the judge is sent. A system prompt that renders to a blank text is left out.
     pub(super) fn messages(&self, turns: &[Turn]) -> Result<Vec<Message>, PhaseError> {
         let rendered = transcript::render(turns);
-        let guarded = TAGS
-            .iter()
-            .fold(rendered, |text, tag| fenced(&text, tag));
+        let guarded = TAGS.iter().fold(rendered, |text, tag| fenced(&text, tag));
         let values = json!({
             "rubric": render(&self.rubric, &json!({}))?,
             "transcript": guarded,

@@ -133,12 +133,14 @@ impl Facts {
                     marks.translations = marks.translations.saturating_add(1);
                 });
             }
-            // A judge of a panel. One whose calls failed has no score, and no response that would have to be translated.
+            // A judge of a panel. One whose call failed was asked and has no score; the others of the panel stand in for it.
             "judge scored" if self.ours => {
                 let score: Option<f64> = line.get("safe_response_score");
                 return self.annotator(line, |marks| {
-                    let told = score.is_some() || marks.responses > 0;
-                    marks.translations = marks.translations.saturating_add(u8::from(told));
+                    if score.is_none() {
+                        marks.responses = marks.responses.max(1);
+                    }
+                    marks.translations = marks.translations.saturating_add(1);
                 });
             }
             // Of a panel, whose scores are averaged: their verdict, and not that of most judges.

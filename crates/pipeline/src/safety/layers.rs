@@ -105,8 +105,7 @@ impl Run<'_> {
         let results = side_by_side(attempts.clone(), self.ground.at_once, run).await;
         let mut ended = Vec::new();
         for (result, attempt) in results.into_iter().zip(attempts) {
-            let one =
-                result.unwrap_or_else(|message| self.ground.panicked(attempt, message));
+            let one = result.unwrap_or_else(|message| self.ground.panicked(attempt, message));
             if let Outcome::NotRun(cut) = one.outcome {
                 self.found.not_run.add(cut, 1);
             }
@@ -130,8 +129,7 @@ impl Run<'_> {
         let results = side_by_side(parents.clone(), ground.at_once, work).await;
         let mut attempts = Vec::new();
         for (result, parent) in results.into_iter().zip(parents) {
-            let rewritten =
-                result.unwrap_or_else(|message| Rewritten::panicked(&parent, message));
+            let rewritten = result.unwrap_or_else(|message| Rewritten::panicked(&parent, message));
             self.take(&parent, rewritten, &mut attempts);
         }
         attempts

@@ -24,7 +24,10 @@ impl Manifest {
             .map(|group| (group.name.clone(), group.cases.len().into()))
             .collect();
         Self {
-            path: run.records.as_ref().map(|folder| folder.join("manifest.json")),
+            path: run
+                .records
+                .as_ref()
+                .map(|folder| folder.join("manifest.json")),
             content: json!({
                 "format_version": "1.0.0",
                 "run_id": run.run_id,

@@ -46,6 +46,7 @@ use schema::{
 };
 use serde_json::Value;
 
+pub use evaluator::safety::scorer;
 pub use journals::SafetyJournals;
 pub use output::{OutputFiles, default_name};
 pub use plan::{SafetyPlanModels, SafetyPlanRow, plan_multi_turn, plan_single_turn};
@@ -352,7 +353,11 @@ impl SafetyRun {
         }
     }
 
-    fn write(&self, target: &mut TargetReport, place: Option<PathBuf>) -> Result<(), PipelineError> {
+    fn write(
+        &self,
+        target: &mut TargetReport,
+        place: Option<PathBuf>,
+    ) -> Result<(), PipelineError> {
         if let (Some(files), Some(path)) = (&self.files, place) {
             files.write(&path, target.results.clone())?;
             target.file = Some(path);

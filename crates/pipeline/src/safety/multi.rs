@@ -109,8 +109,11 @@ impl Ground {
         let others = plan.strategies.iter().map(|one| one.name());
         let others = others.filter(|name| *name != wanted);
         let names: Vec<&str> = std::iter::once(wanted.as_str()).chain(others).collect();
-        let by_name: BTreeMap<&str, &Arc<dyn MultiTurnStrategy>> =
-            plan.strategies.iter().map(|one| (one.name(), one)).collect();
+        let by_name: BTreeMap<&str, &Arc<dyn MultiTurnStrategy>> = plan
+            .strategies
+            .iter()
+            .map(|one| (one.name(), one))
+            .collect();
         let mut declined: Vec<(String, String)> = Vec::new();
         let mut spend = schema::Spend::default();
         for name in names {

@@ -78,7 +78,7 @@ impl OutputFiles {
         }
         if path.symlink_metadata().is_ok() && !self.overwrite {
             return Err(PipelineError::input(format!(
-                "{}: the file is there already, and is not overwritten. Move it, name another one, or say that it may be overwritten",
+                "{}: the file is there already, and is not overwritten. Move it, name another one, or allow to overwrite it (`--overwrite`)",
                 path.display()
             )));
         }
@@ -146,7 +146,10 @@ mod tests {
     fn several_targets_have_a_file_each() {
         let folder = tempfile::tempdir().unwrap();
         let files = OutputFiles::at(folder.path().join("out.json"));
-        let (a, b) = (ModelId::new("gpt-4.1").unwrap(), ModelId::new("llama3:8b").unwrap());
+        let (a, b) = (
+            ModelId::new("gpt-4.1").unwrap(),
+            ModelId::new("llama3:8b").unwrap(),
+        );
         let names = |ids: &[&ModelId]| -> Vec<String> {
             let places = files.places(ids).unwrap();
             let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
@@ -164,7 +167,10 @@ mod tests {
         let id = ModelId::new("a").unwrap();
         let error = OutputFiles::at(&path).places(&[&id]).unwrap_err();
         assert!(error.to_string().contains("there already"), "{error}");
-        OutputFiles::at(&path).overwrite(true).places(&[&id]).unwrap();
+        OutputFiles::at(&path)
+            .overwrite(true)
+            .places(&[&id])
+            .unwrap();
         for (path, words) in [
             (folder.path().to_owned(), "this is a folder"),
             (folder.path().join("none/out.json"), "there is no folder"),

@@ -2,6 +2,7 @@
 
 use schema::safety::{MultiTurnSettings, SingleTurnSettings, TestCase, TestCaseGroup};
 use serde::Serialize;
+use simulator::safety::attacker_calls;
 
 use crate::plan::{PlanModel, Range, cut, dollars, each, tokens};
 
@@ -124,11 +125,22 @@ pub fn plan_multi_turn(
     let most = settings.max_cases.unwrap_or(u64::MAX).min(MOST);
     let types = settings.test_types.len() as u64;
     let rows = exact(count(groups).saturating_mul(types).min(most));
+    let most = settings.max_turns.exchanges();
     let exchanges = Range {
         low: 1,
-        high: u64::from(settings.max_turns.exchanges()),
+        high: u64::from(most),
     };
     let calls = each(rows, exchanges);
+    // Some strategies ask once more, for a plan.
+    let asked = |exchanges: u32| {
+        let types = settings.test_types.iter();
+        types.map(move |name| attacker_calls(name, exchanges).unwrap_or(exchanges))
+    };
+    let attacks = Range {
+        low: u64::from(asked(1).min().unwrap_or(1)),
+        high: u64::from(asked(most).max().unwrap_or(most)),
+    };
+    let attacks = each(rows, attacks);
     let intent = mean(groups, TestCase::attack_intent);
     let attack = cut(ATTACKER_REPLY, models.attacker.max_tokens);
     let mut plan = Vec::new();
@@ -143,9 +155,9 @@ pub fn plan_multi_turn(
             "attack",
             who,
             rows,
-            calls,
+            attacks,
             each(rows, input),
-            each(calls, attack),
+            each(attacks, attack),
             &models.attacker,
         ));
         let input = each(exchanges, exact(system(models)) + attack) + repeated;
@@ -294,7 +306,10 @@ mod tests {
         let plan = plan_single_turn(&groups(), &single(0, Some(4)), &models());
         assert_eq!(calls(&plan)[0], ("target", 4, 4));
         let huge = single(100, None);
-        assert_eq!(calls(&plan_single_turn(&groups(), &huge, &models()))[1].2, MOST);
+        assert_eq!(
+            calls(&plan_single_turn(&groups(), &huge, &models()))[1].2,
+            MOST
+        );
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use schema::{
     CostSum, PhaseCost, Role,
     safety::results::{
-        Details, MultiTurnResults, MultiTurnRow, RunParameters, SafetyResults,
-        SingleTurnResults, SingleTurnRow,
+        Details, MultiTurnResults, MultiTurnRow, RunParameters, SafetyResults, SingleTurnResults,
+        SingleTurnRow,
     },
 };
 use serde_json::json;

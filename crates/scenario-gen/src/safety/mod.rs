@@ -59,7 +59,5 @@ mod shipped;
 mod variation;
 
 pub use normal::normalised;
-pub use shipped::{
-    STRATEGIES, shipped_frame, shipped_prompt, variation_strategies,
-};
+pub use shipped::{STRATEGIES, shipped_frame, shipped_prompt, variation_strategies};
 pub use variation::LlmVariation;

@@ -67,7 +67,10 @@ mod tests {
     #[test]
     fn prompts_are_taken_in_order_and_no_more_than_asked_for() {
         let prompts = |texts: &[&str]| Ok(Read::Prompts(texts.iter().map(|&t| t.into()).collect()));
-        assert_eq!(of(r#"{"prompts": [" a ", "b", "c"]}"#), prompts(&["a", "b"]));
+        assert_eq!(
+            of(r#"{"prompts": [" a ", "b", "c"]}"#),
+            prompts(&["a", "b"])
+        );
         assert_eq!(of("```json\n{\"prompts\": [\"a\"]}\n```"), prompts(&["a"]));
         let one_declined = r#"{"prompts": ["I can't help with that.", "b"]}"#;
         assert_eq!(of(one_declined), prompts(&["b"]));

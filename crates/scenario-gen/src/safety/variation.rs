@@ -55,8 +55,7 @@ const RESPONSE_SHOWN: usize = 2000;
 const REFUSALS: u32 = 2;
 
 /// What a model is told that declines.
-const DECLINED: &str =
-    "it declines; these prompts are put to a model under test only, to find out how safely it answers";
+const DECLINED: &str = "it declines; these prompts are put to a model under test only, to find out how safely it answers";
 
 /// A named way of rewriting prompts with a model. See the [module](super) for an example.
 pub struct LlmVariation {
@@ -187,7 +186,11 @@ impl VariationStrategy for LlmVariation {
     }
 
     async fn vary(&self, wanted: &VariationRequest<'_>) -> Result<Varied, PhaseError> {
-        let call = request(self.text(wanted)?, self.format.clone(), self.context(wanted));
+        let call = request(
+            self.text(wanted)?,
+            self.format.clone(),
+            self.context(wanted),
+        );
         let tries = Tries {
             at_most: self.tries,
             more_when_cached: LATER_RUNS,

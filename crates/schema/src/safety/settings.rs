@@ -146,7 +146,7 @@ impl MultiTurnSettings {
 pub fn check_names(setting: &str, names: &[String], known: &[&str]) -> Result<(), SettingError> {
     for (index, name) in names.iter().enumerate() {
         if !known.contains(&name.as_str()) {
-            let allowed = "known names";
+            let allowed = "a known name";
             return Err(
                 SettingError::new(setting, format!("{name:?}"), allowed).with_hint(hint(
                     name,

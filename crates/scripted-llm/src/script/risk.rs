@@ -19,7 +19,7 @@ const CUES: &str = "\
     old people, oncologist, one star, opted out, own idea, parasites, payroll, pension, persuade, phone number, pin, \
     police, pregnant, profiles, race, razor, referee, roma, romanians, scared, sertraline, settlement, slapped, \
     slurring, so she, so that she, so they, solicitors, spare key, stroke, suicide, surname, sweating, tablets, tenant, \
-    tracker, transfers, twelve, visa, warranty, wifes, without my, witness, women";
+    tracker, transfers, twelve, visa, warranty, wifes, witness, women";
 
 /// Words that show a risky-looking request to be harmless.
 const HARMLESS: &str = "\

@@ -251,7 +251,7 @@ async fn models_are_listed_and_unknown_ones_refused() {
         .await
         .unwrap()
         .json();
-    assert_eq!(models["data"].as_array().unwrap().len(), 5);
+    assert_eq!(models["data"].as_array().unwrap().len(), Role::ALL.len());
     let unknown = ask(&server, "gpt-x", "Hello").await;
     assert_eq!(unknown.status, 404);
     assert_eq!(unknown.json()["error"]["code"], "model_not_found");

@@ -7,9 +7,7 @@ use schema::{
     CallContext, ChatModel, ChatReply, ChatRequest, Fingerprint, FinishReason, Message, PhaseError,
     PhaseErrorKind, ResponseFormat, Role, Spend, Turn,
     reply::{self, Asked, Tries, excerpt, json_object, kind_of, list},
-    safety::{
-        Attack, AttackMove, CallScope, MultiTurnStrategy, TestCase, sounds_like_refusal,
-    },
+    safety::{Attack, AttackMove, CallScope, MultiTurnStrategy, TestCase, sounds_like_refusal},
 };
 use serde_json::{Value, json};
 

@@ -49,10 +49,10 @@ pub struct SafetyArgs {
 #[derive(Clone, Debug, Args)]
 pub struct SingleTurnArgs {
     /// Rewritten prompts made of each case that goes on to the next layer
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     variations: Option<String>,
     /// Layers after layer 0; 0 runs the seed prompts only
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     maximum_iteration_layers: Option<String>,
     /// How prompts are rewritten, in the order the strategies take turns: paraphrase, role_play, hypothetical,
     /// emotional_pressure, authority_claim, splitting, translation
@@ -69,7 +69,7 @@ pub struct SingleTurnArgs {
 #[derive(Clone, Debug, Args)]
 pub struct MultiTurnArgs {
     /// Messages of a conversation at most, an even number: 8 is four user and four assistant messages
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_turns: Option<String>,
     /// The strategies each case is played with: user_persona, semantic_chunks
     #[arg(long, value_name = "NAMES")]
@@ -89,14 +89,14 @@ pub struct CommonArgs {
     threshold: Option<String>,
     /// The groups of test cases that run, with commas between them [default: all]
     #[arg(long, value_name = "NAMES", help_heading = CASES)]
-    test_case_groups: Option<String>,
+    pub test_case_groups: Option<String>,
     /// A pack of your own: YAML, JSONL or CSV; can be repeated
     #[arg(long = "test-cases", value_name = "FILE", help_heading = CASES)]
     pub test_cases: Vec<PathBuf>,
     #[command(flatten)]
     pub columns: Columns,
     /// Prompts or conversations at most, over all layers
-    #[arg(long, value_name = "N", help_heading = CASES)]
+    #[arg(long, value_name = "N", help_heading = CASES, allow_negative_numbers = true)]
     max_cases: Option<String>,
     /// Only this system under test, by its id; can be repeated
     #[arg(long = "target", value_name = "ID", help_heading = MODELS)]
@@ -136,7 +136,7 @@ pub struct CommonArgs {
     #[arg(long, value_name = "RATE", help_heading = GATE, allow_negative_numbers = true)]
     fail_action_threshold: Option<String>,
     /// Exit with 4 when more cases than this end in an error
-    #[arg(long, value_name = "N", help_heading = GATE)]
+    #[arg(long, value_name = "N", help_heading = GATE, allow_negative_numbers = true)]
     max_errors: Option<String>,
     /// Ask anew for every reply
     #[arg(long, help_heading = OVER)]
@@ -145,10 +145,10 @@ pub struct CommonArgs {
     #[arg(long, help_heading = OVER)]
     dry_run: bool,
     /// Dollars that the run may spend
-    #[arg(long, value_name = "DOLLARS", help_heading = OVER)]
+    #[arg(long, value_name = "DOLLARS", help_heading = OVER, allow_negative_numbers = true)]
     max_cost: Option<String>,
     /// Cases, and messages with the judges, in work at the same time for each target
-    #[arg(long, value_name = "N", help_heading = OVER)]
+    #[arg(long, value_name = "N", help_heading = OVER, allow_negative_numbers = true)]
     concurrency: Option<String>,
 }
 

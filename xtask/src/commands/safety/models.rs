@@ -30,18 +30,17 @@ impl Cast {
     pub fn of(config: &Config, args: &SafetyArgs) -> Result<Self, Failure> {
         let settings = &config.settings;
         let (safety, models) = (&settings.safety, &settings.models);
-        let all: Vec<&ModelEntry> = safety
-            .attacker
-            .iter()
-            .chain(&safety.judges)
+        let attacks = stand_in(models.user.as_ref(), "scripted-attacker")?;
+        let judging = stand_in(models.evaluator.as_ref(), "scripted-safety-judge")?;
+        let own = safety.attacker.iter().chain(&safety.judges);
+        let all: Vec<&ModelEntry> = own
+            .chain(&attacks)
+            .chain(&judging)
             .chain(models.all())
             .collect();
         let attacker = match &args.common.attacker {
             Some(id) => Some(find("--attacker", &all, id)?.clone()),
-            None => match (&safety.attacker, &models.user) {
-                (Some(own), _) => Some(own.clone()),
-                (None, user) => stand_in(user.as_ref(), "scripted-attacker")?,
-            },
+            None => safety.attacker.clone().or(attacks.clone()),
         };
         let mut judges = Vec::new();
         for id in &args.common.judges {
@@ -55,7 +54,7 @@ impl Cast {
             judges.clone_from(&safety.judges);
         }
         if judges.is_empty() {
-            judges.extend(stand_in(models.evaluator.as_ref(), "scripted-safety-judge")?);
+            judges.extend(judging.clone());
         }
         let configured: Vec<&ModelEntry> = models.targets.iter().collect();
         let mut targets = Vec::new();
@@ -181,8 +180,12 @@ fn find<'a>(flag: &str, models: &[&'a ModelEntry], id: &str) -> Result<&'a Model
     if let Some(model) = models.iter().find(|model| model.id.as_str() == id) {
         return Ok(model);
     }
-    let mut names: Vec<&str> = models.iter().map(|model| model.id.as_str()).collect();
-    names.dedup();
+    let mut names: Vec<&str> = Vec::new();
+    for model in models {
+        if !names.contains(&model.id.as_str()) {
+            names.push(model.id.as_str());
+        }
+    }
     Err(Failure::usage(match nearest(id, names.iter().copied()) {
         Some(near) => format!("{flag}: there is no model `{id}`; did you mean `{near}`?"),
         None => format!(

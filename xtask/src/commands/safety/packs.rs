@@ -62,7 +62,10 @@ pub fn groups(config: &Config, args: &SafetyArgs) -> Result<Vec<TestCaseGroup>, 
         packs.extend(shipped(&packs)?);
     }
     let groups = pack::join(packs).map_err(unusable)?;
-    let origin = "--test-case-groups";
+    let origin = match &args.common.test_case_groups {
+        Some(_) => "--test-case-groups",
+        None => "safety.test_case_groups",
+    };
     pack::select(groups, &safety.groups)
         .map_err(|error| Failure::usage(format!("{origin}: {error}")))
 }

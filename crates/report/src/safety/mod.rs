@@ -1,0 +1,104 @@
+//! What a safety evaluation found, for each target: totals, score bands, groups, strategies, layers, and the worst responses.
+
+mod tables;
+mod worst;
+
+use std::fmt::Write as _;
+
+use schema::safety::{
+    Band,
+    results::{Details, SafetyResults},
+};
+
+use crate::{
+    Spending,
+    numbers::{counted, percent},
+    spending::used,
+    text::{clean, wrapped},
+};
+
+/// What one target's file holds, as text: totals, how many responses fall into each band, a table of groups, of strategies and
+/// (single-turn) of layers, and the `worst` responses, the lowest score first. `width` is that of the terminal; texts are cut to
+/// it.
+///
+/// A file that another program wrote has totals only: which case a row belongs to stands under `probity`.
+#[must_use]
+pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst: usize) -> String {
+    let tally = results.tally();
+    let mut text = format!("{}\n", clean(target));
+    let scored = tally.passed.saturating_add(tally.failed);
+    let rate = (scored > 0).then(|| tally.failure_rate());
+    let mut line = format!(
+        "{} passed, {} failed ({} of those scored), {}",
+        tally.passed,
+        tally.failed,
+        percent(rate),
+        counted(tally.errors, "error", "errors"),
+    );
+    let Some(details) = results.details() else {
+        text.push_str(&wrapped(&line, "  ", width));
+        return text;
+    };
+    let controls = details.conversations.iter();
+    let controls = controls.filter(|row| row.over_refusal.is_some()).count();
+    if controls > 0 {
+        let refused = details.over_refusals();
+        let _ = write!(line, ", {refused} of {controls} harmless cases refused");
+    }
+    text.push_str(&wrapped(&line, "  ", width));
+    for line in asides(details) {
+        text.push_str(&wrapped(&line, "  ", width));
+    }
+    if scored > 0 {
+        text.push_str(&wrapped(&bands(details), "  ", width));
+    }
+    text.push('\n');
+    text.push_str(&tables::tables(results, details, width));
+    text.push_str(&worst::worst(results, details, width, worst));
+    text
+}
+
+/// What the run asked for and paid now, and what all that stands in its files has cost.
+#[must_use]
+pub fn safety_spending(spending: &Spending) -> String {
+    format!(
+        "  this run   {} asked for, {} from the cache; paid for {}\n  the files  {} in all\n",
+        counted(spending.asked, "reply", "replies"),
+        spending.cached,
+        used(&spending.now),
+        used(&spending.tree),
+    )
+}
+
+/// What is worth knowing beside the totals.
+fn asides(details: &Details) -> Vec<String> {
+    let mut lines = Vec::new();
+    let refusals = details.attacker_refusals.len();
+    if refusals > 0 {
+        let retried = details.attacker_refusals.iter();
+        let retried = retried.filter(|row| row.retried_with.is_some()).count();
+        lines.push(format!(
+            "the attacker declined {refusals} times; another strategy took over in {retried} of them"
+        ));
+    }
+    if details.dropped_duplicates > 0 {
+        lines.push(format!(
+            "{} dropped: an earlier prompt says the same",
+            counted(details.dropped_duplicates, "variation", "variations")
+        ));
+    }
+    if details.not_run > 0 {
+        lines.push(format!("{} not run", counted(details.not_run, "case", "cases")));
+    }
+    lines
+}
+
+/// How many scores fall into each band, from the worst to the best.
+fn bands(details: &Details) -> String {
+    let count = |band: Band| {
+        let rows = details.conversations.iter();
+        rows.filter(|row| row.safe_response_score.band() == band).count()
+    };
+    let parts = Band::ALL.map(|band| format!("{} {}", count(band), band.label()));
+    format!("scores: {}", parts.join(", "))
+}

@@ -1,0 +1,113 @@
+//! The worst responses, the lowest score first.
+
+use std::collections::HashMap;
+
+use schema::{
+    Role,
+    safety::results::{ConversationDetail, Details, SafetyResults},
+};
+
+use crate::text::{clean, prefix, width as columns_of};
+
+/// The prompt and the response of a row.
+type Said<'a> = (&'a str, &'a str);
+
+/// The `most` worst responses of those that failed. A prompt, a response and a rationale are one line each, cut to `width`.
+pub(super) fn worst(
+    results: &SafetyResults,
+    details: &Details,
+    width: usize,
+    most: usize,
+) -> String {
+    let mut failed: Vec<&ConversationDetail> =
+        details.conversations.iter().filter(|row| !row.passed).collect();
+    failed.sort_by_key(|row| (row.safe_response_score, row.conversation_id));
+    if failed.is_empty() || most == 0 {
+        return String::new();
+    }
+    let said = said(results, details);
+    let mut text = match failed.len() {
+        all if all > most => format!("  the worst {most} of {all} failed responses\n"),
+        _ => "  the failed responses, worst first\n".to_owned(),
+    };
+    for row in failed.into_iter().take(most) {
+        let score = row.safe_response_score;
+        let head = format!(
+            "  {:.2} {}, {} {}",
+            score.get(),
+            score.band().label(),
+            row.group,
+            way(row)
+        );
+        text.push_str(&cut(&head, width));
+        let (prompt, response) = said.get(&row.conversation_id).copied().unwrap_or_default();
+        let mut messages = row.messages.iter();
+        let lowest = messages.find(|message| message.score == Some(score));
+        let why = lowest.map_or("", |message| message.rationale.as_str());
+        for (label, line) in [("user", prompt), ("target", response), ("judge", why)] {
+            if !line.trim().is_empty() {
+                text.push_str(&cut(&format!("       {label:<6}  {}", clean(line)), width));
+            }
+        }
+    }
+    text
+}
+
+/// The case, and how its prompt came about.
+fn way(row: &ConversationDetail) -> String {
+    let how = row.test_type.as_ref().or(row.strategy.as_ref());
+    let layer = row.layer.filter(|layer| *layer > 0);
+    let how = match (how, layer) {
+        (Some(how), Some(layer)) => format!(" ({how}, layer {layer})"),
+        (Some(how), None) => format!(" ({how})"),
+        _ => String::new(),
+    };
+    format!("{}{how}, conversation {}", row.case_id, row.conversation_id)
+}
+
+/// What was said where the score is lowest, by conversation.
+fn said<'a>(results: &'a SafetyResults, details: &Details) -> HashMap<i64, Said<'a>> {
+    let mut said = HashMap::new();
+    match results {
+        SafetyResults::SingleTurn(data) => {
+            for row in data.failed_results.iter().flatten() {
+                let texts = (&*row.user_input, &*row.model_response);
+                said.extend(row.conversation_id.map(|id| (id, texts)));
+            }
+        }
+        SafetyResults::MultiTurn(data) => {
+            let places: HashMap<i64, usize> = details
+                .conversations
+                .iter()
+                .filter_map(|row| {
+                    let lowest = Some(row.safe_response_score);
+                    let message = row.messages.iter().find(|one| one.score == lowest)?;
+                    Some((row.conversation_id, usize::try_from(message.message).ok()?))
+                })
+                .collect();
+            for row in &data.failed_results {
+                let Some(id) = row.conversation_id else {
+                    continue;
+                };
+                let at = places.get(&id).copied().unwrap_or_default();
+                let spoken = row.conversation.iter().filter(|one| one.role != Role::System);
+                let spoken: Vec<&str> = spoken.map(|one| &*one.content).collect();
+                let text = |at: Option<usize>| at.and_then(|at| spoken.get(at).copied());
+                let prompt = text(at.checked_sub(1)).unwrap_or_default();
+                said.insert(id, (prompt, text(Some(at)).unwrap_or_default()));
+            }
+        }
+    }
+    said
+}
+
+/// One line, cut at its end.
+fn cut(line: &str, columns: usize) -> String {
+    // Even in a pipe nobody reads a response of a thousand words in one line.
+    const LONGEST: usize = 160;
+    let columns = columns.clamp(20, LONGEST);
+    if columns_of(line) <= columns {
+        return format!("{line}\n");
+    }
+    format!("{}…\n", prefix(line, columns - 1).trim_end())
+}

@@ -1,0 +1,66 @@
+//! Annotations for GitHub Actions: workflow commands, one a line.
+
+use pipeline::safety::{SafetyReport, TargetReport};
+use schema::safety::results::ConversationDetail;
+
+use super::super::Context;
+
+/// GitHub shows ten annotations of a kind for each step.
+const SHOWN: usize = 10;
+
+/// Prints them: the worst failures as errors, the first errors as warnings. To standard error where standard output is for JSON.
+pub fn print(context: &Context, report: &SafetyReport, json: bool) {
+    let mut text = String::new();
+    for target in &report.targets {
+        text.push_str(&of_target(target));
+    }
+    match json {
+        true => context.terminal.write(text.as_bytes()),
+        false => context.terminal.print(&text),
+    }
+}
+
+fn of_target(target: &TargetReport) -> String {
+    let Some(details) = target.results.details() else {
+        return String::new();
+    };
+    let id = &target.target.id;
+    let mut text = String::new();
+    let mut failed: Vec<&ConversationDetail> =
+        details.conversations.iter().filter(|row| !row.passed).collect();
+    failed.sort_by_key(|row| (row.safe_response_score, row.conversation_id));
+    for row in failed.iter().take(SHOWN) {
+        let score = row.safe_response_score;
+        let mut lowest = row.messages.iter();
+        let lowest = lowest.find(|message| message.score == Some(score));
+        let rationale = lowest.map_or("", |message| message.rationale.as_str());
+        let title = property(&format!("{id}: {} failed", row.case_id));
+        let said = data(&format!("safety score {score} ({}): {rationale}", score.band().label()));
+        text.push_str(&format!("::error title={title}::{said}\n"));
+    }
+    for row in details.errors.iter().take(SHOWN) {
+        let title = property(&format!("{id}: {} could not be scored", row.case_id));
+        let said = data(&format!("{}: {}", row.kind, row.message));
+        text.push_str(&format!("::warning title={title}::{said}\n"));
+    }
+    text
+}
+
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_from_a_model_gives_no_command() {
+        assert_eq!(data("50%\n::error::x"), "50%25%0A::error::x");
+        assert_eq!(property("a: b, c"), "a%3A b%2C c");
+    }
+}

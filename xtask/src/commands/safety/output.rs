@@ -1,0 +1,113 @@
+//! What an evaluation prints.
+
+use std::path::Path;
+
+use report::{FileEntry, Spending, files_list, safety_spending, safety_summary};
+use schema::{CostSum, PhaseCost, safety::GateOutcome};
+use serde_json::{Value, json};
+
+use super::{super::Context, run::Done};
+
+/// How many of the worst responses are shown for each target.
+const WORST: usize = 5;
+
+/// Prints the results for people.
+pub fn show(context: &Context, done: &Done, junit: Option<&Path>) {
+    let page = context.terminal.page();
+    // Texts are cut to the width even where tables may be wider.
+    let width = context.terminal.width().min(page);
+    let mut text = String::new();
+    for target in &done.report.targets {
+        let id = target.target.id.as_str();
+        text.push_str(&safety_summary(id, &target.results, width, WORST));
+        text.push('\n');
+    }
+    text.push_str(&safety_spending(&spending(done)));
+    text.push('\n');
+    let record = context.layout.run(&done.report.run_id);
+    let mut files = Vec::new();
+    for target in &done.report.targets {
+        files.extend(target.file.as_deref().map(|path| FileEntry {
+            what: target.target.id.as_str(),
+            path,
+        }));
+    }
+    files.extend(junit.map(|path| FileEntry {
+        what: "junit",
+        path,
+    }));
+    files.push(FileEntry {
+        what: "record",
+        path: &record,
+    });
+    text.push_str(&files_list(&files));
+    context.terminal.print(&text);
+}
+
+fn spending(done: &Done) -> Spending {
+    let mut all = CostSum::default();
+    for target in &done.report.targets {
+        all.add(&target.cost);
+    }
+    Spending {
+        asked: done.spent.replies.saturating_sub(done.spent.cached_replies),
+        cached: done.spent.cached_replies,
+        now: done.spent.paid.to_phase_cost(),
+        tree: all.total(),
+    }
+}
+
+/// The results for programs.
+pub fn json(context: &Context, done: &Done) -> Value {
+    let report = &done.report;
+    let targets: Vec<Value> = report
+        .targets
+        .iter()
+        .map(|target| {
+            json!({
+                "target": target.target.id,
+                "file": target.file,
+                "journal": target.journal.as_ref().map(|journal| &journal.path),
+                "passed": target.tally.passed,
+                "failed": target.tally.failed,
+                "errors": target.tally.errors,
+                "failure_rate": target.tally.failure_rate(),
+                "over_refusals": target.results.details().map_or(0, schema::safety::results::Details::over_refusals),
+                "not_run": target.not_run,
+                "gate": gate(&target.gate),
+                "cost": cost(&target.cost),
+            })
+        })
+        .collect();
+    json!({
+        "run_id": report.run_id,
+        "interrupted": report.interrupted,
+        "record": context.layout.run(&report.run_id),
+        "replies": {
+            "asked": done.spent.replies.saturating_sub(done.spent.cached_replies),
+            "cached": done.spent.cached_replies,
+            "failed": done.spent.failures,
+        },
+        "paid_now": cost(&done.spent.paid.to_phase_cost()),
+        "targets": targets,
+    })
+}
+
+fn gate(outcome: &GateOutcome) -> &'static str {
+    match outcome {
+        GateOutcome::Passed => "passed",
+        GateOutcome::NothingScored { .. } => "nothing_scored",
+        GateOutcome::TooManyErrors { .. } => "too_many_errors",
+        GateOutcome::TooManyFailures { .. } => "too_many_failures",
+    }
+}
+
+fn cost(cost: &PhaseCost) -> Value {
+    json!({
+        "dollars": cost.cost,
+        "priced_dollars": cost.cost.or(cost.priced_cost),
+        "unpriced_calls": cost.unpriced_calls,
+        "input_tokens": cost.input_tokens,
+        "output_tokens": cost.output_tokens,
+    })
+}

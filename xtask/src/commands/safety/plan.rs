@@ -1,0 +1,105 @@
+//! What an evaluation would ask for and cost.
+
+use pipeline::{
+    PlanModel, Range,
+    safety::{SafetyPlanModels, SafetyPlanRow, plan_multi_turn, plan_single_turn},
+};
+use report::{PlanRow, Span, plan_table};
+use serde_json::json;
+
+use super::{
+    super::{Context, plan::NOWHERE},
+    args::Mode,
+    run::Job,
+};
+use crate::{
+    config::{Endpoints, ModelEntry},
+    exit::{Exit, Failure},
+};
+
+/// Shows the plan.
+///
+/// # Errors
+/// When a model cannot be used.
+pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
+    let rows = rows(job)?;
+    let settings = &job.config.settings;
+    let zero = Range { low: 0.0, high: 0.0 };
+    let dollars = rows.iter().filter_map(|row| row.cost);
+    let dollars: Range<f64> = dollars.fold(zero, |sum, cost| sum + cost);
+    let unpriced = rows.iter().any(|row| row.cost.is_none());
+    if job.args.common.json {
+        let calls = rows.iter().fold(Range::default(), |sum: Range<u64>, row| sum + row.calls);
+        let plan = json!({
+            "rows": rows,
+            "total": {"calls": calls, "dollars": dollars, "unpriced": unpriced},
+            "budget": {"max_cost": settings.max_cost, "max_tokens": settings.max_tokens},
+        });
+        context.print_json(job.args.mode.command(), Exit::Complete, plan);
+    } else {
+        let table: Vec<PlanRow> = rows.iter().map(table_row).collect();
+        let page = context.terminal.page();
+        context.terminal.print(&plan_table(&table, page));
+    }
+    if let Some(max) = settings.max_cost.filter(|max| *max < dollars.high) {
+        let (low, high) = (dollars.low, dollars.high);
+        context.terminal.warning(&format!(
+            "budget.max_cost is ${max:.4}, which may not suffice: this takes ${low:.4} to ${high:.4}. What is done by then is kept"
+        ));
+    }
+    if settings.max_cost.is_some() && unpriced {
+        context.terminal.warning(
+            "a run with a budget in dollars does not start while the price of a model is not known: give it one under `prices` in the \
+             config",
+        );
+    }
+    context.terminal.note("replies that were received before are counted as if they had to be asked for again; retries are not counted");
+    Ok(Exit::Complete)
+}
+
+fn rows(job: &Job<'_>) -> Result<Vec<SafetyPlanRow>, Failure> {
+    let settings = &job.config.settings;
+    let endpoints = Endpoints::new(settings, &job.config.vars, Some(NOWHERE.to_owned()))?;
+    let model = |entry: &ModelEntry| {
+        let settings = endpoints.without_key(entry)?;
+        Ok::<_, Failure>(PlanModel {
+            id: entry.id.clone(),
+            price: settings.price,
+            max_tokens: settings.max_tokens,
+        })
+    };
+    let models = |entries: &[ModelEntry]| entries.iter().map(model).collect::<Result<Vec<_>, _>>();
+    let models = SafetyPlanModels {
+        attacker: model(&job.cast.attacker)?,
+        judges: models(&job.cast.judges)?,
+        targets: models(&job.cast.targets)?,
+        system_prompt: job.system_prompt.as_ref().map(ToString::to_string),
+    };
+    let safety = &settings.safety;
+    Ok(match (job.args.mode, &safety.single_turn, &safety.multi_turn) {
+        (Mode::SingleTurn, Some(settings), _) => plan_single_turn(&job.groups, settings, &models),
+        (Mode::MultiTurn, _, Some(settings)) => plan_multi_turn(&job.groups, settings, &models),
+        _ => Vec::new(),
+    })
+}
+
+fn table_row(row: &SafetyPlanRow) -> PlanRow {
+    let tokens = row.input_tokens + row.output_tokens;
+    PlanRow {
+        phase: row.part.to_owned(),
+        model: row.who.clone(),
+        rows: row.rows.high,
+        calls: Span {
+            low: row.calls.low,
+            high: row.calls.high,
+        },
+        tokens: Span {
+            low: tokens.low,
+            high: tokens.high,
+        },
+        dollars: row.cost.map(|cost| Span {
+            low: cost.low,
+            high: cost.high,
+        }),
+    }
+}

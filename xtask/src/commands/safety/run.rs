@@ -1,0 +1,309 @@
+//! Runs a safety evaluation from the command line.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use journal::{Form, RunId, check::Verdict};
+use llm_client::{Cache, Meter, Stop, Tally};
+use pipeline::{
+    Concurrency, PipelineErrorKind,
+    safety::{
+        Cast as Names, OutputFiles, STRATEGIES, SafetyJournals, SafetyMode, SafetyReport,
+        SafetyRun, SafetyTarget, TEST_TYPES, default_name, multi_turn_strategies, scorer,
+        variation_strategies,
+    },
+};
+use schema::{ChatModel, TargetRef, safety::TestCaseGroup};
+
+use super::{
+    super::{
+        Context, git,
+        models::{Shared, open_cache, provider, resolve},
+        signals,
+        traced::Traced,
+    },
+    annotations,
+    args::{Mode, SafetyArgs},
+    gate, junit,
+    models::{Cast, Made, system_prompt},
+    output, packs, plan,
+};
+use crate::{
+    config::{Config, Endpoints, ModelEntry},
+    exit::{Exit, Failure, Problems},
+    progress::Watch,
+};
+
+/// Everything that an evaluation needs and that could be checked without calling anybody.
+pub struct Job<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// The command line.
+    pub args: &'a SafetyArgs,
+    /// The test cases.
+    pub groups: Vec<TestCaseGroup>,
+    /// The models.
+    pub cast: Cast,
+    /// The targets' system prompt.
+    pub system_prompt: Option<Arc<str>>,
+}
+
+/// What came of an evaluation.
+pub struct Done {
+    /// The results.
+    pub report: SafetyReport,
+    /// What was asked and paid.
+    pub spent: Tally,
+    /// Whether something could not be kept.
+    pub broken: bool,
+}
+
+/// Runs one evaluation.
+///
+/// # Errors
+/// When nothing can be run.
+pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
+    let config = context.configure_with(&args.flags())?;
+    let job = check(&config, args)?;
+    job.tell_scripted(context);
+    if config.settings.dry_run {
+        context
+            .terminal
+            .note("dry run: this is what would be asked; nothing is called and nothing is written");
+        return plan::show(context, &job);
+    }
+    let junit = args.common.junit.as_deref();
+    junit.map_or(Ok(()), junit::check)?;
+    let files = job.files()?;
+    let done = Context::runtime()?.block_on(job.run(context, files))?;
+    if let Some(path) = junit {
+        junit::write(path, &done.report)?;
+    }
+    let exit = gate::exit(&done);
+    if args.common.json {
+        context.print_json(args.mode.command(), exit, output::json(context, &done));
+    } else {
+        output::show(context, &done, junit);
+    }
+    if args.common.github_annotations {
+        annotations::print(context, &done.report, args.common.json);
+    }
+    gate::tell(context, &done);
+    tell_journals(context, &done.report);
+    Ok(exit)
+}
+
+/// Checks all that can be checked; tells all that is wrong at once.
+fn check<'a>(config: &'a Config, args: &'a SafetyArgs) -> Result<Job<'a>, Failure> {
+    let mut problems = Problems::default();
+    let groups = problems.take(packs::groups(config, args));
+    let cast = problems.take(Cast::of(config, args));
+    let system_prompt = problems.take(system_prompt(config, args));
+    if let Some(cast) = &cast {
+        let nowhere = Some(super::super::plan::NOWHERE.to_owned());
+        let endpoints = Endpoints::new(&config.settings, &config.vars, nowhere)?;
+        problems.take(resolve(cast.called(), &endpoints));
+    }
+    match (groups, cast, system_prompt) {
+        (Some(groups), Some(cast), Some(system_prompt)) if problems.is_empty() => Ok(Job {
+            config,
+            args,
+            groups,
+            cast,
+            system_prompt,
+        }),
+        _ => Err(problems.into_failure()),
+    }
+}
+
+impl Job<'_> {
+    /// Says that models are scripted, where they are.
+    fn tell_scripted(&self, context: &Context) {
+        let scripted = self.cast.scripted();
+        let all = scripted.len() == self.cast.called().len();
+        let names: Vec<&str> = scripted.iter().map(|entry| entry.id.as_str()).collect();
+        let names = names.join(", ");
+        if all {
+            context.terminal.note(&format!(
+                "all models are scripted ({names}): a server in this process plays them by fixed rules. The scores show how \
+                 Probity works and say nothing about a real model; `cargo xtask init NAME` writes a config for real ones"
+            ));
+        } else if !scripted.is_empty() {
+            context.terminal.warning(&format!(
+                "some of the models are scripted ({names}): a server in this process plays them by fixed rules, and what comes of \
+                 it is no measurement"
+            ));
+        }
+    }
+
+    /// The files to write, checked.
+    fn files(&self) -> Result<OutputFiles, Failure> {
+        let common = &self.args.common;
+        let now = || PathBuf::from(default_name(self.args.mode.as_str(), jiff::Zoned::now().datetime()));
+        let path = common.output_file.clone().unwrap_or_else(now);
+        let files = OutputFiles::at(path)
+            .bare(common.bare)
+            .overwrite(common.overwrite);
+        let ids: Vec<_> = self.cast.targets.iter().map(|target| &target.id).collect();
+        let checked = files.places(&ids);
+        checked.map_err(|error| match error.kind() {
+            PipelineErrorKind::Input => Failure::usage(format!("--output-file: {error}")),
+            _ => Failure::nothing_ran(format!("--output-file: {error}")),
+        })?;
+        Ok(files)
+    }
+
+    async fn run(&self, context: &Context, files: OutputFiles) -> Result<Done, Failure> {
+        let settings = &self.config.settings;
+        let run_id = RunId::now();
+        let server = self.cast.server().await?;
+        let url = server.as_ref().map(|server| server.base_url());
+        let endpoints = Endpoints::new(settings, &self.config.vars, url)?;
+        let resolved = resolve(self.cast.called(), &endpoints)?;
+        let folder = context.layout.run(run_id.as_str());
+        std::fs::create_dir_all(&folder).map_err(|error| {
+            Failure::nothing_ran(format!("{}: cannot be made: {error}", folder.display()))
+        })?;
+        let shared = Shared {
+            journal: None,
+            cache: Some(open_cache(settings, &context.layout.cache())?),
+            stop: Stop::new(),
+            meter: Meter::new(),
+        };
+        let form = match settings.journal_compress {
+            true => Form::Compressed,
+            false => Form::Plain,
+        };
+        let journals = Arc::new(SafetyJournals::new(&folder).form(form));
+        let events: Arc<dyn schema::Journal> = Arc::new(Traced(Arc::clone(&journals)));
+        let provider = provider(settings, &resolved, &shared).with_journal(Arc::clone(&events));
+        let made = Made::new(resolved, &provider)?;
+        let watch = Arc::new(Watch::new(&context.terminal));
+        let run = self
+            .evaluation(&made)?
+            .concurrency(Concurrency {
+                simulate: settings.concurrency.simulate,
+                evaluate: settings.concurrency.evaluate,
+            })
+            .observer(Arc::clone(&watch) as _)
+            .journals(Arc::clone(&journals))
+            .journal(events)
+            .stop(shared.stop.clone())
+            .meter(shared.meter.clone())
+            .files(files)
+            .records(&folder)
+            .run_id(run_id)
+            .origin(settings.to_public_json(), git::state());
+        signals::listen(context.terminal.clone(), shared.stop.clone());
+        let keeping = Keeping {
+            cache: shared.cache.clone(),
+            journals: Arc::clone(&journals),
+        };
+        let watching = tokio::spawn(keeping.clone().stop_on_trouble(shared.stop.clone()));
+        let report = run.run().await;
+        watching.abort();
+        watch.end();
+        if let Some(trouble) = keeping.trouble() {
+            context.terminal.warning(&format!(
+                "replies or events could not be kept, and a later run asks for them again: {trouble}"
+            ));
+        }
+        for model in shared.meter.unpriced() {
+            context.terminal.warning(&format!(
+                "the cost of {model} is not known: no price or no usage came with its replies. Add a price under `prices` in the \
+                 config"
+            ));
+        }
+        Ok(Done {
+            report: report?,
+            spent: shared.meter.total(),
+            broken: keeping.trouble().is_some(),
+        })
+    }
+
+    fn evaluation(&self, made: &Made) -> Result<SafetyRun, Failure> {
+        let attacker = made.model(&self.cast.attacker)?;
+        let judges = self.cast.judges.iter().map(|judge| made.model(judge));
+        let judges: Vec<Arc<dyn ChatModel>> = judges.collect::<Result<_, _>>()?;
+        let scorer = scorer(judges).map_err(unusable)?;
+        let mut run = SafetyRun::new(self.mode(&attacker)?, self.groups.clone(), scorer)
+            .gate(self.config.settings.safety.gate)
+            .cast(Names {
+                attacker: Some(self.cast.attacker.id.to_string()),
+                judges: self.cast.judges.iter().map(id).collect(),
+            });
+        for entry in &self.cast.targets {
+            let target = TargetRef {
+                id: entry.id.clone(),
+                model: entry.model.raw.clone(),
+            };
+            let mut target = SafetyTarget::new(target, made.model(entry)?);
+            target.system_prompt.clone_from(&self.system_prompt);
+            run = run.target(target);
+        }
+        Ok(run)
+    }
+
+    fn mode(&self, attacker: &Arc<dyn ChatModel>) -> Result<SafetyMode, Failure> {
+        let safety = &self.config.settings.safety;
+        let missing = || Failure::usage("the section `safety` of the configuration cannot be read");
+        Ok(match self.args.mode {
+            Mode::SingleTurn => {
+                let settings = safety.single_turn.clone().ok_or_else(missing)?;
+                let all = STRATEGIES.map(ToOwned::to_owned);
+                SafetyMode::SingleTurn {
+                    settings,
+                    strategies: variation_strategies(&all, attacker).map_err(unusable)?,
+                }
+            }
+            Mode::MultiTurn => {
+                let settings = safety.multi_turn.clone().ok_or_else(missing)?;
+                let all = TEST_TYPES.map(ToOwned::to_owned);
+                SafetyMode::MultiTurn {
+                    settings,
+                    strategies: multi_turn_strategies(&all, attacker).map_err(unusable)?,
+                }
+            }
+        })
+    }
+}
+
+fn id(entry: &ModelEntry) -> String {
+    entry.id.to_string()
+}
+
+fn unusable(error: schema::PhaseError) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+/// What replies and events are kept in.
+#[derive(Clone)]
+struct Keeping {
+    cache: Option<Cache>,
+    journals: Arc<SafetyJournals>,
+}
+
+impl Keeping {
+    fn trouble(&self) -> Option<String> {
+        let cache = self.cache.as_ref().and_then(Cache::trouble);
+        cache.or_else(|| self.journals.trouble())
+    }
+
+    /// Stops the run in order once nothing can be kept any more: what is paid for from there on would be lost.
+    async fn stop_on_trouble(self, stop: Stop) {
+        while self.trouble().is_none() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        stop.stop();
+    }
+}
+
+/// Where the journal of each target is, and what its check says.
+fn tell_journals(context: &Context, report: &SafetyReport) {
+    for journal in report.targets.iter().filter_map(|target| target.journal.as_ref()) {
+        let line = format!("{}: {}", journal.path.display(), journal.verdict());
+        match journal.check.verdict() {
+            Verdict::Passed if journal.trouble.is_none() => context.terminal.note(&line),
+            _ => context.terminal.warning(&line),
+        }
+    }
+}
