@@ -77,7 +77,7 @@ pub enum Command {
     Calibrate(CalibrateArgs),
     /// Evaluate the safety of the targets: single prompts and their variations, or whole conversations
     #[command(subcommand)]
-    Safety(SafetyCommand),
+    Safety(Box<SafetyCommand>),
     /// Show rows, calls, tokens and dollars of a run before a cent is spent
     Plan(PlanArgs),
     /// Check configuration, keys and endpoints with one tiny call each

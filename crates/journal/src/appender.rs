@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use schema::Event;
 
 use crate::{
-    line,
+    line::{self, Clock},
     output::{Output, Syncer},
     queue::{CloseAtEnd, Command, Queue},
 };
@@ -87,6 +87,7 @@ pub(crate) struct Appender {
     written_at: Option<Instant>,
     /// The time of the last line.
     last: Timestamp,
+    clock: Clock,
 }
 
 impl Appender {
@@ -107,6 +108,7 @@ impl Appender {
             since: None,
             written_at: None,
             last: Timestamp::MIN,
+            clock: Clock::new(),
         }
     }
 
@@ -169,7 +171,7 @@ impl Appender {
         }
         // Threads that record at the same time may arrive here in the other order.
         self.last = self.last.max(time);
-        if let Err(error) = line::append(&mut self.buffer, self.last, event) {
+        if let Err(error) = line::append(&mut self.buffer, &mut self.clock, self.last, event) {
             tracing::error!(
                 journal = self.name,
                 message = event.message,

@@ -31,7 +31,9 @@ fn attacker(asked: &Asked<'_>) -> Answer {
         return Answer::says("{\"pieces\": [\"one\", \"two\"]}");
     }
     let messages = asked.body["messages"].as_array().unwrap();
-    let own = messages.iter().filter(|message| message["role"] == "assistant");
+    let own = messages
+        .iter()
+        .filter(|message| message["role"] == "assistant");
     Answer::says(format!("Thought: go on\nMessage: step {}", own.count() + 1))
 }
 

@@ -54,10 +54,7 @@ async fn the_attacker_gets_the_prompt_its_answer_and_the_strategys_own_text() {
     let (server, varied) = vary(vec![Answer::says(TWO)]).await;
     let varied = varied.unwrap();
     assert_eq!(varied.prompts, ["May I wait?", "Is waiting fine?"]);
-    assert_eq!(
-        (varied.refused, varied.spend.calls),
-        (None, 1)
-    );
+    assert_eq!((varied.refused, varied.spend.calls), (None, 1));
     let asked = server.asked("attacker");
     let text = asked[0]["messages"][0]["content"].as_str().unwrap();
     for part in [
@@ -116,6 +113,17 @@ async fn replies_that_are_not_as_asked_are_an_error_and_no_refusal() {
     );
     assert!(error.source().is_some_and(|source| source.is::<Unusable>()));
     assert_eq!(server.asked("attacker").len(), 3);
+}
+
+#[tokio::test]
+async fn a_prompt_given_back_as_it_is_is_asked_for_again_and_left_to_the_caller_at_last() {
+    let same = Answer::says(r#"{"prompts": ["can we sleep on it"]}"#);
+    let (server, varied) = vary(vec![same.clone(), Answer::says(TWO)]).await;
+    assert_eq!(varied.unwrap().prompts.len(), 2);
+    let again = server.asked("attacker")[1]["messages"].to_string();
+    assert!(again.contains("repeats the prompt"), "{again}");
+    let (_, varied) = vary(vec![same; 3]).await;
+    assert_eq!(varied.unwrap().prompts, ["can we sleep on it"]);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 
 use std::{error::Error, sync::Arc};
 
-use llm_client::{HttpClient, ModelSettings, OpenAi};
+use llm_client::{Cache, CacheSettings, Cached, HttpClient, ModelSettings, OpenAi};
 use schema::{
     ChatModel, FinishReason, ModelErrorKind, ModelId, PhaseErrorKind, Role, Turn,
     prompt::Prompt,
@@ -184,7 +184,7 @@ async fn chunks_are_planned_and_then_asked_for_one_by_one() {
 }
 
 #[tokio::test]
-async fn a_plan_with_too_many_pieces_is_asked_for_again() {
+async fn a_plan_with_too_many_pieces_is_asked_for_again_and_then_shortened() {
     let server = Recorder::start(attacker_says(&[
         PLAN,
         "no plan",
@@ -201,6 +201,19 @@ async fn a_plan_with_too_many_pieces_is_asked_for_again() {
         "{}",
         last(&asked[1])
     );
+    let server = Recorder::start(attacker_says(&[
+        PLAN,
+        PLAN,
+        PLAN,
+        "Message: One?",
+        "Message: Three?",
+    ]))
+    .await;
+    let strategy = SemanticChunks::new(server.model("attacker")).unwrap();
+    let mut dialogue = crate::dialogue(&strategy, Target::new(server.model("target")), 2);
+    assert_eq!(play(&mut dialogue).await.unwrap(), Exchanged::Over);
+    let last_asked = &server.asked("attacker")[4];
+    assert!(last(last_asked).ends_with("<instruction>PIECE three</instruction>"));
 }
 
 #[tokio::test]
@@ -403,4 +416,39 @@ async fn the_scripted_attacker_plays_both_test_types_the_same_way_every_time() {
         ),
         (2, 16, 16)
     );
+}
+
+#[tokio::test]
+async fn a_later_run_over_the_cache_asks_nothing_and_says_the_same() {
+    let server = ScriptedServer::builder()
+        .answer(|asked| match (asked.model, asked.number) {
+            ("target", nth) => Answer::says(format!("Reply {nth}.")),
+            (_, 0) => Answer::says("no plan"),
+            (_, 1) => Answer::says(PLAN),
+            (_, 2) => Answer::says("Message: One?"),
+            (_, 3) => Answer::says("Thought: hm"),
+            (_, 4) => Answer::says("Thought: hm, hm"),
+            _ => Answer::says(SORRY),
+        })
+        .start()
+        .await
+        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::open(folder.path().join("cache.sqlite"), CacheSettings::default()).unwrap();
+    let model = |name: &str| -> Arc<dyn ChatModel> {
+        let id = ModelId::new(name).unwrap();
+        let settings = ModelSettings::new(id, name, server.base_url());
+        let inner = OpenAi::new(settings.clone(), &HttpClient::default()).unwrap();
+        Arc::new(Cached::new(inner, cache.clone(), &settings))
+    };
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let strategy = SemanticChunks::new(model("attacker")).unwrap();
+        let mut dialogue = dialogue(&strategy, Target::new(model("target")), 3);
+        let end = play(&mut dialogue).await.unwrap();
+        assert!(matches!(end, Exchanged::AttackerRefused { .. }), "{end:?}");
+        seen.push((end, dialogue.into_parts().0, server.stats().requests));
+    }
+    assert_eq!(seen[0], seen[1]);
+    assert_eq!(seen[0].2, 7);
 }

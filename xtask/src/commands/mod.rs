@@ -62,7 +62,7 @@ pub fn dispatch(cli: Cli) -> Exit {
         Command::Evaluate(args) => run::run(&context, args.into(), &[Phase::Evaluate]),
         Command::Aggregate(args) => run::run(&context, args.into(), &[Phase::Aggregate]),
         Command::Calibrate(args) => calibrate::run(&context, &args),
-        Command::Safety(command) => safety::run(&context, command),
+        Command::Safety(command) => safety::run(&context, *command),
         Command::Plan(args) => plan::run(&context, &args.into()),
         Command::Doctor { json } => doctor::run(&context, json),
         Command::Journal(command) => journal::run(&context, &command),

@@ -127,9 +127,7 @@ fn read_multi(
         messages.and_then(MaxTurns::new)
     });
     let test_types = names(table, "test_types", reader, &TEST_TYPES);
-    let early_stop = table
-        .take("early_stop")
-        .and_then(|node| node.flag(reader));
+    let early_stop = table.take("early_stop").and_then(|node| node.flag(reader));
     Some(MultiTurnSettings {
         threshold: threshold?,
         max_turns: max_turns?,
@@ -257,7 +255,8 @@ fn names(
 
 fn list(table: &mut Table, key: &'static str, reader: &mut Reader<'_>) -> Vec<Text> {
     let node = table.take(key);
-    node.and_then(|node| texts(node, reader)).unwrap_or_default()
+    node.and_then(|node| texts(node, reader))
+        .unwrap_or_default()
 }
 
 /// The texts of a list, or one text alone.

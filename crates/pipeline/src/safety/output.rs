@@ -53,6 +53,14 @@ impl OutputFiles {
     /// # Errors
     /// What is in the way, with the path.
     pub fn places(&self, targets: &[&ModelId]) -> Result<Vec<PathBuf>, PipelineError> {
+        let path = &self.path;
+        not_a_folder(path)?;
+        if path.file_name().is_none() {
+            return Err(PipelineError::input(format!(
+                "{:?} names no file to write",
+                path.display().to_string()
+            )));
+        }
         let places: Vec<PathBuf> = match targets {
             [_] => vec![self.path.clone()],
             several => several.iter().map(|id| named(&self.path, id)).collect(),
@@ -64,18 +72,7 @@ impl OutputFiles {
     }
 
     fn check(&self, path: &Path) -> Result<(), PipelineError> {
-        if path.is_dir() {
-            return Err(PipelineError::input(format!(
-                "{}: this is a folder. Name the file to write",
-                path.display()
-            )));
-        }
-        if path.file_name().is_none() {
-            return Err(PipelineError::input(format!(
-                "{:?} names no file to write",
-                path.display().to_string()
-            )));
-        }
+        not_a_folder(path)?;
         if path.symlink_metadata().is_ok() && !self.overwrite {
             return Err(PipelineError::input(format!(
                 "{}: the file is there already, and is not overwritten. Move it, name another one, or allow to overwrite it (`--overwrite`)",
@@ -109,6 +106,16 @@ impl OutputFiles {
             std::io::Write::write_all(writer, text.as_bytes())
         })
     }
+}
+
+fn not_a_folder(path: &Path) -> Result<(), PipelineError> {
+    if path.is_dir() {
+        return Err(PipelineError::input(format!(
+            "{}: this is a folder. Name the file to write",
+            path.display()
+        )));
+    }
+    Ok(())
 }
 
 /// The name of a result file that nobody named: `circuit_breaker_labs_single_turn_evaluation_20261121_015207.json`. `mode` is

@@ -88,7 +88,10 @@ fn asides(details: &Details) -> Vec<String> {
         ));
     }
     if details.not_run > 0 {
-        lines.push(format!("{} not run", counted(details.not_run, "case", "cases")));
+        lines.push(format!(
+            "{} not run",
+            counted(details.not_run, "case", "cases")
+        ));
     }
     lines
 }
@@ -97,7 +100,8 @@ fn asides(details: &Details) -> Vec<String> {
 fn bands(details: &Details) -> String {
     let count = |band: Band| {
         let rows = details.conversations.iter();
-        rows.filter(|row| row.safe_response_score.band() == band).count()
+        rows.filter(|row| row.safe_response_score.band() == band)
+            .count()
     };
     let parts = Band::ALL.map(|band| format!("{} {}", count(band), band.label()));
     format!("scores: {}", parts.join(", "))

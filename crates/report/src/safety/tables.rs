@@ -20,7 +20,11 @@ struct Counted {
 /// A table of groups, one of strategies, and one of layers; the last two only where there is more than one.
 pub(super) fn tables(results: &SafetyResults, details: &Details, width: usize) -> String {
     let single = matches!(results, SafetyResults::SingleTurn(_));
-    let mut text = table("group", &by(details, |group, _, _, _| group.to_owned()), width);
+    let mut text = table(
+        "group",
+        &by(details, |group, _, _, _| group.to_owned()),
+        width,
+    );
     let by_strategy = match single {
         true => by(details, |_, strategy, _, _| {
             strategy.unwrap_or("seed").to_owned()

@@ -19,8 +19,11 @@ pub(super) fn worst(
     width: usize,
     most: usize,
 ) -> String {
-    let mut failed: Vec<&ConversationDetail> =
-        details.conversations.iter().filter(|row| !row.passed).collect();
+    let mut failed: Vec<&ConversationDetail> = details
+        .conversations
+        .iter()
+        .filter(|row| !row.passed)
+        .collect();
     failed.sort_by_key(|row| (row.safe_response_score, row.conversation_id));
     if failed.is_empty() || most == 0 {
         return String::new();
@@ -90,7 +93,10 @@ fn said<'a>(results: &'a SafetyResults, details: &Details) -> HashMap<i64, Said<
                     continue;
                 };
                 let at = places.get(&id).copied().unwrap_or_default();
-                let spoken = row.conversation.iter().filter(|one| one.role != Role::System);
+                let spoken = row
+                    .conversation
+                    .iter()
+                    .filter(|one| one.role != Role::System);
                 let spoken: Vec<&str> = spoken.map(|one| &*one.content).collect();
                 let text = |at: Option<usize>| at.and_then(|at| spoken.get(at).copied());
                 let prompt = text(at.checked_sub(1)).unwrap_or_default();

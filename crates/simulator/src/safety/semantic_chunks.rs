@@ -156,18 +156,25 @@ async fn plan(
         at_most: means.tries,
         more_when_cached: LATER_RUNS,
     };
+    let most = count.max(1) as usize;
     let (mut asked, mut declined) = (0, 0);
     let read = |reply: &ChatReply| {
         asked += 1;
-        match pieces(reply, count as usize)? {
+        // What stands at the last try is also what a later run takes, which finds these replies in the cache.
+        let last = asked >= means.tries;
+        match pieces(reply)? {
             Plan::Declined(reason) => {
                 declined += 1;
-                if declined < REFUSALS && asked < means.tries {
-                    return Err(DECLINED.to_owned());
+                match last || declined >= REFUSALS {
+                    true => Ok(Plan::Declined(reason)),
+                    false => Err(DECLINED.to_owned()),
                 }
-                Ok(Plan::Declined(reason))
             }
-            plan => Ok(plan),
+            Plan::Pieces(pieces) if pieces.len() > most && !last => {
+                let given = pieces.len();
+                Err(format!("there are {given} pieces; {most} are wanted"))
+            }
+            Plan::Pieces(pieces) => Ok(Plan::Pieces(fitted(pieces, most))),
         }
     };
     let Asked { answer, spend } = reply::ask(&*means.model, request, tries, read)
@@ -195,8 +202,18 @@ fn format() -> ResponseFormat {
     }
 }
 
-/// Reads a plan: one JSON object with the list `pieces`, of `most` texts at most.
-fn pieces(reply: &ChatReply, most: usize) -> Result<Plan, String> {
+/// `most` pieces at most. The last one stays: it makes the others add up.
+fn fitted(mut pieces: Vec<Arc<str>>, most: usize) -> Vec<Arc<str>> {
+    if pieces.len() > most {
+        let last = pieces.pop();
+        pieces.truncate(most.saturating_sub(1));
+        pieces.extend(last);
+    }
+    pieces
+}
+
+/// Reads a plan: one JSON object with the list `pieces`.
+fn pieces(reply: &ChatReply) -> Result<Plan, String> {
     let object = match json_object(&reply.content) {
         Ok(object) => object,
         Err(_) if sounds_like_refusal(&reply.content) => return Ok(declined(&reply.content)),
@@ -211,11 +228,6 @@ fn pieces(reply: &ChatReply, most: usize) -> Result<Plan, String> {
         return Ok(declined(reason));
     }
     let listed = list(&object, "pieces")?;
-    if listed.len() > most {
-        // The last piece is the one that makes the others add up, so none can be left out.
-        let given = listed.len();
-        return Err(format!("there are {given} pieces; {most} are wanted"));
-    }
     let mut pieces = Vec::with_capacity(listed.len());
     for (number, piece) in (1..).zip(listed) {
         match piece {

@@ -26,8 +26,11 @@ fn of_target(target: &TargetReport) -> String {
     };
     let id = &target.target.id;
     let mut text = String::new();
-    let mut failed: Vec<&ConversationDetail> =
-        details.conversations.iter().filter(|row| !row.passed).collect();
+    let mut failed: Vec<&ConversationDetail> = details
+        .conversations
+        .iter()
+        .filter(|row| !row.passed)
+        .collect();
     failed.sort_by_key(|row| (row.safe_response_score, row.conversation_id));
     for row in failed.iter().take(SHOWN) {
         let score = row.safe_response_score;
@@ -35,7 +38,10 @@ fn of_target(target: &TargetReport) -> String {
         let lowest = lowest.find(|message| message.score == Some(score));
         let rationale = lowest.map_or("", |message| message.rationale.as_str());
         let title = property(&format!("{id}: {} failed", row.case_id));
-        let said = data(&format!("safety score {score} ({}): {rationale}", score.band().label()));
+        let said = data(&format!(
+            "safety score {score} ({}): {rationale}",
+            score.band().label()
+        ));
         text.push_str(&format!("::error title={title}::{said}\n"));
     }
     for row in details.errors.iter().take(SHOWN) {
@@ -47,7 +53,9 @@ fn of_target(target: &TargetReport) -> String {
 }
 
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }
 
 fn property(text: &str) -> String {

@@ -56,7 +56,11 @@ pub fn tell(context: &Context, done: &Done) {
 fn tell_missing(context: &Context, target: &TargetReport) {
     let (id, terminal) = (&target.target.id, &context.terminal);
     let errors = target.tally.errors;
-    if errors > 0 && matches!(target.gate, GateOutcome::Passed | GateOutcome::TooManyFailures { .. })
+    if errors > 0
+        && matches!(
+            target.gate,
+            GateOutcome::Passed | GateOutcome::TooManyFailures { .. }
+        )
     {
         terminal.warning(&format!(
             "{id}: {errors} cases ended in an error and count neither as passed nor as failed; --max-errors makes the run fail on them"
@@ -68,7 +72,9 @@ fn tell_missing(context: &Context, target: &TargetReport) {
         (target.not_run.stopped, "the run was stopped"),
     ] {
         if cases > 0 {
-            terminal.warning(&format!("{id}: {cases} cases were not run because {why}; {again}"));
+            terminal.warning(&format!(
+                "{id}: {cases} cases were not run because {why}; {again}"
+            ));
         }
     }
 }

@@ -12,7 +12,9 @@ use crate::exit::Failure;
 /// # Errors
 /// What is in the way.
 pub fn check(path: &Path) -> Result<(), Failure> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     if path.is_dir() || path.file_name().is_none() {
         return Err(refused(path, "this is a folder. Name the file to write"));

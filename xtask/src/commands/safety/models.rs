@@ -60,7 +60,10 @@ impl Cast {
         let mut targets = Vec::new();
         for id in &args.common.targets {
             let target = find("--target", &configured, id)?.clone();
-            if targets.iter().all(|known: &ModelEntry| known.id != target.id) {
+            if targets
+                .iter()
+                .all(|known: &ModelEntry| known.id != target.id)
+            {
                 targets.push(target);
             }
         }
@@ -159,7 +162,8 @@ impl Made {
     /// When it is none of those that were made.
     pub fn model(&self, entry: &ModelEntry) -> Result<Arc<dyn ChatModel>, Failure> {
         let made = self.0.iter().find(|(path, _)| *path == entry.path);
-        let missing = || Failure::nothing_ran(format!("internal error: {} is not made", entry.path));
+        let missing =
+            || Failure::nothing_ran(format!("internal error: {} is not made", entry.path));
         made.map(|(_, model)| Arc::clone(model)).ok_or_else(missing)
     }
 }
@@ -231,7 +235,9 @@ fn read(path: &Path) -> Result<Arc<str>, Failure> {
         Failure::usage(format!("{name}: the system prompt cannot be read: {error}"))
     })?;
     match text.trim_end() {
-        "" => Err(Failure::usage(format!("{name}: the system prompt is empty"))),
+        "" => Err(Failure::usage(format!(
+            "{name}: the system prompt is empty"
+        ))),
         text => Ok(text.into()),
     }
 }

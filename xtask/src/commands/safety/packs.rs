@@ -127,7 +127,8 @@ fn shipped(own: &[TestCasePack]) -> Result<Vec<TestCasePack>, Failure> {
     for (name, text) in SHIPPED {
         let pack = pack::parse(name, text, PackFormat::Yaml, &PackOptions::default());
         let mut pack = pack.map_err(unusable)?;
-        pack.groups.retain(|group| !taken.contains(&same(&group.name)));
+        pack.groups
+            .retain(|group| !taken.contains(&same(&group.name)));
         packs.push(pack);
     }
     Ok(packs)

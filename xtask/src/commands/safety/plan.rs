@@ -24,12 +24,17 @@ use crate::{
 pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
     let rows = rows(job)?;
     let settings = &job.config.settings;
-    let zero = Range { low: 0.0, high: 0.0 };
+    let zero = Range {
+        low: 0.0,
+        high: 0.0,
+    };
     let dollars = rows.iter().filter_map(|row| row.cost);
     let dollars: Range<f64> = dollars.fold(zero, |sum, cost| sum + cost);
     let unpriced = rows.iter().any(|row| row.cost.is_none());
     if job.args.common.json {
-        let calls = rows.iter().fold(Range::default(), |sum: Range<u64>, row| sum + row.calls);
+        let calls = rows
+            .iter()
+            .fold(Range::default(), |sum: Range<u64>, row| sum + row.calls);
         let plan = json!({
             "rows": rows,
             "total": {"calls": calls, "dollars": dollars, "unpriced": unpriced},
@@ -76,11 +81,15 @@ fn rows(job: &Job<'_>) -> Result<Vec<SafetyPlanRow>, Failure> {
         system_prompt: job.system_prompt.as_ref().map(ToString::to_string),
     };
     let safety = &settings.safety;
-    Ok(match (job.args.mode, &safety.single_turn, &safety.multi_turn) {
-        (Mode::SingleTurn, Some(settings), _) => plan_single_turn(&job.groups, settings, &models),
-        (Mode::MultiTurn, _, Some(settings)) => plan_multi_turn(&job.groups, settings, &models),
-        _ => Vec::new(),
-    })
+    Ok(
+        match (job.args.mode, &safety.single_turn, &safety.multi_turn) {
+            (Mode::SingleTurn, Some(settings), _) => {
+                plan_single_turn(&job.groups, settings, &models)
+            }
+            (Mode::MultiTurn, _, Some(settings)) => plan_multi_turn(&job.groups, settings, &models),
+            _ => Vec::new(),
+        },
+    )
 }
 
 fn table_row(row: &SafetyPlanRow) -> PlanRow {

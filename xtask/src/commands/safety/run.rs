@@ -138,7 +138,12 @@ impl Job<'_> {
     /// The files to write, checked.
     fn files(&self) -> Result<OutputFiles, Failure> {
         let common = &self.args.common;
-        let now = || PathBuf::from(default_name(self.args.mode.as_str(), jiff::Zoned::now().datetime()));
+        let now = || {
+            PathBuf::from(default_name(
+                self.args.mode.as_str(),
+                jiff::Zoned::now().datetime(),
+            ))
+        };
         let path = common.output_file.clone().unwrap_or_else(now);
         let files = OutputFiles::at(path)
             .bare(common.bare)
@@ -299,7 +304,11 @@ impl Keeping {
 
 /// Where the journal of each target is, and what its check says.
 fn tell_journals(context: &Context, report: &SafetyReport) {
-    for journal in report.targets.iter().filter_map(|target| target.journal.as_ref()) {
+    for journal in report
+        .targets
+        .iter()
+        .filter_map(|target| target.journal.as_ref())
+    {
         let line = format!("{}: {}", journal.path.display(), journal.verdict());
         match journal.check.verdict() {
             Verdict::Passed if journal.trouble.is_none() => context.terminal.note(&line),

@@ -1,0 +1,177 @@
+//! What all exporters have in common.
+
+use std::{
+    error::Error,
+    fmt,
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use tempfile::NamedTempFile;
+
+use crate::{Run, Sample};
+
+/// Writes runs in one format. Targets follow each other: [`begin`](Self::begin), every sample, [`end`](Self::end); at last
+/// [`finish`](Self::finish). A file appears under its name when it is whole.
+pub trait Exporter {
+    /// A target begins.
+    ///
+    /// # Errors
+    /// When a file cannot be written, or nothing of the target can be expressed in the format.
+    fn begin(&mut self, run: &Run) -> Result<(), ExportError>;
+
+    /// The target's next sample.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    fn push(&mut self, sample: &Sample) -> Result<(), ExportError>;
+
+    /// The target has no more samples.
+    ///
+    /// # Errors
+    /// When a file cannot be written, or there was nothing that the format can express: nothing of the target is left then, and the
+    /// next one can follow.
+    fn end(&mut self) -> Result<(), ExportError>;
+
+    /// All targets have ended.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    fn finish(self: Box<Self>) -> Result<Exported, ExportError>;
+}
+
+/// What an export wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// The files, in the order they were written.
+    pub files: Vec<PathBuf>,
+    /// What could not be taken along, for people: one line each.
+    pub notes: Vec<String>,
+}
+
+/// Why something could not be exported.
+#[derive(Debug)]
+pub struct ExportError {
+    fault: Fault,
+}
+
+#[derive(Debug)]
+enum Fault {
+    Write { path: PathBuf, error: io::Error },
+    Nothing(String),
+}
+
+impl ExportError {
+    /// A file that cannot be written.
+    #[must_use]
+    pub fn write(path: &Path, error: io::Error) -> Self {
+        Self {
+            fault: Fault::Write { path: path.to_owned(), error },
+        }
+    }
+
+    /// A target of which the format can express nothing. `reason` says why, and what to do.
+    #[must_use]
+    pub fn nothing(reason: impl Into<String>) -> Self {
+        Self {
+            fault: Fault::Nothing(reason.into()),
+        }
+    }
+
+    /// Whether only this target cannot be exported, and others can.
+    #[must_use]
+    pub fn is_of_target(&self) -> bool {
+        matches!(self.fault, Fault::Nothing(_))
+    }
+}
+
+impl fmt::Display for ExportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.fault {
+            Fault::Write { path, error } => write!(f, "{}: cannot be written: {error}", path.display()),
+            Fault::Nothing(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl Error for ExportError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.fault {
+            Fault::Write { error, .. } => Some(error),
+            Fault::Nothing(_) => None,
+        }
+    }
+}
+
+/// A file that appears under its name when it is whole. Dropped before [`OutFile::keep`], it leaves nothing.
+#[derive(Debug)]
+pub struct OutFile {
+    path: PathBuf,
+    file: io::BufWriter<NamedTempFile>,
+}
+
+impl OutFile {
+    /// A file that is to be `path`. Its folder is made.
+    ///
+    /// # Errors
+    /// When the folder or the file cannot be made.
+    pub fn create(path: impl Into<PathBuf>) -> Result<Self, ExportError> {
+        let path = path.into();
+        let make = || -> io::Result<NamedTempFile> {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new("."));
+            fs::create_dir_all(folder)?;
+            let mut made = tempfile::Builder::new();
+            made.prefix(".export-").suffix(".part");
+            #[cfg(unix)]
+            made.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+            made.tempfile_in(folder)
+        };
+        match make() {
+            Ok(file) => Ok(Self {
+                path,
+                file: io::BufWriter::with_capacity(1 << 16, file),
+            }),
+            Err(error) => Err(ExportError::write(&path, error)),
+        }
+    }
+
+    /// What it is to be called.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives the file its name, in place of one that is there. Gives its path.
+    ///
+    /// # Errors
+    /// When the rest cannot be written, or the file cannot be renamed.
+    pub fn keep(self) -> Result<PathBuf, ExportError> {
+        let Self { path, file } = self;
+        let file = file
+            .into_inner()
+            .map_err(|error| ExportError::write(&path, error.into_error()))?;
+        file.persist(&path)
+            .map_err(|error| ExportError::write(&path, error.error))?;
+        Ok(path)
+    }
+
+    /// `done`, with an error that names this file.
+    ///
+    /// # Errors
+    /// That of `done`.
+    pub fn told<T>(&self, done: io::Result<T>) -> Result<T, ExportError> {
+        done.map_err(|error| ExportError::write(&self.path, error))
+    }
+}
+
+impl Write for OutFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}

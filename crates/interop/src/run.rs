@@ -1,0 +1,218 @@
+//! What every exporter is given: one run of one benchmark against one target, and its samples one after the other.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use schema::{Benchmark, Conversation, Estimate, Extra, Score, TargetRef, Usage};
+
+/// What holds for all samples of one target of one benchmark.
+///
+/// Only `benchmark`, `folder`, `target` and `time` have to be known; an exporter leaves out what is not. [`Run::new`] fills in the
+/// rest as unknown.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The benchmark, its metrics included.
+    pub benchmark: Benchmark,
+    /// The name of the benchmark's folder.
+    pub folder: String,
+    /// The system under test.
+    pub target: TargetRef,
+    /// When the results were made. All ids and times that an export carries are made of it, never of the clock.
+    pub time: Timestamp,
+    /// When the run started and ended, where that is known.
+    pub started: Option<Timestamp>,
+    /// See `started`.
+    pub ended: Option<Timestamp>,
+    /// The run's id, `run-…`.
+    pub run_id: Option<String>,
+    /// How the run ended, as its manifest says: `complete`, `failed_rows`, `interrupted`; `None`: not known.
+    pub outcome: Option<String>,
+    /// Version of Probity that made the results.
+    pub probity_version: Option<String>,
+    /// Git revision of the folder the run was started in.
+    pub revision: Option<String>,
+    /// How often each scenario was played; `None`: not known.
+    pub samples_per_scenario: Option<u32>,
+    /// Turns that each conversation was to have; `None`: not known.
+    pub turns: Option<u32>,
+    /// How the target was asked: the keys of the request body but its messages, as they went over the wire.
+    pub settings: Extra,
+    /// Who judged.
+    pub judges: Vec<Judge>,
+    /// Who played the user; `None`: not known.
+    pub user_model: Option<TargetRef>,
+    /// How sure a rate is; `None`: exporters write rates without bounds.
+    pub interval: Option<Interval>,
+    /// What the names of implementations, their versions and the hashes of their prompts were, by phase.
+    pub fingerprints: Extra,
+}
+
+impl Run {
+    /// A run of which nothing more is known.
+    #[must_use]
+    pub fn new(
+        benchmark: Benchmark,
+        folder: impl Into<String>,
+        target: TargetRef,
+        time: Timestamp,
+    ) -> Self {
+        Self {
+            benchmark,
+            folder: folder.into(),
+            target,
+            time,
+            started: None,
+            ended: None,
+            run_id: None,
+            outcome: None,
+            probity_version: None,
+            revision: None,
+            samples_per_scenario: None,
+            turns: None,
+            settings: Extra::new(),
+            judges: Vec::new(),
+            user_model: None,
+            interval: None,
+            fingerprints: Extra::new(),
+        }
+    }
+
+    /// What names the benchmark in other programs: its `uid`, or what stands for it.
+    #[must_use]
+    pub fn benchmark_uid(&self) -> String {
+        self.benchmark.uid_or(&self.folder)
+    }
+}
+
+/// A model that judged.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judge {
+    /// The user's own name for it.
+    pub id: String,
+    /// Its name on the wire; empty when it is not known.
+    pub model: String,
+    /// How it was asked, as [`Run::settings`].
+    pub settings: Extra,
+    /// What it was told before the transcript, as it went over the wire in the first call; empty when it is not known. Prompts of
+    /// a benchmark differ in definition, examples and transcript only.
+    pub prompt: Vec<(String, String)>,
+}
+
+/// How the bounds of a rate are found.
+#[derive(Clone, Copy, Debug)]
+pub struct Interval {
+    /// The method's name, such as `clopper-pearson`.
+    pub method: &'static str,
+    /// Confidence level, 0 to 1.
+    pub level: f64,
+    /// The bounds of `passed` among `samples`; `None` where there are no samples.
+    pub of: fn(u64, u64) -> Option<Estimate>,
+}
+
+/// One sample of one scenario, with all that is known of it.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// The conversation. Its transcript holds the user's and the target's messages, not the system prompt.
+    pub conversation: Conversation,
+    /// What the target was told first; `None`: nothing, or not known.
+    pub system_prompt: Option<Arc<str>>,
+    /// What was found in it, in the order of `scores.json`. Empty: not judged.
+    pub scores: Vec<Score>,
+    /// The calls of the conversation and of its judges, in the order they ended. Empty where no journal tells of them.
+    pub calls: Vec<Call>,
+    /// When the item was queued and ended, where that is known.
+    pub started: Option<Timestamp>,
+    /// See `started`.
+    pub ended: Option<Timestamp>,
+}
+
+impl Sample {
+    /// A sample of which no journal tells.
+    #[must_use]
+    pub fn new(conversation: Conversation, scores: Vec<Score>) -> Self {
+        Self {
+            conversation,
+            system_prompt: None,
+            scores,
+            calls: Vec::new(),
+            started: None,
+            ended: None,
+        }
+    }
+
+    /// The call that gave the target's reply of turn `turn` (from 1).
+    #[must_use]
+    pub fn reply(&self, turn: u32) -> Option<&Call> {
+        let mut replies = self.calls.iter().rev();
+        replies.find(|call| call.by == Asked::Target && call.turn == turn && call.error.is_none())
+    }
+
+    /// The calls to one side.
+    pub fn calls_to(&self, by: Asked) -> impl Iterator<Item = &Call> {
+        self.calls.iter().filter(move |call| call.by == by)
+    }
+
+    /// What the target's calls used; `None` where no call is known, or one of them came without usage.
+    #[must_use]
+    pub fn target_usage(&self) -> Option<Usage> {
+        let mut sum = None;
+        for call in self.calls_to(Asked::Target) {
+            let used = call.usage?;
+            let so_far = sum.get_or_insert_with(Usage::default);
+            so_far.input_tokens += used.input_tokens;
+            so_far.cached_input_tokens += used.cached_input_tokens;
+            so_far.output_tokens += used.output_tokens;
+            so_far.reasoning_tokens += used.reasoning_tokens;
+        }
+        sum
+    }
+}
+
+/// Whom a call asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asked {
+    /// The system under test.
+    Target,
+    /// The simulated user.
+    User,
+    /// A judge.
+    Judge,
+}
+
+/// One call to a model, as the journal tells it.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Call {
+    /// Whom it asked.
+    pub by: Asked,
+    /// The user's own name for the model.
+    pub model: String,
+    /// The turn of the conversation, from 1; 0 for judges.
+    pub turn: u32,
+    /// Whether the reply came from the response cache.
+    pub cached: bool,
+    /// Seconds from request to reply; `None` for cached replies and failed calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_time: Option<f64>,
+    /// The endpoint's id of the reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// The name the endpoint gave for the model that answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<String>,
+    /// Why the reply ended, as the endpoint said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<String>,
+    /// Thinking text, where the endpoint gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
+    /// Tokens, failed attempts included; `None` when the endpoint did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Dollars; `None` when they are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// Why the call failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
