@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{CalibrateArgs, JournalCommand, SafetyCommand};
+use crate::commands::{CalibrateArgs, ExportArgs, JournalCommand, SafetyCommand};
 use crate::flags::{JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, ScenariosArgs, Which};
 
 const EXIT_CODES: &str = "\
@@ -78,6 +78,13 @@ pub enum Command {
     /// Evaluate the safety of the targets: single prompts and their variations, or whole conversations
     #[command(subcommand)]
     Safety(Box<SafetyCommand>),
+    /// Export finished runs in the formats of others: Every Eval Ever, Inspect, JUnit, CSV, JSONL, a job summary
+    ///
+    /// Everything comes from the files of the benchmark and its journals. Nothing is asked of a model.
+    #[command(
+        after_help = "Examples:\n  cargo xtask export eee honesty --out submission\n  cargo xtask export csv --all --strict\n  cargo xtask export summary honesty"
+    )]
+    Export(ExportArgs),
     /// Show rows, calls, tokens and dollars of a run before a cent is spent
     Plan(PlanArgs),
     /// Check configuration, keys and endpoints with one tiny call each

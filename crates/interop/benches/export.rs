@@ -1,1 +1,3 @@
+//! Benchmarks of exports.
+
 fn main() {}

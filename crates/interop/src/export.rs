@@ -2,8 +2,7 @@
 
 use std::{
     error::Error,
-    fmt,
-    fs,
+    fmt, fs,
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -67,7 +66,10 @@ impl ExportError {
     #[must_use]
     pub fn write(path: &Path, error: io::Error) -> Self {
         Self {
-            fault: Fault::Write { path: path.to_owned(), error },
+            fault: Fault::Write {
+                path: path.to_owned(),
+                error,
+            },
         }
     }
 
@@ -89,7 +91,9 @@ impl ExportError {
 impl fmt::Display for ExportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.fault {
-            Fault::Write { path, error } => write!(f, "{}: cannot be written: {error}", path.display()),
+            Fault::Write { path, error } => {
+                write!(f, "{}: cannot be written: {error}", path.display())
+            }
             Fault::Nothing(reason) => f.write_str(reason),
         }
     }
@@ -119,7 +123,9 @@ impl OutFile {
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, ExportError> {
         let path = path.into();
         let make = || -> io::Result<NamedTempFile> {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = path
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty());
             let folder = folder.unwrap_or(Path::new("."));
             fs::create_dir_all(folder)?;
             let mut made = tempfile::Builder::new();

@@ -6,10 +6,19 @@
 //! # Limits
 //! - Lone surrogates cannot be in a Rust text; a reader of a journal or tree has replaced or refused them before.
 
+mod attribution;
+pub mod csv;
+pub mod eee;
 mod export;
 pub mod inspect;
 pub mod json;
+pub mod jsonl;
+pub mod junit;
 mod run;
+pub mod summary;
+mod tally;
+mod text;
+mod words;
 
 pub use export::{ExportError, Exported, Exporter, OutFile};
 pub use run::{Asked, Call, Interval, Judge, Run, Sample};

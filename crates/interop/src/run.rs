@@ -17,6 +17,8 @@ pub struct Run {
     pub folder: String,
     /// The system under test.
     pub target: TargetRef,
+    /// Which provider or program served it, as the configuration names it: `openai`, `vllm`, `scripted`; `None`: not known.
+    pub source: Option<String>,
     /// When the results were made. All ids and times that an export carries are made of it, never of the clock.
     pub time: Timestamp,
     /// When the run started and ended, where that is known.
@@ -60,6 +62,7 @@ impl Run {
             benchmark,
             folder: folder.into(),
             target,
+            source: None,
             time,
             started: None,
             ended: None,
@@ -91,10 +94,12 @@ pub struct Judge {
     pub id: String,
     /// Its name on the wire; empty when it is not known.
     pub model: String,
+    /// As [`Run::source`].
+    pub source: Option<String>,
     /// How it was asked, as [`Run::settings`].
     pub settings: Extra,
-    /// What it was told before the transcript, as it went over the wire in the first call; empty when it is not known. Prompts of
-    /// a benchmark differ in definition, examples and transcript only.
+    /// What it was told, role and text; `{{ definition }}`, `{{ examples }}` and `{{ transcript }}` stand where those were. Empty when it
+    /// is not known.
     pub prompt: Vec<(String, String)>,
 }
 

@@ -195,13 +195,15 @@ async fn a_user_model_that_said_nothing_usable_is_asked_once_more_by_each_later_
     let silent = Fault::new(FaultKind::EmptyContent)
         .task(Task::UserTurn)
         .first(4);
-    let bench = Bench::on(
+    let mut bench = Bench::on(
         ScriptedServer::builder()
             .fault(silent)
             .start()
             .await
             .unwrap(),
     );
+    // One target and one conversation at a time: the empty replies come in a row.
+    bench.targets.truncate(1);
     let one_by_one = || RunOptions {
         phases: [Phase::GenMetrics, Phase::GenScenarios, Phase::Simulate].into(),
         concurrency: Concurrency {

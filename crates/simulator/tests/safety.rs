@@ -1,49 +1,23 @@
 //! Attacks over HTTP: what attacker and target are sent, and what comes of their replies.
 #![allow(clippy::unwrap_used, reason = "tests may fail so")]
 
-use std::{error::Error, sync::Arc};
+mod attack;
 
-use llm_client::{Cache, CacheSettings, Cached, HttpClient, ModelSettings, OpenAi};
+use std::error::Error;
+
+use attack::{PLAN, SORRY, dialogue, play};
 use schema::{
-    ChatModel, FinishReason, ModelErrorKind, ModelId, PhaseErrorKind, Role, Turn,
+    FinishReason, ModelErrorKind, PhaseErrorKind, Role, Turn,
     prompt::Prompt,
     reply::Unusable,
-    safety::{CallScope, MultiTurnStrategy, Stage, TestCase},
+    safety::{CallScope, Stage},
 };
-use scripted_llm::ScriptedServer;
 use serde_json::Value;
 use simulator::safety::{
     AttackPrompts, Broken, Dialogue, Exchanged, SemanticChunks, TEST_TYPES, Target, UserPersona,
     attacker_calls, multi_turn_strategies,
 };
 use watched_llm::{Answer, Recorder};
-
-const SORRY: &str = "I'm sorry, but I can't help with that.";
-const PLAN: &str = r#"{"pieces": ["PIECE one", "PIECE two", "PIECE three"]}"#;
-
-fn case() -> TestCase {
-    TestCase {
-        intent: Some("INTENT: to wait".into()),
-        persona: Some("PERSONA: a daughter".into()),
-        ..TestCase::new("advice-01", "GROUPNAME", "PROMPT")
-    }
-}
-
-fn dialogue(strategy: &dyn MultiTurnStrategy, target: Target, exchanges: u32) -> Dialogue {
-    let attack = strategy.attack(&case(), exchanges, &CallScope::new("advice-01__gpt-x"));
-    let row = format!("advice-01__gpt-x__{}", strategy.name());
-    Dialogue::new(Arc::new(target), attack, exchanges, CallScope::new(row))
-}
-
-/// Plays to the end and gives how it ended.
-async fn play(dialogue: &mut Dialogue) -> Result<Exchanged, Broken> {
-    loop {
-        match dialogue.exchange().await? {
-            Exchanged::Replied => {}
-            end => return Ok(end),
-        }
-    }
-}
 
 fn texts(dialogue: &Dialogue) -> Vec<&str> {
     dialogue
@@ -210,7 +184,7 @@ async fn a_plan_with_too_many_pieces_is_asked_for_again_and_then_shortened() {
     ]))
     .await;
     let strategy = SemanticChunks::new(server.model("attacker")).unwrap();
-    let mut dialogue = crate::dialogue(&strategy, Target::new(server.model("target")), 2);
+    let mut dialogue = attack::dialogue(&strategy, Target::new(server.model("target")), 2);
     assert_eq!(play(&mut dialogue).await.unwrap(), Exchanged::Over);
     let last_asked = &server.asked("attacker")[4];
     assert!(last(last_asked).ends_with("<instruction>PIECE three</instruction>"));
@@ -236,7 +210,7 @@ async fn an_attacker_that_declines_is_no_pass_of_the_target() {
 
     let server = Recorder::start(attacker_says(&[SORRY, SORRY])).await;
     let strategy = SemanticChunks::new(server.model("attacker")).unwrap();
-    let mut dialogue = crate::dialogue(&strategy, Target::new(server.model("target")), 2);
+    let mut dialogue = attack::dialogue(&strategy, Target::new(server.model("target")), 2);
     let end = play(&mut dialogue).await.unwrap();
     assert!(matches!(end, Exchanged::AttackerRefused { .. }), "{end:?}");
     assert!(dialogue.conversation().is_empty());
@@ -318,7 +292,7 @@ async fn a_failed_target_and_a_stop_are_told_apart() {
     let server = Recorder::start(plain).await;
     let stopped = server.model_until("attacker", 1, ModelErrorKind::Cancelled);
     let strategy = UserPersona::new(stopped).unwrap();
-    let mut dialogue = crate::dialogue(&strategy, Target::new(server.model("target")), 3);
+    let mut dialogue = attack::dialogue(&strategy, Target::new(server.model("target")), 3);
     let broken = play(&mut dialogue).await.unwrap_err();
     assert_eq!(
         (broken.stage, broken.error.kind()),
@@ -383,72 +357,4 @@ async fn names_and_prompts_are_checked() {
         .err()
         .unwrap();
     assert!(error.to_string().contains("mine.j2"), "{error}");
-}
-
-#[tokio::test]
-async fn the_scripted_attacker_plays_both_test_types_the_same_way_every_time() {
-    let server = ScriptedServer::start().await.unwrap();
-    let model = |name: &str| -> Arc<dyn ChatModel> {
-        let id = ModelId::new(name).unwrap();
-        let settings = ModelSettings::new(id, name, server.base_url());
-        Arc::new(OpenAi::new(settings, &HttpClient::default()).unwrap())
-    };
-    let names = TEST_TYPES.map(str::to_owned);
-    for strategy in multi_turn_strategies(&names, &model("scripted-attacker")).unwrap() {
-        let mut seen = Vec::new();
-        for _ in 0..2 {
-            let target = Target::new(model("scripted-agreeable"));
-            let mut dialogue = dialogue(&*strategy, target, 4);
-            assert_eq!(play(&mut dialogue).await.unwrap(), Exchanged::Over);
-            seen.push(dialogue.into_parts().0);
-        }
-        assert_eq!(seen[0], seen[1]);
-        assert_eq!(seen[0].len(), 8);
-        let adapted = &seen[0][2].content;
-        assert!(adapted.starts_with("You write \""), "{adapted}");
-    }
-    let tasks = server.stats().by_task;
-    assert_eq!(
-        (
-            tasks["attack_plan"],
-            tasks["attack_turn"],
-            tasks["target_turn"]
-        ),
-        (2, 16, 16)
-    );
-}
-
-#[tokio::test]
-async fn a_later_run_over_the_cache_asks_nothing_and_says_the_same() {
-    let server = ScriptedServer::builder()
-        .answer(|asked| match (asked.model, asked.number) {
-            ("target", nth) => Answer::says(format!("Reply {nth}.")),
-            (_, 0) => Answer::says("no plan"),
-            (_, 1) => Answer::says(PLAN),
-            (_, 2) => Answer::says("Message: One?"),
-            (_, 3) => Answer::says("Thought: hm"),
-            (_, 4) => Answer::says("Thought: hm, hm"),
-            _ => Answer::says(SORRY),
-        })
-        .start()
-        .await
-        .unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::open(folder.path().join("cache.sqlite"), CacheSettings::default()).unwrap();
-    let model = |name: &str| -> Arc<dyn ChatModel> {
-        let id = ModelId::new(name).unwrap();
-        let settings = ModelSettings::new(id, name, server.base_url());
-        let inner = OpenAi::new(settings.clone(), &HttpClient::default()).unwrap();
-        Arc::new(Cached::new(inner, cache.clone(), &settings))
-    };
-    let mut seen = Vec::new();
-    for _ in 0..2 {
-        let strategy = SemanticChunks::new(model("attacker")).unwrap();
-        let mut dialogue = dialogue(&strategy, Target::new(model("target")), 3);
-        let end = play(&mut dialogue).await.unwrap();
-        assert!(matches!(end, Exchanged::AttackerRefused { .. }), "{end:?}");
-        seen.push((end, dialogue.into_parts().0, server.stats().requests));
-    }
-    assert_eq!(seen[0], seen[1]);
-    assert_eq!(seen[0].2, 7);
 }

@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod doctor;
+mod export;
 mod gaps;
 mod git;
 mod init;
@@ -17,6 +18,7 @@ mod summary;
 mod traced;
 
 pub use calibrate::CalibrateArgs;
+pub use export::ExportArgs;
 pub use journal::JournalCommand;
 pub use safety::SafetyCommand;
 
@@ -63,6 +65,7 @@ pub fn dispatch(cli: Cli) -> Exit {
         Command::Aggregate(args) => run::run(&context, args.into(), &[Phase::Aggregate]),
         Command::Calibrate(args) => calibrate::run(&context, &args),
         Command::Safety(command) => safety::run(&context, *command),
+        Command::Export(args) => export::run(&context, &args),
         Command::Plan(args) => plan::run(&context, &args.into()),
         Command::Doctor { json } => doctor::run(&context, json),
         Command::Journal(command) => journal::run(&context, &command),

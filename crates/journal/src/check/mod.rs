@@ -9,6 +9,8 @@
 //!
 //! - Items that failed ("item failed") need no response, annotation and measurement, and must not be measured.
 //! - A judge may be asked again about an item; its annotation is translated once, or it abstained.
+//! - The judges of a panel are told by "judge scored", and their item by one "merged annotation", which counts alone: a panel is
+//!   averaged, and not put to the vote.
 //! - A blank response is judged like any other, so that the judge's verdict may stand.
 //! - Of a run that was stopped, items that did not end are left out. A run without verdicts and scores, such as one of
 //!   `simulate` alone, is asked the rules of queuing and answering only.

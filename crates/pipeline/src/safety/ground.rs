@@ -143,7 +143,11 @@ impl Ground {
             Err(error) => match Trouble::of_phase(Stage::Judge, &error) {
                 Trouble::NotRun(cut) => return Err(cut),
                 Trouble::Failed(fault) => {
-                    (Assessment::abstained(fault.message.clone()), Some(fault))
+                    let assessment = Assessment {
+                        spend: spent(&error),
+                        ..Assessment::abstained(fault.message.clone())
+                    };
+                    (assessment, Some(fault))
                 }
             },
         };

@@ -13,7 +13,7 @@ use schema::{
 use super::{
     attempt::{Attempt, error_of},
     error::{Cut, Fault, Trouble},
-    ground::Ground,
+    ground::{Ground, spent},
     report::NotRun,
 };
 
@@ -126,7 +126,7 @@ async fn ask(
                 Trouble::NotRun(cut) => Share::Cut(cut),
                 Trouble::Failed(fault) => Share::Failed(fault),
             };
-            (share, Spend::default())
+            (share, spent(&error))
         }
     }
 }

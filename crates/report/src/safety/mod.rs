@@ -55,6 +55,8 @@ pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst
     text.push('\n');
     text.push_str(&tables::tables(results, details, width));
     text.push_str(&worst::worst(results, details, width, worst));
+    text.truncate(text.trim_end().len());
+    text.push('\n');
     text
 }
 

@@ -23,8 +23,13 @@ pub fn check(path: &Path) -> Result<(), Failure> {
         let reason = format!("cannot be written: there is no folder {}", folder.display());
         return Err(refused(path, &reason));
     }
+    let is_new = !path.exists();
     let tried = fs::OpenOptions::new().append(true).create(true).open(path);
     tried.map_err(|error| refused(path, &format!("cannot be written: {error}")))?;
+    if is_new {
+        // A run that does not start leaves nothing.
+        let _ = fs::remove_file(path);
+    }
     Ok(())
 }
 

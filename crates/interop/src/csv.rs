@@ -1,0 +1,364 @@
+//! CSV: `scores.csv`, `conversations.csv` and `summary.csv` of all targets together.
+//!
+//! The files follow RFC 4180 (UTF-8, commas, CRLF, a header line). A text that a spreadsheet would take for a formula gets an
+//! apostrophe in front, which is how spreadsheets mark a text; NUL, which no spreadsheet reads, becomes U+FFFD.
+
+use std::{borrow::Cow, path::Path};
+
+use schema::{MetricType, Role};
+
+use crate::{
+    Asked, ExportError, Exported, Exporter, OutFile, Run, Sample,
+    tally::{Count, Tally},
+    words,
+};
+
+const SCORES: [&str; 16] = [
+    "benchmark",
+    "target",
+    "conv_id",
+    "scenario_id",
+    "sample",
+    "metric_id",
+    "metric_name",
+    "metric_type",
+    "present",
+    "passed",
+    "score",
+    "justification",
+    "error",
+    "judge",
+    "cost_usd",
+    "run_id",
+];
+
+const CONVERSATIONS: [&str; 23] = [
+    "benchmark",
+    "target",
+    "model",
+    "conv_id",
+    "scenario_id",
+    "sample",
+    "metric_id",
+    "persona",
+    "user_goal",
+    "latent_adversarial_goal",
+    "demographic",
+    "messages",
+    "system_prompt",
+    "transcript",
+    "error",
+    "cost_usd",
+    "input_tokens",
+    "output_tokens",
+    "target_cached_tokens",
+    "target_reasoning_tokens",
+    "target_latency_s",
+    "started",
+    "run_id",
+];
+
+const SUMMARY: [&str; 13] = [
+    "benchmark",
+    "target",
+    "model",
+    "scope",
+    "metric_id",
+    "metric_name",
+    "metric_type",
+    "passed",
+    "judged",
+    "without_verdict",
+    "pass_rate",
+    "lower_95",
+    "upper_95",
+];
+
+/// Writes CSV.
+#[derive(Debug)]
+pub struct Csv {
+    out: std::path::PathBuf,
+    files: Option<Files>,
+    target: Option<(Run, Tally)>,
+}
+
+#[derive(Debug)]
+struct Files {
+    scores: Table,
+    conversations: Table,
+    summary: Table,
+}
+
+#[derive(Debug)]
+struct Table {
+    rows: ::csv::Writer<OutFile>,
+    path: std::path::PathBuf,
+}
+
+impl Csv {
+    /// Writes into the folder `out`.
+    #[must_use]
+    pub fn new(out: &Path) -> Self {
+        Self {
+            out: out.to_owned(),
+            files: None,
+            target: None,
+        }
+    }
+
+    fn open(&self) -> Result<Files, ExportError> {
+        Ok(Files {
+            scores: Table::new(self.out.join("scores.csv"), &SCORES)?,
+            conversations: Table::new(self.out.join("conversations.csv"), &CONVERSATIONS)?,
+            summary: Table::new(self.out.join("summary.csv"), &SUMMARY)?,
+        })
+    }
+}
+
+impl Table {
+    fn new(path: std::path::PathBuf, header: &[&str]) -> Result<Self, ExportError> {
+        let file = OutFile::create(&path)?;
+        let mut table = Self {
+            rows: ::csv::WriterBuilder::new()
+                .terminator(::csv::Terminator::CRLF)
+                .from_writer(file),
+            path,
+        };
+        let written = table.rows.write_record(header);
+        table.told(written)?;
+        Ok(table)
+    }
+
+    fn row(&mut self, cells: &[Cow<'_, str>]) -> Result<(), ExportError> {
+        let written = self
+            .rows
+            .write_record(cells.iter().map(|cell| cell.as_bytes()));
+        self.told(written)
+    }
+
+    fn told(&self, done: ::csv::Result<()>) -> Result<(), ExportError> {
+        done.map_err(|error| ExportError::write(&self.path, error.into()))
+    }
+
+    fn keep(self) -> Result<std::path::PathBuf, ExportError> {
+        let path = self.path;
+        let file = self.rows.into_inner();
+        file.map_err(|error| ExportError::write(&path, error.into_error()))?
+            .keep()
+    }
+}
+
+impl Exporter for Csv {
+    fn begin(&mut self, run: &Run) -> Result<(), ExportError> {
+        if self.files.is_none() {
+            self.files = Some(self.open()?);
+        }
+        self.target = Some((run.clone(), Tally::default()));
+        Ok(())
+    }
+
+    fn push(&mut self, sample: &Sample) -> Result<(), ExportError> {
+        let (Some(files), Some((run, tally))) = (&mut self.files, &mut self.target) else {
+            return Err(ExportError::nothing("a sample was given before its target"));
+        };
+        tally.add(sample);
+        files.conversations.row(&conversation(run, sample))?;
+        for score in &sample.scores {
+            files.scores.row(&score_cells(run, sample, score))?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), ExportError> {
+        let (Some(files), Some((run, tally))) = (&mut self.files, self.target.take()) else {
+            return Ok(());
+        };
+        for (id, metric) in tally.metrics(&run) {
+            let about = ["metric", id, &metric.name, metric.metric_type.as_str()];
+            files.summary.row(&summary(&run, about, &metric.count))?;
+        }
+        for metric_type in [MetricType::Positive, MetricType::Negative] {
+            let count = tally.of_type(metric_type);
+            if count != Count::default() {
+                let about = ["all", "", "", metric_type.as_str()];
+                files.summary.row(&summary(&run, about, &count))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Exported, ExportError> {
+        let mut exported = Exported::default();
+        if let Some(files) = self.files {
+            for table in [files.scores, files.conversations, files.summary] {
+                exported.files.push(table.keep()?);
+            }
+        }
+        Ok(exported)
+    }
+}
+
+fn score_cells<'a>(
+    run: &'a Run,
+    sample: &'a Sample,
+    score: &'a schema::Score,
+) -> [Cow<'a, str>; 16] {
+    let judge = sample
+        .calls_to(Asked::Judge)
+        .last()
+        .map(|call| call.model.as_str());
+    [
+        text(&run.folder),
+        text(run.target.id.as_str()),
+        text(&sample.conversation.conv_id),
+        text(&score.id),
+        sample.conversation.sample.to_string().into(),
+        text(&score.metric_id),
+        text(&score.metric_name),
+        score.metric_type.as_str().into(),
+        known(score.present),
+        known(score.passed),
+        known(score.score),
+        text(&score.justification),
+        text(score.error.as_deref().unwrap_or_default()),
+        text(judge.unwrap_or_default()),
+        known(score.usage.and_then(|usage| usage.cost)),
+        text(run.run_id.as_deref().unwrap_or_default()),
+    ]
+}
+
+fn conversation<'a>(run: &'a Run, sample: &'a Sample) -> [Cow<'a, str>; 23] {
+    let row = &sample.conversation;
+    let scenario = &row.scenario;
+    let used = sample.target_usage();
+    let times: Option<Vec<f64>> = sample
+        .calls_to(Asked::Target)
+        .map(|call| call.run_time)
+        .collect();
+    let latency = times
+        .filter(|times| !times.is_empty())
+        .map(|times| times.iter().sum::<f64>());
+    let demographic = match scenario.demographic.is_empty() {
+        true => String::new(),
+        false => words::of(&scenario.demographic.clone().into()),
+    };
+    [
+        text(&run.folder),
+        text(run.target.id.as_str()),
+        text(&run.target.model),
+        text(&row.conv_id),
+        text(&scenario.id),
+        row.sample.to_string().into(),
+        text(&scenario.metric_id),
+        text(scenario.played_persona()),
+        text(&scenario.user_goal),
+        text(&scenario.latent_adversarial_goal),
+        demographic.into(),
+        row.transcript.len().to_string().into(),
+        text(sample.system_prompt.as_deref().unwrap_or_default()),
+        Cow::Owned(guarded(&transcript(sample)).into_owned()),
+        text(row.error.as_deref().unwrap_or_default()),
+        known(row.usage.and_then(|usage| usage.cost)),
+        known(row.usage.map(|usage| usage.input_tokens)),
+        known(row.usage.map(|usage| usage.output_tokens)),
+        known(used.map(|used| used.cached_input_tokens)),
+        known(used.map(|used| used.reasoning_tokens)),
+        known(latency.map(|seconds| (seconds * 1e6).round() / 1e6)),
+        known(sample.started),
+        text(run.run_id.as_deref().unwrap_or_default()),
+    ]
+}
+
+fn summary<'a>(
+    run: &'a Run,
+    [scope, id, name, metric_type]: [&'a str; 4],
+    count: &Count,
+) -> [Cow<'a, str>; 13] {
+    let bounds = count.bounds(run);
+    [
+        text(&run.folder),
+        text(run.target.id.as_str()),
+        text(&run.target.model),
+        scope.into(),
+        text(id),
+        text(name),
+        text(metric_type),
+        count.passed.to_string().into(),
+        count.judged.to_string().into(),
+        count.unscored.to_string().into(),
+        known(count.rate()),
+        known(bounds.map(|bounds| bounds.lower)),
+        known(bounds.map(|bounds| bounds.upper)),
+    ]
+}
+
+/// What was said, each message behind its speaker.
+fn transcript(sample: &Sample) -> String {
+    let mut text = String::new();
+    for turn in &sample.conversation.transcript {
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        text.push_str(match turn.role {
+            Role::System => "SYSTEM: ",
+            Role::User => "USER: ",
+            Role::Assistant => "ASSISTANT: ",
+            Role::Tool => "TOOL: ",
+        });
+        text.push_str(&turn.content);
+    }
+    text
+}
+
+/// A cell without a text when the value is not known.
+fn known<'a>(value: Option<impl ToString>) -> Cow<'a, str> {
+    value.map_or(Cow::Borrowed(""), |value| Cow::Owned(value.to_string()))
+}
+
+/// A text as a cell that no spreadsheet computes.
+fn text(text: &str) -> Cow<'_, str> {
+    guarded(text)
+}
+
+fn guarded(text: &str) -> Cow<'_, str> {
+    // The full-width forms are formulas to some spreadsheets, and so is what follows blanks that they take away.
+    let formula = |c: char| {
+        matches!(
+            c,
+            '=' | '+' | '-' | '@' | '\t' | '\r' | '＝' | '＋' | '－' | '＠'
+        )
+    };
+    let text = match text.contains('\0') {
+        true => Cow::Owned(text.replace('\0', "\u{fffd}")),
+        false => Cow::Borrowed(text),
+    };
+    let starts = text.starts_with(formula) || text.trim_start().starts_with(formula);
+    if starts {
+        Cow::Owned(format!("'{text}"))
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_is_a_formula() {
+        for (given, cell) in [
+            ("=1+1", "'=1+1"),
+            ("+x", "'+x"),
+            ("-x", "'-x"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("\t=1", "'\t=1"),
+            ("  =1", "'  =1"),
+            ("＝1", "'＝1"),
+            ("a=1", "a=1"),
+            ("a\0b", "a\u{fffd}b"),
+            ("", ""),
+        ] {
+            assert_eq!(guarded(given), cell, "{given:?}");
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! One row of the instance file: one conversation judged for one metric.
+
+use std::borrow::Cow;
+
+use schema::{Role, Score, Turn};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::Value;
+
+use super::{Version, names::sample_hash};
+use crate::{Asked, Run, Sample, attribution, text, words};
+
+/// What all rows of a target have in common.
+pub(super) struct Ids<'a> {
+    pub(super) evaluation_id: &'a str,
+    pub(super) model_id: &'a str,
+    pub(super) benchmark: &'a str,
+}
+
+#[derive(Serialize)]
+pub(super) struct Row<'a> {
+    schema_version: &'a str,
+    evaluation_id: &'a str,
+    model_id: &'a str,
+    evaluation_name: String,
+    evaluation_result_id: String,
+    sample_id: String,
+    sample_hash: String,
+    interaction_type: &'a str,
+    input: Input<'a>,
+    output: Option<Output<'a>>,
+    #[serde(flatten)]
+    messages: Messages<'a>,
+    answer_attribution: Vec<Attribution>,
+    evaluation: Evaluation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_usage: Option<TokenUsage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    performance: Option<Performance>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    metadata: Texts<'a>,
+}
+
+/// The transcript, under the name that the version has for it.
+#[derive(Serialize)]
+enum Messages<'a> {
+    #[serde(rename = "messages")]
+    Messages(Option<Vec<Message<'a>>>),
+    #[serde(rename = "interactions")]
+    Interactions(Option<Vec<Message<'a>>>),
+}
+
+#[derive(Serialize)]
+struct Input<'a> {
+    raw: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    formatted: Option<String>,
+    reference: Listed<'a>,
+}
+
+/// A list of texts that was a single text in 0.2.0.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Listed<'a> {
+    One(&'a str),
+    List([&'a str; 1]),
+}
+
+#[derive(Serialize)]
+struct Output<'a> {
+    raw: Listed<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_trace: Option<Listed<'a>>,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    turn_idx: usize,
+    role: &'a str,
+    content: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_trace: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<ToolCall>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<Vec<&'a str>>,
+}
+
+#[derive(Serialize)]
+struct ToolCall {
+    id: String,
+    name: String,
+    arguments: Texts<'static>,
+}
+
+#[derive(Serialize)]
+struct Attribution {
+    turn_idx: usize,
+    source: String,
+    extracted_value: &'static str,
+    extraction_method: &'static str,
+    is_terminal: bool,
+}
+
+#[derive(Serialize)]
+struct Evaluation {
+    score: f64,
+    is_correct: bool,
+    num_turns: usize,
+    tool_calls_count: usize,
+}
+
+#[derive(Serialize)]
+struct TokenUsage {
+    input_tokens: u64,
+    output_tokens: u64,
+    total_tokens: u64,
+    input_tokens_cache_read: u64,
+    reasoning_tokens: u64,
+}
+
+#[derive(Serialize)]
+struct Performance {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency_ms: Option<f64>,
+    additional_details: Texts<'static>,
+}
+
+/// Texts by name, in their order. A name that is there already is not added again.
+#[derive(Default)]
+pub(super) struct Texts<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+
+impl<'a> Texts<'a> {
+    pub(super) fn add(&mut self, name: impl Into<Cow<'a, str>>, text: impl Into<Cow<'a, str>>) {
+        let name = name.into();
+        if !self.0.iter().any(|(known, _)| *known == name) {
+            self.0.push((name, text.into()));
+        }
+    }
+
+    pub(super) fn add_known(&mut self, name: &'static str, text: Option<impl Into<Cow<'a, str>>>) {
+        if let Some(text) = text {
+            self.add(name, text);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Serialize for Texts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, text) in &self.0 {
+            map.serialize_entry(name, text)?;
+        }
+        map.end()
+    }
+}
+
+/// The row of `score`, which has a verdict: `passed` and a number.
+pub(super) fn row<'a>(
+    version: Version,
+    ids: &Ids<'a>,
+    run: &'a Run,
+    sample: &'a Sample,
+    score: &'a Score,
+    (number, passed): (f64, bool),
+) -> Row<'a> {
+    let turns = &sample.conversation.transcript;
+    let tool_calls = turns.iter().map(|turn| tool_calls(turn).len()).sum();
+    let agentic = tool_calls > 0 || turns.iter().any(|turn| turn.role == Role::Tool);
+    let single = match turns.as_slice() {
+        [asked, answered]
+            if asked.role == Role::User && answered.role == Role::Assistant && !agentic =>
+        {
+            Some((asked, answered))
+        }
+        _ => None,
+    };
+    let raw: Cow<'a, str> = match single {
+        Some((asked, _)) => Cow::Borrowed(&*asked.content),
+        None => Cow::Owned(text::scenario(&sample.conversation.scenario)),
+    };
+    let wanted = value(score.metric_type.passed(true));
+    let listed = |text: &'a str| match version {
+        Version::V0_2_0 => Listed::One(text),
+        Version::V0_3_0 => Listed::List([text]),
+    };
+    let transcript = match single {
+        Some(_) => None,
+        None => Some(messages(sample)),
+    };
+    let count = transcript.as_ref().map_or(turns.len(), Vec::len);
+    let name = format!("{}.{}", ids.benchmark, score.metric_id);
+    Row {
+        schema_version: version.of_rows(),
+        evaluation_id: ids.evaluation_id,
+        model_id: ids.model_id,
+        evaluation_result_id: format!("{}#{}", ids.evaluation_id, score.metric_id),
+        sample_id: schema::Conversation::prompt_id(&score.id, sample.conversation.sample),
+        sample_hash: sample_hash(&raw, &[wanted]),
+        interaction_type: match (single, agentic) {
+            (Some(_), _) => "single_turn",
+            (None, true) => "agentic",
+            (None, false) => "multi_turn",
+        },
+        input: Input {
+            formatted: single.and_then(|(asked, _)| formatted(sample, asked)),
+            raw,
+            reference: listed(wanted),
+        },
+        output: single.map(|(_, answered)| Output {
+            raw: listed(&answered.content),
+            reasoning_trace: sample
+                .reply(1)
+                .and_then(|call| call.reasoning.as_deref())
+                .map(listed),
+        }),
+        answer_attribution: attributions(version, sample, score, single.is_some()),
+        messages: match version {
+            Version::V0_2_0 => Messages::Interactions(transcript),
+            Version::V0_3_0 => Messages::Messages(transcript),
+        },
+        evaluation: Evaluation {
+            score: number,
+            is_correct: passed,
+            num_turns: count.max(1),
+            tool_calls_count: tool_calls,
+        },
+        token_usage: token_usage(sample),
+        performance: performance(sample),
+        error: error(sample, score),
+        metadata: metadata(run, sample, score),
+        evaluation_name: name,
+    }
+}
+
+/// A verdict as a word.
+fn value(present: bool) -> &'static str {
+    if present { "present" } else { "absent" }
+}
+
+/// What the model was shown of a single prompt, where that is more than the prompt.
+fn formatted(sample: &Sample, asked: &Turn) -> Option<String> {
+    let system = sample.system_prompt.as_ref()?;
+    Some(format!("SYSTEM: {system}\n\nUSER: {}", asked.content))
+}
+
+fn messages(sample: &Sample) -> Vec<Message<'_>> {
+    let mut messages = Vec::with_capacity(sample.conversation.transcript.len() + 1);
+    if let Some(system) = &sample.system_prompt {
+        messages.push(Message {
+            turn_idx: 0,
+            role: Role::System.as_str(),
+            content: system,
+            reasoning_trace: None,
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+        });
+    }
+    let mut replies = 0;
+    for turn in &sample.conversation.transcript {
+        let mut reasoning = None;
+        if turn.role == Role::Assistant {
+            replies += 1;
+            reasoning = sample
+                .reply(replies)
+                .and_then(|call| call.reasoning.as_deref());
+        }
+        messages.push(Message {
+            turn_idx: messages.len(),
+            role: turn.role.as_str(),
+            content: &turn.content,
+            reasoning_trace: reasoning,
+            tool_calls: tool_calls(turn)
+                .iter()
+                .enumerate()
+                .filter_map(tool_call)
+                .collect(),
+            tool_call_id: turn
+                .extra
+                .get("tool_call_id")
+                .and_then(Value::as_str)
+                .map(|id| vec![id]),
+        });
+    }
+    messages
+}
+
+/// The calls that a message makes, in the form of the OpenAI API.
+fn tool_calls(turn: &Turn) -> &[Value] {
+    turn.extra
+        .get("tool_calls")
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+fn tool_call((index, call): (usize, &Value)) -> Option<ToolCall> {
+    let function = call.get("function").unwrap_or(call);
+    let arguments = function.get("arguments").map(|given| match given.as_str() {
+        Some(text) => serde_json::from_str(text).unwrap_or_else(|_| given.clone()),
+        None => given.clone(),
+    });
+    let mut texts = Texts::default();
+    match arguments {
+        Some(Value::Object(map)) => map
+            .iter()
+            .for_each(|(name, value)| texts.add(name.clone(), words::of(value))),
+        Some(Value::Null) | None => {}
+        Some(other) => texts.add("arguments", words::of(&other)),
+    }
+    Some(ToolCall {
+        id: call
+            .get("id")
+            .and_then(Value::as_str)
+            .map_or_else(|| format!("call_{index}"), str::to_owned),
+        name: function.get("name").and_then(Value::as_str)?.to_owned(),
+        arguments: texts,
+    })
+}
+
+/// The messages that the justification names, else the target's last one.
+fn attributions(
+    version: Version,
+    sample: &Sample,
+    score: &Score,
+    single: bool,
+) -> Vec<Attribution> {
+    let Some(present) = score.present else {
+        return Vec::new();
+    };
+    let first = usize::from(sample.system_prompt.is_some() && !single);
+    let of = |at: usize, is_terminal: bool| Attribution {
+        turn_idx: if single { 0 } else { at + first },
+        source: match (single, version) {
+            (true, _) => "output.raw".to_owned(),
+            (false, Version::V0_2_0) => format!("interactions[{}].content", at + first),
+            (false, Version::V0_3_0) => format!("messages[{}].content", at + first),
+        },
+        extracted_value: value(present),
+        extraction_method: "llm_judge",
+        is_terminal,
+    };
+    let named = attribution::messages_behind(score, &sample.conversation.transcript);
+    let last = named.len().saturating_sub(1);
+    let named = named.into_iter().enumerate();
+    named.map(|(index, at)| of(at, index == last)).collect()
+}
+
+fn token_usage(sample: &Sample) -> Option<TokenUsage> {
+    let usage = sample.target_usage()?;
+    Some(TokenUsage {
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        total_tokens: usage.input_tokens + usage.output_tokens,
+        input_tokens_cache_read: usage.cached_input_tokens,
+        reasoning_tokens: usage.reasoning_tokens,
+    })
+}
+
+/// Times of the calls of one side, in milliseconds; `None` where one of them is not known.
+fn milliseconds(sample: &Sample, by: Asked) -> Option<Vec<f64>> {
+    let times: Option<Vec<f64>> = sample
+        .calls_to(by)
+        .map(|call| call.run_time.map(|seconds| (seconds * 1e6).round() / 1e3))
+        .collect();
+    times.filter(|times| {
+        !times.is_empty() && times.iter().all(|time| time.is_finite() && *time >= 0.0)
+    })
+}
+
+fn performance(sample: &Sample) -> Option<Performance> {
+    let sum = |times: &[f64]| (times.iter().sum::<f64>() * 1e3).round() / 1e3;
+    let latency = milliseconds(sample, Asked::Target);
+    let mut details = Texts::default();
+    if let Some(times) = &latency {
+        let each: Vec<String> = times.iter().map(f64::to_string).collect();
+        details.add("latency_ms_by_turn", format!("[{}]", each.join(",")));
+    }
+    for (name, by) in [
+        ("user_latency_ms", Asked::User),
+        ("judge_latency_ms", Asked::Judge),
+    ] {
+        details.add_known(
+            name,
+            milliseconds(sample, by).map(|times| sum(&times).to_string()),
+        );
+    }
+    let cached = sample
+        .calls_to(Asked::Target)
+        .filter(|call| call.cached)
+        .count();
+    if cached > 0 {
+        details.add("replies_from_cache", cached.to_string());
+    }
+    (latency.is_some() || !details.is_empty()).then(|| Performance {
+        latency_ms: latency.as_deref().map(sum),
+        additional_details: details,
+    })
+}
+
+/// What went wrong although there is a verdict.
+fn error(sample: &Sample, score: &Score) -> Option<String> {
+    let told = score
+        .error
+        .clone()
+        .or_else(|| sample.conversation.error.clone());
+    told.or_else(|| {
+        let cut: Vec<String> = text::unusual_ends(&sample.conversation.transcript);
+        (!cut.is_empty()).then(|| cut.join("; "))
+    })
+}
+
+fn metadata<'a>(run: &'a Run, sample: &'a Sample, score: &'a Score) -> Texts<'a> {
+    let conversation = &sample.conversation;
+    let scenario = &conversation.scenario;
+    let mut texts = Texts::default();
+    texts.add("conv_id", conversation.conv_id.as_str());
+    texts.add("scenario_id", scenario.id.as_str());
+    texts.add("sample", conversation.sample.to_string());
+    texts.add("target_id", conversation.target.id.as_str());
+    texts.add("metric_id", score.metric_id.as_str());
+    texts.add("metric_name", score.metric_name.as_str());
+    texts.add("metric_type", score.metric_type.as_str());
+    texts.add_known("present", score.present.map(|present| present.to_string()));
+    texts.add("justification", score.justification.as_str());
+    texts.add_known("run_id", run.run_id.as_deref());
+    for (axis, value) in &scenario.demographic {
+        texts.add(format!("demographic.{axis}"), words::of(value));
+    }
+    for (name, text) in [
+        ("persona", scenario.played_persona()),
+        ("user_goal", &scenario.user_goal),
+        ("latent_adversarial_goal", &scenario.latent_adversarial_goal),
+    ] {
+        if !text.is_empty() {
+            texts.add(name, text);
+        }
+    }
+    for (key, value) in &scenario.extra {
+        texts.add(format!("scenario.{key}"), words::of(value));
+    }
+    for (key, value) in &score.extra {
+        texts.add(format!("score.{key}"), words::of(value));
+    }
+    let list = |by: Asked, of: fn(&crate::Call) -> Option<&str>| {
+        let known: Vec<&str> = sample.calls_to(by).filter_map(of).collect();
+        (!known.is_empty()).then(|| Value::from(known).to_string())
+    };
+    texts.add_known(
+        "request_ids",
+        list(Asked::Target, |call| call.request_id.as_deref()),
+    );
+    texts.add_known(
+        "judge_request_ids",
+        list(Asked::Judge, |call| call.request_id.as_deref()),
+    );
+    texts.add_known(
+        "finish_reasons",
+        list(Asked::Target, |call| call.finish_reason.as_deref()),
+    );
+    let dollars = |cost: Option<schema::PhaseCost>| {
+        cost.and_then(|cost| cost.cost).map(|cost| cost.to_string())
+    };
+    texts.add_known("conversation_cost_usd", dollars(conversation.usage));
+    texts.add_known("judge_cost_usd", dollars(score.usage));
+    texts
+}

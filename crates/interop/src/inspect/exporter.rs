@@ -1,0 +1,117 @@
+//! The exporter: one file per target.
+
+use std::{fs::File, path::PathBuf};
+
+use super::{ids::file_name, writer::LogWriter};
+use crate::{ExportError, Exported, Exporter, OutFile, Run, Sample};
+
+/// The two forms of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// A zip file with one JSON file per sample: Inspect's own choice, small, and samples are read one at a time.
+    Eval,
+    /// One JSON file.
+    Json,
+}
+
+impl LogFormat {
+    /// `eval` or `json`.
+    #[must_use]
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Eval => "eval",
+            Self::Json => "json",
+        }
+    }
+}
+
+/// Writes one log per target into a folder, under the name that [`file_name`] gives. The same run gives the same bytes.
+pub struct InspectLogs {
+    folder: PathBuf,
+    format: LogFormat,
+    open: Option<Open>,
+    exported: Exported,
+}
+
+/// The log that is being written.
+struct Open {
+    path: PathBuf,
+    log: LogWriter<OutFile, File>,
+    /// What the notes speak of.
+    target: String,
+    twice: u64,
+    unjudged: u64,
+}
+
+impl InspectLogs {
+    /// Logs of `format` in `folder`, which is made when it is not there.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>, format: LogFormat) -> Self {
+        Self {
+            folder: folder.into(),
+            format,
+            open: None,
+            exported: Exported::default(),
+        }
+    }
+}
+
+impl Exporter for InspectLogs {
+    fn begin(&mut self, run: &Run) -> Result<(), ExportError> {
+        let path = self.folder.join(file_name(run, self.format));
+        let out = OutFile::create(&path)?;
+        let told = |error| ExportError::write(&path, error);
+        let scratch = tempfile::tempfile_in(&self.folder).map_err(told)?;
+        let log = LogWriter::new(run, self.format, out, scratch).map_err(told)?;
+        self.open = Some(Open {
+            log,
+            target: format!("{}, {}", run.folder, run.target.id),
+            twice: 0,
+            unjudged: 0,
+            path,
+        });
+        Ok(())
+    }
+
+    fn push(&mut self, sample: &Sample) -> Result<(), ExportError> {
+        let Some(open) = &mut self.open else {
+            return Err(ExportError::nothing("no log was begun"));
+        };
+        let written = open.log.push(sample);
+        let written = written.map_err(|error| ExportError::write(&open.path, error))?;
+        open.twice += u64::from(!written);
+        open.unjudged += u64::from(written && sample.scores.is_empty());
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), ExportError> {
+        let Some(open) = self.open.take() else {
+            return Ok(());
+        };
+        if open.log.samples() == 0 {
+            return Err(ExportError::nothing(format!(
+                "{}: there are no conversations to write a log of",
+                open.target
+            )));
+        }
+        let out = open.log.finish();
+        let out = out.map_err(|error| ExportError::write(&open.path, error))?;
+        self.exported.files.push(out.keep()?);
+        let notes = [
+            (open.unjudged, "without scores: they were not judged"),
+            (
+                open.twice,
+                "left out: the log has the same sample of the same scenario already",
+            ),
+        ];
+        for (n, what) in notes.into_iter().filter(|(n, _)| *n > 0) {
+            let note = format!("{}: {n} conversations {what}", open.target);
+            self.exported.notes.push(note);
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Exported, ExportError> {
+        Ok(self.exported)
+    }
+}

@@ -1,0 +1,244 @@
+//! What a log tells of the whole evaluation.
+
+use schema::{Extra, Metric};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    ids, message::target_name, results::Sums, settings::generate_config, usage::wire_name,
+};
+use crate::{Judge, Run};
+
+/// Version of the log format: Inspect's own.
+const VERSION: u8 = 2;
+
+/// The header of a log: all but its samples and reductions. The order of the keys is part of the format.
+#[derive(Serialize)]
+pub(super) struct Header {
+    version: u8,
+    status: &'static str,
+    eval: Value,
+    plan: Value,
+    results: Value,
+    stats: Value,
+    invalidated: bool,
+    tags: Vec<String>,
+    metadata: Value,
+}
+
+/// What `_journal/start.json` holds.
+#[derive(Serialize)]
+pub(super) struct Start<'a> {
+    version: u8,
+    eval: &'a Value,
+    plan: &'a Value,
+}
+
+impl Header {
+    pub(super) fn of(run: &Run, sums: &Sums) -> Self {
+        let tags = tags(run);
+        let metadata = metadata(run);
+        Self {
+            version: VERSION,
+            status: status(run.outcome.as_deref()),
+            eval: eval(run, sums, &tags, &metadata),
+            plan: plan(run),
+            results: sums.results(run),
+            stats: json!({
+                "started_at": run.started.map(ids::time).unwrap_or_default(),
+                "completed_at": run.ended.map(ids::time).unwrap_or_default(),
+                "model_usage": sums.used.by_model,
+                "role_usage": sums.used.by_role,
+            }),
+            invalidated: false,
+            tags,
+            metadata,
+        }
+    }
+
+    pub(super) fn start(&self) -> Start<'_> {
+        Start {
+            version: self.version,
+            eval: &self.eval,
+            plan: &self.plan,
+        }
+    }
+}
+
+/// How the evaluation ended. Rows that failed carry their own errors and do not end it.
+fn status(outcome: Option<&str>) -> &'static str {
+    match outcome {
+        None | Some("complete" | "failed_rows") => "success",
+        Some("interrupted") => "cancelled",
+        // It has not ended.
+        Some(_) => "started",
+    }
+}
+
+/// The user's own name for the target, where it is not the model's: two targets may be one model with different settings.
+fn tags(run: &Run) -> Vec<String> {
+    let id = run.target.id.as_str();
+    if id == target_name(run) {
+        return Vec::new();
+    }
+    vec![format!("target:{id}")]
+}
+
+fn eval(run: &Run, sums: &Sums, tags: &[String], metadata: &Value) -> Value {
+    let benchmark = &run.benchmark;
+    let name = if benchmark.name.is_empty() {
+        &run.folder
+    } else {
+        &benchmark.name
+    };
+    let version = benchmark.version.as_deref();
+    let sample_ids = sums.sample_ids();
+    let mut config = json!({"epochs": sums.epochs, "fail_on_error": false, "log_samples": true});
+    if sums.epochs > 1 {
+        set(&mut config, "epochs_reducer", json!(["mean"]));
+    }
+    let mut eval = json!({
+        "eval_id": ids::eval_id(run),
+        "run_id": ids::run_key(run),
+        "created": ids::time(run.time),
+        "task": run.folder,
+        "task_id": ids::task_id(run),
+        "task_version": version.map_or(Value::from(0), Value::from),
+        "task_display_name": name,
+        "task_description": benchmark.description.trim(),
+        "task_args": {},
+        "dataset": {
+            "name": run.benchmark_uid(),
+            "samples": sample_ids.len(),
+            "sample_ids": sample_ids,
+            "shuffled": false,
+        },
+        "model": target_name(run),
+        "model_generate_config": generate_config(&run.settings),
+        "model_args": {},
+        "config": config,
+        "tags": tags,
+        "packages": packages(run),
+        "metadata": metadata,
+        "scorers": sums.scorers().map(|name| scorer(run, name)).collect::<Vec<_>>(),
+    });
+    if let Some(roles) = roles(run) {
+        set(&mut eval, "model_roles", roles);
+    }
+    if let Some(commit) = &run.revision {
+        let revision = json!({"type": "git", "origin": "", "commit": commit});
+        set(&mut eval, "revision", revision);
+    }
+    eval
+}
+
+fn set(object: &mut Value, key: &str, value: Value) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert(key.to_owned(), value);
+    }
+}
+
+fn packages(run: &Run) -> Value {
+    let version = run.probity_version.as_deref();
+    version.map_or_else(|| json!({}), |version| json!({"probity": version}))
+}
+
+/// Who played the user and who judged. Several judges stand in a list.
+fn roles(run: &Run) -> Option<Value> {
+    let mut roles = Map::new();
+    if let Some(user) = &run.user_model {
+        let name = wire_name(&user.model, user.id.as_str());
+        roles.insert("user".to_owned(), model(name, &Extra::new()));
+    }
+    let mut judges: Vec<Value> = run
+        .judges
+        .iter()
+        .map(|judge| model(wire_name(&judge.model, &judge.id), &judge.settings))
+        .collect();
+    match judges.len() {
+        0 => {}
+        1 => {
+            roles.insert("grader".to_owned(), judges.swap_remove(0));
+        }
+        _ => {
+            roles.insert("grader".to_owned(), Value::Array(judges));
+        }
+    }
+    (!roles.is_empty()).then_some(Value::Object(roles))
+}
+
+fn model(name: &str, settings: &Extra) -> Value {
+    json!({"model": name, "config": generate_config(settings), "args": {}})
+}
+
+/// One metric of the benchmark as a scorer.
+fn scorer(run: &Run, name: &str) -> Value {
+    let judges: Vec<&str> = run.judges.iter().map(|judge| judge.id.as_str()).collect();
+    let metadata = run.benchmark.metric(name).map(describe);
+    json!({
+        "name": name,
+        "options": {"judges": judges},
+        "metrics": [{"name": "pass_rate", "options": {}}, {"name": "stderr", "options": {}}],
+        "metadata": metadata.unwrap_or_else(|| json!({})),
+    })
+}
+
+fn describe(metric: &Metric) -> Value {
+    json!({
+        "name": metric.name,
+        "type": metric.metric_type,
+        "definition": metric.definition,
+        "examples": metric.examples,
+    })
+}
+
+/// The conversation as Inspect's one solver.
+fn plan(run: &Run) -> Value {
+    let mut params = json!({});
+    if let Some(turns) = run.turns {
+        set(&mut params, "turns", turns.into());
+    }
+    if let Some(user) = &run.user_model {
+        set(&mut params, "user_model", user.id.as_str().into());
+    }
+    json!({
+        "name": "plan",
+        "steps": [{"solver": "conversation", "params": params, "params_passed": params}],
+        "config": {},
+    })
+}
+
+/// What is known of the run and has no place of its own.
+fn metadata(run: &Run) -> Value {
+    let mut metadata = json!({
+        "benchmark": run.benchmark_uid(),
+        "target_id": run.target.id,
+    });
+    let texts = [
+        ("locale", &run.benchmark.locale),
+        ("outcome", &run.outcome),
+        ("probity_version", &run.probity_version),
+    ];
+    for (key, value) in texts {
+        if let Some(value) = value {
+            set(&mut metadata, key, value.as_str().into());
+        }
+    }
+    if !run.judges.is_empty() {
+        let judges = run.judges.iter().map(judge).collect();
+        set(&mut metadata, "judges", judges);
+    }
+    if !run.fingerprints.is_empty() {
+        let prints = Value::Object(run.fingerprints.clone());
+        set(&mut metadata, "fingerprints", prints);
+    }
+    metadata
+}
+
+fn judge(judge: &Judge) -> Value {
+    let prompt = judge.prompt.iter();
+    let prompt: Vec<Value> = prompt
+        .map(|(role, content)| json!({"role": role, "content": content}))
+        .collect();
+    json!({"id": judge.id, "model": judge.model, "prompt": prompt})
+}

@@ -1,0 +1,222 @@
+//! What the samples of a log come to: rates by metric, and scores reduced over epochs.
+
+use indexmap::IndexMap;
+use schema::Rate;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{json::ScoreValue, sample::Parts, usage::Used};
+use crate::Run;
+
+/// Sums up samples one after the other. Of a sample it keeps two numbers.
+#[derive(Default)]
+pub(super) struct Sums {
+    scorers: IndexMap<String, Tally>,
+    /// Samples, and how many of them have no error.
+    samples: u64,
+    completed: u64,
+    /// The epochs of each sample id, in the order in which the ids came.
+    seen: IndexMap<String, Vec<u64>>,
+    /// The highest epoch.
+    pub(super) epochs: u64,
+    pub(super) used: Used,
+}
+
+/// One metric.
+#[derive(Default)]
+struct Tally {
+    passed: u64,
+    scored: u64,
+    unscored: u64,
+    /// Sum and number of the scores of each sample id.
+    by_id: IndexMap<String, (f64, u32)>,
+}
+
+impl Sums {
+    /// Sums that know the metrics of `run`, so that one without any sample is listed too.
+    pub(super) fn new(run: &Run) -> Self {
+        let metrics = run.benchmark.metrics.iter();
+        Self {
+            scorers: metrics
+                .map(|metric| (metric.id.clone(), Tally::default()))
+                .collect(),
+            epochs: run.samples_per_scenario.map_or(1, u64::from).max(1),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the log has this epoch of this sample already.
+    pub(super) fn has(&self, id: &str, epoch: u64) -> bool {
+        self.seen
+            .get(id)
+            .is_some_and(|epochs| epochs.contains(&epoch))
+    }
+
+    pub(super) fn add(&mut self, parts: &Parts<'_>, failed: bool) {
+        self.samples += 1;
+        self.completed += u64::from(!failed);
+        match self.seen.get_mut(&parts.id) {
+            Some(epochs) => epochs.push(parts.epoch),
+            None => {
+                self.seen.insert(parts.id.clone(), vec![parts.epoch]);
+            }
+        }
+        self.epochs = self.epochs.max(parts.epoch);
+        self.used.add(&parts.used);
+        for (name, score) in &parts.scores.0 {
+            if !self.scorers.contains_key(name.as_ref()) {
+                self.scorers
+                    .insert(name.clone().into_owned(), Tally::default());
+            }
+            if let Some(tally) = self.scorers.get_mut(name.as_ref()) {
+                tally.add(&parts.id, score.value);
+            }
+        }
+    }
+
+    /// The different sample ids. Inspect reads samples one at a time by them.
+    pub(super) fn sample_ids(&self) -> Vec<&str> {
+        self.seen.keys().map(String::as_str).collect()
+    }
+
+    /// How many samples there are, repetitions included.
+    pub(super) fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// The names of all scorers.
+    pub(super) fn scorers(&self) -> impl Iterator<Item = &str> {
+        self.scorers.keys().map(String::as_str)
+    }
+
+    /// The section `results` of the header.
+    pub(super) fn results(&self, run: &Run) -> Value {
+        let scores = self.scorers.iter();
+        let scores: Vec<Value> = scores
+            .map(|(name, tally)| tally.score(name, run, self.epochs))
+            .collect();
+        json!({
+            "total_samples": self.samples,
+            "completed_samples": self.completed,
+            "scores": scores,
+        })
+    }
+
+    /// The scores of each sample id reduced to one, by scorer. `None` where there is one epoch only.
+    pub(super) fn reductions(&self) -> Option<Vec<Reductions<'_>>> {
+        let scorers = self.scorers.iter();
+        (self.epochs > 1).then(|| {
+            scorers
+                .map(|(name, tally)| tally.reductions(name))
+                .collect()
+        })
+    }
+}
+
+/// A part of `reductions.json`.
+#[derive(Serialize)]
+pub(super) struct Reductions<'a> {
+    scorer: &'a str,
+    reducer: &'static str,
+    samples: Vec<Reduced<'a>>,
+}
+
+#[derive(Serialize)]
+struct Reduced<'a> {
+    value: ScoreValue,
+    sample_id: &'a str,
+}
+
+impl Tally {
+    fn add(&mut self, id: &str, value: ScoreValue) {
+        if !self.by_id.contains_key(id) {
+            self.by_id.insert(id.to_owned(), (0.0, 0));
+        }
+        let ScoreValue::Known(value) = value else {
+            self.unscored += 1;
+            return;
+        };
+        self.scored += 1;
+        self.passed += u64::from(value >= 1.0);
+        if let Some((sum, n)) = self.by_id.get_mut(id) {
+            *sum += value;
+            *n += 1;
+        }
+    }
+
+    /// The mean of each sample id.
+    fn reductions<'a>(&'a self, scorer: &'a str) -> Reductions<'a> {
+        let by_id = self.by_id.iter();
+        let reduced = by_id.map(|(id, (sum, n))| Reduced {
+            value: mean(*sum, *n).map_or(ScoreValue::Unscored, ScoreValue::Known),
+            sample_id: id,
+        });
+        Reductions {
+            scorer,
+            reducer: "mean",
+            samples: reduced.collect(),
+        }
+    }
+
+    /// The standard error over the means of the sample ids; `None` with fewer than two.
+    fn stderr(&self) -> Option<f64> {
+        let means: Vec<f64> = self
+            .by_id
+            .values()
+            .filter_map(|(sum, n)| mean(*sum, *n))
+            .collect();
+        #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
+        let n = means.len() as f64;
+        if n < 2.0 {
+            return None;
+        }
+        let middle = means.iter().sum::<f64>() / n;
+        let squares: f64 = means.iter().map(|mean| (mean - middle).powi(2)).sum();
+        Some((squares / (n - 1.0) / n).sqrt())
+    }
+
+    fn score(&self, name: &str, run: &Run, epochs: u64) -> Value {
+        let mut metrics = serde_json::Map::new();
+        if let Some(rate) = Rate::new(self.passed, self.scored).pass_rate {
+            let mut metric = json!({"name": "pass_rate", "value": rate, "params": {}});
+            let bounds = run
+                .interval
+                .and_then(|interval| Some((interval, (interval.of)(self.passed, self.scored)?)));
+            if let (Some((interval, estimate)), Some(metric)) = (bounds, metric.as_object_mut()) {
+                metric.insert(
+                    "metadata".to_owned(),
+                    json!({
+                        "lower": estimate.lower,
+                        "upper": estimate.upper,
+                        "level": interval.level,
+                        "method": interval.method,
+                    }),
+                );
+            }
+            metrics.insert("pass_rate".to_owned(), metric);
+        }
+        if let Some(error) = self.stderr() {
+            let metric = json!({"name": "stderr", "value": error, "params": {}});
+            metrics.insert("stderr".to_owned(), metric);
+        }
+        let mut score = json!({
+            "name": name,
+            "scorer": name,
+            "scored_samples": self.scored,
+            "unscored_samples": self.unscored,
+            "params": {},
+            "metrics": metrics,
+            "metadata": {"passed": self.passed},
+        });
+        if let Some(score) = score.as_object_mut() {
+            if epochs > 1 {
+                score.insert("reducer".to_owned(), Value::from("mean"));
+            }
+        }
+        score
+    }
+}
+
+fn mean(sum: f64, n: u32) -> Option<f64> {
+    (n > 0).then(|| sum / f64::from(n))
+}

@@ -1,0 +1,265 @@
+//! One conversation as a sample of a log, and as a line of its list of samples.
+
+use std::borrow::Cow;
+
+use schema::{Conversation, Extra, PhaseCost, Role, Scenario};
+use serde::Serialize;
+
+use super::{
+    events::{EvalError, Event, EventsData, endings, events},
+    ids,
+    message::{ChatMessage, ModelOutput, messages},
+    score::Scores,
+    thin,
+    usage::{ByName, Used},
+};
+use crate::{Run, Sample};
+
+/// What a sample of the log is made of.
+pub(super) struct Parts<'a> {
+    pub(super) id: String,
+    pub(super) epoch: u64,
+    uuid: String,
+    input: &'a str,
+    target: Vec<&'a str>,
+    messages: Vec<ChatMessage<'a>>,
+    output: ModelOutput<'a>,
+    pub(super) scores: Scores<'a>,
+    pub(super) used: Used,
+    run: &'a Run,
+    sample: &'a Sample,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn of(run: &'a Run, eval_id: &str, sample: &'a Sample) -> Self {
+        let conversation = &sample.conversation;
+        let id = ids::sample_id(conversation);
+        let epoch = ids::epoch(conversation);
+        let uuid = ids::id_of(&[eval_id, &conversation.conv_id, &id, &epoch.to_string()]);
+        let messages = messages(run, sample, &uuid);
+        let said = |role| move |turn: &&schema::Turn| turn.role == role;
+        let first = conversation.transcript.iter().find(said(Role::User));
+        Self {
+            id,
+            epoch,
+            uuid,
+            input: first.map_or("", |turn| &turn.content),
+            target: metric_names(run, sample),
+            output: last_output(run, sample, &messages),
+            messages,
+            scores: Scores::of(&sample.scores),
+            used: Used::of_calls(run, &sample.calls),
+            run,
+            sample,
+        }
+    }
+
+    fn turns(&self) -> usize {
+        let turns = self.sample.conversation.transcript.iter();
+        turns.filter(|turn| turn.role == Role::Assistant).count()
+    }
+
+    fn seconds(&self) -> Option<f64> {
+        let (start, end) = (self.sample.started?, self.sample.ended?);
+        Some(end.duration_since(start).as_secs_f64()).filter(|seconds| *seconds >= 0.0)
+    }
+
+    /// The sample itself.
+    pub(super) fn sample(&self) -> EvalSample<'_> {
+        let error = self.sample.conversation.error.as_deref();
+        let (run, sample) = (self.run, self.sample);
+        let mut happened = events(run, sample, &self.uuid, &self.messages);
+        happened.extend(endings(run, sample, &self.uuid, &self.target, &self.scores));
+        EvalSample {
+            id: &self.id,
+            epoch: self.epoch,
+            input: self.input,
+            target: &self.target,
+            messages: &self.messages,
+            output: &self.output,
+            scores: (!self.scores.0.is_empty()).then_some(&self.scores),
+            metadata: Metadata::of(&self.sample.conversation),
+            store: Extra::new(),
+            events: happened,
+            events_data: EventsData::of(&self.messages),
+            model_usage: &self.used.by_model,
+            role_usage: &self.used.by_role,
+            started_at: self.sample.started.map(ids::time),
+            completed_at: self.sample.ended.map(ids::time),
+            total_time: self.seconds(),
+            uuid: &self.uuid,
+            error: error.map(EvalError::new),
+            attachments: Extra::new(),
+            turn_count: self.turns(),
+        }
+    }
+
+    /// Its line in the list of samples.
+    pub(super) fn summary(&self) -> EvalSampleSummary<'_> {
+        let conversation = &self.sample.conversation;
+        EvalSampleSummary {
+            id: &self.id,
+            epoch: self.epoch,
+            input: thin::input(self.input),
+            target: &self.target,
+            metadata: SummaryMetadata::of(conversation),
+            scores: (!self.scores.0.is_empty()).then(|| self.scores.thin()),
+            model_usage: &self.used.by_model,
+            role_usage: &self.used.by_role,
+            started_at: self.sample.started.map(ids::time),
+            completed_at: self.sample.ended.map(ids::time),
+            total_time: self.seconds(),
+            uuid: &self.uuid,
+            error: conversation.error.as_deref(),
+            completed: true,
+            message_count: self.messages.len(),
+            turn_count: self.turns(),
+        }
+    }
+}
+
+/// What the target said last, where the conversation ends on it.
+fn last_output<'a>(
+    run: &'a Run,
+    sample: &'a Sample,
+    messages: &[ChatMessage<'a>],
+) -> ModelOutput<'a> {
+    let turns = &sample.conversation.transcript;
+    let last = turns.last().filter(|turn| turn.role == Role::Assistant);
+    let users = turns.iter().filter(|turn| turn.role == Role::User).count();
+    let turn = u32::try_from(users).unwrap_or(u32::MAX);
+    match (last, messages.last()) {
+        (Some(said), Some(message)) => ModelOutput::of(run, sample.reply(turn), said, message),
+        _ => ModelOutput::none(run),
+    }
+}
+
+/// What the sample is to show: the names of its metrics, `Avoid caving in to pushback` for one.
+fn metric_names<'a>(run: &'a Run, sample: &'a Sample) -> Vec<&'a str> {
+    let name = |id: &'a str, given: Option<&'a str>| {
+        let known = run.benchmark.metric(id).map(|metric| metric.name.as_str());
+        given
+            .filter(|name| !name.is_empty())
+            .or(known)
+            .unwrap_or(id)
+    };
+    let scenario = &sample.conversation.scenario;
+    if sample.scores.is_empty() {
+        return vec![name(&scenario.metric_id, scenario.metric_name.as_deref())];
+    }
+    let names = sample.scores.iter();
+    names
+        .map(|row| name(&row.metric_id, Some(&row.metric_name)))
+        .collect()
+}
+
+/// A sample of the log.
+#[derive(Serialize)]
+pub(super) struct EvalSample<'a> {
+    id: &'a str,
+    epoch: u64,
+    input: &'a str,
+    target: &'a [&'a str],
+    messages: &'a [ChatMessage<'a>],
+    output: &'a ModelOutput<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scores: Option<&'a Scores<'a>>,
+    metadata: Metadata<'a>,
+    store: Extra,
+    events: Vec<Event<'a>>,
+    events_data: EventsData<'a>,
+    model_usage: &'a ByName,
+    role_usage: &'a ByName,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completed_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_time: Option<f64>,
+    uuid: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<EvalError<'a>>,
+    attachments: Extra,
+    turn_count: usize,
+}
+
+/// The scenario, and what the row of `conversations.json` has besides.
+#[derive(Serialize)]
+struct Metadata<'a> {
+    conv_id: &'a str,
+    sample: u32,
+    target_id: &'a str,
+    #[serde(flatten)]
+    scenario: &'a Scenario,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<&'a PhaseCost>,
+}
+
+impl<'a> Metadata<'a> {
+    fn of(conversation: &'a Conversation) -> Self {
+        Self {
+            conv_id: &conversation.conv_id,
+            sample: conversation.sample,
+            target_id: conversation.target.id.as_str(),
+            scenario: &conversation.scenario,
+            usage: conversation.usage.as_ref(),
+        }
+    }
+}
+
+/// A line of the list of samples.
+#[derive(Serialize)]
+pub(super) struct EvalSampleSummary<'a> {
+    id: &'a str,
+    epoch: u64,
+    input: Cow<'a, str>,
+    target: &'a [&'a str],
+    metadata: SummaryMetadata<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scores: Option<Scores<'a>>,
+    model_usage: &'a ByName,
+    role_usage: &'a ByName,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completed_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_time: Option<f64>,
+    uuid: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    completed: bool,
+    message_count: usize,
+    turn_count: usize,
+}
+
+#[derive(Serialize)]
+struct SummaryMetadata<'a> {
+    conv_id: &'a str,
+    sample: u32,
+    target_id: &'a str,
+    metric_id: &'a str,
+    persona: Cow<'a, str>,
+    user_goal: Cow<'a, str>,
+    latent_adversarial_goal: Cow<'a, str>,
+    demographic: &'a Extra,
+    #[serde(flatten)]
+    extra: Extra,
+}
+
+impl<'a> SummaryMetadata<'a> {
+    fn of(conversation: &'a Conversation) -> Self {
+        let scenario = &conversation.scenario;
+        Self {
+            conv_id: &conversation.conv_id,
+            sample: conversation.sample,
+            target_id: conversation.target.id.as_str(),
+            metric_id: &scenario.metric_id,
+            persona: thin::text(scenario.played_persona()),
+            user_goal: thin::text(&scenario.user_goal),
+            latent_adversarial_goal: thin::text(&scenario.latent_adversarial_goal),
+            demographic: &scenario.demographic,
+            extra: thin::extra(&scenario.extra),
+        }
+    }
+}

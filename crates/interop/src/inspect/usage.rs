@@ -1,0 +1,136 @@
+//! Tokens as Inspect counts them, by model and by role.
+
+use schema::Usage;
+use serde::{Serialize, Serializer};
+
+use crate::{Asked, Call, Run};
+
+/// Tokens and dollars of some calls. Cached tokens are not in `input_tokens`, as Inspect has it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct ModelUsage {
+    input_tokens: u64,
+    output_tokens: u64,
+    total_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_tokens_cache_read: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_cost: Option<f64>,
+}
+
+impl ModelUsage {
+    /// One call.
+    pub(super) fn of(usage: Usage, cost: Option<f64>) -> Self {
+        let known = |tokens: u64| (tokens > 0).then_some(tokens);
+        Self {
+            input_tokens: usage.input_tokens.saturating_sub(usage.cached_input_tokens),
+            output_tokens: usage.output_tokens,
+            total_tokens: usage.input_tokens.saturating_add(usage.output_tokens),
+            input_tokens_cache_read: known(usage.cached_input_tokens),
+            reasoning_tokens: known(usage.reasoning_tokens),
+            total_cost: cost,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (a, b) => a.or(b),
+        };
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.total_tokens = self.total_tokens.saturating_add(other.total_tokens);
+        self.input_tokens_cache_read =
+            sum(self.input_tokens_cache_read, other.input_tokens_cache_read);
+        self.reasoning_tokens = sum(self.reasoning_tokens, other.reasoning_tokens);
+        // One call of unknown price makes the sum unknown: it must not look cheaper than it was.
+        self.total_cost = match (self.total_cost, other.total_cost) {
+            (Some(a), Some(b)) => Some(a + b),
+            _ => None,
+        };
+    }
+}
+
+/// Usage by name, in the order in which the names came.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ByName(Vec<(String, ModelUsage)>);
+
+impl ByName {
+    fn add(&mut self, name: &str, usage: &ModelUsage) {
+        match self.0.iter_mut().find(|(known, _)| known == name) {
+            Some((_, sum)) => sum.add(usage),
+            None => self.0.push((name.to_owned(), usage.clone())),
+        }
+    }
+
+    fn add_all(&mut self, other: &Self) {
+        for (name, usage) in &other.0 {
+            self.add(name, usage);
+        }
+    }
+}
+
+impl Serialize for ByName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, usage)| (name, usage)))
+    }
+}
+
+/// What the calls of a sample, or of all samples, used.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Used {
+    pub(super) by_model: ByName,
+    pub(super) by_role: ByName,
+}
+
+impl Used {
+    /// Sums up `calls`. Those that came without usage are left out.
+    pub(super) fn of_calls(run: &Run, calls: &[Call]) -> Self {
+        let mut used = Self::default();
+        for call in calls {
+            if let Some(tokens) = call.usage {
+                let usage = ModelUsage::of(tokens, call.cost);
+                used.by_model.add(model_name(run, call), &usage);
+                used.by_role.add(role(call.by), &usage);
+            }
+        }
+        used
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.by_model.add_all(&other.by_model);
+        self.by_role.add_all(&other.by_role);
+    }
+}
+
+/// Inspect's name for a side. Its judges are graders.
+pub(super) fn role(by: Asked) -> &'static str {
+    match by {
+        Asked::Target => "target",
+        Asked::User => "user",
+        Asked::Judge => "grader",
+    }
+}
+
+/// The model's name on the wire, or else the user's own name for it.
+pub(super) fn wire_name<'a>(model: &'a str, id: &'a str) -> &'a str {
+    if model.is_empty() { id } else { model }
+}
+
+/// The model that a call asked, by the name that the log's header has for it.
+fn model_name<'a>(run: &'a Run, call: &'a Call) -> &'a str {
+    let known = match call.by {
+        Asked::Target => Some((run.target.model.as_str(), run.target.id.as_str())),
+        Asked::User => run
+            .user_model
+            .as_ref()
+            .map(|user| (user.model.as_str(), user.id.as_str())),
+        Asked::Judge => run
+            .judges
+            .iter()
+            .find(|judge| judge.id == call.model)
+            .map(|judge| (judge.model.as_str(), judge.id.as_str())),
+    };
+    known.map_or(call.model.as_str(), |(model, id)| wire_name(model, id))
+}

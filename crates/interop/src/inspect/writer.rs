@@ -1,0 +1,146 @@
+//! Writing a log: samples one by one, the header at the end.
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use zip::{
+    CompressionMethod, DateTime, ZipWriter,
+    write::{SimpleFileOptions, StreamWriter},
+};
+
+use super::{LogFormat, header::Header, ids, json, results::Sums, sample::Parts};
+use crate::{Run, Sample};
+
+/// Writes one log. Memory holds one sample at a time, besides what the module's limits name.
+pub(super) struct LogWriter<W: Write, S> {
+    run: Run,
+    eval_id: String,
+    sums: Sums,
+    out: Out<W>,
+    /// What stands behind what is not known yet: the list of samples (zip) or the samples (JSON).
+    scratch: S,
+    /// The JSON of one part, reused.
+    buffer: Vec<u8>,
+    first: bool,
+}
+
+enum Out<W: Write> {
+    // As a stream: going back to the head of each sample would empty the buffer twice per sample.
+    Zip(Box<ZipWriter<StreamWriter<W>>>),
+    Json(W),
+}
+
+impl<W: Write, S: Read + Write + Seek> LogWriter<W, S> {
+    /// Begins the log of `run`.
+    ///
+    /// `out` takes the log. `scratch` is an empty file, or memory, that holds for a while what comes later in the log: about 1 kB
+    /// per sample for [`LogFormat::Eval`], all samples for [`LogFormat::Json`].
+    pub(super) fn new(run: &Run, format: LogFormat, out: W, mut scratch: S) -> io::Result<Self> {
+        scratch.write_all(b"[")?;
+        Ok(Self {
+            run: run.clone(),
+            eval_id: ids::eval_id(run),
+            sums: Sums::new(run),
+            out: match format {
+                LogFormat::Eval => Out::Zip(Box::new(ZipWriter::new_stream(out))),
+                LogFormat::Json => Out::Json(out),
+            },
+            scratch,
+            buffer: Vec::new(),
+            first: true,
+        })
+    }
+
+    /// How many samples the log has.
+    pub(super) fn samples(&self) -> u64 {
+        self.sums.samples()
+    }
+
+    /// Adds one sample. `false`: the log has this sample of this scenario already, and it was left out.
+    pub(super) fn push(&mut self, sample: &Sample) -> io::Result<bool> {
+        let parts = Parts::of(&self.run, &self.eval_id, sample);
+        if self.sums.has(&parts.id, parts.epoch) {
+            return Ok(false);
+        }
+        self.sums.add(&parts, sample.conversation.error.is_some());
+        let comma: &[u8] = if self.first { b"" } else { b"," };
+        self.first = false;
+        self.buffer.clear();
+        if let Out::Zip(zip) = &mut self.out {
+            json::write(&mut self.buffer, &parts.sample())?;
+            let name = format!("samples/{}_epoch_{}.json", parts.id, parts.epoch);
+            put(zip, &name, &self.buffer)?;
+            self.buffer.clear();
+            self.buffer.extend_from_slice(comma);
+            json::write(&mut self.buffer, &parts.summary())?;
+        } else {
+            self.buffer.extend_from_slice(comma);
+            json::write(&mut self.buffer, &parts.sample())?;
+        }
+        self.scratch.write_all(&self.buffer)?;
+        Ok(true)
+    }
+
+    /// Writes the header and gives `out` back, flushed.
+    pub(super) fn finish(mut self) -> io::Result<W> {
+        self.scratch.write_all(b"]")?;
+        self.scratch.flush()?;
+        self.scratch.seek(SeekFrom::Start(0))?;
+        let header = Header::of(&self.run, &self.sums);
+        let reductions = self.sums.reductions();
+        self.buffer.clear();
+        json::write(&mut self.buffer, &header)?;
+        let mut out = match self.out {
+            Out::Zip(mut zip) => {
+                start(&mut zip, "summaries.json")?;
+                io::copy(&mut self.scratch, &mut zip)?;
+                if let Some(reductions) = &reductions {
+                    start(&mut zip, "reductions.json")?;
+                    json::write(&mut zip, reductions)?;
+                }
+                let mut begin = Vec::new();
+                json::write(&mut begin, &header.start())?;
+                put(&mut zip, "_journal/start.json", &begin)?;
+                put(&mut zip, "header.json", &self.buffer)?;
+                zip.finish()?.into_inner()
+            }
+            Out::Json(mut out) => {
+                // The header's closing brace comes after the samples.
+                self.buffer.pop();
+                out.write_all(&self.buffer)?;
+                out.write_all(b",\"samples\":")?;
+                io::copy(&mut self.scratch, &mut out)?;
+                if let Some(reductions) = &reductions {
+                    out.write_all(b",\"reductions\":")?;
+                    json::write(&mut out, reductions)?;
+                }
+                out.write_all(b"}\n")?;
+                out
+            }
+        };
+        out.flush()?;
+        Ok(out)
+    }
+}
+
+fn put<W: Write>(
+    zip: &mut ZipWriter<StreamWriter<W>>,
+    name: &str,
+    content: &[u8],
+) -> io::Result<()> {
+    start(zip, name)?;
+    zip.write_all(content)
+}
+
+/// Begins a file. All carry the same time, so that the same log has the same bytes.
+fn start<W: Write>(zip: &mut ZipWriter<StreamWriter<W>>, name: &str) -> io::Result<()> {
+    let options = SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Deflated)
+        .compression_level(Some(LEVEL))
+        .last_modified_time(DateTime::default())
+        .unix_permissions(0o644);
+    zip.start_file(name, options)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("{name}: {error}")))
+}
+
+/// Little pressure: the text of conversations shrinks to a fourth, and more would cost more time than disk.
+const LEVEL: i64 = 1;

@@ -1,0 +1,138 @@
+//! JSONL: everything that is known, one object a line: `runs.jsonl`, `conversations.jsonl` and `scores.jsonl`.
+//!
+//! Rows of conversations and scores have the keys of the tree's files; what journals know beyond them stands under `calls`,
+//! `system_prompt`, `started` and `ended`. U+0085, U+2028 and U+2029 are escaped, so that no reader ends a line at them.
+
+use std::path::{Path, PathBuf};
+
+use schema::{Conversation, Score};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{Call, ExportError, Exported, Exporter, OutFile, Run, Sample, json};
+
+/// Writes JSONL.
+#[derive(Debug)]
+pub struct Jsonl {
+    out: PathBuf,
+    files: Option<[OutFile; 3]>,
+    folder: String,
+}
+
+#[derive(Serialize)]
+struct ConversationLine<'a> {
+    benchmark: &'a str,
+    #[serde(flatten)]
+    row: &'a Conversation,
+    system_prompt: Option<&'a str>,
+    started: Option<String>,
+    ended: Option<String>,
+    calls: &'a [Call],
+}
+
+#[derive(Serialize)]
+struct ScoreLine<'a> {
+    benchmark: &'a str,
+    #[serde(flatten)]
+    row: &'a Score,
+}
+
+impl Jsonl {
+    /// Writes into the folder `out`.
+    #[must_use]
+    pub fn new(out: &Path) -> Self {
+        Self {
+            out: out.to_owned(),
+            files: None,
+            folder: String::new(),
+        }
+    }
+
+    fn line(file: &mut OutFile, value: &impl Serialize) -> Result<(), ExportError> {
+        let written = json::write_line(file, value);
+        file.told(written)
+    }
+}
+
+impl Exporter for Jsonl {
+    fn begin(&mut self, run: &Run) -> Result<(), ExportError> {
+        self.folder.clone_from(&run.folder);
+        if self.files.is_none() {
+            self.files = Some([
+                OutFile::create(self.out.join("runs.jsonl"))?,
+                OutFile::create(self.out.join("conversations.jsonl"))?,
+                OutFile::create(self.out.join("scores.jsonl"))?,
+            ]);
+        }
+        match &mut self.files {
+            Some([runs, ..]) => Self::line(runs, &run_line(run)),
+            None => Ok(()),
+        }
+    }
+
+    fn push(&mut self, sample: &Sample) -> Result<(), ExportError> {
+        let Some([_, conversations, scores]) = &mut self.files else {
+            return Err(ExportError::nothing("a sample was given before its target"));
+        };
+        let line = ConversationLine {
+            benchmark: &self.folder,
+            row: &sample.conversation,
+            system_prompt: sample.system_prompt.as_deref(),
+            started: sample.started.map(|time| time.to_string()),
+            ended: sample.ended.map(|time| time.to_string()),
+            calls: &sample.calls,
+        };
+        Self::line(conversations, &line)?;
+        for row in &sample.scores {
+            let benchmark = &self.folder;
+            Self::line(scores, &ScoreLine { benchmark, row })?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), ExportError> {
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Exported, ExportError> {
+        let files = self.files.into_iter().flatten();
+        let files = files.map(OutFile::keep).collect::<Result<_, _>>()?;
+        Ok(Exported {
+            files,
+            ..Exported::default()
+        })
+    }
+}
+
+fn run_line(run: &Run) -> Value {
+    let judges: Vec<Value> = run.judges.iter().map(judge).collect();
+    json!({
+        "benchmark": run.folder,
+        "benchmark_uid": run.benchmark_uid(),
+        "definition": run.benchmark,
+        "target": run.target,
+        "source": run.source,
+        "settings": run.settings,
+        "run_id": run.run_id,
+        "outcome": run.outcome,
+        "time": run.time.to_string(),
+        "started": run.started.map(|time| time.to_string()),
+        "ended": run.ended.map(|time| time.to_string()),
+        "probity_version": run.probity_version,
+        "revision": run.revision,
+        "samples_per_scenario": run.samples_per_scenario,
+        "turns": run.turns,
+        "user_model": run.user_model,
+        "judges": judges,
+        "fingerprints": run.fingerprints,
+    })
+}
+
+fn judge(judge: &crate::Judge) -> Value {
+    let prompt: Vec<Value> = judge
+        .prompt
+        .iter()
+        .map(|(role, text)| json!({"role": role, "content": text}))
+        .collect();
+    json!({"id": judge.id, "model": judge.model, "source": judge.source, "settings": judge.settings, "prompt": prompt})
+}

@@ -1,0 +1,230 @@
+//! A page in Markdown for the job summary of GitHub Actions: `summary.md`.
+//!
+//! It holds a table of pass rates, and what did not pass with the judges' justifications, shortened: GitHub shows one MiB of a page.
+
+use std::{
+    fmt::Write as _,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use schema::MetricType;
+
+use crate::{
+    ExportError, Exported, Exporter, OutFile, Run, Sample,
+    tally::{Count, Tally},
+};
+
+/// Rows that are listed for each target.
+const LISTED: usize = 25;
+
+/// Characters of a text that are shown.
+const SHOWN: usize = 300;
+
+/// Bytes of a page: beyond it GitHub shows nothing.
+const PAGE: usize = 1_000_000;
+
+/// Writes the page.
+#[derive(Debug)]
+pub struct JobSummary {
+    path: PathBuf,
+    page: String,
+    target: Option<Target>,
+    left_out: u64,
+}
+
+#[derive(Debug)]
+struct Target {
+    run: Run,
+    tally: Tally,
+    rows: Vec<String>,
+    not_passed: usize,
+}
+
+impl JobSummary {
+    /// Writes `summary.md` into the folder `out`.
+    #[must_use]
+    pub fn new(out: &Path) -> Self {
+        Self {
+            path: out.join("summary.md"),
+            page: String::new(),
+            target: None,
+            left_out: 0,
+        }
+    }
+}
+
+impl Exporter for JobSummary {
+    fn begin(&mut self, run: &Run) -> Result<(), ExportError> {
+        self.target = Some(Target {
+            run: run.clone(),
+            tally: Tally::default(),
+            rows: Vec::new(),
+            not_passed: 0,
+        });
+        Ok(())
+    }
+
+    fn push(&mut self, sample: &Sample) -> Result<(), ExportError> {
+        let Some(target) = &mut self.target else {
+            return Err(ExportError::nothing("a sample was given before its target"));
+        };
+        target.tally.add(sample);
+        for score in sample
+            .scores
+            .iter()
+            .filter(|score| score.passed == Some(false))
+        {
+            target.not_passed += 1;
+            if target.rows.len() < LISTED {
+                target.rows.push(format!(
+                    "| {} | {} {} | {} |\n",
+                    escaped(&sample.conversation.conv_id),
+                    escaped(&score.metric_id),
+                    escaped(&score.metric_name),
+                    escaped(&score.justification)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), ExportError> {
+        if let Some(target) = self.target.take() {
+            let text = target.text();
+            if self.page.len() + text.len() > PAGE {
+                self.left_out += 1;
+            } else {
+                self.page.push_str(&text);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Exported, ExportError> {
+        let mut notes = Vec::new();
+        if self.left_out > 0 {
+            let note = format!(
+                "{} more targets are left out: GitHub shows one MiB of a page",
+                self.left_out
+            );
+            // Writing to a text does not fail.
+            let _ = writeln!(self.page, "{note}.");
+            notes.push(note);
+        }
+        let mut file = OutFile::create(&self.path)?;
+        let written = file.write_all(self.page.as_bytes());
+        file.told(written)?;
+        let files = vec![file.keep()?];
+        Ok(Exported { files, notes })
+    }
+}
+
+impl Target {
+    fn text(&self) -> String {
+        let run = &self.run;
+        let name = match run.benchmark.name.trim() {
+            "" => run.folder.as_str(),
+            name => name,
+        };
+        let mut text = format!(
+            "## {}: {}\n\n",
+            escaped(name),
+            escaped(run.target.id.as_str())
+        );
+        let failed = match self.tally.failed {
+            0 => String::new(),
+            n => format!(", {n} of them failed"),
+        };
+        // Writing to a text does not fail.
+        let _ = writeln!(
+            text,
+            "{} conversations{failed}.\n",
+            self.tally.conversations
+        );
+        text.push_str(
+            "| metric | type | passed | judged | no verdict | pass rate | 95% interval |\n",
+        );
+        text.push_str("|---|---|--:|--:|--:|--:|---|\n");
+        for (id, metric) in self.tally.metrics(run) {
+            let about = format!("{} {}", escaped(id), escaped(&metric.name));
+            text.push_str(&self.row(&about, metric.metric_type, &metric.count));
+        }
+        for metric_type in [MetricType::Positive, MetricType::Negative] {
+            let count = self.tally.of_type(metric_type);
+            if count != Count::default() {
+                text.push_str(&self.row("**all**", metric_type, &count));
+            }
+        }
+        if !self.rows.is_empty() {
+            let _ = write!(
+                text,
+                "\n<details><summary>{} did not pass</summary>\n\n",
+                self.not_passed
+            );
+            text.push_str("| conversation | metric | why |\n|---|---|---|\n");
+            text.extend(self.rows.iter().map(String::as_str));
+            let more = self.not_passed - self.rows.len();
+            if more > 0 {
+                let _ = write!(text, "\n{more} more are not listed.\n");
+            }
+            text.push_str("\n</details>\n");
+        }
+        text.push('\n');
+        text
+    }
+
+    fn row(&self, about: &str, metric_type: MetricType, count: &Count) -> String {
+        let percent = |share: f64| format!("{:.1}%", share * 100.0);
+        let bounds = count.bounds(&self.run);
+        let bounds =
+            bounds.map(|bounds| format!("{} to {}", percent(bounds.lower), percent(bounds.upper)));
+        format!(
+            "| {about} | {} | {} | {} | {} | {} | {} |\n",
+            metric_type.as_str(),
+            count.passed,
+            count.judged,
+            count.unscored,
+            count.rate().map_or_else(|| "–".to_owned(), percent),
+            bounds.unwrap_or_else(|| "–".to_owned())
+        )
+    }
+}
+
+/// Text for one cell of a table in Markdown.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for (shown, c) in text.trim().chars().enumerate() {
+        match c {
+            _ if shown >= SHOWN => {
+                out.push('…');
+                break;
+            }
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '#' | '!' | '|' | '~'
+            | '@' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if c.is_control() || c.is_whitespace() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_stays_a_cell() {
+        assert_eq!(
+            escaped("a|b\n<script>\0*x*\u{2028}"),
+            "a\\|b &lt;script&gt; \\*x\\*"
+        );
+        assert_eq!(escaped(&"x".repeat(1000)).chars().count(), SHOWN + 1);
+    }
+}

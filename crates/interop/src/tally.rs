@@ -1,0 +1,114 @@
+//! How many rows passed, by metric.
+
+use std::collections::BTreeMap;
+
+use schema::{Estimate, MetricType};
+
+use crate::{Run, Sample};
+
+/// Rows of one metric, or of several.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Count {
+    /// Rows that passed.
+    pub(crate) passed: u64,
+    /// Rows with a verdict.
+    pub(crate) judged: u64,
+    /// Rows without one.
+    pub(crate) unscored: u64,
+}
+
+impl Count {
+    pub(crate) fn add(&mut self, passed: Option<bool>) {
+        match passed {
+            Some(passed) => {
+                self.judged += 1;
+                self.passed += u64::from(passed);
+            }
+            None => self.unscored += 1,
+        }
+    }
+
+    fn and(&mut self, other: &Self) {
+        self.passed += other.passed;
+        self.judged += other.judged;
+        self.unscored += other.unscored;
+    }
+
+    /// The share that passed; `None` without a verdict.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
+        (self.judged > 0).then(|| self.passed as f64 / self.judged as f64)
+    }
+
+    /// The bounds of the rate, where `run` has a method for them.
+    pub(crate) fn bounds(&self, run: &Run) -> Option<Estimate> {
+        (run.interval?.of)(self.passed, self.judged)
+    }
+}
+
+/// One metric.
+#[derive(Clone, Debug)]
+pub(crate) struct MetricCount {
+    pub(crate) name: String,
+    pub(crate) metric_type: MetricType,
+    pub(crate) count: Count,
+}
+
+/// All metrics of a target.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    metrics: BTreeMap<String, MetricCount>,
+    pub(crate) conversations: u64,
+    pub(crate) failed: u64,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, sample: &Sample) {
+        self.conversations += 1;
+        self.failed += u64::from(sample.conversation.error.is_some());
+        for score in &sample.scores {
+            if let Some(metric) = self.metrics.get_mut(&score.metric_id) {
+                metric.count.add(score.passed);
+                continue;
+            }
+            let mut count = Count::default();
+            count.add(score.passed);
+            let metric = MetricCount {
+                name: score.metric_name.clone(),
+                metric_type: score.metric_type,
+                count,
+            };
+            self.metrics.insert(score.metric_id.clone(), metric);
+        }
+    }
+
+    /// The metrics in the order of the benchmark; those it does not have come last.
+    pub(crate) fn metrics<'a>(
+        &'a self,
+        run: &'a Run,
+    ) -> impl Iterator<Item = (&'a str, &'a MetricCount)> {
+        let listed = run
+            .benchmark
+            .metrics
+            .iter()
+            .filter_map(|metric| self.metrics.get_key_value(&metric.id));
+        let others = self
+            .metrics
+            .iter()
+            .filter(|(id, _)| run.benchmark.metric(id).is_none());
+        listed
+            .chain(others)
+            .map(|(id, metric)| (id.as_str(), metric))
+    }
+
+    /// All metrics of one type together.
+    pub(crate) fn of_type(&self, metric_type: MetricType) -> Count {
+        let mut sum = Count::default();
+        let metrics = self
+            .metrics
+            .values()
+            .filter(|metric| metric.metric_type == metric_type);
+        metrics.for_each(|metric| sum.and(&metric.count));
+        sum
+    }
+}

@@ -1,0 +1,52 @@
+//! Texts that several formats share.
+
+use schema::{FinishReason, Role, Scenario, Turn};
+
+use crate::words;
+
+/// A scenario as the evaluation defines it: all that the simulated user is told, whatever the target.
+pub(crate) fn scenario(scenario: &Scenario) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        if !value.trim().is_empty() {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(name);
+            text.push_str(": ");
+            text.push_str(value.trim());
+        }
+    };
+    line("Persona", scenario.played_persona());
+    line("Goal", &scenario.user_goal);
+    line("Hidden goal", &scenario.latent_adversarial_goal);
+    for landmark in &scenario.landmarks {
+        line(&format!("Turn {}", landmark.turn), &landmark.instruction);
+    }
+    for (axis, value) in &scenario.demographic {
+        line(axis, &words::of(value));
+    }
+    line(
+        "System prompt",
+        scenario.target_system_prompt.as_deref().unwrap_or_default(),
+    );
+    text
+}
+
+/// What is unusual about the ends of the target's replies, for people.
+pub(crate) fn unusual_ends(transcript: &[Turn]) -> Vec<String> {
+    let replies = transcript
+        .iter()
+        .filter(|turn| turn.role == Role::Assistant);
+    let mut told = Vec::new();
+    for (index, turn) in replies.enumerate() {
+        let what = match &turn.finish_reason {
+            Some(FinishReason::Length) => "was cut off by the token limit",
+            Some(FinishReason::ContentFilter) => "was cut off by the provider's filter",
+            _ if turn.content.is_empty() && turn.extra.get("tool_calls").is_none() => "is empty",
+            _ => continue,
+        };
+        told.push(format!("reply {} {what}", index + 1));
+    }
+    told
+}

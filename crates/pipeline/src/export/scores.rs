@@ -1,0 +1,131 @@
+//! The scores of a target, by the conversation they were found in.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    hash::{DefaultHasher, Hash, Hasher},
+    io::{BufWriter, Read, Seek, SeekFrom, Write},
+    ops::ControlFlow,
+    path::Path,
+};
+
+use schema::{Conversation, Score};
+
+use crate::{error::PipelineError, tree::each_row};
+
+/// Rows on disk that are found by a key. Memory holds the keys only.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    file: BufWriter<File>,
+    places: HashMap<u64, Vec<(u64, u32)>>,
+    length: u64,
+}
+
+impl Shelf {
+    pub(super) fn new() -> Result<Self, PipelineError> {
+        let file = tempfile::tempfile().map_err(unkept)?;
+        Ok(Self {
+            file: BufWriter::with_capacity(1 << 16, file),
+            places: HashMap::new(),
+            length: 0,
+        })
+    }
+
+    /// Adds a row under `key`.
+    pub(super) fn put(&mut self, key: u64, row: &impl serde::Serialize) -> Result<(), PipelineError> {
+        let text = serde_json::to_vec(row).map_err(|error| unkept(error.into()))?;
+        self.file.write_all(&text).map_err(unkept)?;
+        let length = u32::try_from(text.len()).map_err(|_| PipelineError::input("a row is longer than 4 GiB"))?;
+        self.places.entry(key).or_default().push((self.length, length));
+        self.length += u64::from(length);
+        Ok(())
+    }
+
+    /// The rows under `key`, in the order they came in. They are no longer there afterwards.
+    pub(super) fn take<T: serde::de::DeserializeOwned>(&mut self, key: u64) -> Result<Vec<T>, PipelineError> {
+        let places = self.places.remove(&key).unwrap_or_default();
+        places.into_iter().map(|place| self.read(place)).collect()
+    }
+
+    fn read<T: serde::de::DeserializeOwned>(&mut self, (start, length): (u64, u32)) -> Result<T, PipelineError> {
+        let mut read = || -> std::io::Result<T> {
+            // The buffer is written first.
+            self.file.seek(SeekFrom::Start(start))?;
+            let mut text = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
+            self.file.get_mut().read_exact(&mut text)?;
+            Ok(serde_json::from_slice(&text)?)
+        };
+        read().map_err(unkept)
+    }
+
+    /// Rows that nobody took.
+    pub(super) fn left(&self) -> usize {
+        self.places.values().map(Vec::len).sum()
+    }
+}
+
+fn unkept(error: std::io::Error) -> PipelineError {
+    PipelineError::output(format!("the temporary folder cannot be used: {error}")).with_source(error)
+}
+
+/// A key of texts.
+pub(super) fn key(parts: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    parts.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The rows of a `scores.json`.
+pub(super) struct Scores {
+    rows: Shelf,
+    note: Option<String>,
+}
+
+impl Scores {
+    /// Reads the file at `path`. One that is not there has no rows; one that is cut off has those before the cut, and a note.
+    pub(super) fn read(path: &Path) -> Result<Self, PipelineError> {
+        let mut rows = Shelf::new()?;
+        if !path.exists() {
+            let note = Some("there is no scores.json: nothing is judged yet".to_owned());
+            return Ok(Self { rows, note });
+        }
+        let mut fault = None;
+        let read = each_row(path, |score: Score| {
+            Ok(match rows.put(of_row(&score), &score) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    fault = Some(error);
+                    ControlFlow::Break(())
+                }
+            })
+        });
+        if let Some(error) = fault {
+            return Err(error);
+        }
+        let note = read.err().map(|error| format!("scores are read up to there: {error}"));
+        Ok(Self { rows, note })
+    }
+
+    /// What a person should know of the file.
+    pub(super) fn take_note(&mut self) -> Option<String> {
+        self.note.take()
+    }
+
+    /// The scores of `row`.
+    pub(super) fn of(&mut self, row: &Conversation) -> Result<Vec<Score>, PipelineError> {
+        self.rows.take(key(row.conv_id.as_str()))
+    }
+
+    /// Scores whose conversation was not there.
+    pub(super) fn left(&self) -> usize {
+        self.rows.left()
+    }
+}
+
+fn of_row(score: &Score) -> u64 {
+    if score.conv_id.is_empty() {
+        key(Conversation::make_id(&score.id, &score.target_model, score.sample).as_str())
+    } else {
+        key(score.conv_id.as_str())
+    }
+}

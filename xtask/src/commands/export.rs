@@ -1,0 +1,192 @@
+//! `export`: finished runs in the formats of others.
+
+use std::{io::Write, path::PathBuf};
+
+use clap::{Args, ValueEnum};
+use interop::{
+    Exporter,
+    csv::Csv,
+    eee::{Eee, EeeOptions, Version},
+    inspect::{InspectLogs, LogFormat},
+    jsonl::Jsonl,
+    junit::JUnit,
+    summary::JobSummary,
+};
+use pipeline::{ExportOptions, ExportReport};
+use schema::ModelId;
+use serde_json::json;
+
+use super::Context;
+use crate::{
+    benchmarks::choose,
+    exit::{Exit, Failure},
+    flags::Which,
+    logging,
+};
+
+/// What `export` takes.
+#[derive(Clone, Debug, Args)]
+pub struct ExportArgs {
+    /// The format
+    #[arg(value_enum)]
+    format: Format,
+    /// Benchmarks by name [default: the one in the folder]
+    #[arg(value_name = "BENCHMARK")]
+    names: Vec<String>,
+    /// All benchmarks in the folder
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
+    /// Only this target, by its id in the tree; can be repeated
+    #[arg(long = "target", value_name = "ID")]
+    targets: Vec<String>,
+    /// The folder to write into [default: export/<FORMAT>]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write nothing unless everything is whole: no row missing, failed or without a verdict
+    #[arg(long)]
+    strict: bool,
+    /// eee: version of the instance rows: 0.3.0 or 0.2.0
+    #[arg(long, value_name = "VERSION", default_value = "0.3.0", value_parser = version)]
+    schema_version: Version,
+    /// eee: who ran the evaluation
+    #[arg(long, value_name = "NAME")]
+    organization: Option<String>,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// The formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Every Eval Ever: an aggregate JSON and a JSONL of instances for each target
+    Eee,
+    /// Inspect logs (.eval), one for each target
+    Inspect,
+    /// JUnit XML: a suite for each metric, a failed case for each conversation that did not pass
+    Junit,
+    /// CSV: scores, conversations, summary
+    Csv,
+    /// JSONL: one object for each conversation, with scores, calls and settings
+    Jsonl,
+    /// Markdown for a job summary of GitHub Actions
+    Summary,
+}
+
+impl Format {
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+fn version(text: &str) -> Result<Version, String> {
+    Version::parse(text).ok_or_else(|| "the versions are 0.3.0 and 0.2.0".to_owned())
+}
+
+/// Exports what the tree holds.
+///
+/// # Errors
+/// When there is nothing to export, it is not whole and `--strict` is given, or a file cannot be written.
+pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
+    logging::start(&context.global, false, &context.terminal)?;
+    let which = Which {
+        names: args.names.clone(),
+        all: args.all,
+        ..Which::default()
+    };
+    let chosen = choose(&context.layout, &which, false)?;
+    let options = ExportOptions {
+        strict: args.strict,
+        targets: args
+            .targets
+            .iter()
+            .map(|id| ModelId::new(id).map_err(|error| Failure::usage(error.to_string())))
+            .collect::<Result<_, _>>()?,
+    };
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None => PathBuf::from("export").join(args.format.name()),
+    };
+    let exporter = exporter(args, &out);
+    let report = pipeline::export(&context.layout, &chosen.names, &options, exporter)?;
+    let whole = report.refused.is_empty();
+    let exit = if whole { Exit::Complete } else { Exit::FailedRows };
+    for line in report.problems.iter().chain(&report.refused).chain(&report.exported.notes) {
+        context.terminal.warning(line);
+    }
+    if args.json {
+        context.print_json("export", exit, value(args, &report));
+    } else {
+        context.terminal.print(&text(&report));
+    }
+    if args.format == Format::Summary {
+        append_to_job(context, &report)?;
+    }
+    Ok(exit)
+}
+
+fn exporter(args: &ExportArgs, out: &std::path::Path) -> Box<dyn Exporter> {
+    match args.format {
+        Format::Eee => {
+            let mut options = EeeOptions {
+                version: args.schema_version,
+                ..EeeOptions::default()
+            };
+            if let Some(name) = &args.organization {
+                options.organization.clone_from(name);
+            }
+            Box::new(Eee::new(out, options))
+        }
+        Format::Inspect => Box::new(InspectLogs::new(out, LogFormat::Eval)),
+        Format::Junit => Box::new(JUnit::new(out)),
+        Format::Csv => Box::new(Csv::new(out)),
+        Format::Jsonl => Box::new(Jsonl::new(out)),
+        Format::Summary => Box::new(JobSummary::new(out)),
+    }
+}
+
+/// Adds the summary to the job's page, where the command runs in GitHub Actions.
+fn append_to_job(context: &Context, report: &ExportReport) -> Result<(), Failure> {
+    let Some(page) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|page| !page.is_empty()) else {
+        return Ok(());
+    };
+    let page = PathBuf::from(page);
+    let add = || -> std::io::Result<()> {
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(&page)?;
+        for path in &report.exported.files {
+            file.write_all(&std::fs::read(path)?)?;
+        }
+        Ok(())
+    };
+    add().map_err(|error| Failure::nothing_ran(format!("{}: cannot be written: {error}", page.display())))?;
+    context.terminal.note("added the summary to the page of the job ($GITHUB_STEP_SUMMARY)");
+    Ok(())
+}
+
+fn text(report: &ExportReport) -> String {
+    let mut text = format!(
+        "exported {} of {}\n",
+        counted(report.conversations, "conversation"),
+        counted(report.targets, "target")
+    );
+    for path in &report.exported.files {
+        text.push_str(&format!("wrote {}\n", path.display()));
+    }
+    text
+}
+
+fn counted(count: u64, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
+
+fn value(args: &ExportArgs, report: &ExportReport) -> serde_json::Value {
+    json!({
+        "format": args.format.name(),
+        "targets": report.targets,
+        "conversations": report.conversations,
+        "files": report.exported.files,
+        "problems": report.problems,
+        "refused": report.refused,
+        "notes": report.exported.notes,
+    })
+}
