@@ -24,6 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("probity-evaluator", &["probity-schema"]),
     ("probity-aggregator", &["probity-schema"]),
     ("probity-journal", &["probity-schema"]),
+    ("probity-interop", &["probity-schema"]),
     ("probity-report", &["probity-schema"]),
     (
         "probity-pipeline",
@@ -35,6 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "probity-evaluator",
             "probity-aggregator",
             "probity-journal",
+            "probity-interop",
         ],
     ),
 ];

@@ -75,7 +75,8 @@ enum Format {
 
 impl Format {
     fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+        self.to_possible_value()
+            .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
@@ -110,8 +111,17 @@ pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
     let exporter = exporter(args, &out);
     let report = pipeline::export(&context.layout, &chosen.names, &options, exporter)?;
     let whole = report.refused.is_empty();
-    let exit = if whole { Exit::Complete } else { Exit::FailedRows };
-    for line in report.problems.iter().chain(&report.refused).chain(&report.exported.notes) {
+    let exit = if whole {
+        Exit::Complete
+    } else {
+        Exit::FailedRows
+    };
+    for line in report
+        .problems
+        .iter()
+        .chain(&report.refused)
+        .chain(&report.exported.notes)
+    {
         context.terminal.warning(line);
     }
     if args.json {
@@ -152,14 +162,21 @@ fn append_to_job(context: &Context, report: &ExportReport) -> Result<(), Failure
     };
     let page = PathBuf::from(page);
     let add = || -> std::io::Result<()> {
-        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(&page)?;
+        let mut file = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&page)?;
         for path in &report.exported.files {
             file.write_all(&std::fs::read(path)?)?;
         }
         Ok(())
     };
-    add().map_err(|error| Failure::nothing_ran(format!("{}: cannot be written: {error}", page.display())))?;
-    context.terminal.note("added the summary to the page of the job ($GITHUB_STEP_SUMMARY)");
+    add().map_err(|error| {
+        Failure::nothing_ran(format!("{}: cannot be written: {error}", page.display()))
+    })?;
+    context
+        .terminal
+        .note("added the summary to the page of the job ($GITHUB_STEP_SUMMARY)");
     Ok(())
 }
 

@@ -41,7 +41,9 @@ type ItemKey = (String, String);
 impl Facts {
     /// Reads the journals, the oldest first.
     pub(super) fn read(journals: &[PathBuf], targets: &[ModelId]) -> Result<Self, PipelineError> {
-        let targets = targets.iter().map(|id| (id.to_string(), TargetFacts::default()));
+        let targets = targets
+            .iter()
+            .map(|id| (id.to_string(), TargetFacts::default()));
         let mut facts = Self {
             shelf: Shelf::new()?,
             targets: targets.collect(),
@@ -60,7 +62,10 @@ impl Facts {
 
     /// What is known of `target` as a whole.
     pub(super) fn target(&self, target: &ModelId) -> TargetFacts {
-        self.targets.get(target.as_str()).cloned().unwrap_or_default()
+        self.targets
+            .get(target.as_str())
+            .cloned()
+            .unwrap_or_default()
     }
 
     fn journal(&mut self, path: &Path) -> Result<(), PipelineError> {
@@ -135,12 +140,20 @@ impl Facts {
     pub(super) fn join(&mut self, sample: &mut Sample) -> Result<(), PipelineError> {
         let row = &sample.conversation;
         let prompt = Conversation::prompt_id(&row.scenario.id, row.sample);
-        let known: Vec<ItemFacts> = self.shelf.take(key((prompt.as_str(), row.target.id.as_str())))?;
-        let fitting: Vec<ItemFacts> = known.into_iter().filter(|item| item.fits(&row.transcript)).collect();
+        let known: Vec<ItemFacts> = self
+            .shelf
+            .take(key((prompt.as_str(), row.target.id.as_str())))?;
+        let fitting: Vec<ItemFacts> = known
+            .into_iter()
+            .filter(|item| item.fits(&row.transcript))
+            .collect();
         let mut judging = Vec::new();
         for item in fitting {
             let (played, [started, ended]) = (item.played(), item.times());
-            let (judged, others): (Vec<_>, Vec<_>) = item.calls.into_iter().partition(|call| call.by == Asked::Judge);
+            let (judged, others): (Vec<_>, Vec<_>) = item
+                .calls
+                .into_iter()
+                .partition(|call| call.by == Asked::Judge);
             if !judged.is_empty() {
                 judging = judged;
             }
@@ -160,7 +173,9 @@ impl TargetFacts {
     /// Takes in what an event tells of the target as a whole.
     fn take(&mut self, line: &Line<'_>, run: &TargetFacts) {
         match line.message.as_ref() {
-            "fetched sut response" | "using cached sut response" if line.raw("source").is_none() => {
+            "fetched sut response" | "using cached sut response"
+                if line.raw("source").is_none() =>
+            {
                 if self.journal != run.journal {
                     *self = Self {
                         judges: std::mem::take(&mut self.judges),
@@ -185,21 +200,36 @@ impl TargetFacts {
 
 /// The body of a request without what differs from call to call.
 fn settings(line: &Line<'_>) -> Extra {
-    let request = line.get::<Extra>("request").or_else(|| line.get("annotator_request"));
+    let request = line
+        .get::<Extra>("request")
+        .or_else(|| line.get("annotator_request"));
     let mut settings = request.unwrap_or_default();
-    for key in ["messages", "model", "response_format", "stream", "stream_options"] {
+    for key in [
+        "messages",
+        "model",
+        "response_format",
+        "stream",
+        "stream_options",
+    ] {
         settings.shift_remove(key);
     }
     settings
 }
 
 fn judge(id: String, line: &Line<'_>) -> Judge {
-    let request = line.get::<Extra>("request").or_else(|| line.get("annotator_request"));
-    let model = request.as_ref().and_then(|request| request.get("model")?.as_str().map(str::to_owned));
-    let prompt = messages(line).unwrap_or_default().into_iter().map(|message| {
-        let text = message.content.as_str().unwrap_or_default();
-        (message.role, template(text))
-    });
+    let request = line
+        .get::<Extra>("request")
+        .or_else(|| line.get("annotator_request"));
+    let model = request
+        .as_ref()
+        .and_then(|request| request.get("model")?.as_str().map(str::to_owned));
+    let prompt = messages(line)
+        .unwrap_or_default()
+        .into_iter()
+        .map(|message| {
+            let text = message.content.as_str().unwrap_or_default();
+            (message.role, template(text))
+        });
     Judge {
         id,
         model: model.unwrap_or_default(),
@@ -211,14 +241,16 @@ fn judge(id: String, line: &Line<'_>) -> Judge {
 
 /// `text` with placeholders for what differs from call to call.
 fn template(text: &str) -> String {
-    ["definition", "examples", "transcript"].iter().fold(text.to_owned(), |text, tag| {
-        let (open, close) = (format!("<{tag}>\n"), format!("\n</{tag}>"));
-        let Some((before, rest)) = text.split_once(&open) else {
-            return text;
-        };
-        match rest.rsplit_once(&close) {
-            Some((_, after)) => format!("{before}{open}{{{{ {tag} }}}}{close}{after}"),
-            None => text,
-        }
-    })
+    ["definition", "examples", "transcript"]
+        .iter()
+        .fold(text.to_owned(), |text, tag| {
+            let (open, close) = (format!("<{tag}>\n"), format!("\n</{tag}>"));
+            let Some((before, rest)) = text.split_once(&open) else {
+                return text;
+            };
+            match rest.rsplit_once(&close) {
+                Some((_, after)) => format!("{before}{open}{{{{ {tag} }}}}{close}{after}"),
+                None => text,
+            }
+        })
 }

@@ -57,7 +57,8 @@ pub(super) fn journals(layout: &Layout, name: &str, targets: &[ModelId]) -> Foun
     for folder in folders {
         for file in names(&runs.join(&folder)).into_iter().rev() {
             let path = runs.join(&folder).join(&file);
-            let is_journal = file.starts_with("journal-") && (file.ends_with(".jsonl") || file.ends_with(".jsonl.zst"));
+            let is_journal = file.starts_with("journal-")
+                && (file.ends_with(".jsonl") || file.ends_with(".jsonl.zst"));
             let Some(head) = is_journal.then(|| head(&path)).flatten() else {
                 continue;
             };
@@ -109,7 +110,9 @@ fn head(path: &Path) -> Option<Head> {
 /// The names in a folder, sorted; none where it cannot be read.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
     names.sort();
     names
 }

@@ -52,8 +52,12 @@ impl ItemFacts {
                 return;
             }
             "fetched sut response" | "using cached sut response" | "sut exception" => Asked::Target,
-            "fetched user response" | "using cached user response" | "user exception" => Asked::User,
-            "fetched annotator response" | "using cached annotator response" | "annotator exception" => Asked::Judge,
+            "fetched user response" | "using cached user response" | "user exception" => {
+                Asked::User
+            }
+            "fetched annotator response"
+            | "using cached annotator response"
+            | "annotator exception" => Asked::Judge,
             _ => return,
         };
         if line.raw("source").is_none() {
@@ -66,7 +70,9 @@ impl ItemFacts {
 
     /// Whether the replies are those of `transcript`.
     pub(super) fn fits(&self, transcript: &[Turn]) -> bool {
-        let said = transcript.iter().filter(|turn| turn.role == Role::Assistant);
+        let said = transcript
+            .iter()
+            .filter(|turn| turn.role == Role::Assistant);
         let said = said.map(|turn| key(&*turn.content));
         said.eq(self.replies.iter().copied())
     }
@@ -107,7 +113,9 @@ fn call(by: Asked, line: &Line<'_>) -> Call {
         reasoning: reply.reasoning,
         usage: (used != Usage::default()).then_some(used),
         cost: spend.total_cost().filter(|_| spend.calls > 0),
-        error: line.get::<Exception>("exception").map(|exception| exception.message),
+        error: line
+            .get::<Exception>("exception")
+            .map(|exception| exception.message),
     }
 }
 
@@ -130,7 +138,12 @@ impl Reply {
         let Some(body) = line.get::<Body>("response") else {
             return Self::default();
         };
-        let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let text = |value: &Value| {
+            value
+                .as_str()
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned)
+        };
         let choice = body.choices.into_iter().next().unwrap_or_default();
         let message = choice.message.unwrap_or_default();
         let apart = text(&message.reasoning_content).or_else(|| text(&message.reasoning));
@@ -173,14 +186,20 @@ struct Said {
 
 /// Thinking at the beginning of a reply.
 fn inside(content: &str) -> Option<String> {
-    let (thought, _) = content.trim_start().strip_prefix("<think>")?.split_once("</think>")?;
+    let (thought, _) = content
+        .trim_start()
+        .strip_prefix("<think>")?
+        .split_once("</think>")?;
     Some(thought.trim().to_owned()).filter(|thought| !thought.is_empty())
 }
 
 /// The first message of a request, where it is of the role `system`.
 fn system_prompt(line: &Line<'_>) -> Option<String> {
     let messages = messages(line)?;
-    let first = messages.into_iter().next().filter(|message| message.role == "system")?;
+    let first = messages
+        .into_iter()
+        .next()
+        .filter(|message| message.role == "system")?;
     first.content.as_str().map(str::to_owned)
 }
 
@@ -190,7 +209,9 @@ pub(super) fn messages(line: &Line<'_>) -> Option<Vec<Told>> {
     struct Request {
         messages: Vec<Told>,
     }
-    let request: Request = line.get("request").or_else(|| line.get("annotator_request"))?;
+    let request: Request = line
+        .get("request")
+        .or_else(|| line.get("annotator_request"))?;
     Some(request.messages)
 }
 

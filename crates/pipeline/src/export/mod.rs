@@ -74,10 +74,8 @@ pub fn export(
     work.all(names, &mut *exporter)?;
     let mut report = work.report;
     if report.targets == 0 {
-        return Err(PipelineError::input(match report.refused.is_empty() {
-            true => format!("{}: there is no run to export. `cargo xtask run` makes one", names.join(", ")),
-            false => report.refused.join("\n"),
-        }));
+        let told = report.problems.into_iter().chain(report.refused);
+        return Err(PipelineError::input(told.collect::<Vec<_>>().join("\n")));
     }
     report.exported = exporter.finish().map_err(failed)?;
     Ok(report)
@@ -161,10 +159,15 @@ impl<'a> Work<'a> {
             return Err(PipelineError::input(format!(
                 "{}: there is no run of {missing}. There are {}",
                 dir.name(),
-                there.iter().map(ModelId::as_str).collect::<Vec<_>>().join(", ")
+                there
+                    .iter()
+                    .map(ModelId::as_str)
+                    .collect::<Vec<_>>()
+                    .join(", ")
             )));
         }
-        let wanted = |id: &ModelId| self.options.targets.is_empty() || self.options.targets.contains(id);
+        let wanted =
+            |id: &ModelId| self.options.targets.is_empty() || self.options.targets.contains(id);
         Ok(there.into_iter().filter(wanted).collect())
     }
 
@@ -181,27 +184,45 @@ impl<'a> Work<'a> {
         let mut problems = Problems::new(scores.take_note());
         let first = first_target(&files.conversations(), &id, bench);
         let run = source::run(bench, facts, first, &files)?;
-        if let Some(outcome) = run.outcome.as_deref().filter(|outcome| *outcome == "interrupted") {
-            problems.told.push(format!("the run was {outcome}: rows are missing"));
+        if let Some(outcome) = run
+            .outcome
+            .as_deref()
+            .filter(|outcome| *outcome == "interrupted")
+        {
+            problems
+                .told
+                .push(format!("the run was {outcome}: rows are missing"));
         }
-        if let Err(error) = exporter.begin(&interop::Run { interval: Some(INTERVAL), ..run }) {
+        if let Err(error) = exporter.begin(&interop::Run {
+            interval: Some(INTERVAL),
+            ..run
+        }) {
             return self.refused(&place, error);
         }
         let mut fault = None;
-        let reader_target = TargetRef { id: id.clone(), model: String::new() };
-        let read = read_conversations(&files.conversations(), &reader_target, &bench.benchmark, &bench.scenarios, |row| {
-            match sample(bench, facts, row, &mut scores) {
-                Ok(sample) => {
-                    problems.look_at(&sample);
-                    match exporter.push(&sample) {
-                        Ok(()) => return ControlFlow::Continue(()),
-                        Err(error) => fault = Some(failed(error)),
+        let reader_target = TargetRef {
+            id: id.clone(),
+            model: String::new(),
+        };
+        let read = read_conversations(
+            &files.conversations(),
+            &reader_target,
+            &bench.benchmark,
+            &bench.scenarios,
+            |row| {
+                match sample(bench, facts, row, &mut scores) {
+                    Ok(sample) => {
+                        problems.look_at(&sample);
+                        match exporter.push(&sample) {
+                            Ok(()) => return ControlFlow::Continue(()),
+                            Err(error) => fault = Some(failed(error)),
+                        }
                     }
+                    Err(error) => fault = Some(error),
                 }
-                Err(error) => fault = Some(error),
-            }
-            ControlFlow::Break(())
-        });
+                ControlFlow::Break(())
+            },
+        );
         if let Some(error) = fault {
             return Err(error);
         }
@@ -210,7 +231,9 @@ impl<'a> Work<'a> {
         }
         self.report.conversations += problems.rows;
         let told = problems.finish(bench, &scores);
-        self.report.problems.extend(told.into_iter().map(|what| format!("{place}: {what}")));
+        self.report
+            .problems
+            .extend(told.into_iter().map(|what| format!("{place}: {what}")));
         match exporter.end() {
             Ok(()) => {
                 self.report.targets += 1;
@@ -225,7 +248,11 @@ impl<'a> Work<'a> {
             return Err(failed(error));
         }
         let told = error.to_string();
-        let told = if told.starts_with(place) { told } else { format!("{place}: {told}") };
+        let told = if told.starts_with(place) {
+            told
+        } else {
+            format!("{place}: {told}")
+        };
         self.report.refused.push(told);
         Ok(())
     }
@@ -251,7 +278,10 @@ fn sample(
     if sample.system_prompt.is_none() && sample.calls.is_empty() {
         let own = sample.conversation.scenario.target_system_prompt.as_deref();
         let shared = bench.benchmark.scenario.user_context.as_deref();
-        let told = [own, shared].into_iter().flatten().find(|text| !text.trim().is_empty());
+        let told = [own, shared]
+            .into_iter()
+            .flatten()
+            .find(|text| !text.trim().is_empty());
         sample.system_prompt = told.map(Into::into);
     }
     Ok(sample)
@@ -314,20 +344,29 @@ impl Problems {
         let scenarios = bench.scenarios.iter().filter(known).count();
         let expected = u64::try_from(scenarios * self.by_sample.len().max(1)).unwrap_or(u64::MAX);
         if self.rows < expected {
-            self.told.push(format!("{} of {expected} conversations are there", self.rows));
+            self.told.push(format!(
+                "{} of {expected} conversations are there",
+                self.rows
+            ));
         }
         for (count, what) in [
             (self.failed, "failed and were not judged"),
-            (self.not_judged, "are not judged; `cargo xtask evaluate` judges them"),
+            (
+                self.not_judged,
+                "are not judged; `cargo xtask evaluate` judges them",
+            ),
             (self.abstained, "have no verdict of the judge"),
         ] {
             if count > 0 {
-                self.told.push(format!("{count} of {} conversations {what}", self.rows));
+                self.told
+                    .push(format!("{count} of {} conversations {what}", self.rows));
             }
         }
         let orphans = scores.left();
         if orphans > 0 {
-            self.told.push(format!("{orphans} scores belong to no conversation that is there, and are left out"));
+            self.told.push(format!(
+                "{orphans} scores belong to no conversation that is there, and are left out"
+            ));
         }
         self.told
     }

@@ -32,22 +32,36 @@ impl Shelf {
     }
 
     /// Adds a row under `key`.
-    pub(super) fn put(&mut self, key: u64, row: &impl serde::Serialize) -> Result<(), PipelineError> {
+    pub(super) fn put(
+        &mut self,
+        key: u64,
+        row: &impl serde::Serialize,
+    ) -> Result<(), PipelineError> {
         let text = serde_json::to_vec(row).map_err(|error| unkept(error.into()))?;
         self.file.write_all(&text).map_err(unkept)?;
-        let length = u32::try_from(text.len()).map_err(|_| PipelineError::input("a row is longer than 4 GiB"))?;
-        self.places.entry(key).or_default().push((self.length, length));
+        let length = u32::try_from(text.len())
+            .map_err(|_| PipelineError::input("a row is longer than 4 GiB"))?;
+        self.places
+            .entry(key)
+            .or_default()
+            .push((self.length, length));
         self.length += u64::from(length);
         Ok(())
     }
 
     /// The rows under `key`, in the order they came in. They are no longer there afterwards.
-    pub(super) fn take<T: serde::de::DeserializeOwned>(&mut self, key: u64) -> Result<Vec<T>, PipelineError> {
+    pub(super) fn take<T: serde::de::DeserializeOwned>(
+        &mut self,
+        key: u64,
+    ) -> Result<Vec<T>, PipelineError> {
         let places = self.places.remove(&key).unwrap_or_default();
         places.into_iter().map(|place| self.read(place)).collect()
     }
 
-    fn read<T: serde::de::DeserializeOwned>(&mut self, (start, length): (u64, u32)) -> Result<T, PipelineError> {
+    fn read<T: serde::de::DeserializeOwned>(
+        &mut self,
+        (start, length): (u64, u32),
+    ) -> Result<T, PipelineError> {
         let mut read = || -> std::io::Result<T> {
             // The buffer is written first.
             self.file.seek(SeekFrom::Start(start))?;
@@ -65,7 +79,8 @@ impl Shelf {
 }
 
 fn unkept(error: std::io::Error) -> PipelineError {
-    PipelineError::output(format!("the temporary folder cannot be used: {error}")).with_source(error)
+    PipelineError::output(format!("the temporary folder cannot be used: {error}"))
+        .with_source(error)
 }
 
 /// A key of texts.
@@ -102,7 +117,9 @@ impl Scores {
         if let Some(error) = fault {
             return Err(error);
         }
-        let note = read.err().map(|error| format!("scores are read up to there: {error}"));
+        let note = read
+            .err()
+            .map(|error| format!("scores are read up to there: {error}"));
         Ok(Self { rows, note })
     }
 

@@ -15,7 +15,12 @@ use crate::{
 };
 
 /// The run of `target`.
-pub(super) fn run(bench: &Bench, facts: &Facts, target: TargetRef, files: &TargetDir) -> Result<Run, PipelineError> {
+pub(super) fn run(
+    bench: &Bench,
+    facts: &Facts,
+    target: TargetRef,
+    files: &TargetDir,
+) -> Result<Run, PipelineError> {
     let known = facts.target(&target.id);
     let manifest = Manifest::beside(&known);
     let ended = manifest.time("end").or(known.ended);
@@ -23,13 +28,30 @@ pub(super) fn run(bench: &Bench, facts: &Facts, target: TargetRef, files: &Targe
         Some(time) => time,
         None => modified(files)?,
     };
-    let config = |path: &str| manifest.value(&format!("/config/{path}")).cloned().unwrap_or_default();
+    let config = |path: &str| {
+        manifest
+            .value(&format!("/config/{path}"))
+            .cloned()
+            .unwrap_or_default()
+    };
     let fingerprints = manifest.fingerprints(bench.dir.name(), &target.id);
-    let judges = known.judges.into_iter().map(|judge| sourced(judge, &config("evaluator_model")));
+    let judges = known
+        .judges
+        .into_iter()
+        .map(|judge| sourced(judge, &config("evaluator_model")));
     let entry = config("targets");
-    let entry = entry.as_array().into_iter().flatten().find(|entry| entry.get("id").and_then(Value::as_str) == Some(target.id.as_str()));
+    let entry = entry
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|entry| entry.get("id").and_then(Value::as_str) == Some(target.id.as_str()));
     let user = config("user_model");
-    let text = |name: &str| manifest.value(name).and_then(Value::as_str).map(str::to_owned);
+    let text = |name: &str| {
+        manifest
+            .value(name)
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
     Ok(Run {
         source: entry.and_then(source),
         started: manifest.time("start"),
@@ -39,7 +61,9 @@ pub(super) fn run(bench: &Bench, facts: &Facts, target: TargetRef, files: &Targe
         probity_version: text("/probity_version"),
         revision: text("/git/revision"),
         samples_per_scenario: known.samples,
-        turns: config("generation/turns").as_u64().and_then(|turns| u32::try_from(turns).ok()),
+        turns: config("generation/turns")
+            .as_u64()
+            .and_then(|turns| u32::try_from(turns).ok()),
         settings: known.settings,
         judges: judges.collect(),
         user_model: model(&user),
@@ -62,7 +86,10 @@ fn modified(files: &TargetDir) -> Result<Timestamp, PipelineError> {
 }
 
 fn source(entry: &Value) -> Option<String> {
-    entry.get("source").and_then(Value::as_str).map(str::to_owned)
+    entry
+        .get("source")
+        .and_then(Value::as_str)
+        .map(str::to_owned)
 }
 
 fn model(entry: &Value) -> Option<TargetRef> {
@@ -86,8 +113,13 @@ struct Manifest(Value);
 
 impl Manifest {
     fn beside(known: &TargetFacts) -> Self {
-        let path = known.journal.as_ref().and_then(|journal| Some(journal.parent()?.join("manifest.json")));
-        let text = path.and_then(|path| fs::read(path).ok()).unwrap_or_default();
+        let path = known
+            .journal
+            .as_ref()
+            .and_then(|journal| Some(journal.parent()?.join("manifest.json")));
+        let text = path
+            .and_then(|path| fs::read(path).ok())
+            .unwrap_or_default();
         Self(serde_json::from_slice(&text).unwrap_or_default())
     }
 
@@ -101,7 +133,10 @@ impl Manifest {
 
     /// What ran the phases of one target.
     fn fingerprints(&self, benchmark: &str, target: &ModelId) -> Extra {
-        let all = self.0.get("results").and_then(|results| results.get(benchmark)?.get("fingerprints")?.as_object());
+        let all = self
+            .0
+            .get("results")
+            .and_then(|results| results.get(benchmark)?.get("fingerprints")?.as_object());
         let own = format!("simulator:{target}");
         let named = |(name, value): (&String, &Value)| match name.strip_prefix("simulator:") {
             Some(_) if *name == own => Some(("simulator".to_owned(), value.clone())),

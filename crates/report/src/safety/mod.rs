@@ -91,7 +91,7 @@ fn asides(details: &Details) -> Vec<String> {
     }
     if details.not_run > 0 {
         lines.push(format!(
-            "{} not run",
+            "{} not run, because of the cap, the budget or a stop",
             counted(details.not_run, "case", "cases")
         ));
     }
