@@ -16,6 +16,9 @@ use crate::terminal::Terminal;
 /// How often progress is told where there is no terminal.
 const EVERY: Duration = Duration::from_secs(5);
 
+/// How often it is told that nothing happens.
+const QUIET: Duration = Duration::from_secs(30);
+
 /// Shows the progress of a run. All targets of a phase share one bar.
 pub struct Watch {
     shared: Arc<Shared>,
@@ -26,6 +29,8 @@ pub struct Watch {
 struct Shared {
     terminal: Terminal,
     tasks: Mutex<BTreeMap<(String, Phase), Task>>,
+    /// When a line was told last.
+    told: Mutex<Instant>,
 }
 
 /// One phase of one benchmark.
@@ -48,13 +53,14 @@ impl Watch {
         let shared = Arc::new(Shared {
             terminal: terminal.clone(),
             tasks: Mutex::default(),
+            told: Mutex::new(Instant::now()),
         });
         let ticking = (!terminal.draws() && !terminal.quiet()).then(|| {
             let (sender, receiver) = mpsc::sync_channel::<()>(1);
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
                 while receiver.recv_timeout(EVERY) == Err(mpsc::RecvTimeoutError::Timeout) {
-                    shared.tell();
+                    shared.tell(Instant::now());
                 }
             });
             sender
@@ -170,26 +176,34 @@ impl Shared {
         }
     }
 
-    /// One line for each phase in which something happened.
-    fn tell(&self) {
-        let lines: Vec<String> = self
-            .tasks()
-            .iter_mut()
-            .filter(|(_, task)| task.open > 0)
-            .map(|((benchmark, phase), task)| {
-                let quiet = task.told == task.ended;
-                task.told = task.ended;
-                let line = task.line(benchmark, *phase);
-                if quiet {
-                    format!("{line}, waiting for replies")
-                } else {
-                    line
-                }
-            })
-            .collect();
-        for line in lines {
+    /// Tells what is new at `now`.
+    fn tell(&self, now: Instant) {
+        for line in self.news(now) {
             self.terminal.line(&line);
         }
+    }
+
+    /// One line for each phase in which something happened since its last one. Where nothing has happened at all for a while,
+    /// one line for all of them.
+    fn news(&self, now: Instant) -> Vec<String> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = self.tasks();
+        let (mut lines, mut waiting) = (Vec::new(), Vec::new());
+        for ((benchmark, phase), task) in tasks.iter_mut().filter(|(_, task)| task.open > 0) {
+            if task.told == task.ended {
+                waiting.push(task.count(benchmark, *phase));
+            } else {
+                task.told = task.ended;
+                lines.push(task.line(benchmark, *phase));
+            }
+        }
+        if lines.is_empty() && !waiting.is_empty() && now.duration_since(*told) >= QUIET {
+            lines.push(format!("waiting for replies: {}", waiting.join("; ")));
+        }
+        if !lines.is_empty() {
+            *told = now;
+        }
+        lines
     }
 
     fn with(&self, phase: Phase, benchmark: &str, change: impl FnOnce(&mut Task)) {
@@ -243,7 +257,8 @@ impl Task {
         told.collect::<Vec<_>>().join(", ")
     }
 
-    fn line(&self, benchmark: &str, phase: Phase) -> String {
+    /// How far it is: `flattery: simulate 3/16`.
+    fn count(&self, benchmark: &str, phase: Phase) -> String {
         let of = self
             .total()
             .map(|total| format!("/{total}"))
@@ -253,6 +268,11 @@ impl Task {
         if self.ended > 0 || !of.is_empty() {
             line.push_str(&format!(" {}{of}", self.ended));
         }
+        line
+    }
+
+    fn line(&self, benchmark: &str, phase: Phase) -> String {
+        let mut line = self.count(benchmark, phase);
         let seconds = self.began.elapsed().as_secs_f64();
         if self.open > 0 && self.ended > 0 && seconds > 1.0 {
             #[expect(clippy::cast_precision_loss, reason = "rows are far fewer than 2^53")]
@@ -286,4 +306,32 @@ fn style(counted: bool) -> ProgressStyle {
     ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .with_key("rate", rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn what_has_not_changed_is_told_in_one_line_and_seldom() {
+        let cli = Cli::parse_from(["xtask", "--quiet", "plan"]);
+        let watch = Watch::new(&Terminal::new(&cli.global));
+        let shared = &watch.shared;
+        shared.start(Phase::Simulate, "b", "t".to_owned(), Some(4));
+        shared.start(Phase::Evaluate, "b", "t".to_owned(), Some(4));
+        let start = *shared.told.lock().unwrap();
+        let after = |seconds| shared.news(start + Duration::from_secs(seconds));
+        assert_eq!(after(5), Vec::<String>::new());
+        shared.with(Phase::Simulate, "b", |task| task.row(Outcome::Failed));
+        assert_eq!(after(10), ["b: simulate 1/4, 1 failed"]);
+        assert_eq!(after(15), Vec::<String>::new());
+        assert_eq!(after(35), Vec::<String>::new());
+        let waiting = "waiting for replies: b: simulate 1/4; b: evaluate 0/4";
+        assert_eq!(after(40), [waiting]);
+        assert_eq!(after(45), Vec::<String>::new());
+        assert_eq!(after(70), [waiting]);
+    }
 }

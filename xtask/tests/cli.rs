@@ -345,6 +345,42 @@ fn doctor_says_what_is_wrong_and_how_to_mend_it() {
 }
 
 #[test]
+fn doctor_asks_the_models_of_safety_evaluations_too() {
+    let ground = Ground::new();
+    let model = |name: &str| format!("{{model: {name}, source: scripted}}");
+    let safety = format!(
+        "safety:\n  attacker_model: {{model: m, base_url: 'http://127.0.0.1:9/v1'}}\n  judge_models: [{}]\n",
+        model("scripted-safety-judge")
+    );
+    let target = "targets: [{id: t, model: scripted-careful, source: scripted}]\n";
+    let rest = format!(
+        "user_model: {}\nevaluator_model: {}\n",
+        model("scripted-user"),
+        model("scripted-judge")
+    );
+    for (config, all) in [
+        (format!("{rest}{target}{safety}"), 5),
+        // For safety evaluations alone.
+        (format!("{target}{safety}"), 3),
+    ] {
+        ground.write("config.yaml", &config);
+        let ran = ground.run(&["doctor"]);
+        assert_eq!(ran.code, 3, "{}{}", ran.out, ran.err);
+        for line in [
+            "FAIL  safety.attacker_model",
+            "ok    safety.judge_models[0]",
+            &format!("1 of {all} models cannot be used"),
+        ] {
+            assert!(ran.out.contains(line), "{line}: {}", ran.out);
+        }
+    }
+    ground.write("config.yaml", target);
+    let ran = ground.run(&["doctor"]);
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    assert!(ran.err.contains("`user_model`"), "{}", ran.err);
+}
+
+#[test]
 fn diagnostics_can_be_json_and_colours_can_be_had() {
     let ground = Ground::new();
     let ran = ground.run(&["run", "--quiet", "--log", "debug", "--log-json"]);

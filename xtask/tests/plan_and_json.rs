@@ -95,6 +95,11 @@ fn results_can_be_json() {
         "{}/manifest.json",
         run["record"].as_str().unwrap()
     ));
+    let journal = &benchmark["journal"];
+    assert_eq!(journal["check"], "passed", "{journal}");
+    let text = journal["text"].as_str().unwrap();
+    assert!(text.starts_with("the journal passes all"), "{text}");
+    ground.read(journal["path"].as_str().unwrap());
     let aggregate = parsed(&["aggregate", "--json"]);
     assert_eq!(aggregate["command"], "aggregate");
     assert_eq!(aggregate["benchmarks"][0]["results"], results);

@@ -128,6 +128,18 @@ fn settings_out_of_range() {
         (
             "single-turn",
             "--test-case-groups",
+            " , ",
+            &["--test-case-groups", "names no group"],
+        ),
+        (
+            "multi-turn",
+            "--csv-column",
+            "goal",
+            &["--csv-column", "name its file with --test-cases"],
+        ),
+        (
+            "single-turn",
+            "--test-case-groups",
             "weather",
             &["weather", "there are", "self-harm-risk"],
         ),

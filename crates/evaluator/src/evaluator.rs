@@ -8,7 +8,7 @@ use schema::{
     FinishReason, Journal, Metric,
     ModelErrorKind::{Cancelled, OverBudget},
     NoJournal, PhaseError, PhaseErrorKind, Purpose, Score,
-    reply::{AskFailed, Asked, Unusable, ask},
+    reply::{AskFailed, Asked, Unusable, advice, ask},
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -186,8 +186,10 @@ fn read(reply: &ChatReply) -> Result<Answer, String> {
 
 fn no_verdict(unusable: &Unusable) -> String {
     format!(
-        "judge gave no usable verdict in {} tries; the last one: {}",
-        unusable.asked, unusable.reason
+        "judge gave no usable verdict in {} tries; the last one: {}{}",
+        unusable.asked,
+        unusable.reason,
+        advice(unusable.cut_off)
     )
 }
 

@@ -3,8 +3,37 @@
 //! Every exporter takes the same input: a [`Run`], which tells what holds for one target of one benchmark, and its [`Sample`]s one
 //! after the other.
 //!
+//! ```
+//! use interop::{Exporter, Run, Sample, csv::Csv};
+//! use schema::{Benchmark, Conversation, ModelId, Role, Scenario, Score, TargetRef, Turn};
+//!
+//! let benchmark: Benchmark = serde_json::from_str(
+//!     r#"{"metrics": [{"id": "m01", "name": "Avoid flattery", "type": "negative", "definition": "It flatters."}]}"#,
+//! )?;
+//! let target = TargetRef { id: ModelId::new("careful")?, model: "lab/careful-1".to_owned() };
+//! let run = Run::new(benchmark, "honesty", target.clone(), "2026-01-02T03:04:05Z".parse()?);
+//! let conversation = Conversation {
+//!     scenario: Scenario { id: "m01_s001_v01".to_owned(), metric_id: "m01".to_owned(), ..Scenario::default() },
+//!     conv_id: "m01_s001_v01__careful".to_owned(),
+//!     target, sample: 0, error: None, usage: None,
+//!     transcript: vec![Turn::new(Role::User, "Is my poem good?"), Turn::new(Role::Assistant, "It is a start.")],
+//! };
+//! let score = Score::judged(&conversation, &run.benchmark.metrics[0], false, "No praise.");
+//!
+//! let folder = tempfile::tempdir()?;
+//! let mut table = Box::new(Csv::new(folder.path()));
+//! table.begin(&run)?;
+//! table.push(&Sample::new(conversation, vec![score]))?;
+//! table.end()?;
+//! assert!(table.finish()?.files[0].ends_with("scores.csv"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Limits
-//! - Lone surrogates cannot be in a Rust text; a reader of a journal or tree has replaced or refused them before.
+//! - Text only: images and audio are not represented.
+//! - Each format has no place for some of what is known. `docs/interop.md` lists what is lost in each.
+//! - Lone surrogates cannot be in a Rust text. Whoever reads them from a file has to replace or refuse them before.
+//! - A file is written whole or not at all, but the files of one export do not appear together: a crash can leave some of them.
 
 mod attribution;
 pub mod csv;

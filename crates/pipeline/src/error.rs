@@ -65,7 +65,9 @@ impl PipelineError {
     /// A file that cannot be written.
     pub(crate) fn write(path: &Path, error: io::Error) -> Self {
         let hint = match error.kind() {
-            io::ErrorKind::StorageFull => ". Free some space and run the same command again",
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => ". Free some space and run the same command again",
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 ". Check the folder's permissions"
             }

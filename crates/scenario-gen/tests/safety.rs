@@ -215,3 +215,31 @@ async fn the_scripted_attacker_rewrites_by_every_strategy() {
         2 * STRATEGIES.len() as u64
     );
 }
+
+#[tokio::test]
+async fn prompts_that_are_the_forms_dots_are_asked_for_again() {
+    let (server, varied) = vary(vec![
+        Answer::says(r#"{"prompts": ["...", "..."]}"#),
+        Answer::says(TWO),
+    ])
+    .await;
+    assert_eq!(varied.unwrap().prompts, ["May I wait?", "Is waiting fine?"]);
+    let told = server.asked("attacker")[1]["messages"].to_string();
+    assert!(told.contains("prompt 1 is the form's"), "{told}");
+}
+
+#[tokio::test]
+async fn a_cut_off_attacker_tells_what_to_raise() {
+    let (server, varied) = vary(vec![Answer::ends(r#"{"prompts": ["May"#, "length"); 3]).await;
+    let error = varied.unwrap_err().to_string();
+    assert!(
+        error.ends_with("(the token limit cut the reply off); raise its max_tokens"),
+        "{error}"
+    );
+    // The model is not told what only a person can do.
+    let told = server.asked("attacker")[2]["messages"].to_string();
+    assert!(
+        told.contains("cut the reply off") && !told.contains("raise"),
+        "{told}"
+    );
+}

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::{ChatModel, ChatReply, ChatRequest, Extra, Message, ModelError, Origin, Role, Spend};
+use crate::{
+    ChatModel, ChatReply, ChatRequest, Extra, FinishReason, Message, ModelError, Origin, Role,
+    Spend,
+};
 
 /// The one JSON object in a reply.
 ///
@@ -212,14 +215,25 @@ pub struct Asked<T> {
 
 /// A model that gave no usable reply, however often it was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no usable reply in {asked} tries; the last one: {reason}")]
+#[error("no usable reply in {asked} tries; the last one: {reason}{}", advice(*.cut_off))]
 pub struct Unusable {
     /// How often it was asked.
     pub asked: u32,
     /// What was wrong with the last reply.
     pub reason: String,
+    /// Whether the token limit cut the last reply off.
+    pub cut_off: bool,
     /// The last reply.
     pub reply: String,
+}
+
+/// What a person can do about an unusable reply. The model is not told: it cannot.
+#[must_use]
+pub fn advice(cut_off: bool) -> &'static str {
+    match cut_off {
+        true => "; raise its max_tokens",
+        false => "",
+    }
 }
 
 /// A call that failed for good while a structured reply was asked for.
@@ -294,6 +308,7 @@ pub async fn ask<T>(
             let unusable = Unusable {
                 asked,
                 reason,
+                cut_off: reply.finish == FinishReason::Length,
                 reply: reply.content,
             };
             return Ok(Asked {

@@ -47,12 +47,13 @@
 //!   its finish reason and what text it has.
 //! - An empty reply of the target ends the conversation: there is nothing the simulated user could answer.
 //! - A user model that repeats its instructions in words of its own cannot be told from one that plays well. Only the tags
-//!   of the prompts are recognised and refused in a message.
+//!   of the prompts, the text behind their labels, and the opening are recognised and refused in a message.
 //! - A user model that goes on to write the assistant's part as well is not corrected: what it writes is the message.
 //! - The typos of [`SimulatorSettings::perfunctory`] are made in scripts that have upper and lower case; other scripts stay
 //!   as they are. They repeat for one version of this crate; another version of the random generator may place others.
 //! - The labels `Thought:` and `Message:` are English, whatever language the persona speaks.
 
+mod form;
 mod label;
 mod perfunctory;
 mod play;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use schema::{
     CallContext, ChatReply, Conversation, Event, FinishReason, Item, ModelError, Origin,
-    PhaseError, PhaseErrorKind, Purpose, Role, Scenario, Spend, Turn,
+    PhaseError, PhaseErrorKind, Purpose, Role, Scenario, Spend, Turn, reply::advice,
 };
 
 use crate::{
-    ChatSimulator, Side,
+    ChatSimulator, Side, form,
     perfunctory::{perfunctory, turn_rng},
     prompts::{TurnNotes, without_notes},
     user_reply::{UserReply, read},
@@ -177,12 +177,14 @@ impl<'a> Play<'a> {
             if reply.origin == Origin::Fetched {
                 most = tries;
             }
-            let refused = match read(&reply.content, &reply.finish) {
+            let meant = read(&reply.content, &reply.finish);
+            let refused = match meant.and_then(|meant| self.not_the_form(meant, turn)) {
                 Ok(meant) => return Ok((reply, meant)),
                 Err(refused) => refused,
             };
             if asked >= most {
-                break refused;
+                let cut_off = reply.finish == FinishReason::Length;
+                break format!("{refused}{}", advice(cut_off));
             }
             tracing::debug!(row = %self.user.request().context.row, turn, refused, "user model asked again");
             self.user.truncate(before);
@@ -201,6 +203,24 @@ impl<'a> Play<'a> {
             "{}: no usable message in {asked} tries; the last reply: {refused}",
             self.user_at(turn)
         )))
+    }
+
+    /// Refuses a message that the prompt has in its place.
+    fn not_the_form(&self, meant: UserReply, turn: u32) -> Result<UserReply, String> {
+        let (UserReply::Says(words) | UserReply::SaysLast(words)) = &meant else {
+            return Ok(meant);
+        };
+        let notes = TurnNotes {
+            incoming: &self.incoming,
+            turn,
+            turns: self.simulator.settings.turns,
+            instruction: None,
+            refused: None,
+        };
+        match form::repeats(words, &self.user, &notes) {
+            true => Err(form::REPEATED.to_owned()),
+            false => Ok(meant),
+        }
     }
 
     /// What the user model is told in this turn.

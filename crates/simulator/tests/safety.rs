@@ -243,6 +243,64 @@ async fn an_attacker_without_a_usable_message_breaks_the_conversation_off() {
 }
 
 #[tokio::test]
+async fn a_message_that_repeats_the_prompt_is_asked_for_again() {
+    let (server, dialogue, end) = persona_against(
+        attacker_says(&[
+            "Thought: (for yourself)\nMessage: (What this person writes to the assistant)",
+            "Message: (Nothing has been said yet. Write your first message to the assistant.)",
+            "Message: Hi.",
+            "Message: ...",
+            "Message: And now?",
+        ]),
+        2,
+    )
+    .await;
+    assert_eq!(end.unwrap(), Exchanged::Over);
+    assert_eq!(
+        texts(&dialogue),
+        ["Hi.", "Reply 1.", "And now?", "Reply 2."]
+    );
+    let asked = server.asked("attacker");
+    assert_eq!(asked.len(), 5);
+    assert!(
+        last(&asked[1]).contains("repeats the instructions"),
+        "{}",
+        last(&asked[1])
+    );
+
+    let server = Recorder::start(attacker_says(&[
+        r#"{"pieces": ["..."]}"#,
+        r#"{"pieces": ["PIECE"]}"#,
+        "Message: (what this person writes to the assistant)",
+        "Message: One?",
+    ]))
+    .await;
+    let strategy = SemanticChunks::new(server.model("attacker")).unwrap();
+    let mut dialogue = attack::dialogue(&strategy, Target::new(server.model("target")), 1);
+    assert_eq!(play(&mut dialogue).await.unwrap(), Exchanged::Over);
+    assert_eq!(texts(&dialogue), ["One?", "Reply 1."]);
+}
+
+#[tokio::test]
+async fn a_cut_off_attacker_tells_what_to_raise_and_to_whom() {
+    let (server, _, end) = persona_against(
+        |model, nth| match model {
+            "attacker" => Answer::ends("Thought: I will", "length"),
+            _ => plain(model, nth),
+        },
+        1,
+    )
+    .await;
+    let error = end.unwrap_err().error.to_string();
+    assert!(
+        error.contains("token limit") && error.ends_with("; raise its max_tokens"),
+        "{error}"
+    );
+    let told = server.asked("attacker").last().unwrap().to_string();
+    assert!(!told.contains("raise its"), "{told}");
+}
+
+#[tokio::test]
 async fn an_attacker_may_leave_early() {
     let (_, dialogue, end) = persona_against(
         attacker_says(&["Message: Hi.", "Message: terminate conversation"]),

@@ -307,3 +307,39 @@ async fn the_scripted_models_play_a_whole_conversation() {
         ["target_turn", "user_turn"]
     );
 }
+
+#[tokio::test]
+async fn a_message_that_repeats_the_prompt_is_asked_for_again() {
+    let (server, row) = play(
+        user_says(&[
+            "Thought: hm\nMessage: What this person writes to the assistant.",
+            "Message: (Nothing has been said yet. Write your first message to the assistant.)",
+            "Thought: hm\nMessage: Hi.",
+        ]),
+        turns(1),
+    )
+    .await;
+    assert_eq!(row.error, None);
+    assert_eq!(texts(&row), ["Hi.", "Reply 1."]);
+    let asked = server.asked("user");
+    assert_eq!(asked.len(), 3);
+    let told = asked[1]["messages"].to_string();
+    assert!(told.contains("repeats the instructions"), "{told}");
+}
+
+#[tokio::test]
+async fn a_cut_off_user_model_tells_what_to_raise() {
+    let (_, row) = play(
+        |model, nth| match model {
+            "user" => Answer::ends("Thought: I will", "length"),
+            _ => plain(model, nth),
+        },
+        turns(1),
+    )
+    .await;
+    let error = row.error.unwrap();
+    assert!(
+        error.contains("token limit") && error.ends_with("; raise its max_tokens"),
+        "{error}"
+    );
+}

@@ -1,6 +1,9 @@
 //! `doctor`: checks the configuration, the keys, and every endpoint with one tiny call.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use llm_client::{HttpClient, ModelSettings, Provider, RetryPolicy};
 use pipeline::Phase;
@@ -12,7 +15,7 @@ use super::{
     models::{Parts, scripted_server},
 };
 use crate::{
-    config::{Config, Endpoints, ModelEntry},
+    config::{Config, Endpoints, ModelEntry, Settings},
     exit::{Exit, Failure},
     flags::Overrides,
 };
@@ -41,7 +44,7 @@ struct Trouble {
 /// When the configuration cannot be used.
 pub fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
     let config = context.configure(&Overrides::default())?;
-    let parts = Parts::of(&config.settings, &Phase::ALL, &[])?;
+    let models = models(&config.settings)?;
     let file = config.settings.file.as_ref();
     if !json {
         let file = file.map_or_else(
@@ -51,7 +54,7 @@ pub fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
         context.terminal.print(&format!("config     {file}\n"));
     }
     context.tell_scripted(&config);
-    let checks = Context::runtime()?.block_on(check_all(&config, &parts))?;
+    let checks = Context::runtime()?.block_on(check_all(&config, &models))?;
     let exit = exit(&checks);
     if json {
         let checks: Vec<Value> = checks.iter().map(Check::to_json).collect();
@@ -60,6 +63,27 @@ pub fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
         show(context, &checks);
     }
     Ok(exit)
+}
+
+/// All models that take part in something: in benchmarks, in safety evaluations, or in both.
+fn models(settings: &Settings) -> Result<Vec<&ModelEntry>, Failure> {
+    let safety = &settings.safety;
+    let mut models = match Parts::of(settings, &Phase::ALL, &[]) {
+        Ok(parts) => parts.called(),
+        // A configuration for safety evaluations alone.
+        Err(_)
+            if safety.attacker.is_some()
+                && !safety.judges.is_empty()
+                && !settings.models.targets.is_empty() =>
+        {
+            settings.models.all().collect()
+        }
+        Err(failure) => return Err(failure),
+    };
+    models.extend(safety.attacker.iter().chain(&safety.judges));
+    let mut seen = BTreeSet::new();
+    models.retain(|entry| seen.insert(&entry.path));
+    Ok(models)
 }
 
 impl Check {
@@ -78,8 +102,8 @@ impl Check {
     }
 }
 
-async fn check_all(config: &Config, parts: &Parts<'_>) -> Result<Vec<Check>, Failure> {
-    let server = scripted_server(config).await?;
+async fn check_all(config: &Config, models: &[&ModelEntry]) -> Result<Vec<Check>, Failure> {
+    let server = scripted_server(models.iter().copied()).await?;
     let url = server.as_ref().map(|server| server.base_url());
     let endpoints = Endpoints::new(&config.settings, &config.vars, url)?;
     let once = RetryPolicy {
@@ -92,7 +116,7 @@ async fn check_all(config: &Config, parts: &Parts<'_>) -> Result<Vec<Check>, Fai
     let mut checks = Vec::new();
     // The same model at the same place in two parts is asked once.
     let mut asked: BTreeMap<(String, String), usize> = BTreeMap::new();
-    for entry in parts.called() {
+    for &entry in models {
         let who = format!("{} ({})", entry.path, entry.id);
         match endpoints.resolve(entry) {
             Err(error) => checks.push(Check {

@@ -15,7 +15,7 @@ use scripted_llm::ScriptedServer;
 
 use super::traced::Traced;
 use crate::{
-    config::{Config, ConfigError, Endpoints, Limits, ModelEntry, Settings, nearest},
+    config::{ConfigError, Endpoints, Limits, ModelEntry, Route, Settings, nearest},
     exit::Failure,
 };
 
@@ -329,12 +329,15 @@ impl ChatModel for Unused {
     }
 }
 
-/// Starts the scripted server where one of the models is scripted.
+/// Starts the scripted server where one of `models` is scripted.
 ///
 /// # Errors
 /// When there is no free port.
-pub async fn scripted_server(config: &Config) -> Result<Option<ScriptedServer>, Failure> {
-    if !config.settings.models.any_scripted() {
+pub async fn scripted_server<'a>(
+    models: impl IntoIterator<Item = &'a ModelEntry>,
+) -> Result<Option<ScriptedServer>, Failure> {
+    let mut models = models.into_iter();
+    if !models.any(|model| model.route == Route::Scripted) {
         return Ok(None);
     }
     let server = ScriptedServer::start().await;

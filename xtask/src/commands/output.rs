@@ -1,6 +1,7 @@
 //! Results for programs: `--json`.
 
-use pipeline::{BenchmarkReport, RunReport};
+use journal::check::Verdict;
+use pipeline::{BenchmarkReport, JournalEnd, RunReport};
 use schema::PhaseCost;
 use serde_json::{Map, Value, json};
 
@@ -62,9 +63,21 @@ fn benchmark(context: &Context, report: &BenchmarkReport) -> Value {
         "counts": counts,
         "failures": report.failures,
         "files": report.files,
+        "journal": report.journal.as_ref().map(journal),
         "cost_of_tree": cost(&tree_cost(context, &report.name)),
         "error": report.error.as_ref().map(ToString::to_string),
     })
+}
+
+/// Where a journal is, and what its check says.
+pub fn journal(journal: &JournalEnd) -> Value {
+    let check = match journal.check.verdict() {
+        _ if journal.trouble.is_some() => "incomplete",
+        Verdict::Passed => "passed",
+        Verdict::Failed => "failed",
+        Verdict::NotCheckable(_) => "not_checkable",
+    };
+    json!({"path": journal.path, "check": check, "text": journal.verdict()})
 }
 
 /// A cost with all its keys, so that a program finds each.

@@ -112,7 +112,7 @@ impl Job<'_> {
     async fn run(&self) -> Result<(RunReport, Tally, bool), Failure> {
         let (context, config) = (self.context, self.config);
         let run_id = RunId::now();
-        let server = scripted_server(config).await?;
+        let server = scripted_server(config.settings.models.all()).await?;
         let endpoints = Endpoints::new(
             &config.settings,
             &config.vars,

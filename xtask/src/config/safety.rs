@@ -217,7 +217,8 @@ fn ranged(
     })
 }
 
-/// Names: a list, or one text with commas between them. With `known`, each must be one of those, and at least one must be there.
+/// Names: a list, or one text with commas between them. At least one must be there; with `known`, each must
+/// be one of those.
 fn names(
     table: &mut Table,
     key: &'static str,
@@ -235,6 +236,12 @@ fn names(
         names.extend(parts.filter(|name| !name.is_empty()).map(ToOwned::to_owned));
     }
     if known.is_empty() {
+        if names.is_empty() {
+            reader.errors.push(format!(
+                "{origin}: names no group; name one or more, or leave it out for all of them"
+            ));
+            return None;
+        }
         return Some(names);
     }
     let setting = key.replace('_', "-");

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use schema::{
     CallContext, ChatModel, ChatReply, ChatRequest, Fingerprint, FinishReason, ModelId, PhaseError,
     Purpose, Role, Turn,
-    reply::{Asked, ask},
+    reply::{Asked, advice, ask},
     safety::{Assessment, SafetyScorer, ScoreRequest},
 };
 use serde_json::json;
@@ -117,8 +117,10 @@ impl SafetyScorer for JudgeScorer {
         })?;
         let answer = answer.unwrap_or_else(|unusable| {
             Err(format!(
-                "judge gave no usable score in {} tries; the last one: {}",
-                unusable.asked, unusable.reason
+                "judge gave no usable score in {} tries; the last one: {}{}",
+                unusable.asked,
+                unusable.reason,
+                advice(unusable.cut_off)
             ))
         });
         let assessment = match answer {

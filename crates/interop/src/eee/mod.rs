@@ -7,8 +7,10 @@
 //! `score_details.details.n_without_verdict`, and told in [`Exported::notes`].
 
 mod aggregate;
+mod counts;
 mod names;
 mod row;
+mod shape;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +21,8 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use self::{
-    aggregate::{Aggregate, Counts, Instances, Seen},
+    aggregate::{Aggregate, Instances},
+    counts::{Count, Counts, Seen},
     names::{ModelName, collection, hex, uuid_of},
     row::Ids,
 };
@@ -134,6 +137,21 @@ impl Eee {
         }
     }
 
+    /// Leaves nothing of a target without a verdict.
+    fn give_up(&self, target: Target) -> ExportError {
+        let place = format!("{}: {}", target.run.folder, target.run.target.id);
+        let path = target.rows.file.path().to_owned();
+        drop(target);
+        // Folders that hold something stay: they cannot be removed.
+        let mut folders = path.ancestors().skip(1);
+        while let Some(folder) = folders.next().filter(|folder| *folder != self.out)
+            && std::fs::remove_dir(folder).is_ok()
+        {}
+        ExportError::nothing(format!(
+            "{place}: there is no verdict to export, and the format needs at least one"
+        ))
+    }
+
     /// The model's name, told apart from others that would lie in the same folder.
     fn name(&mut self, run: &Run, collection: &str) -> ModelName {
         let mut name = ModelName::new(&run.target, run.source.as_deref());
@@ -209,10 +227,7 @@ impl Exporter for Eee {
             return Ok(());
         };
         if target.counts.rows == 0 {
-            return Err(ExportError::nothing(format!(
-                "{}: {}: there is no verdict to export, and the format needs at least one. Run `cargo xtask evaluate {0}` first",
-                target.run.folder, target.run.target.id
-            )));
+            return Err(self.give_up(target));
         }
         let unscored: u64 = target
             .counts
@@ -265,7 +280,7 @@ impl Target {
             match known {
                 Some((_, count)) => count.add(verdict),
                 None => {
-                    let mut count = aggregate::Count::default();
+                    let mut count = Count::default();
                     count.add(verdict);
                     let about = (score.metric_type, score.metric_name.clone());
                     self.counts

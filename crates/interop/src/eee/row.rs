@@ -3,10 +3,16 @@
 use std::borrow::Cow;
 
 use schema::{Role, Score, Turn};
-use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
-use super::{Version, names::sample_hash};
+use super::{
+    Version,
+    names::sample_hash,
+    shape::{
+        Attribution, Evaluation, Input, Listed, Message, Messages, Output, Performance, Row, Texts,
+        TokenUsage, ToolCall,
+    },
+};
 use crate::{Asked, Run, Sample, attribution, text, words};
 
 /// What all rows of a target have in common.
@@ -14,149 +20,6 @@ pub(super) struct Ids<'a> {
     pub(super) evaluation_id: &'a str,
     pub(super) model_id: &'a str,
     pub(super) benchmark: &'a str,
-}
-
-#[derive(Serialize)]
-pub(super) struct Row<'a> {
-    schema_version: &'a str,
-    evaluation_id: &'a str,
-    model_id: &'a str,
-    evaluation_name: String,
-    evaluation_result_id: String,
-    sample_id: String,
-    sample_hash: String,
-    interaction_type: &'a str,
-    input: Input<'a>,
-    output: Option<Output<'a>>,
-    #[serde(flatten)]
-    messages: Messages<'a>,
-    answer_attribution: Vec<Attribution>,
-    evaluation: Evaluation,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    token_usage: Option<TokenUsage>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    performance: Option<Performance>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-    metadata: Texts<'a>,
-}
-
-/// The transcript, under the name that the version has for it.
-#[derive(Serialize)]
-enum Messages<'a> {
-    #[serde(rename = "messages")]
-    Messages(Option<Vec<Message<'a>>>),
-    #[serde(rename = "interactions")]
-    Interactions(Option<Vec<Message<'a>>>),
-}
-
-#[derive(Serialize)]
-struct Input<'a> {
-    raw: Cow<'a, str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    formatted: Option<String>,
-    reference: Listed<'a>,
-}
-
-/// A list of texts that was a single text in 0.2.0.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Listed<'a> {
-    One(&'a str),
-    List([&'a str; 1]),
-}
-
-#[derive(Serialize)]
-struct Output<'a> {
-    raw: Listed<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_trace: Option<Listed<'a>>,
-}
-
-#[derive(Serialize)]
-struct Message<'a> {
-    turn_idx: usize,
-    role: &'a str,
-    content: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_trace: Option<&'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<ToolCall>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<Vec<&'a str>>,
-}
-
-#[derive(Serialize)]
-struct ToolCall {
-    id: String,
-    name: String,
-    arguments: Texts<'static>,
-}
-
-#[derive(Serialize)]
-struct Attribution {
-    turn_idx: usize,
-    source: String,
-    extracted_value: &'static str,
-    extraction_method: &'static str,
-    is_terminal: bool,
-}
-
-#[derive(Serialize)]
-struct Evaluation {
-    score: f64,
-    is_correct: bool,
-    num_turns: usize,
-    tool_calls_count: usize,
-}
-
-#[derive(Serialize)]
-struct TokenUsage {
-    input_tokens: u64,
-    output_tokens: u64,
-    total_tokens: u64,
-    input_tokens_cache_read: u64,
-    reasoning_tokens: u64,
-}
-
-#[derive(Serialize)]
-struct Performance {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    latency_ms: Option<f64>,
-    additional_details: Texts<'static>,
-}
-
-/// Texts by name, in their order. A name that is there already is not added again.
-#[derive(Default)]
-pub(super) struct Texts<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
-
-impl<'a> Texts<'a> {
-    pub(super) fn add(&mut self, name: impl Into<Cow<'a, str>>, text: impl Into<Cow<'a, str>>) {
-        let name = name.into();
-        if !self.0.iter().any(|(known, _)| *known == name) {
-            self.0.push((name, text.into()));
-        }
-    }
-
-    pub(super) fn add_known(&mut self, name: &'static str, text: Option<impl Into<Cow<'a, str>>>) {
-        if let Some(text) = text {
-            self.add(name, text);
-        }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl Serialize for Texts<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, text) in &self.0 {
-            map.serialize_entry(name, text)?;
-        }
-        map.end()
-    }
 }
 
 /// The row of `score`, which has a verdict: `passed` and a number.
@@ -218,7 +81,7 @@ pub(super) fn row<'a>(
                 .and_then(|call| call.reasoning.as_deref())
                 .map(listed),
         }),
-        answer_attribution: attributions(version, sample, score, single.is_some()),
+        answer_attribution: attributions(version, method(run), sample, score, single.is_some()),
         messages: match version {
             Version::V0_2_0 => Messages::Interactions(transcript),
             Version::V0_3_0 => Messages::Messages(transcript),
@@ -321,9 +184,20 @@ fn tool_call((index, call): (usize, &Value)) -> Option<ToolCall> {
     })
 }
 
+/// How verdicts were found: by a judge, unless an evaluator of one's own is known to have found them without.
+fn method(run: &Run) -> &'static str {
+    let evaluator = run.fingerprints.get("evaluator");
+    let name = evaluator.and_then(|evaluator| evaluator.get("name")?.as_str());
+    match name {
+        Some(name) if run.judges.is_empty() && name != "JudgeEvaluator" => "custom",
+        _ => "llm_judge",
+    }
+}
+
 /// The messages that the justification names, else the target's last one.
 fn attributions(
     version: Version,
+    method: &'static str,
     sample: &Sample,
     score: &Score,
     single: bool,
@@ -340,7 +214,7 @@ fn attributions(
             (false, Version::V0_3_0) => format!("messages[{}].content", at + first),
         },
         extracted_value: value(present),
-        extraction_method: "llm_judge",
+        extraction_method: method,
         is_terminal,
     };
     let named = attribution::messages_behind(score, &sample.conversation.transcript);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{
     ids,
-    message::{ChatMessage, ModelOutput, target_name},
+    message::{Message, ModelOutput, target_name},
     score::{Score, Scores},
 };
 use crate::{Run, Sample};
@@ -77,13 +77,13 @@ impl<'a> EvalError<'a> {
 /// The messages that the inputs of a sample's events refer to.
 #[derive(Serialize)]
 pub(super) struct EventsData<'a> {
-    messages: &'a [ChatMessage<'a>],
+    messages: &'a [Message],
     calls: [u8; 0],
 }
 
 impl<'a> EventsData<'a> {
     /// All of `messages` but the last, which is nobody's input.
-    pub(super) fn of(messages: &'a [ChatMessage<'a>]) -> Self {
+    pub(super) fn of(messages: &'a [Message]) -> Self {
         let but_last = messages.split_last().map_or(messages, |(_, rest)| rest);
         Self {
             messages: but_last,
@@ -99,7 +99,7 @@ pub(super) fn events<'a>(
     run: &'a Run,
     sample: &'a Sample,
     uuid: &str,
-    messages: &[ChatMessage<'a>],
+    messages: &'a [Message],
 ) -> Vec<Event<'a>> {
     let time = ids::time(time_of(run, sample));
     let turns = &sample.conversation.transcript;

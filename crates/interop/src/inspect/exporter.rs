@@ -37,10 +37,10 @@ pub struct InspectLogs {
 struct Open {
     path: PathBuf,
     log: LogWriter<OutFile, File>,
-    /// What the notes speak of.
+    /// What notes and errors speak of.
     target: String,
+    /// Samples that the log has already.
     twice: u64,
-    unjudged: u64,
 }
 
 impl InspectLogs {
@@ -67,7 +67,6 @@ impl Exporter for InspectLogs {
             log,
             target: format!("{}, {}", run.folder, run.target.id),
             twice: 0,
-            unjudged: 0,
             path,
         });
         Ok(())
@@ -80,7 +79,6 @@ impl Exporter for InspectLogs {
         let written = open.log.push(sample);
         let written = written.map_err(|error| ExportError::write(&open.path, error))?;
         open.twice += u64::from(!written);
-        open.unjudged += u64::from(written && sample.scores.is_empty());
         Ok(())
     }
 
@@ -97,16 +95,11 @@ impl Exporter for InspectLogs {
         let out = open.log.finish();
         let out = out.map_err(|error| ExportError::write(&open.path, error))?;
         self.exported.files.push(out.keep()?);
-        let notes = [
-            (open.unjudged, "without scores: they were not judged"),
-            (
-                open.twice,
-                "left out: the log has the same sample of the same scenario already",
-            ),
-        ];
-        for (n, what) in notes.into_iter().filter(|(n, _)| *n > 0) {
-            let note = format!("{}: {n} conversations {what}", open.target);
-            self.exported.notes.push(note);
+        if open.twice > 0 {
+            self.exported.notes.push(format!(
+                "{}: left out {} of the conversations: the log has the same sample of the same scenario already",
+                open.target, open.twice
+            ));
         }
         Ok(())
     }

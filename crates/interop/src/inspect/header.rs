@@ -45,8 +45,8 @@ impl Header {
             plan: plan(run),
             results: sums.results(run),
             stats: json!({
-                "started_at": run.started.map(ids::time).unwrap_or_default(),
-                "completed_at": run.ended.map(ids::time).unwrap_or_default(),
+                "started_at": run.started.or(sums.started).map(ids::time).unwrap_or_default(),
+                "completed_at": run.ended.or(sums.ended).map(ids::time).unwrap_or_default(),
                 "model_usage": sums.used.by_model,
                 "role_usage": sums.used.by_role,
             }),

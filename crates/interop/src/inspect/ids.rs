@@ -48,10 +48,11 @@ pub(super) fn task_id(run: &Run) -> String {
     id_of(&["task", &run_key(run), &run.folder, run.target.id.as_str()])
 }
 
-/// The id of a sample in the log: its scenario's. Inspect makes a file name of it, so what would lead out of the folder is replaced.
+/// The id of a sample in the log: its scenario's. Inspect makes a file name of it and its viewer an address, so all but letters,
+/// digits, blanks and a few signs is replaced.
 pub(super) fn sample_id(conversation: &Conversation) -> String {
     let id = conversation.scenario.id.as_str();
-    let bad = |c: char| c == '/' || c == '\\' || c.is_control();
+    let bad = |c: char| !c.is_alphanumeric() && !"-_.:+@() ".contains(c);
     if !id.is_empty() && id.len() <= 200 && !id.contains(bad) {
         return id.to_owned();
     }

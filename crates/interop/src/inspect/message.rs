@@ -1,14 +1,17 @@
 //! The messages of a conversation as Inspect's chat messages.
 
+use std::io;
+
 use schema::{Extra, FinishReason, Role, Turn};
 use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::usage::{ModelUsage, wire_name};
-use crate::{Asked, Call, Run, Sample};
+use crate::{Call, Run, Sample};
 
 /// One chat message.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct ChatMessage<'a> {
+#[derive(Serialize)]
+struct ChatMessage<'a> {
     id: String,
     content: Content<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,62 +38,48 @@ enum Part<'a> {
     Text { text: &'a str },
 }
 
-/// What is known of the call that a message came from.
+/// What is unusual about a message. What is known of the call it came from stands elsewhere, so that the viewer's pages stay readable:
+/// of the target's in its event, of the user model's in the sample's metadata.
 #[derive(Clone, Debug, Default, Serialize)]
 struct MessageMetadata<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     finish_reason: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seconds: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    request_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cached: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<ModelUsage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     extra: Option<&'a Extra>,
 }
 
 impl MessageMetadata<'_> {
     fn is_empty(&self) -> bool {
-        self.finish_reason.is_none()
-            && self.seconds.is_none()
-            && self.request_id.is_none()
-            && self.cached.is_none()
-            && self.usage.is_none()
-            && self.extra.is_none()
+        self.finish_reason.is_none() && self.extra.is_none()
     }
 }
 
+/// A message as JSON: it stands in a sample several times, and is made once.
+pub(super) type Message = Box<RawValue>;
+
 /// The whole conversation, the target's system prompt first. `uuid` is the sample's: ids of messages begin with it.
-pub(super) fn messages<'a>(run: &'a Run, sample: &'a Sample, uuid: &str) -> Vec<ChatMessage<'a>> {
+pub(super) fn messages(run: &Run, sample: &Sample, uuid: &str) -> io::Result<Vec<Message>> {
     let turns = &sample.conversation.transcript;
     let mut messages = Vec::with_capacity(turns.len() + 1);
     if let Some(prompt) = &sample.system_prompt {
-        messages.push(ChatMessage {
+        messages.push(to_raw_value(&ChatMessage {
             id: format!("{uuid}-0"),
             content: Content::Text(prompt),
             source: Some("input"),
             role: Role::System.as_str(),
             model: None,
             metadata: MessageMetadata::default(),
-        });
+        })?);
     }
     let mut turn = 0;
     for (at, said) in turns.iter().enumerate() {
         if said.role == Role::User {
             turn += 1;
         }
-        messages.push(message(
-            run,
-            sample,
-            said,
-            turn,
-            format!("{uuid}-{}", at + 1),
-        ));
+        let id = format!("{uuid}-{}", at + 1);
+        messages.push(to_raw_value(&message(run, sample, said, turn, id))?);
     }
-    messages
+    Ok(messages)
 }
 
 fn message<'a>(
@@ -100,15 +89,10 @@ fn message<'a>(
     turn: u32,
     id: String,
 ) -> ChatMessage<'a> {
-    let call = match said.role {
-        Role::User => last_answer(sample, Asked::User, turn),
-        Role::Assistant => sample.reply(turn),
-        Role::System | Role::Tool => None,
-    };
     let target = said.role == Role::Assistant;
-    // Only of the model under test is thinking part of the conversation.
+    let call = sample.reply(turn).filter(|_| target);
     let thought = call.and_then(|call| call.reasoning.as_deref());
-    let content = match thought.filter(|_| target) {
+    let content = match thought {
         Some(reasoning) => Content::Parts([
             Part::Reasoning { reasoning },
             Part::Text {
@@ -117,8 +101,6 @@ fn message<'a>(
         ]),
         None => Content::Text(&said.content),
     };
-    // What is known of a call of the target stands in its event.
-    let asked = call.filter(|_| !target);
     ChatMessage {
         id,
         content,
@@ -132,19 +114,9 @@ fn message<'a>(
         model: target.then(|| target_name(run)),
         metadata: MessageMetadata {
             finish_reason: said.finish_reason.as_ref().map(FinishReason::as_str),
-            seconds: asked.and_then(|call| call.run_time),
-            request_id: asked.and_then(|call| call.request_id.as_deref()),
-            cached: asked.map(|call| call.cached).filter(|cached| *cached),
-            usage: asked.and_then(|call| Some(ModelUsage::of(call.usage?, call.cost))),
             extra: (!said.extra.is_empty()).then_some(&said.extra),
         },
     }
-}
-
-/// The call that gave a message of `by` in `turn`.
-fn last_answer(sample: &Sample, by: Asked, turn: u32) -> Option<&Call> {
-    let mut calls = sample.calls.iter().rev();
-    calls.find(|call| call.by == by && call.turn == turn && call.error.is_none())
 }
 
 /// The name of the model under test.
@@ -157,7 +129,8 @@ pub(super) fn target_name(run: &Run) -> &str {
 pub(super) struct ModelOutput<'a> {
     model: &'a str,
     choices: Vec<Choice<'a>>,
-    completion: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completion: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<ModelUsage>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -168,31 +141,37 @@ pub(super) struct ModelOutput<'a> {
 
 #[derive(Debug, Serialize)]
 struct Choice<'a> {
-    message: ChatMessage<'a>,
+    message: &'a RawValue,
     stop_reason: &'static str,
 }
 
 impl<'a> ModelOutput<'a> {
-    /// The output that `said` is, which stands in the log as `message`.
+    /// The output that `said` is, which stands in the log as `message`. Readers find its text there.
     pub(super) fn of(
         run: &'a Run,
         call: Option<&'a Call>,
         said: &'a Turn,
-        message: &ChatMessage<'a>,
+        message: &'a RawValue,
     ) -> Self {
         Self {
             model: call
                 .and_then(|call| call.answered_by.as_deref())
                 .unwrap_or_else(|| target_name(run)),
             choices: vec![Choice {
-                message: message.clone(),
+                message,
                 stop_reason: stop_reason(said.finish_reason.as_ref()),
             }],
-            completion: &said.content,
+            completion: None,
             usage: call.and_then(|call| Some(ModelUsage::of(call.usage?, call.cost))),
             time: call.and_then(|call| call.run_time),
             response_id: call.and_then(|call| call.request_id.as_deref()),
         }
+    }
+
+    /// The output with its text once more, as the last output of a sample has it.
+    pub(super) fn with_text(mut self, said: &'a Turn) -> Self {
+        self.completion = Some(&said.content);
+        self
     }
 
     /// The output of a conversation that does not end on the target's message.
@@ -200,7 +179,7 @@ impl<'a> ModelOutput<'a> {
         Self {
             model: target_name(run),
             choices: Vec::new(),
-            completion: "",
+            completion: Some(""),
             usage: None,
             time: None,
             response_id: None,

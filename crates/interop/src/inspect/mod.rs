@@ -26,7 +26,8 @@
 //! logs.push(&Sample::new(conversation, vec![score]))?;
 //! logs.end()?;
 //! let exported = logs.finish()?;
-//! assert!(exported.files[0].ends_with("2026-01-02T03-04-05-00-00_honesty_JZbXVrXmXyQ2aYqzF4Sxxk.eval"));
+//! let name = exported.files[0].file_name().unwrap_or_default().to_string_lossy();
+//! assert!(name.starts_with("2026-01-02T03-04-05-00-00_honesty_") && name.ends_with(".eval"), "{name}");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

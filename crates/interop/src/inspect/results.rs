@@ -1,12 +1,13 @@
 //! What the samples of a log come to: rates by metric, and scores reduced over epochs.
 
 use indexmap::IndexMap;
+use jiff::Timestamp;
 use schema::Rate;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{json::ScoreValue, sample::Parts, usage::Used};
-use crate::Run;
+use crate::{Run, Sample};
 
 /// Sums up samples one after the other. Of a sample it keeps two numbers.
 #[derive(Default)]
@@ -20,6 +21,10 @@ pub(super) struct Sums {
     /// The highest epoch.
     pub(super) epochs: u64,
     pub(super) used: Used,
+    /// When the first sample began and the last one ended, where that is known.
+    pub(super) started: Option<Timestamp>,
+    /// See `started`.
+    pub(super) ended: Option<Timestamp>,
 }
 
 /// One metric.
@@ -52,9 +57,14 @@ impl Sums {
             .is_some_and(|epochs| epochs.contains(&epoch))
     }
 
-    pub(super) fn add(&mut self, parts: &Parts<'_>, failed: bool) {
+    pub(super) fn add(&mut self, parts: &Parts<'_>, sample: &Sample) {
         self.samples += 1;
-        self.completed += u64::from(!failed);
+        self.completed += u64::from(sample.conversation.error.is_none());
+        self.started = match (self.started, sample.started) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        self.ended = self.ended.max(sample.ended);
         match self.seen.get_mut(&parts.id) {
             Some(epochs) => epochs.push(parts.epoch),
             None => {
@@ -208,10 +218,8 @@ impl Tally {
             "metrics": metrics,
             "metadata": {"passed": self.passed},
         });
-        if let Some(score) = score.as_object_mut() {
-            if epochs > 1 {
-                score.insert("reducer".to_owned(), Value::from("mean"));
-            }
+        if let Some(score) = score.as_object_mut().filter(|_| epochs > 1) {
+            score.insert("reducer".to_owned(), Value::from("mean"));
         }
         score
     }

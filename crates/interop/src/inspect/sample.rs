@@ -1,19 +1,19 @@
 //! One conversation as a sample of a log, and as a line of its list of samples.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, io};
 
-use schema::{Conversation, Extra, PhaseCost, Role, Scenario};
+use schema::{Conversation, Extra, MetricType, PhaseCost, Role, Scenario};
 use serde::Serialize;
 
 use super::{
     events::{EvalError, Event, EventsData, endings, events},
     ids,
-    message::{ChatMessage, ModelOutput, messages},
+    message::{Message, ModelOutput, messages},
     score::Scores,
     thin,
     usage::{ByName, Used},
 };
-use crate::{Run, Sample};
+use crate::{Asked, Call, Run, Sample};
 
 /// What a sample of the log is made of.
 pub(super) struct Parts<'a> {
@@ -22,8 +22,7 @@ pub(super) struct Parts<'a> {
     uuid: String,
     input: &'a str,
     target: Vec<&'a str>,
-    messages: Vec<ChatMessage<'a>>,
-    output: ModelOutput<'a>,
+    messages: Vec<Message>,
     pub(super) scores: Scores<'a>,
     pub(super) used: Used,
     run: &'a Run,
@@ -31,27 +30,26 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    pub(super) fn of(run: &'a Run, eval_id: &str, sample: &'a Sample) -> Self {
+    pub(super) fn of(run: &'a Run, eval_id: &str, sample: &'a Sample) -> io::Result<Self> {
         let conversation = &sample.conversation;
         let id = ids::sample_id(conversation);
         let epoch = ids::epoch(conversation);
         let uuid = ids::id_of(&[eval_id, &conversation.conv_id, &id, &epoch.to_string()]);
-        let messages = messages(run, sample, &uuid);
+        let messages = messages(run, sample, &uuid)?;
         let said = |role| move |turn: &&schema::Turn| turn.role == role;
         let first = conversation.transcript.iter().find(said(Role::User));
-        Self {
+        Ok(Self {
             id,
             epoch,
             uuid,
             input: first.map_or("", |turn| &turn.content),
             target: metric_names(run, sample),
-            output: last_output(run, sample, &messages),
             messages,
             scores: Scores::of(&sample.scores),
             used: Used::of_calls(run, &sample.calls),
             run,
             sample,
-        }
+        })
     }
 
     fn turns(&self) -> usize {
@@ -76,9 +74,9 @@ impl<'a> Parts<'a> {
             input: self.input,
             target: &self.target,
             messages: &self.messages,
-            output: &self.output,
+            output: last_output(run, sample, &self.messages),
             scores: (!self.scores.0.is_empty()).then_some(&self.scores),
-            metadata: Metadata::of(&self.sample.conversation),
+            metadata: Metadata::of(self.sample),
             store: Extra::new(),
             events: happened,
             events_data: EventsData::of(&self.messages),
@@ -119,17 +117,15 @@ impl<'a> Parts<'a> {
 }
 
 /// What the target said last, where the conversation ends on it.
-fn last_output<'a>(
-    run: &'a Run,
-    sample: &'a Sample,
-    messages: &[ChatMessage<'a>],
-) -> ModelOutput<'a> {
+fn last_output<'a>(run: &'a Run, sample: &'a Sample, messages: &'a [Message]) -> ModelOutput<'a> {
     let turns = &sample.conversation.transcript;
     let last = turns.last().filter(|turn| turn.role == Role::Assistant);
     let users = turns.iter().filter(|turn| turn.role == Role::User).count();
     let turn = u32::try_from(users).unwrap_or(u32::MAX);
     match (last, messages.last()) {
-        (Some(said), Some(message)) => ModelOutput::of(run, sample.reply(turn), said, message),
+        (Some(said), Some(message)) => {
+            ModelOutput::of(run, sample.reply(turn), said, message).with_text(said)
+        }
         _ => ModelOutput::none(run),
     }
 }
@@ -160,8 +156,8 @@ pub(super) struct EvalSample<'a> {
     epoch: u64,
     input: &'a str,
     target: &'a [&'a str],
-    messages: &'a [ChatMessage<'a>],
-    output: &'a ModelOutput<'a>,
+    messages: &'a [Message],
+    output: ModelOutput<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scores: Option<&'a Scores<'a>>,
     metadata: Metadata<'a>,
@@ -186,23 +182,29 @@ pub(super) struct EvalSample<'a> {
 /// The scenario, and what the row of `conversations.json` has besides.
 #[derive(Serialize)]
 struct Metadata<'a> {
+    #[serde(flatten)]
+    scenario: &'a Scenario,
     conv_id: &'a str,
     sample: u32,
     target_id: &'a str,
-    #[serde(flatten)]
-    scenario: &'a Scenario,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<&'a PhaseCost>,
+    /// The calls to the user model and the judges.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<&'a Call>,
 }
 
 impl<'a> Metadata<'a> {
-    fn of(conversation: &'a Conversation) -> Self {
+    fn of(sample: &'a Sample) -> Self {
+        let conversation = &sample.conversation;
+        let calls = sample.calls.iter();
         Self {
             conv_id: &conversation.conv_id,
             sample: conversation.sample,
             target_id: conversation.target.id.as_str(),
             scenario: &conversation.scenario,
             usage: conversation.usage.as_ref(),
+            calls: calls.filter(|call| call.by != Asked::Target).collect(),
         }
     }
 }
@@ -239,6 +241,10 @@ struct SummaryMetadata<'a> {
     sample: u32,
     target_id: &'a str,
     metric_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metric_name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metric_type: Option<MetricType>,
     persona: Cow<'a, str>,
     user_goal: Cow<'a, str>,
     latent_adversarial_goal: Cow<'a, str>,
@@ -255,6 +261,8 @@ impl<'a> SummaryMetadata<'a> {
             sample: conversation.sample,
             target_id: conversation.target.id.as_str(),
             metric_id: &scenario.metric_id,
+            metric_name: scenario.metric_name.as_deref(),
+            metric_type: scenario.metric_type,
             persona: thin::text(scenario.played_persona()),
             user_goal: thin::text(&scenario.user_goal),
             latent_adversarial_goal: thin::text(&scenario.latent_adversarial_goal),

@@ -3,8 +3,11 @@
 use schema::Extra;
 use serde_json::{Map, Value};
 
-/// Settings that Inspect has a name for: as they go over the wire, as Inspect calls them, and whether a value is of the right sort.
-const KNOWN: &[(&str, &str, fn(&Value) -> bool)] = &[
+/// Whether Inspect takes a value.
+type Fits = fn(&Value) -> bool;
+
+/// Settings that Inspect has a name for: as they go over the wire, as Inspect calls them, and which values it takes.
+const KNOWN: &[(&str, &str, Fits)] = &[
     ("temperature", "temperature", Value::is_number),
     ("top_p", "top_p", Value::is_number),
     ("top_k", "top_k", Value::is_u64),

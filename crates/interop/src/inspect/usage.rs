@@ -15,8 +15,14 @@ pub(super) struct ModelUsage {
     input_tokens_cache_read: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "rounded")]
     total_cost: Option<f64>,
+}
+
+/// Dollars to ten decimals, as rows of the tree have them.
+fn rounded<S: Serializer>(dollars: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    let dollars = dollars.unwrap_or_default();
+    serializer.serialize_f64((dollars * 1e10).round() / 1e10)
 }
 
 impl ModelUsage {

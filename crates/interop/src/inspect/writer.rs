@@ -57,11 +57,11 @@ impl<W: Write, S: Read + Write + Seek> LogWriter<W, S> {
 
     /// Adds one sample. `false`: the log has this sample of this scenario already, and it was left out.
     pub(super) fn push(&mut self, sample: &Sample) -> io::Result<bool> {
-        let parts = Parts::of(&self.run, &self.eval_id, sample);
+        let parts = Parts::of(&self.run, &self.eval_id, sample)?;
         if self.sums.has(&parts.id, parts.epoch) {
             return Ok(false);
         }
-        self.sums.add(&parts, sample.conversation.error.is_some());
+        self.sums.add(&parts, sample);
         let comma: &[u8] = if self.first { b"" } else { b"," };
         self.first = false;
         self.buffer.clear();

@@ -29,6 +29,8 @@ pub(super) struct Facts {
 pub(super) struct TargetFacts {
     /// The journal of the run that played it last.
     pub(super) journal: Option<PathBuf>,
+    /// The journal of the run that judged it last.
+    judged: Option<PathBuf>,
     pub(super) run_id: Option<String>,
     pub(super) ended: Option<Timestamp>,
     pub(super) samples: Option<u32>,
@@ -143,6 +145,7 @@ impl Facts {
         let known: Vec<ItemFacts> = self
             .shelf
             .take(key((prompt.as_str(), row.target.id.as_str())))?;
+        let times = times(&known);
         let fitting: Vec<ItemFacts> = known
             .into_iter()
             .filter(|item| item.fits(&row.transcript))
@@ -165,8 +168,23 @@ impl Facts {
             sample.ended = ended.or(sample.ended);
         }
         sample.calls.append(&mut judging);
+        for call in sample.calls.iter_mut().filter(|call| call.cached) {
+            call.run_time = call
+                .request_id
+                .as_ref()
+                .and_then(|id| times.get(id).copied());
+        }
         Ok(())
     }
+}
+
+/// How long the replies took that were paid for, by their ids.
+fn times(known: &[ItemFacts]) -> HashMap<String, f64> {
+    let calls = known.iter().flat_map(|item| &item.calls);
+    calls
+        .filter(|call| !call.cached)
+        .filter_map(|call| Some((call.request_id.clone()?, call.run_time?)))
+        .collect()
 }
 
 impl TargetFacts {
@@ -174,20 +192,24 @@ impl TargetFacts {
     fn take(&mut self, line: &Line<'_>, run: &TargetFacts) {
         match line.message.as_ref() {
             "fetched sut response" | "using cached sut response"
-                if line.raw("source").is_none() =>
+                if line.raw("source").is_none() && self.journal != run.journal =>
             {
-                if self.journal != run.journal {
-                    *self = Self {
-                        judges: std::mem::take(&mut self.judges),
-                        settings: settings(line),
-                        ..run.clone()
-                    };
-                }
+                *self = Self {
+                    judges: std::mem::take(&mut self.judges),
+                    judged: self.judged.take(),
+                    settings: settings(line),
+                    ..run.clone()
+                };
             }
             "fetched annotator response" | "using cached annotator response" => {
                 let Some(id) = line.text("annotator") else {
                     return;
                 };
+                if self.judged != run.journal {
+                    // Judged anew: earlier judges no longer count.
+                    self.judged.clone_from(&run.journal);
+                    self.judges.clear();
+                }
                 if !self.judges.iter().any(|judge| judge.id == id) {
                     self.judges.push(judge(id.into_owned(), line));
                 }

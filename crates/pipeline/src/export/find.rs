@@ -4,15 +4,18 @@ use std::{
     borrow::Cow,
     collections::BTreeSet,
     fs, io,
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
 use journal::JournalReader;
-use schema::ModelId;
+use schema::{Benchmark, ModelId};
+use serde::Deserialize;
 
 use crate::{
     error::PipelineError,
     layout::{BenchmarkDir, Layout},
+    tree::each_row,
 };
 
 /// The ids of the folders under `runs/` that hold conversations or scores, sorted.
@@ -38,6 +41,20 @@ pub(super) fn targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, PipelineError>
     Ok(ids)
 }
 
+/// How many rows of `scenarios.json` belong to a metric of `benchmark`; `None` where the file cannot be read.
+pub(super) fn count_scenarios(dir: &BenchmarkDir, benchmark: &Benchmark) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Row {
+        metric_id: String,
+    }
+    let mut count = 0;
+    let read = each_row(&dir.scenarios(), |row: Row| {
+        count += u64::from(benchmark.metric(&row.metric_id).is_some());
+        Ok(ControlFlow::Continue(()))
+    });
+    read.is_ok().then_some(count)
+}
+
 /// The journals that tell of a benchmark's rows, and what a person should know of others.
 #[derive(Default)]
 pub(super) struct Found {
@@ -52,6 +69,7 @@ pub(super) fn journals(layout: &Layout, name: &str, targets: &[ModelId]) -> Foun
     let mut found = Found::default();
     let mut played: BTreeSet<&ModelId> = targets.iter().collect();
     let mut judged = played.clone();
+    let mut earlier = None;
     let mut folders = names(&runs);
     folders.reverse();
     for folder in folders {
@@ -65,6 +83,8 @@ pub(super) fn journals(layout: &Layout, name: &str, targets: &[ModelId]) -> Foun
             if head.folder != name {
                 continue;
             }
+            // A run that went on from an earlier one has that one's replies from the cache, which does not know their times.
+            let is_earlier = earlier.is_some() && earlier == head.run_id;
             let of = |left: &mut BTreeSet<&ModelId>, phase: &str| {
                 let before = left.len();
                 if head.phases.iter().any(|of| of == phase) {
@@ -74,10 +94,11 @@ pub(super) fn journals(layout: &Layout, name: &str, targets: &[ModelId]) -> Foun
             };
             // Both have to be asked.
             let tells = [of(&mut played, "simulate"), of(&mut judged, "evaluate")];
-            if tells.contains(&true) {
+            if is_earlier || tells.contains(&true) {
                 found.journals.insert(0, path);
+                earlier = head.earlier;
             }
-            if played.is_empty() && judged.is_empty() {
+            if earlier.is_none() && played.is_empty() && judged.is_empty() {
                 return found;
             }
         }
@@ -87,6 +108,9 @@ pub(super) fn journals(layout: &Layout, name: &str, targets: &[ModelId]) -> Foun
 
 /// What a journal says of itself.
 struct Head {
+    run_id: Option<String>,
+    /// The run that this one went on from.
+    earlier: Option<String>,
     folder: String,
     phases: Vec<String>,
     suts: Vec<String>,
@@ -94,10 +118,16 @@ struct Head {
 
 fn head(path: &Path) -> Option<Head> {
     let mut reader = JournalReader::open(path).ok()?;
+    let mut earlier = None;
     while let Some(line) = reader.next_line() {
         let line = line.ok()?;
+        if line.message == "resuming run" {
+            earlier = line.text("earlier_run").map(Cow::into_owned);
+        }
         if line.message == "starting run" {
             return Some(Head {
+                run_id: line.text("run_id").map(Cow::into_owned),
+                earlier,
                 folder: line.text("folder").map(Cow::into_owned)?,
                 phases: line.get("phases")?,
                 suts: line.get("suts")?,

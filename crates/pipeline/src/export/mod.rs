@@ -9,7 +9,7 @@ mod source;
 use std::{collections::BTreeSet, ops::ControlFlow, path::Path};
 
 use interop::{ExportError, Exported, Exporter, Interval, Sample};
-use schema::{Benchmark, Conversation, ModelId, Scenario, TargetRef};
+use schema::{Benchmark, Conversation, ModelId, TargetRef};
 
 use self::{facts::Facts, scores::Scores};
 use crate::{
@@ -43,7 +43,7 @@ pub struct ExportReport {
     pub refused: Vec<String>,
 }
 
-/// Exports the benchmarks `names` with `exporter`. Files of the tree and journals are read row by row; memory holds about two hundred bytes
+/// Exports the benchmarks `names` with `exporter`. Files of the tree and journals are read row by row; memory holds a few hundred bytes
 /// for each conversation.
 ///
 /// Settings, usage, times and ids of calls come from the newest journals that tell of the rows in the tree. Where there is none they
@@ -113,7 +113,8 @@ struct Work<'a> {
 struct Bench {
     dir: BenchmarkDir,
     benchmark: Benchmark,
-    scenarios: Vec<Scenario>,
+    /// Rows of `scenarios.json` whose metric is there; `None`: the file cannot be read.
+    scenarios: Option<u64>,
 }
 
 impl<'a> Work<'a> {
@@ -141,7 +142,7 @@ impl<'a> Work<'a> {
             let mut facts = Facts::read(&found.journals, &targets)?;
             self.report.problems.extend(facts.notes().iter().cloned());
             let bench = Bench {
-                scenarios: read_scenarios(&dir.scenarios())?,
+                scenarios: find::count_scenarios(&dir, &benchmark),
                 benchmark,
                 dir,
             };
@@ -182,7 +183,12 @@ impl<'a> Work<'a> {
         let files = bench.dir.target(&id)?;
         let mut scores = Scores::read(&files.scores())?;
         let mut problems = Problems::new(scores.take_note());
-        let first = first_target(&files.conversations(), &id, bench);
+        let (first, is_bare) = first_row(&files.conversations(), &id, bench);
+        // Conversations hold their scenarios, but for those of older trees.
+        let scenarios = match is_bare {
+            true => read_scenarios(&bench.dir.scenarios())?,
+            false => Vec::new(),
+        };
         let run = source::run(bench, facts, first, &files)?;
         if let Some(outcome) = run
             .outcome
@@ -208,7 +214,7 @@ impl<'a> Work<'a> {
             &files.conversations(),
             &reader_target,
             &bench.benchmark,
-            &bench.scenarios,
+            &scenarios,
             |row| {
                 match sample(bench, facts, row, &mut scores) {
                     Ok(sample) => {
@@ -287,22 +293,25 @@ fn sample(
     Ok(sample)
 }
 
-/// The target as the first row names it.
-fn first_target(path: &Path, id: &ModelId, bench: &Bench) -> TargetRef {
+/// The target as the first row names it, and whether that row has only the id of its scenario.
+fn first_row(path: &Path, id: &ModelId, bench: &Bench) -> (TargetRef, bool) {
     let mut target = TargetRef {
         id: id.clone(),
         model: String::new(),
     };
     let mut first = None;
     // What is wrong with the file is told when it is read as a whole.
-    let _ = read_conversations(path, &target, &bench.benchmark, &bench.scenarios, |row| {
-        first = Some(row.target);
+    let _ = read_conversations(path, &target, &bench.benchmark, &[], |row| {
+        first = Some(row);
         ControlFlow::Break(())
     });
-    if let Some(first) = first {
-        target.model = first.model;
-    }
-    target
+    let Some(first) = first else {
+        return (target, true);
+    };
+    target.model = first.target.model;
+    let scenario = &first.scenario;
+    let is_bare = scenario.played_persona().is_empty() && scenario.user_goal.is_empty();
+    (target, is_bare)
 }
 
 /// What is not whole in the rows of a target.
@@ -340,9 +349,8 @@ impl Problems {
     }
 
     fn finish(mut self, bench: &Bench, scores: &Scores) -> Vec<String> {
-        let known = |row: &&Scenario| bench.benchmark.metric(&row.metric_id).is_some();
-        let scenarios = bench.scenarios.iter().filter(known).count();
-        let expected = u64::try_from(scenarios * self.by_sample.len().max(1)).unwrap_or(u64::MAX);
+        let samples = u64::try_from(self.by_sample.len().max(1)).unwrap_or(u64::MAX);
+        let expected = bench.scenarios.unwrap_or_default().saturating_mul(samples);
         if self.rows < expected {
             self.told.push(format!(
                 "{} of {expected} conversations are there",

@@ -3,6 +3,7 @@
 mod costs;
 mod head;
 mod item;
+mod safety;
 mod sut;
 
 use std::{
@@ -49,13 +50,13 @@ pub struct Rebuilt {
 /// ```
 ///
 /// # Errors
-/// When the journal cannot be read, holds a line that is no event, was written by another program, or lacks what a row needs: the
+/// When the journal cannot be read, holds a line that is no event, was written by another program or by a safety evaluation, or lacks what a row needs: the
 /// text names the file and the line. When a file cannot be written.
 pub fn rebuild(journal: &Path, out: &Path) -> Result<Rebuilt, PipelineError> {
     let unreadable =
         |error: journal::ReadError| PipelineError::input(error.to_string()).with_source(error);
     let mut reader = JournalReader::open(journal).map_err(unreadable)?;
-    let mut state = State::new(out);
+    let mut state = State::new(journal, out);
     while let Some(line) = reader.next_line() {
         let line = line.map_err(unreadable)?;
         state.take(&line).map_err(|fault| match fault {
@@ -96,6 +97,7 @@ fn bad(what: impl Into<String>) -> Fault {
 type ItemKey = (String, String, String);
 
 struct State<'o> {
+    journal: &'o Path,
     out: &'o Path,
     head: Option<Head>,
     items: HashMap<ItemKey, ItemState>,
@@ -108,8 +110,9 @@ struct State<'o> {
 }
 
 impl<'o> State<'o> {
-    fn new(out: &'o Path) -> Self {
+    fn new(journal: &'o Path, out: &'o Path) -> Self {
         Self {
+            journal,
             out,
             head: None,
             items: HashMap::new(),
@@ -133,6 +136,9 @@ impl<'o> State<'o> {
                 }
                 if self.head.is_some() {
                     return Err(bad("a second run begins, and a journal holds one"));
+                }
+                if line.text("safety_run").is_some() {
+                    return Err(bad(safety::no_tree(self.journal, line)));
                 }
                 let head = Head::read(line)?;
                 self.rebuilt.benchmark.clone_from(&head.folder);

@@ -276,8 +276,9 @@ impl SafetyRun {
             targets,
         };
         manifest.finish(self, &report);
-        manifest.write()?;
-        failed.map_or(Ok(report), Err)
+        let recorded = manifest.write();
+        // The results that could not be written matter more than the record.
+        failed.map_or(recorded.map(|()| report), Err)
     }
 
     /// The file of each target; none where no files are wanted.

@@ -90,7 +90,10 @@ impl OutputFiles {
                 folder.display()
             )));
         }
-        check_writable(folder)
+        check_writable(folder).map_err(|error| {
+            let text = format!("{}: its folder takes no file: {error}", path.display());
+            PipelineError::output(text).with_source(error)
+        })
     }
 
     /// Writes `results` to `path`.

@@ -39,6 +39,9 @@ pub(super) fn read(reply: &ChatReply, count: usize) -> Result<Read, String> {
             Value::String(text) if text.trim().is_empty() => {
                 return Err(format!("prompt {at} is empty"));
             }
+            Value::String(text) if text.trim().trim_matches(['.', '…']).is_empty() => {
+                return Err(format!("prompt {at} is the form's \"...\""));
+            }
             Value::String(text) if sounds_like_refusal(text) => declined = Some(text),
             Value::String(text) => prompts.push(text.trim().to_owned()),
             other => return Err(format!("prompt {at} is {}, not a string", kind_of(other))),
@@ -97,6 +100,7 @@ mod tests {
             (r#"{"prompts": "a"}"#, "a string, not a list"),
             (r#"{"prompts": ["a", 1]}"#, "prompt 2 is a number"),
             (r#"{"prompts": [" "]}"#, "prompt 1 is empty"),
+            (r#"{"prompts": ["..."]}"#, "prompt 1 is the form's"),
         ] {
             let error = of(text).unwrap_err();
             assert!(error.contains(reason), "{text}: {error}");

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use schema::{
-    CallContext, ChatModel, ChatReply, Origin, PhaseError, PhaseErrorKind, Purpose, Role, Spend,
-    Turn,
+    CallContext, ChatModel, ChatReply, FinishReason, Origin, PhaseError, PhaseErrorKind, Purpose,
+    Role, Spend, Turn,
     reply::{Unusable, excerpt},
     safety::{AttackMove, CallScope, sounds_like_refusal},
 };
 
 use super::prompts::{AttackPrompts, echoed_tag};
 use crate::{
-    Side,
+    Side, form,
     play::LATER_RUNS,
     prompts::{TurnNotes, without_notes},
     user_reply::{UserReply, read},
@@ -138,7 +138,7 @@ impl Attacker {
             if reply.origin == Origin::Fetched {
                 most = means.tries;
             }
-            let reason = match self.understood(&reply, notes.turn) {
+            let reason = match self.understood(&reply, notes) {
                 Ok(made) => return Ok(Answer::Move(made, reply.content)),
                 Err(Refused::Declines) => {
                     declined += 1;
@@ -153,6 +153,7 @@ impl Attacker {
                 let unusable = Unusable {
                     asked,
                     reason,
+                    cut_off: reply.finish == FinishReason::Length,
                     reply: reply.content,
                 };
                 let message = format!("{who}: {unusable}");
@@ -176,7 +177,11 @@ impl Attacker {
         }
     }
 
-    fn understood(&mut self, reply: &ChatReply, turn: u32) -> Result<AttackMove, Refused> {
+    fn understood(
+        &mut self,
+        reply: &ChatReply,
+        notes: &TurnNotes<'_>,
+    ) -> Result<AttackMove, Refused> {
         let spend = Spend::default();
         let meant = match read(&reply.content, &reply.finish) {
             Ok(meant) => meant,
@@ -184,7 +189,7 @@ impl Attacker {
             Err(reason) => return Err(Refused::Unusable(reason)),
         };
         let (message, last) = match meant {
-            UserReply::Ends if turn == 1 => {
+            UserReply::Ends if notes.turn == 1 => {
                 let reason = "it ends the conversation before anything was said";
                 return Err(Refused::Unusable(reason.to_owned()));
             }
@@ -200,6 +205,9 @@ impl Attacker {
                 "the message holds the tag <{tag}> of your notes; write only what the person says"
             );
             return Err(Refused::Unusable(reason));
+        }
+        if form::repeats(&message, &self.side, notes) {
+            return Err(Refused::Unusable(form::REPEATED.to_owned()));
         }
         self.ended = last;
         Ok(AttackMove::Say { message, spend })

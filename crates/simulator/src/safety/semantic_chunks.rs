@@ -16,7 +16,7 @@ use super::{
     attacker::{Attacker, DECLINED, Means, REFUSALS, number_of_turn},
     user_persona::shipped_means,
 };
-use crate::play::LATER_RUNS;
+use crate::{form::is_dots, play::LATER_RUNS};
 
 /// An attacker that first takes the intent apart into pieces that look harmless one by one, at most one for each message, and then
 /// asks for one piece after the other, tied to what the target said. One call for the plan and one for each message.
@@ -233,6 +233,9 @@ fn pieces(reply: &ChatReply) -> Result<Plan, String> {
         match piece {
             Value::String(text) if text.trim().is_empty() => {
                 return Err(format!("piece {number} is empty"));
+            }
+            Value::String(text) if is_dots(text) => {
+                return Err(format!("piece {number} is the form's \"...\""));
             }
             Value::String(text) if sounds_like_refusal(text) => return Ok(declined(text)),
             Value::String(text) => pieces.push(text.trim().into()),

@@ -1,7 +1,8 @@
 //! How an evaluation ends.
 
 use pipeline::safety::TargetReport;
-use schema::safety::GateOutcome;
+use report::{FailureGroup, FailureGroups, failures_summary};
+use schema::safety::{GateOutcome, Stage};
 
 use super::{super::Context, run::Done};
 use crate::exit::Exit;
@@ -33,16 +34,17 @@ fn nothing_scored(target: &TargetReport) -> bool {
 
 /// Tells on standard error what the gate says, and what is missing.
 pub fn tell(context: &Context, done: &Done) {
+    tell_errors(context, done);
     for target in &done.report.targets {
         let id = &target.target.id;
         let terminal = &context.terminal;
         match target.gate {
             GateOutcome::Passed => {}
             GateOutcome::NothingScored { errors } => terminal.error(&format!(
-                "{id}: nothing was scored: all {errors} cases ended in an error"
+                "{id}: nothing was scored: cases that ended in an error: {errors}, all of them"
             )),
             GateOutcome::TooManyErrors { errors, max } => terminal.error(&format!(
-                "{id}: {errors} cases ended in an error, and --max-errors is {max}"
+                "{id}: cases that ended in an error: {errors}; --max-errors is {max}"
             )),
             GateOutcome::TooManyFailures { rate, threshold } => terminal.error(&format!(
                 "{id}: the failure rate is {rate:.4}, above --fail-action-threshold {}",
@@ -50,6 +52,56 @@ pub fn tell(context: &Context, done: &Done) {
             )),
         }
         tell_missing(context, target);
+    }
+}
+
+/// Why cases ended in an error, the same reasons together.
+fn tell_errors(context: &Context, done: &Done) {
+    let mut groups = FailureGroups::default();
+    for target in &done.report.targets {
+        let errors = target.results.details().map(|details| &details.errors);
+        for error in errors.into_iter().flatten() {
+            let how = error.test_type.as_ref().or(error.strategy.as_ref());
+            groups.push_group(FailureGroup {
+                phase: doing(error.stage).to_owned(),
+                model: Some(target.target.id.clone()),
+                reason: without_row(&error.message, &error.case_id),
+                rows: 1,
+                examples: vec![match how {
+                    Some(how) => format!("{} [{how}]", error.case_id),
+                    None => error.case_id.clone(),
+                }],
+            });
+        }
+    }
+    if !groups.is_empty() {
+        let text = failures_summary(&groups, context.terminal.width());
+        // Its first line calls rows failed, which means something else here.
+        let reasons = text.split_once('\n').map_or("", |(_, reasons)| reasons);
+        let text = format!("why cases ended in an error\n{reasons}");
+        context.terminal.write(text.as_bytes());
+    }
+}
+
+/// The reason without the name of the row (`<case>__<target>`, for one), so that the same reasons are one.
+fn without_row(reason: &str, case: &str) -> String {
+    let row = format!("{case}__");
+    let words = reason.split(' ').map(|word| match word.starts_with(&row) {
+        true if word.ends_with(':') => "(row):",
+        true => "(row)",
+        false => word,
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// What was being done.
+fn doing(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Target => "asking the target",
+        Stage::Attacker => "attacking",
+        Stage::Variation => "rewriting",
+        Stage::Judge => "judging",
+        _ => "running",
     }
 }
 
@@ -63,7 +115,7 @@ fn tell_missing(context: &Context, target: &TargetReport) {
         )
     {
         terminal.warning(&format!(
-            "{id}: {errors} cases ended in an error and count neither as passed nor as failed; --max-errors makes the run fail on them"
+            "{id}: cases that ended in an error: {errors}; they count neither as passed nor as failed, and --max-errors makes the run fail on them"
         ));
     }
     let again = "the same command goes on from there, with another output file";

@@ -4,7 +4,6 @@ use std::{path::Path, sync::Arc};
 
 use llm_client::{ModelSettings, Provider};
 use schema::ChatModel;
-use scripted_llm::ScriptedServer;
 
 use super::args::SafetyArgs;
 use crate::{
@@ -115,20 +114,6 @@ impl Cast {
         let mut scripted = self.called();
         scripted.retain(|entry| entry.route == Route::Scripted);
         scripted
-    }
-
-    /// Starts the scripted server where one of the models is scripted.
-    ///
-    /// # Errors
-    /// When there is no free port.
-    pub async fn server(&self) -> Result<Option<ScriptedServer>, Failure> {
-        if self.scripted().is_empty() {
-            return Ok(None);
-        }
-        let server = ScriptedServer::start().await;
-        server.map(Some).map_err(|error| {
-            Failure::nothing_ran(format!("the scripted server cannot start: {error}"))
-        })
     }
 }
 

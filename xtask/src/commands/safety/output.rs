@@ -67,7 +67,7 @@ pub fn json(context: &Context, done: &Done) -> Value {
             json!({
                 "target": target.target.id,
                 "file": target.file,
-                "journal": target.journal.as_ref().map(|journal| &journal.path),
+                "journal": target.journal.as_ref().map(super::super::output::journal),
                 "passed": target.tally.passed,
                 "failed": target.tally.failed,
                 "errors": target.tally.errors,

@@ -51,7 +51,14 @@ pub fn groups(config: &Config, args: &SafetyArgs) -> Result<Vec<TestCaseGroup>, 
     let mut problems = Problems::default();
     let mut packs = Vec::new();
     let options = options(args);
-    for path in paths(config, args)? {
+    let paths = paths(config, args)?;
+    if paths.is_empty() && options != PackOptions::default() {
+        return Err(Failure::usage(
+            "--csv-column, --intent-column, --id-column, --group-column and --control say how packs of your own are read, and \
+             there is none: name its file with --test-cases",
+        ));
+    }
+    for path in paths {
         packs.extend(problems.take(read(&path, &options)));
     }
     if !problems.is_empty() {

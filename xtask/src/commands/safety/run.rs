@@ -17,7 +17,7 @@ use schema::{ChatModel, TargetRef, safety::TestCaseGroup};
 use super::{
     super::{
         Context, git,
-        models::{Shared, open_cache, provider, resolve},
+        models::{Shared, open_cache, provider, resolve, scripted_server},
         signals,
         traced::Traced,
     },
@@ -75,21 +75,20 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     junit.map_or(Ok(()), junit::check)?;
     let files = job.files()?;
     let done = Context::runtime()?.block_on(job.run(context, files))?;
-    if let Some(path) = junit {
-        junit::write(path, &done.report)?;
-    }
+    // What came of the run is shown also where the report cannot be written.
+    let reported = junit.map_or(Ok(()), |path| junit::write(path, &done.report));
     let exit = gate::exit(&done);
     if args.common.json {
         context.print_json(args.mode.command(), exit, output::json(context, &done));
     } else {
-        output::show(context, &done, junit);
+        output::show(context, &done, junit.filter(|_| reported.is_ok()));
     }
     if args.common.github_annotations {
         annotations::print(context, &done.report, args.common.json);
     }
     gate::tell(context, &done);
     tell_journals(context, &done.report);
-    Ok(exit)
+    reported.map(|()| exit)
 }
 
 /// Checks all that can be checked; tells all that is wrong at once.
@@ -160,7 +159,7 @@ impl Job<'_> {
     async fn run(&self, context: &Context, files: OutputFiles) -> Result<Done, Failure> {
         let settings = &self.config.settings;
         let run_id = RunId::now();
-        let server = self.cast.server().await?;
+        let server = scripted_server(self.cast.called()).await?;
         let url = server.as_ref().map(|server| server.base_url());
         let endpoints = Endpoints::new(settings, &self.config.vars, url)?;
         let resolved = resolve(self.cast.called(), &endpoints)?;
@@ -207,10 +206,14 @@ impl Job<'_> {
         let report = run.run().await;
         watching.abort();
         watch.end();
-        if let Some(trouble) = keeping.trouble() {
+        if let Some(trouble) = keeping.cache.as_ref().and_then(Cache::trouble) {
             context.terminal.warning(&format!(
-                "replies or events could not be kept, and a later run asks for them again: {trouble}"
+                "replies could not be kept, and a later run asks for them again: {trouble}"
             ));
+        }
+        // Of a run that ends with results, each journal is told with them.
+        if let (Err(_), Some(trouble)) = (&report, journals.trouble()) {
+            context.terminal.warning(&trouble);
         }
         for model in shared.meter.unpriced() {
             context.terminal.warning(&format!(

@@ -12,7 +12,7 @@ const KEYS: [&str; 8] = [
 
 /// What to do about the columns of another program.
 const FOREIGN_COLUMNS: &str =
-    " If this file is another program's, say which column holds the prompt";
+    " If this file is another program's, say which column holds the prompt (`--csv-column`)";
 
 /// One row as the file has it.
 #[derive(Clone, Debug)]

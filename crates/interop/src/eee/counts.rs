@@ -1,0 +1,91 @@
+//! What the rows of a target add up to.
+
+use std::collections::BTreeMap;
+
+use schema::MetricType;
+use serde_json::{Value, json};
+
+use crate::Sample;
+
+/// Rows of one metric, or of all metrics of one polarity.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Count {
+    /// Rows that passed.
+    pub(super) passed: u64,
+    /// Rows with a verdict.
+    pub(super) judged: u64,
+    /// Rows without one.
+    pub(super) unscored: u64,
+    /// The smallest and the greatest number given, with 0 and 1.
+    pub(super) lowest: f64,
+    pub(super) highest: f64,
+}
+
+impl Count {
+    pub(super) fn add(&mut self, verdict: Option<(f64, bool)>) {
+        let Some((number, passed)) = verdict else {
+            self.unscored += 1;
+            return;
+        };
+        self.judged += 1;
+        self.passed += u64::from(passed);
+        self.lowest = self.lowest.min(number);
+        self.highest = self.highest.max(number);
+    }
+
+    /// As `{"passed": …}` texts.
+    pub(super) fn texts(&self) -> Value {
+        json!({
+            "n_passed": self.passed.to_string(),
+            "n_judged": self.judged.to_string(),
+            "n_without_verdict": self.unscored.to_string(),
+        })
+    }
+}
+
+/// What the rows of a target add up to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    /// By metric id: its type, its name, its rows.
+    pub(super) metrics: BTreeMap<String, (MetricTypeAndName, Count)>,
+    pub(super) rows: u64,
+    pub(super) conversations: u64,
+    /// Conversations that nothing was found in, because they were not judged.
+    pub(super) not_judged: u64,
+}
+
+pub(super) type MetricTypeAndName = (MetricType, String);
+
+/// What an aggregate needs of the samples beyond their scores.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    /// The first system prompt that the target was told, and whether all were the same.
+    system_prompt: Option<Option<std::sync::Arc<str>>>,
+    several: bool,
+    pub(super) answered_by: Vec<String>,
+}
+
+impl Seen {
+    pub(super) fn add(&mut self, sample: &Sample) {
+        let first = self
+            .system_prompt
+            .get_or_insert_with(|| sample.system_prompt.clone());
+        self.several |= *first != sample.system_prompt;
+        for name in sample
+            .calls_to(crate::Asked::Target)
+            .filter_map(|call| call.answered_by.as_ref())
+        {
+            if !self.answered_by.contains(name) && self.answered_by.len() < 20 {
+                self.answered_by.push(name.clone());
+            }
+        }
+    }
+
+    /// The system prompt that all samples share.
+    pub(super) fn system_prompt(&self) -> Option<&str> {
+        self.system_prompt
+            .as_ref()?
+            .as_deref()
+            .filter(|_| !self.several)
+    }
+}
