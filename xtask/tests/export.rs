@@ -36,6 +36,22 @@ fn the_same_run_gives_the_same_bytes_in_every_format() {
 }
 
 #[test]
+fn an_inspect_log_is_a_zip_or_one_json_file() {
+    let ground = demonstration();
+    for (form, start) in [("eval", "PK"), ("json", "{")] {
+        ground.succeeds(&["export", "inspect", "--log-format", form, "--out", form]);
+        let logs = content(&ground.path(form));
+        assert_eq!(logs.len(), 2, "{form}");
+        for (name, bytes) in &logs {
+            assert!(
+                name.ends_with(form) && bytes.starts_with(start.as_bytes()),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
 fn every_eval_ever_has_what_tree_and_journal_know() {
     let ground = demonstration();
     let strict = ["export", "eee", "--strict", "--out", "out", "--json"];

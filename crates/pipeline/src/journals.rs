@@ -164,7 +164,10 @@ impl JournalEnd {
             rows.filter(|row| row.outcome == outcome).count()
         };
         if let Some(trouble) = &self.trouble {
-            return format!("the journal is not complete: {trouble}");
+            // The journal's error names the file, as who shows this line has done already.
+            let named = format!("the journal {} is not complete: ", self.path.display());
+            let reason = trouble.strip_prefix(&named).unwrap_or(trouble);
+            return format!("the journal is not complete: {reason}");
         }
         match self.check.verdict() {
             Verdict::Passed => {

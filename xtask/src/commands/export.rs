@@ -48,6 +48,9 @@ pub struct ExportArgs {
     /// eee: version of the instance rows: 0.3.0 or 0.2.0
     #[arg(long, value_name = "VERSION", default_value = "0.3.0", value_parser = version)]
     schema_version: Version,
+    /// inspect: the form of the logs
+    #[arg(long, value_enum, default_value = "eval")]
+    log_format: InspectForm,
     /// eee: who ran the evaluation
     #[arg(long, value_name = "NAME")]
     organization: Option<String>,
@@ -71,6 +74,24 @@ enum Format {
     Jsonl,
     /// Markdown for a job summary of GitHub Actions
     Summary,
+}
+
+/// The forms of an Inspect log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum InspectForm {
+    /// A zip of small files, which the viewer opens part by part
+    Eval,
+    /// One JSON file
+    Json,
+}
+
+impl From<InspectForm> for LogFormat {
+    fn from(form: InspectForm) -> Self {
+        match form {
+            InspectForm::Eval => Self::Eval,
+            InspectForm::Json => Self::Json,
+        }
+    }
 }
 
 impl Format {
@@ -147,7 +168,7 @@ fn exporter(args: &ExportArgs, out: &std::path::Path) -> Box<dyn Exporter> {
             }
             Box::new(Eee::new(out, options))
         }
-        Format::Inspect => Box::new(InspectLogs::new(out, LogFormat::Eval)),
+        Format::Inspect => Box::new(InspectLogs::new(out, args.log_format.into())),
         Format::Junit => Box::new(JUnit::new(out)),
         Format::Csv => Box::new(Csv::new(out)),
         Format::Jsonl => Box::new(Jsonl::new(out)),
