@@ -39,7 +39,7 @@ pub struct ExportArgs {
     /// Only this target, by its id in the tree; can be repeated
     #[arg(long = "target", value_name = "ID")]
     targets: Vec<String>,
-    /// The folder to write into [default: export/<FORMAT>]
+    /// The folder to write into [default: a folder of the format in export]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Write nothing unless everything is whole: no row missing, failed or without a verdict
