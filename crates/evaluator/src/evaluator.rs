@@ -158,14 +158,15 @@ impl JudgeEvaluator {
         let target = &conversation.target.id;
         let conversation_row = Conversation::make_id(&conversation.scenario.id, target, 0);
         let row = format!("{conversation_row}__{}", metric.id);
+        let messages = self.prompts.messages(metric, &conversation.transcript)?;
+        let context = CallContext {
+            sample: conversation.sample,
+            item: Some(Arc::clone(&log.item)),
+            ..CallContext::new(Purpose::Judge, row)
+        };
         Ok(ChatRequest {
-            messages: self.prompts.messages(metric, &conversation.transcript)?,
             response_format: verdict::response_format(),
-            context: CallContext {
-                sample: conversation.sample,
-                item: Some(Arc::clone(&log.item)),
-                ..CallContext::new(Purpose::Judge, row)
-            },
+            ..ChatRequest::new(messages, context)
         })
     }
 }

@@ -45,8 +45,9 @@
 //! call to another machine is made.
 //!
 //! # Limits
-//! - Chat completions only, answered as a whole: no streaming, no tool calls, no images. Of several choices the first is taken.
-//! - A message of the role `tool` goes out without the id of its call, which most endpoints refuse.
+//! - Chat completions only, answered as a whole: no streaming, no images. Of several choices the first is taken.
+//! - Tools are functions; the older `function_call` is neither sent nor read. An endpoint that knows no tools refuses the request, and nothing is
+//!   sent in their place.
 //! - Replies end at 64 MiB.
 //! - An attempt that timed out may have been billed. Endpoints do not tell, so only attempts that came with usage count.
 //! - The limits of an endpoint are learned for all of its models together, though some providers count by model.

@@ -156,6 +156,7 @@ impl OpenAi {
         Ok(ChatReply {
             content: parsed.content,
             reasoning: parsed.reasoning,
+            tool_calls: parsed.tool_calls,
             finish: parsed.finish,
             cost: self.cost(parsed.usage, parsed.cost),
             usage: parsed.usage,

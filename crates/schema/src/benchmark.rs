@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Extra, Hazard};
+use crate::{Extra, Hazard, Tool};
 
 /// One benchmark: the content of `benchmark.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,6 +40,16 @@ pub struct Benchmark {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub hazards: Vec<Hazard>,
+    /// Tools that the system under test may call. Names are unique. A scenario may narrow them.
+    #[serde(
+        default,
+        deserialize_with = "crate::or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub tools: Vec<Tool>,
+    /// What simulated tools are told of the world they act in; a scenario's `world_state` wins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub world_state: Option<String>,
     /// Keys that Probity does not know.
     #[serde(flatten)]
     pub extra: Extra,

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-use crate::{Item, ModelError, ModelId, Spend, Usage};
+use crate::{Item, ModelError, ModelId, Spend, ToolCall, ToolChoice, ToolSpec, Usage};
 
 /// A language model that can be talked to. An extension point: implement it to bring a model that has no OpenAI-compatible
 /// endpoint. Policy (journal, cache, budget, retries, limits) is layered around it by types that are `ChatModel`s too.
@@ -54,8 +54,14 @@ impl Role {
 pub struct Message {
     /// Who speaks.
     pub role: Role,
-    /// What is said.
+    /// What is said. Empty when a model only calls tools.
     pub content: Arc<str>,
+    /// The tools that an assistant message calls.
+    #[serde(default, skip_serializing_if = "<[ToolCall]>::is_empty")]
+    pub tool_calls: Arc<[ToolCall]>,
+    /// The call that a tool message answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<Arc<str>>,
 }
 
 impl Message {
@@ -65,6 +71,26 @@ impl Message {
         Self {
             role,
             content: content.into(),
+            tool_calls: Arc::default(),
+            tool_call_id: None,
+        }
+    }
+
+    /// The message of a model that calls tools, with what it said beside them.
+    #[must_use]
+    pub fn calling(content: impl Into<Arc<str>>, tool_calls: impl Into<Arc<[ToolCall]>>) -> Self {
+        Self {
+            tool_calls: tool_calls.into(),
+            ..Self::new(Role::Assistant, content)
+        }
+    }
+
+    /// What a tool answered to the call `id`.
+    #[must_use]
+    pub fn tool(id: impl Into<Arc<str>>, content: impl Into<Arc<str>>) -> Self {
+        Self {
+            tool_call_id: Some(id.into()),
+            ..Self::new(Role::Tool, content)
         }
     }
 }
@@ -93,17 +119,23 @@ pub struct ChatRequest {
     pub messages: Vec<Message>,
     /// The form of the reply.
     pub response_format: ResponseFormat,
+    /// The tools that the model may call. Empty: none.
+    pub tools: Arc<[ToolSpec]>,
+    /// Whether it may call them.
+    pub tool_choice: ToolChoice,
     /// What the call is for. It never goes on the wire.
     pub context: CallContext,
 }
 
 impl ChatRequest {
-    /// A request for free text.
+    /// A request for free text, without tools.
     #[must_use]
     pub fn new(messages: Vec<Message>, context: CallContext) -> Self {
         Self {
             messages,
             response_format: ResponseFormat::Text,
+            tools: Arc::default(),
+            tool_choice: ToolChoice::Auto,
             context,
         }
     }
@@ -121,6 +153,8 @@ pub struct CallContext {
     pub sample: u32,
     /// Which turn of the conversation, from 1; 0 where there are none.
     pub turn: u32,
+    /// Which call to the target within the turn, from 0: calls after the first follow on answers of tools.
+    pub step: u32,
     /// The journal's item, where the call belongs to one.
     pub item: Option<Arc<Item>>,
 }
@@ -134,6 +168,7 @@ impl CallContext {
             row: row.into(),
             sample: 0,
             turn: 0,
+            step: 0,
             item: None,
         }
     }
@@ -156,6 +191,8 @@ pub enum Purpose {
     UserTurn,
     /// The next reply of the system under test.
     TargetTurn,
+    /// The simulated answer of a tool.
+    ToolAnswer,
     /// A judge's verdict.
     Judge,
     /// A check whether the endpoint answers at all. Never cached.
@@ -170,7 +207,7 @@ impl Purpose {
             Self::GenMetrics => "gen_metrics",
             Self::GenScenarios | Self::GenVariant => "gen_scenarios",
             Self::GenVariation => "gen_variations",
-            Self::UserTurn | Self::TargetTurn => "simulate",
+            Self::UserTurn | Self::TargetTurn | Self::ToolAnswer => "simulate",
             Self::Judge => "evaluate",
             Self::Probe => "probe",
         }
@@ -186,6 +223,7 @@ impl Purpose {
             Self::GenVariation => "gen_variation",
             Self::UserTurn => "user_turn",
             Self::TargetTurn => "target_turn",
+            Self::ToolAnswer => "tool_answer",
             Self::Judge => "judge",
             Self::Probe => "probe",
         }
@@ -199,6 +237,8 @@ pub struct ChatReply {
     pub content: String,
     /// Thinking text, where the endpoint gives it or the reply carries it in `<think>` blocks.
     pub reasoning: Option<String>,
+    /// The tools that the model calls, in its order. Empty: none.
+    pub tool_calls: Vec<ToolCall>,
     /// Why the reply ended.
     pub finish: FinishReason,
     /// Tokens of the attempt that answered; `None` when the endpoint did not tell.
@@ -224,6 +264,7 @@ impl ChatReply {
         Self {
             content: content.into(),
             reasoning: None,
+            tool_calls: Vec::new(),
             finish: FinishReason::Stop,
             usage: None,
             cost: None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Extra, FinishReason, ModelId, PhaseCost, Role, Scenario};
+use crate::{Extra, FinishReason, ModelId, PhaseCost, Role, Scenario, ToolCall};
 
 /// One row of `conversations.json`: one sample of one scenario, played against one system under test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub struct Conversation {
     /// Which repetition of the scenario this is, from 0.
     #[serde(alias = "_sample", default)]
     pub sample: u32,
-    /// What was said. The simulated user is `user`, the system under test `assistant`.
+    /// What was said. The simulated user is `user`, the system under test `assistant`, an answer of a tool `tool`.
     pub transcript: Vec<Turn>,
     /// Why the conversation could not be played to its end. A row with an error is never judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,10 +62,24 @@ pub struct TargetRef {
 /// One message of a transcript.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
-    /// Who speaks: [`Role::User`] or [`Role::Assistant`].
+    /// Who speaks: [`Role::User`] or [`Role::Assistant`]; [`Role::Tool`] for the answer of a tool.
     pub role: Role,
-    /// What was said. Empty when the model said nothing.
+    /// What was said. Empty when the model said nothing, or only called tools; null is read as empty.
+    #[serde(default, deserialize_with = "crate::or_default")]
     pub content: Arc<str>,
+    /// The tools that an assistant message calls. Their answers follow, one `tool` message for each, in this order.
+    #[serde(
+        default,
+        deserialize_with = "crate::or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub tool_calls: Vec<ToolCall>,
+    /// The call that a `tool` message answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<Arc<str>>,
+    /// The name of the tool that a `tool` message comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Arc<str>>,
     /// Why the reply ended, where it did not end by itself: `length` for a reply that was cut off, for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<FinishReason>,
@@ -81,6 +95,9 @@ impl Turn {
         Self {
             role,
             content: content.into(),
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+            name: None,
             finish_reason: None,
             extra: Extra::new(),
         }

@@ -9,6 +9,7 @@
 //!   (`docs/formats/benchmark-tree.md`). Unknown keys of a row survive a round trip.
 //! - [`Hazard`], [`HazardScore`], [`BenchmarkScore`], [`Grade`], [`StandardsFile`], [`Grades`], [`Record`]: hazards, what they scored,
 //!   what the scores are compared with, and the files that hold them.
+//! - [`Tool`], [`ToolSpec`], [`ToolCall`]: tools that a benchmark declares, as the model is told of them, and as it calls them.
 //! - [`ChatModel`], [`ChatRequest`], [`ChatReply`], [`ModelError`]: one call to a language model.
 //! - [`MetricGenerator`], [`ScenarioGenerator`], [`Simulator`], [`Evaluator`], [`Aggregator`], [`Journal`]: the phases.
 //! - [`reply`]: strict parsing of a model's JSON reply, and asking again with what was wrong.
@@ -49,6 +50,7 @@ mod scenario;
 mod score;
 mod standards;
 mod summary;
+mod tool;
 
 pub use benchmark::{Benchmark, Brief, Metric, MetricType, ScenarioDefaults};
 pub use chat::{
@@ -71,6 +73,7 @@ pub use scenario::{Landmark, Scenario};
 pub use score::Score;
 pub use standards::{Standards, StandardsFile, StandardsMetadata};
 pub use summary::{Rate, Summary};
+pub use tool::{Tool, ToolAnswer, ToolCall, ToolChoice, ToolSpec};
 
 /// A JSON object that keeps the order of its keys. Rows hold the keys Probity does not know in one of these.
 pub type Extra = serde_json::Map<String, serde_json::Value>;

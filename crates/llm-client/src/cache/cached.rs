@@ -67,6 +67,7 @@ impl<M: ChatModel> Cached<M> {
         Some(ChatReply {
             content: parsed.content,
             reasoning: parsed.reasoning,
+            tool_calls: parsed.tool_calls,
             finish: parsed.finish,
             usage: parsed.usage,
             cost,

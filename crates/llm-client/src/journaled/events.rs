@@ -20,6 +20,8 @@ enum Part {
     Annotator,
     /// The simulated user.
     User,
+    /// The model that answers in the place of a tool.
+    Tool,
     /// Generation of metrics and scenarios, and everything else.
     Generator,
     /// A check whether an endpoint answers.
@@ -32,6 +34,7 @@ impl Part {
             Purpose::TargetTurn => Self::Sut,
             Purpose::Judge => Self::Annotator,
             Purpose::UserTurn => Self::User,
+            Purpose::ToolAnswer => Self::Tool,
             Purpose::Probe => Self::Probe,
             _ => Self::Generator,
         }
@@ -42,6 +45,7 @@ impl Part {
             Self::Sut => "fetched sut response",
             Self::Annotator => "fetched annotator response",
             Self::User => "fetched user response",
+            Self::Tool => "fetched tool response",
             Self::Generator => "fetched generator response",
             Self::Probe => "fetched probe response",
         }
@@ -52,6 +56,7 @@ impl Part {
             Self::Sut => "using cached sut response",
             Self::Annotator => "using cached annotator response",
             Self::User => "using cached user response",
+            Self::Tool => "using cached tool response",
             Self::Generator | Self::Probe => "using cached generator response",
         }
     }
@@ -61,6 +66,7 @@ impl Part {
             Self::Sut => "sut exception",
             Self::Annotator => "annotator exception",
             Self::User => "user exception",
+            Self::Tool => "tool exception",
             Self::Generator => "generator exception",
             Self::Probe => "probe exception",
         }
@@ -72,9 +78,15 @@ fn begin(message: &'static str, part: Part, model: &ModelId, request: &ChatReque
     let context = &request.context;
     let event = Event::new(message, CLASS, METHOD).item(context.item.as_ref());
     match part {
-        Part::Sut => event.with("turn", context.turn),
+        Part::Sut => {
+            let event = event.with("turn", context.turn);
+            match context.step {
+                0 => event,
+                step => event.with("step", step),
+            }
+        }
         Part::Annotator => event.with("annotator", model),
-        Part::User | Part::Generator | Part::Probe => {
+        Part::User | Part::Tool | Part::Generator | Part::Probe => {
             let event = event
                 .with("model", model)
                 .with("purpose", context.purpose.as_str())

@@ -1,9 +1,10 @@
 //! The request body.
 
-use schema::{ChatRequest, ResponseFormat};
+use schema::{ChatRequest, ResponseFormat, ToolChoice};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
+use super::calls::Offered;
 use crate::settings::{ModelSettings, StructuredSupport, TokenLimitName};
 
 /// A field that an endpoint may refuse and that can be left out.
@@ -170,6 +171,17 @@ impl Serialize for Body<'_> {
             map.serialize_entry("model", &settings.model)?;
         }
         map.serialize_entry("messages", &self.request.messages)?;
+        let tools = &self.request.tools;
+        if !tools.is_empty() && self.is_ours("tools") {
+            map.serialize_entry("tools", &Offered(tools))?;
+        }
+        // `auto` is what every endpoint does when it is not told.
+        if self.request.tool_choice == ToolChoice::None
+            && !tools.is_empty()
+            && self.is_ours("tool_choice")
+        {
+            map.serialize_entry("tool_choice", "none")?;
+        }
         if self.sends_token_limit() {
             map.serialize_entry(self.form.token_limit(), &settings.max_tokens)?;
         }
@@ -214,7 +226,7 @@ pub(crate) struct NamedSchema<'a> {
 mod tests {
     use std::sync::Arc;
 
-    use schema::{CallContext, Message, ModelId, Purpose, Role};
+    use schema::{CallContext, Message, ModelId, Purpose, Role, ToolCall, ToolSpec};
     use serde_json::json;
 
     use super::*;
@@ -255,6 +267,51 @@ mod tests {
         assert_eq!(
             body(&settings, Form::of(&settings)),
             r#"{"model":"wire-name","messages":[{"role":"user","content":"hi"}],"max_tokens":7,"temperature":0.5,"response_format":{"type":"json_schema","json_schema":{"name":"verdict","strict":true,"schema":{"type":"object"}}}}"#
+        );
+    }
+
+    #[test]
+    fn tools_and_calls_go_out_in_the_form_of_the_api() {
+        let settings = settings();
+        let call = ToolCall {
+            id: "c1".into(),
+            name: "pay".into(),
+            arguments: "{}".into(),
+        };
+        let mut request = ChatRequest::new(
+            vec![
+                Message::calling("", vec![call]),
+                Message::tool("c1", "paid"),
+            ],
+            CallContext::new(Purpose::TargetTurn, "row"),
+        );
+        request.tools = vec![ToolSpec {
+            name: "pay".into(),
+            description: String::new(),
+            parameters: json!({"type": "object"}),
+        }]
+        .into();
+        request.tool_choice = ToolChoice::None;
+        let form = Form::of(&settings);
+        let body = Body {
+            settings: &settings,
+            request: &request,
+            form,
+        };
+        assert_eq!(
+            serde_json::to_value(&body).unwrap(),
+            json!({
+                "model": "wire-name",
+                "messages": [
+                    {"role": "assistant", "content": "", "tool_calls":
+                        [{"id": "c1", "type": "function", "function": {"name": "pay", "arguments": "{}"}}]},
+                    {"role": "tool", "content": "paid", "tool_call_id": "c1"},
+                ],
+                "tools": [{"type": "function", "function": {"name": "pay", "parameters": {"type": "object"}}}],
+                "tool_choice": "none",
+                "max_tokens": 7,
+                "temperature": 0.5,
+            })
         );
     }
 

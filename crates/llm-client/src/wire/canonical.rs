@@ -1,6 +1,6 @@
 //! What a cache key is made of.
 
-use schema::{ChatRequest, ResponseFormat};
+use schema::{ChatRequest, ResponseFormat, ToolChoice};
 use serde::Serialize;
 
 use crate::settings::{ModelSettings, StructuredSupport};
@@ -62,7 +62,7 @@ impl Canonical {
         Self { prefix: bytes }
     }
 
-    /// Appends the canonical form of `request` to `out`: three lines of JSON.
+    /// Appends the canonical form of `request` to `out`: three lines of JSON, and two more where tools are offered.
     pub fn write(&self, request: &ChatRequest, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.prefix);
         write_json(&request.messages, out);
@@ -70,6 +70,11 @@ impl Canonical {
             ResponseFormat::Text => out.extend_from_slice(b"\"text\"\n"),
             ResponseFormat::JsonObject => out.extend_from_slice(b"\"json_object\"\n"),
             ResponseFormat::JsonSchema { name, schema } => write_json(&(name, schema), out),
+        }
+        if !request.tools.is_empty() {
+            write_json(&request.tools, out);
+            let may_call = request.tool_choice == ToolChoice::Auto;
+            write_json(&may_call, out);
         }
     }
 }
@@ -113,6 +118,29 @@ mod tests {
         other.base_url = "https://host/v1".to_owned();
         assert_eq!(bytes(&other, "hi"), plain);
         assert!(!plain.contains("pw"));
+    }
+
+    #[test]
+    fn tools_count() {
+        let context = CallContext::new(Purpose::TargetTurn, "row");
+        let mut request = ChatRequest::new(vec![Message::new(Role::User, "hi")], context);
+        let canonical = Canonical::new(&settings());
+        let mut seen = std::collections::BTreeSet::new();
+        let mut add = |request: &ChatRequest| {
+            let mut out = Vec::new();
+            canonical.write(request, &mut out);
+            assert!(seen.insert(out), "{request:?}");
+        };
+        add(&request);
+        request.tools = vec![schema::ToolSpec {
+            name: "pay".into(),
+            description: String::new(),
+            parameters: serde_json::json!({"type": "object"}),
+        }]
+        .into();
+        add(&request);
+        request.tool_choice = ToolChoice::None;
+        add(&request);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What goes over the wire, and what comes back.
 
 mod body;
+mod calls;
 mod canonical;
 mod refusal;
 mod reply;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use schema::{FinishReason, Usage, reply::split_thinking};
+use schema::{FinishReason, ToolCall, Usage, reply::split_thinking};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
@@ -13,6 +13,7 @@ use super::{text::Text, usage::usage};
 pub(crate) struct Parsed {
     pub(crate) content: String,
     pub(crate) reasoning: Option<String>,
+    pub(crate) tool_calls: Vec<ToolCall>,
     pub(crate) finish: FinishReason,
     pub(crate) model: Option<String>,
     pub(crate) usage: Option<Usage>,
@@ -72,6 +73,8 @@ struct Said {
     reasoning_content: Text,
     #[serde(default)]
     reasoning: Text,
+    #[serde(default, deserialize_with = "super::calls::read")]
+    tool_calls: Vec<ToolCall>,
 }
 
 /// Reads the body of a 2xx reply.
@@ -104,7 +107,7 @@ pub(crate) fn parse(body: &str) -> Result<Parsed, Box<Unparsed>> {
     if let Some(error) = choice.error.filter(|error| !is_blank(error)) {
         return Err(unparsed(Reason::Error(error)));
     }
-    let Some((content, reasoning)) = said(choice.message, choice.text) else {
+    let Some(said) = said(choice.message, choice.text) else {
         let reason = "the reply's first choice has no message".to_owned();
         return Err(unparsed(Reason::Form(reason)));
     };
@@ -112,8 +115,9 @@ pub(crate) fn parse(body: &str) -> Result<Parsed, Box<Unparsed>> {
         .finish_reason
         .map_or_else(|| "unknown".to_owned(), Cow::into_owned);
     Ok(Parsed {
-        content,
-        reasoning,
+        content: said.content,
+        reasoning: said.reasoning,
+        tool_calls: said.tool_calls,
         finish: FinishReason::from(finish),
         model: completion
             .model
@@ -131,8 +135,14 @@ fn completion(body: &str) -> Result<Completion<'_>, String> {
     serde_json::from_str(body).map_err(|error| wrong_form(body, &error))
 }
 
-/// What was said, and what was thought.
-fn said(message: Option<Said>, text: Option<Text>) -> Option<(String, Option<String>)> {
+/// What was said, what was thought, and what is to be called.
+struct Heard {
+    content: String,
+    reasoning: Option<String>,
+    tool_calls: Vec<ToolCall>,
+}
+
+fn said(message: Option<Said>, text: Option<Text>) -> Option<Heard> {
     let message = match (message, text) {
         (Some(message), _) => message,
         (None, Some(text)) => Said {
@@ -140,6 +150,7 @@ fn said(message: Option<Said>, text: Option<Text>) -> Option<(String, Option<Str
             refusal: Text::default(),
             reasoning_content: Text::default(),
             reasoning: Text::default(),
+            tool_calls: Vec::new(),
         },
         (None, None) => return None,
     };
@@ -162,7 +173,11 @@ fn said(message: Option<Said>, text: Option<Text>) -> Option<(String, Option<Str
             reasoning.push_str(&inside);
         }
     }
-    Some((content, (!reasoning.is_empty()).then_some(reasoning)))
+    Some(Heard {
+        content,
+        reasoning: (!reasoning.is_empty()).then_some(reasoning),
+        tool_calls: message.tool_calls,
+    })
 }
 
 /// Whether an `error` field says nothing.
@@ -225,7 +240,7 @@ mod tests {
             ),
             (r#"{"choices":[{"text":"old"}]}"#, "old"),
             (
-                r#"{"model":5,"choices":[{"message":{"content":"c","tool_calls":[{"id":1}]}}]}"#,
+                r#"{"model":5,"choices":[{"message":{"content":"c","tool_calls":[]}}]}"#,
                 "c",
             ),
             (
@@ -235,6 +250,25 @@ mod tests {
         ] {
             assert_eq!(content(body), said, "{body}");
         }
+    }
+
+    #[test]
+    fn calls_of_tools_are_read_in_whatever_shape() {
+        let calls = |list: &str| {
+            let body =
+                format!(r#"{{"choices":[{{"message":{{"content":null,"tool_calls":{list}}}}}]}}"#);
+            parse(&body).unwrap().tool_calls
+        };
+        let call = &calls(
+            r#"[{"id":"a","type":"function","function":{"name":"pay","arguments":"{\"n\":1}"}}]"#,
+        )[0];
+        assert_eq!((call.id.as_str(), call.name.as_str()), ("a", "pay"));
+        assert_eq!(call.object().unwrap()["n"], 1);
+        let odd = calls(r#"[{"id":1},{"function":{"name":"pay","arguments":{"n":1}}},"x"]"#);
+        let names: Vec<&str> = odd.iter().map(|call| call.name.as_str()).collect();
+        assert_eq!(names, ["", "pay", ""]);
+        assert_eq!(odd[1].arguments, r#"{"n":1}"#);
+        assert!(calls("null").is_empty() && calls("{}").is_empty());
     }
 
     #[test]

@@ -35,6 +35,7 @@ impl CallScope {
             row: Arc::clone(&self.row),
             sample: self.sample,
             turn,
+            step: 0,
             item: self.item.clone(),
         }
     }
