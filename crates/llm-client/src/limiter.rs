@@ -34,12 +34,28 @@ pub struct LimitSettings {
     pub tokens_per_minute: Option<NonZeroU32>,
 }
 
+/// How many may be in flight at first, at least: what most endpoints take without a word.
+const FIRST: usize = 64;
+
+impl LimitSettings {
+    /// At most `max` in flight; at first 64 or a quarter of it, whichever is more. Somebody who allows a thousand knows an
+    /// endpoint that takes many, and two round trips are then enough to get there. The rest is as by default.
+    #[must_use]
+    pub fn up_to(max: usize) -> Self {
+        Self {
+            max_concurrency: max,
+            initial_concurrency: max.min(FIRST.max(max / 4)),
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for LimitSettings {
     /// 64 in flight, at first and at most; 5 seconds to cool down; no rates.
     fn default() -> Self {
         Self {
-            max_concurrency: 64,
-            initial_concurrency: 64,
+            max_concurrency: FIRST,
+            initial_concurrency: FIRST,
             cool_down: Duration::from_secs(5),
             requests_per_minute: None,
             tokens_per_minute: None,

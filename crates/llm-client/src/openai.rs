@@ -6,6 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use reqwest::header::HeaderMap;
 use schema::{
     CallContext, ChatModel, ChatReply, ChatRequest, Event, Exchange, Journal, ModelError, ModelId,
     NoJournal, Origin, Spend, Usage,
@@ -123,8 +124,9 @@ impl OpenAi {
         context: &CallContext,
     ) -> Result<ChatReply, Box<Refused>> {
         let status = reply.status.as_u16();
-        let failure = failure(&reply);
-        let body = match String::from_utf8(reply.body) {
+        let HttpReply { headers, body, .. } = reply;
+        let failure = |body: &[u8]| failure(status, &headers, body);
+        let body = match String::from_utf8(body) {
             Ok(body) => self.reporter.scrubber().reply(one_line(body)),
             Err(error) => {
                 let reason = "the reply is not valid UTF-8";
@@ -200,7 +202,7 @@ impl OpenAi {
     /// The error for a status that is no 2xx.
     fn refused(&self, reply: &HttpReply, context: &CallContext) -> Box<Refused> {
         let status = reply.status.as_u16();
-        let mut failure = failure(reply)(&reply.body);
+        let mut failure = failure(reply.status.as_u16(), &reply.headers, &reply.body);
         let refusal = Refusal::read(&reply.body);
         failure.retry_after = failure.retry_after.or(refusal.retry_after);
         let spend = Spend::default();
@@ -292,12 +294,10 @@ impl ChatModel for OpenAi {
 }
 
 /// Makes the details of a failure from the reply and its body.
-fn failure(reply: &HttpReply) -> impl Fn(&[u8]) -> CallFailure + use<> {
-    let status = Some(reply.status.as_u16());
-    let retry_after = retry_after(&reply.headers, SystemTime::now());
-    move |body| CallFailure {
-        status,
-        retry_after,
+fn failure(status: u16, headers: &HeaderMap, body: &[u8]) -> CallFailure {
+    CallFailure {
+        status: Some(status),
+        retry_after: retry_after(headers, SystemTime::now()),
         body_hash: Some(body_hash(body)),
         reason: String::new(),
     }
@@ -305,7 +305,7 @@ fn failure(reply: &HttpReply) -> impl Fn(&[u8]) -> CallFailure + use<> {
 
 /// JSON text in one line, for files of one line an entry. Line breaks stand between tokens only: in strings they are escaped.
 fn one_line(text: String) -> String {
-    if text.contains(['\n', '\r']) {
+    if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some() {
         text.replace(['\n', '\r'], " ")
     } else {
         text

@@ -106,5 +106,8 @@ impl PromptError {
 /// Makes `text` safe to stand between `<tag>` and `</tag>` in a prompt: a closing tag inside it cannot end the section.
 #[must_use]
 pub fn fenced(text: &str, tag: &str) -> String {
+    if !text.contains("</") {
+        return text.to_owned();
+    }
     text.replace(&format!("</{tag}"), &format!("<\\/{tag}"))
 }

@@ -32,12 +32,22 @@ pub(crate) fn repeats(message: &str, side: &Side, notes: &TurnNotes<'_>) -> bool
         .any(|text| repeated(&said, &words(text)))
 }
 
-fn repeated(said: &[String], text: &[String]) -> bool {
+fn repeated(said: &[&str], text: &[&str]) -> bool {
+    let same = |part: &[&str]| {
+        part.len() == text.len() && part.iter().zip(text).all(|(a, b)| same_word(a, b))
+    };
     match text.len() {
         0 => false,
-        few if few < TELLING => said == text,
-        many => said.windows(many).any(|part| part == text),
+        few if few < TELLING => same(said),
+        many => said.windows(many).any(same),
     }
+}
+
+fn same_word(a: &str, b: &str) -> bool {
+    if a.is_ascii() && b.is_ascii() {
+        return a.eq_ignore_ascii_case(b);
+    }
+    a.to_lowercase() == b.to_lowercase()
 }
 
 /// Whether there is nothing but dots, which stand for a text in a form.
@@ -50,10 +60,9 @@ pub(crate) fn is_dots(message: &str) -> bool {
     dots && only
 }
 
-fn words(text: &str) -> Vec<String> {
+fn words(text: &str) -> Vec<&str> {
     text.split(|char: char| !char.is_alphanumeric())
         .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
         .collect()
 }
 

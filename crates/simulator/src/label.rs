@@ -26,10 +26,13 @@ impl<'a> Label<'a> {
             .find(|c: char| !c.is_ascii_alphabetic())
             .unwrap_or(bare.len());
         let (word, after) = bare.split_at(word_end);
-        let kind = match word.to_ascii_lowercase().as_str() {
-            "thought" | "thoughts" => Kind::Thought,
-            "message" => Kind::Message,
-            _ => return None,
+        let is = |label: &str| word.eq_ignore_ascii_case(label);
+        let kind = if is("thought") || is("thoughts") {
+            Kind::Thought
+        } else if is("message") {
+            Kind::Message
+        } else {
+            return None;
         };
         let closed = after.strip_prefix(open).unwrap_or(after).trim_start();
         let before_colon = closed.len() < after.trim_start().len();

@@ -154,6 +154,9 @@ fn without_turn_notes(message: &str) -> String {
 
 /// The tag of the notes that the message repeats, if any.
 fn echoed_tag(message: &str) -> Option<&'static str> {
+    if !message.contains('<') {
+        return None;
+    }
     NOTE_TAGS
         .into_iter()
         .chain([

@@ -1,7 +1,9 @@
-//! `cargo xtask bench`: whole pipelines against the scripted server in a second process, beside a floor client.
+//! `cargo xtask bench`: whole pipelines against the scripted server in a second process, beside a floor client; and exports of a
+//! large tree.
 //!
 //! Every figure is of a process of its own, so that CPU time and memory belong to what is measured and nothing else.
 
+mod export;
 mod floor;
 mod ours;
 mod process;
@@ -28,6 +30,9 @@ pub(crate) struct BenchArgs {
     /// Conversations for each request in flight. More of them make start and end weigh less.
     #[arg(long, default_value_t = 20)]
     rounds: u32,
+    /// Measure exports of a tree of so many conversations of 12 messages, and nothing else.
+    #[arg(long, value_name = "CONVERSATIONS")]
+    export: Option<usize>,
     /// Print the figures as JSON.
     #[arg(long)]
     json: bool,
@@ -49,6 +54,9 @@ enum Part {
         in_flight: usize,
         samples: u32,
     },
+    /// Export a tree.
+    #[command(hide = true)]
+    Export { folder: PathBuf, format: String },
     /// Run the floor client.
     #[command(hide = true)]
     Floor {
@@ -121,6 +129,7 @@ struct Figures {
 pub(crate) async fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
     match args.part.clone() {
         None => measure_all(&args).await,
+        Some(Part::Export { folder, format }) => print(&export::run(&folder, &format)?),
         Some(Part::Serve { latency_ms }) => server::serve(latency_ms).await,
         Some(Part::Ours {
             folder,
@@ -147,6 +156,9 @@ async fn measure_all(args: &BenchArgs) -> Result<(), Box<dyn Error>> {
         eprintln!(
             "note: this is a debug build; `cargo run --release -p xtask -- bench` gives figures to compare"
         );
+    }
+    if let Some(conversations) = args.export {
+        return export::measure(conversations, args.json).await;
     }
     let mut figures = Vec::new();
     for &in_flight in &args.in_flight {

@@ -99,10 +99,7 @@ fn provider(
         concurrency: in_flight,
         ..HttpOptions::default()
     });
-    let limits = LimitSettings {
-        max_concurrency: in_flight,
-        ..LimitSettings::default()
-    };
+    let limits = LimitSettings::up_to(in_flight);
     let cache = Cache::open(layout.cache(), CacheSettings::default())?;
     Ok(Provider::new(http)
         .with_cache(cache)
@@ -132,6 +129,7 @@ fn phases(
     let models = Models {
         generator: model("scripted-generator")?,
         user: model("scripted-user")?,
+        tools: model("scripted-user")?,
         judge: model("scripted-judge")?,
         targets: vec![(target, model("scripted-careful")?)],
     };

@@ -238,11 +238,12 @@ impl SafetyRun {
 
     /// Runs all cases against all targets, and writes one file for each.
     ///
-    /// A case that fails costs only itself. What was finished is in the file when this returns, also after a stop.
+    /// A case that fails costs only itself. What was finished is in the file when this returns, also after a stop. A file that
+    /// cannot be written is told by [`TargetReport::not_written`].
     ///
     /// # Errors
     /// Before the first call: settings, cases or targets that cannot be used, a file that is there already or cannot be written.
-    /// At the end: when a file cannot be written.
+    /// At the end: when the manifest cannot be written.
     pub async fn run(&self) -> Result<SafetyReport, PipelineError> {
         self.check()?;
         let places = self.places()?;
@@ -263,12 +264,9 @@ impl SafetyRun {
                 target.journal = ends.remove(&target.target.id);
             }
         }
-        let mut failed = None;
         for (target, place) in targets.iter_mut().zip(places) {
-            // A file that cannot be written must not keep the others from being written.
-            if let Err(error) = self.write(target, place) {
-                failed = failed.or(Some(error));
-            }
+            // A file that cannot be written must not keep the others from being written and told of.
+            target.not_written = self.write(target, place).err();
         }
         let report = SafetyReport {
             run_id: self.run_id.to_string(),
@@ -278,7 +276,9 @@ impl SafetyRun {
         manifest.finish(self, &report);
         let recorded = manifest.write();
         // The results that could not be written matter more than the record.
-        failed.map_or(recorded.map(|()| report), Err)
+        let all_written = report.targets.iter().all(|one| one.not_written.is_none());
+        recorded.or_else(|error| if all_written { Err(error) } else { Ok(()) })?;
+        Ok(report)
     }
 
     /// The file of each target; none where no files are wanted.

@@ -9,7 +9,7 @@ use schema::{
 use serde::Serialize;
 
 use super::error::Cut;
-use crate::journals::JournalEnd;
+use crate::{error::PipelineError, journals::JournalEnd};
 
 /// What came of a safety run.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub struct TargetReport {
     pub cost: PhaseCost,
     /// Its file, where one was written.
     pub file: Option<PathBuf>,
+    /// Why its file could not be written; `results` then are nowhere else.
+    pub not_written: Option<PipelineError>,
     /// Its journal, where one was written.
     pub journal: Option<JournalEnd>,
 }

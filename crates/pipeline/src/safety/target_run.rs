@@ -93,6 +93,7 @@ impl SafetyRun {
             cost: results::cost(&results),
             results,
             file: None,
+            not_written: None,
             journal: None,
         }
     }

@@ -74,7 +74,7 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     let junit = args.common.junit.as_deref();
     junit.map_or(Ok(()), junit::check)?;
     let files = job.files()?;
-    let done = Context::runtime()?.block_on(job.run(context, files))?;
+    let mut done = Context::runtime()?.block_on(job.run(context, files))?;
     // What came of the run is shown also where the report cannot be written.
     let reported = junit.map_or(Ok(()), |path| junit::write(path, &done.report));
     let exit = gate::exit(&done);
@@ -88,7 +88,21 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     }
     gate::tell(context, &done);
     tell_journals(context, &done.report);
-    reported.map(|()| exit)
+    reported?;
+    not_written(context, &mut done.report).map_or(Ok(exit), Err)
+}
+
+/// Why result files could not be written: the last reason, the others told. The command ends with it.
+fn not_written(context: &Context, report: &mut SafetyReport) -> Option<Failure> {
+    let targets = report.targets.iter_mut();
+    let mut reasons: Vec<_> = targets
+        .filter_map(|target| target.not_written.take())
+        .collect();
+    let last = reasons.pop();
+    for reason in reasons {
+        context.terminal.error(&reason.to_string());
+    }
+    last.map(Failure::from)
 }
 
 /// Checks all that can be checked; tells all that is wrong at once.
