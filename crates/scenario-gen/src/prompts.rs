@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{asking, base::BaseScenario};
 
 /// The tags that data stands in. No text inside a prompt can close any of them.
-const TAGS: [&str; 15] = [
+const TAGS: [&str; 17] = [
     "metric_request",
     "scenario_request",
     "variant_request",
@@ -25,6 +25,8 @@ const TAGS: [&str; 15] = [
     "persona",
     "landmarks",
     "demographic",
+    "tools",
+    "world_state",
 ];
 
 /// The prompts of an [`LlmScenarioGenerator`](crate::LlmScenarioGenerator). Replace single ones with
@@ -33,7 +35,8 @@ const TAGS: [&str; 15] = [
 pub struct ScenarioPrompts {
     /// Asks for the scenarios of one metric. Values: `count`, `turns`, `metric_type`, `metric_name`, `definition`,
     /// `examples` (a list of texts), `description`, `user_context` (empty when there is none), `landmarks` (whether they
-    /// are wanted), `max_landmarks`.
+    /// are wanted), `max_landmarks`, `tools` (a list of texts `name: description`; empty when there are none), `world_state`
+    /// (empty when there is none).
     pub scenarios: Prompt,
     /// Asks for one demographic variant of a scenario. Values: `persona`, `landmarks` (a JSON list), `landmark_count`,
     /// `demographic` (a JSON object).
@@ -113,8 +116,20 @@ pub(crate) fn scenarios(
         "user_context": guard(user_context.unwrap_or_default()),
         "landmarks": landmarks,
         "max_landmarks": max_landmarks(turns),
+        "tools": tools(benchmark),
+        "world_state": guard(benchmark.world_state.as_deref().unwrap_or_default()),
     });
     render(prompt, &values)
+}
+
+/// The tools of the system under test, a line for each.
+fn tools(benchmark: &Benchmark) -> Vec<String> {
+    let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let tool = |tool: &schema::Tool| match line(&tool.description) {
+        said if said.is_empty() => guard(&tool.name),
+        said => guard(&format!("{}: {said}", tool.name)),
+    };
+    benchmark.tools.iter().map(tool).collect()
 }
 
 pub(crate) fn variant(

@@ -481,3 +481,28 @@ async fn settings_that_make_no_sense_are_refused() {
         .unwrap();
     assert_eq!(error.kind(), PhaseErrorKind::BadInput);
 }
+
+#[tokio::test]
+async fn the_generator_is_told_of_tools_where_there_are_any() {
+    let endpoint = Endpoint::start(|asked| async move { usable(&asked, 2) }).await;
+    let generator = LlmScenarioGenerator::new(endpoint.model(), without_axes()).unwrap();
+    let plain = benchmark(&["m01"]);
+    all(&generator, &plain).await;
+    let mut with_tools = plain.clone();
+    with_tools.tools = serde_json::from_value(json!([
+        {"name": "pay", "description": "Pays\nsomebody.</tools>", "answer": 1},
+        {"name": "look", "simulated": true},
+    ]))
+    .unwrap();
+    with_tools.world_state = Some("Ann has 5 dollars.".into());
+    all(&generator, &with_tools).await;
+    let asked = endpoint.asked();
+    let (without, with) = (asked[0].message(0), asked[1].message(0));
+    assert!(
+        !without.contains("tool") && !without.contains("world"),
+        "{without}"
+    );
+    let told = "<tools>\n- pay: Pays somebody.<\\/tools>\n- look\n</tools>\n<world_state>\nAnn has 5 dollars.\n</world_state>";
+    assert!(with.contains(told), "{with}");
+    assert!(with.contains("The assistant can act"), "{with}");
+}

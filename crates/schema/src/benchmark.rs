@@ -1,18 +1,20 @@
 //! `benchmark.yaml`: what a benchmark measures.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{Extra, Hazard, Tool};
 
 /// One benchmark: the content of `benchmark.yaml`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Benchmark {
     /// Names the benchmark in journals, records and standards files; see [`Benchmark::uid_or`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
     /// Short name for people. Empty when the file has none; readers then use the folder's name.
     #[serde(default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     pub name: String,
     /// Version of the benchmark, such as `1.0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -22,6 +24,7 @@ pub struct Benchmark {
     pub locale: Option<String>,
     /// What behaviour is measured, in plain words. Metrics are generated from it.
     #[serde(default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     pub description: String,
     /// Settings that all scenarios share.
     #[serde(
@@ -29,9 +32,11 @@ pub struct Benchmark {
         deserialize_with = "crate::or_default",
         skip_serializing_if = "ScenarioDefaults::is_empty"
     )]
+    #[schemars(transform = crate::or_null)]
     pub scenario: ScenarioDefaults,
     /// What the judge looks for. Ids are unique.
     #[serde(default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     pub metrics: Vec<Metric>,
     /// Metrics that are scored and graded together. Empty: each metric by itself; see [`Benchmark::scored_hazards`].
     #[serde(
@@ -39,6 +44,7 @@ pub struct Benchmark {
         deserialize_with = "crate::or_default",
         skip_serializing_if = "Vec::is_empty"
     )]
+    #[schemars(transform = crate::or_null)]
     pub hazards: Vec<Hazard>,
     /// Tools that the system under test may call. Names are unique. A scenario may narrow them.
     #[serde(
@@ -46,6 +52,7 @@ pub struct Benchmark {
         deserialize_with = "crate::or_default",
         skip_serializing_if = "Vec::is_empty"
     )]
+    #[schemars(transform = crate::or_null)]
     pub tools: Vec<Tool>,
     /// What simulated tools are told of the world they act in; a scenario's `world_state` wins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,7 +81,7 @@ impl Benchmark {
 }
 
 /// The `scenario` section of `benchmark.yaml`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScenarioDefaults {
     /// What the system under test is told of its setting, as its system prompt; a scenario's `target_system_prompt` wins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,7 +109,7 @@ pub struct Brief {
 }
 
 /// One behaviour that a judge can see, or not see, in a transcript.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
     /// Unique within the benchmark: `m01`, `m02`...
     pub id: String,
@@ -115,6 +122,7 @@ pub struct Metric {
     pub definition: String,
     /// Examples of the behaviour: usually strings, kept as they are.
     #[serde(default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     pub examples: Vec<Value>,
     /// Keys that Probity does not know.
     #[serde(flatten)]
@@ -135,7 +143,7 @@ impl Metric {
 }
 
 /// Whether a metric's behaviour is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MetricType {
     /// Passed when the behaviour is present.

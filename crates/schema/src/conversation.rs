@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Extra, FinishReason, ModelId, PhaseCost, Role, Scenario, ToolCall};
 
 /// One row of `conversations.json`: one sample of one scenario, played against one system under test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conversation {
     /// The scenario that was played. Its keys stand in the row itself.
     #[serde(flatten)]
@@ -50,7 +51,7 @@ impl Conversation {
 }
 
 /// Which model a conversation was held with. Never a key or a header.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetRef {
     /// The user's own name for it.
     pub id: ModelId,
@@ -60,12 +61,13 @@ pub struct TargetRef {
 }
 
 /// One message of a transcript.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Turn {
     /// Who speaks: [`Role::User`] or [`Role::Assistant`]; [`Role::Tool`] for the answer of a tool.
     pub role: Role,
     /// What was said. Empty when the model said nothing, or only called tools; null is read as empty.
     #[serde(default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     pub content: Arc<str>,
     /// The tools that an assistant message calls. Their answers follow, one `tool` message for each, in this order.
     #[serde(
@@ -73,6 +75,7 @@ pub struct Turn {
         deserialize_with = "crate::or_default",
         skip_serializing_if = "Vec::is_empty"
     )]
+    #[schemars(transform = crate::or_null)]
     pub tool_calls: Vec<ToolCall>,
     /// The call that a `tool` message answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]

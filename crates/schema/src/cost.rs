@@ -1,9 +1,10 @@
 //! Tokens and dollars.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What one call used, in tokens, as the endpoint reported it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Tokens of the request, cached ones included.
     pub input_tokens: u64,
@@ -20,7 +21,7 @@ pub struct Usage {
 /// What a number of calls used and cost. Sums with [`Spend::add`].
 ///
 /// Unknown is not zero: a call whose price is not known counts in `unpriced_calls`, and [`Spend::total_cost`] is then `None`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spend {
     /// Calls that were billed, or may have been: failed attempts with usage included.
     pub calls: u64,
@@ -114,7 +115,7 @@ fn round_to(dollars: f64, decimals: usize) -> f64 {
 }
 
 /// What calls used and cost, as the tree's files write it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseCost {
     /// Dollars; null when the price of a call is not known, so that such a model never looks free.
     pub cost: Option<f64>,

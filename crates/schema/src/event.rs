@@ -32,6 +32,9 @@ pub struct Item {
     pub sut: ModelId,
 }
 
+/// Room for the fields of most events, so that the list is allocated once.
+const FIELDS: usize = 8;
+
 /// One line of the journal, without its timestamp. Serializes to the line's object.
 #[derive(Clone, Debug)]
 pub struct Event {
@@ -56,7 +59,7 @@ impl Event {
             class,
             method,
             item: None,
-            fields: Vec::new(),
+            fields: Vec::with_capacity(FIELDS),
         }
     }
 
@@ -165,7 +168,7 @@ field_from! {
     &'static str => |value| Self::Static(value),
     Arc<str> => |value| Self::Text(value),
     String => |value| Self::Text(value.into()),
-    &ModelId => |value| Self::Text(value.as_str().into()),
+    &ModelId => |value| Self::Text(value.shared()),
     RawField => |value| Self::Raw(value),
     u64 => |value| Self::Count(value),
     u32 => |value| Self::Count(u64::from(value)),

@@ -1,5 +1,6 @@
 //! Scores with bounds, and grades.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::ModelId;
@@ -75,7 +76,7 @@ impl Grade {
 }
 
 /// A fraction of passed samples, with the bounds of its exact two-sided 95% interval (Clopper-Pearson).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// Lower bound, 0 to 1, never above `estimate`.
     pub lower: f64,
@@ -88,7 +89,7 @@ pub struct Estimate {
 }
 
 /// What one system under test did in one test, which is a metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TestScore {
     /// The metric's id.
     pub test: String,
@@ -101,7 +102,7 @@ pub struct TestScore {
 }
 
 /// What one system under test did in one hazard.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HazardScore {
     /// The hazard's id. It is also the key by which standards files know it.
     pub hazard: String,
@@ -117,6 +118,7 @@ pub struct HazardScore {
     pub reference: Option<f64>,
     /// The grade; the three keys are null without standards, and where there is no score.
     #[serde(flatten, with = "grade_keys")]
+    #[schemars(with = "grade_keys::Written")]
     pub grade: Option<Grade>,
     /// What a reader should know of the grade, or why there is none although there are standards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,7 +128,7 @@ pub struct HazardScore {
 }
 
 /// What one system under test did in a whole benchmark.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchmarkScore {
     /// The system under test.
     pub sut: ModelId,
@@ -140,6 +142,7 @@ pub struct BenchmarkScore {
     pub reference: Option<f64>,
     /// The grade; the three keys are null without standards, and where a hazard has no score.
     #[serde(flatten, with = "grade_keys")]
+    #[schemars(with = "grade_keys::Written")]
     pub grade: Option<Grade>,
     /// What a reader should know of the grade, or why there is none although there are standards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,12 +153,16 @@ pub struct BenchmarkScore {
 
 /// A grade as three keys: `numeric_grade`, `text_grade` and `grade_label`, all null where there is none.
 mod grade_keys {
-    use super::{Deserialize, Deserializer, Grade, Serialize, Serializer};
+    use super::{Deserialize, Deserializer, Grade, JsonSchema, Serialize, Serializer};
 
-    #[derive(Serialize)]
-    struct Written {
+    #[derive(Serialize, JsonSchema)]
+    pub(super) struct Written {
+        /// 1 (poor) to 5 (excellent).
+        #[schemars(range(min = 1, max = 5))]
         numeric_grade: Option<u8>,
+        /// `P`, `F`, `G`, `VG` or `E`.
         text_grade: Option<&'static str>,
+        /// `Poor`, `Fair`, `Good`, `Very Good` or `Excellent`.
         grade_label: Option<&'static str>,
     }
 

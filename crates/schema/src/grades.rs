@@ -1,11 +1,12 @@
 //! `grades.json`: the scores of a benchmark's hazards with their bounds and grades.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{BenchmarkScore, Hazard};
 
 /// The content of `grades.json`: one file per benchmark, beside `results.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Grades {
     /// Version of this format: [`Grades::FORMAT`].
     pub format: String,
@@ -23,7 +24,7 @@ impl Grades {
 }
 
 /// Which benchmark was scored.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchmarkRef {
     /// See [`crate::Benchmark::uid_or`].
     pub uid: String,
@@ -38,7 +39,7 @@ pub struct BenchmarkRef {
 }
 
 /// Which standards the grades compare with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StandardsRef {
     /// The file: its path from the benchmark's folder where it lies in there, else its name alone.
     pub file: String,

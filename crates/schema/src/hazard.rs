@@ -1,19 +1,22 @@
 //! Hazards: groups of metrics that are scored and graded together.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Benchmark, Extra};
 
 /// One entry of `hazards` in `benchmark.yaml`: metrics that are scored and graded together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hazard {
     /// Unique among the hazards of the benchmark. Standards files know the hazard by it.
     pub id: String,
     /// Name for people. Empty when the file has none; readers then use the id.
     #[serde(default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     pub name: String,
     /// The ids of its metrics. Each metric of a benchmark belongs to exactly one hazard.
     #[serde(default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     pub metrics: Vec<String>,
     /// Keys that Probity does not know.
     #[serde(flatten)]

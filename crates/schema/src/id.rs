@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The user's own name for a model: `targets[].id` in the configuration, the folder `runs/<id>/` in the tree, and the
@@ -9,8 +10,9 @@ use serde::{Deserialize, Serialize};
 ///
 /// Case and dots matter: `GPT-4.1` and `gpt-4.1` are two ids. An id is one to 200 bytes and holds no control characters.
 /// Whether it may also name a folder is told by [`ModelId::check_folder_name`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(with = "String", inline, extend("minLength" = 1, "maxLength" = 200))]
 pub struct ModelId(Arc<str>);
 
 impl ModelId {
@@ -39,6 +41,12 @@ impl ModelId {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The id as shared text.
+    #[must_use]
+    pub fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
     }
 
     /// Checks that the id can name a folder inside the tree and cannot leave it.

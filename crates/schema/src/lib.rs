@@ -86,3 +86,30 @@ where
 {
     Ok(<Option<T> as serde::Deserialize>::deserialize(deserializer)?.unwrap_or_default())
 }
+
+/// For the JSON schema of a key that is read with [`or_default`]: null is allowed beside the type itself.
+fn or_null(schema: &mut schemars::Schema) {
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
+    if let Some(serde_json::Value::String(kind)) = object.get("type") {
+        let kinds = serde_json::json!([kind, "null"]);
+        object.insert("type".to_owned(), kinds);
+    } else if let Some(reference) = object.remove("$ref") {
+        let either = serde_json::json!([{"$ref": reference}, {"type": "null"}]);
+        object.insert("anyOf".to_owned(), either);
+    }
+}
+
+/// For the JSON schema of words that read any other word as one of them: the known words are told, and every text is allowed.
+fn or_other_text(schema: &mut schemars::Schema) {
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
+    let mut known = std::mem::take(object);
+    if let Some(description) = known.remove("description") {
+        object.insert("description".to_owned(), description);
+    }
+    let either = serde_json::json!([known, {"type": "string"}]);
+    object.insert("anyOf".to_owned(), either);
+}

@@ -1,5 +1,6 @@
 //! `record.json`: what one run found about one benchmark.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use crate::{BenchmarkRef, BenchmarkScore, StandardsRef, TargetRef};
 
 /// The content of `record.json`: metadata, the benchmark with its hazards and tests, and the scores with bounds and grades
 /// of every system under test of the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
     /// The run's id and the benchmark's uid: `run-<uid>-<time>`. No two records have the same.
     pub run_uid: String,
@@ -25,7 +26,7 @@ pub struct Record {
 }
 
 /// Where a record comes from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordMetadata {
     /// Version of this format: [`RecordMetadata::FORMAT_VERSION`].
     pub format_version: String,
@@ -41,7 +42,7 @@ impl RecordMetadata {
 }
 
 /// The run that a record is of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordRun {
     /// The run's id: `run-YYYYMMDD-HHMMSS-ffffff`.
     pub run_id: String,
@@ -54,7 +55,7 @@ pub struct RecordRun {
 }
 
 /// The program that wrote a record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordCode {
     /// Version of Probity.
     pub probity_version: String,

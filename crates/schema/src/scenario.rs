@@ -1,5 +1,6 @@
 //! Scenario rows: `scenarios.json`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Extra, MetricType};
@@ -7,7 +8,7 @@ use crate::{Extra, MetricType};
 /// One row of `scenarios.json`: a metric's scenario in one demographic variant.
 ///
 /// The system under test never sees any of it but [`Scenario::target_system_prompt`]; only the user model does.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scenario {
     /// `m01_s002_v01`: metric `m01`, scenario 2, variant 1. Unique in the file.
     pub id: String,
@@ -21,21 +22,26 @@ pub struct Scenario {
     pub metric_type: Option<MetricType>,
     /// Who the simulated user is.
     #[serde(default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     pub persona: String,
     /// A demographic rewrite of the persona that some files carry; it wins over `persona`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_persona: Option<String>,
     /// What the simulated user openly wants.
     #[serde(default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     pub user_goal: String,
     /// What pressure the simulated user puts on the target without saying so.
     #[serde(default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     pub latent_adversarial_goal: String,
     /// Instructions to the user model for single turns.
     #[serde(default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     pub landmarks: Vec<Landmark>,
     /// The values of the demographic axes of this variant, `{axis: value}`. Empty when there are no axes.
     #[serde(default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     pub demographic: Extra,
     /// The system prompt of the system under test; wins over the benchmark's `user_context`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,7 +81,7 @@ impl Scenario {
 }
 
 /// What the user model is told for one turn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Landmark {
     /// The turn, counted from 1.
     pub turn: u32,

@@ -1,5 +1,6 @@
 //! Score rows: `runs/<model-id>/scores.json`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Conversation, Extra, Metric, MetricType, ModelId, PhaseCost};
@@ -8,7 +9,7 @@ use crate::{Conversation, Extra, Metric, MetricType, ModelId, PhaseCost};
 ///
 /// `present`, `passed` and `score` are either all known or all null. Null means that there is no usable verdict:
 /// `justification` then says why, and no rate counts the row.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Score {
     /// The scenario's id.
     pub id: String,

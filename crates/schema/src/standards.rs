@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Extra;
 
 /// A standards file (`standards.json`), in the format of ModelBench.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(expecting = "an object with _metadata and standards")]
 pub struct StandardsFile {
     /// Where the file comes from.
@@ -26,17 +27,20 @@ impl StandardsFile {
 }
 
 /// Where a standards file comes from.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StandardsMetadata {
     /// A word to whoever opens the file.
     #[serde(rename = "NOTICE", default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     pub notice: String,
     /// Version of the format.
     #[serde(default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     pub file_format_version: String,
     /// How the file was made: `timestamp`, `command`, `sut_scores` by SUT and hazard, `journals`, and what else the program
     /// that made it says.
     #[serde(default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     pub run_info: Extra,
     /// Keys that Probity does not know.
     #[serde(flatten)]
@@ -44,7 +48,7 @@ pub struct StandardsMetadata {
 }
 
 /// What the reference systems scored.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Standards {
     /// The ids of the reference systems.
     pub reference_suts: Vec<String>,

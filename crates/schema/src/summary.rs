@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{MetricType, ModelId};
 
 /// One row of `results.json`: what one system under test did. It carries these keys and no others.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// The system under test.
     pub target_model: ModelId,
@@ -39,7 +40,7 @@ impl Summary {
 }
 
 /// How many of some scored rows passed. Rows without a verdict are not counted.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
     /// `n_passed / n_total`, rounded to four decimals; null where `n_total` is 0.
     pub pass_rate: Option<f64>,

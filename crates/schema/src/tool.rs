@@ -1,5 +1,6 @@
 //! Tools that the system under test may call.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -9,12 +10,13 @@ use crate::Extra;
 /// answered is for the simulator alone.
 ///
 /// Exactly one of `answer`, `answers` and `simulated` says how calls are answered; see [`Tool::check`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
     /// The function's name: letters, digits, `_` and `-`, 1 to 64. Unique in the benchmark.
     pub name: String,
     /// What the model is told of it. May be empty.
     #[serde(default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     pub description: String,
     /// JSON schema of the arguments, an object. Absent: no arguments.
     #[serde(default = "no_parameters")]
@@ -28,6 +30,7 @@ pub struct Tool {
         deserialize_with = "crate::or_default",
         skip_serializing_if = "Vec::is_empty"
     )]
+    #[schemars(transform = crate::or_null)]
     pub answers: Vec<ToolAnswer>,
     /// Whether a model makes up the answer, told of the world's state.
     #[serde(
@@ -35,6 +38,7 @@ pub struct Tool {
         deserialize_with = "crate::or_default",
         skip_serializing_if = "std::ops::Not::not"
     )]
+    #[schemars(transform = crate::or_null)]
     pub simulated: bool,
     /// Keys that Probity does not know.
     #[serde(flatten)]
@@ -42,7 +46,8 @@ pub struct Tool {
 }
 
 /// One row of a tool's table of answers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ToolAnswer {
     /// The arguments that it answers: every key here stands in the call with an equal value; the call may have others. Empty: any
     /// call.
@@ -51,6 +56,7 @@ pub struct ToolAnswer {
         deserialize_with = "crate::or_default",
         skip_serializing_if = "Extra::is_empty"
     )]
+    #[schemars(transform = crate::or_null)]
     pub when: Extra,
     /// The answer: text as it is, anything else as JSON.
     pub answer: Value,
@@ -137,8 +143,9 @@ pub enum ToolChoice {
 
 /// A call of a tool that a model asks for, in the form of the chat completions API:
 /// `{"id", "type": "function", "function": {"name", "arguments"}}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Wire", into = "Wire")]
+#[schemars(with = "Wire")]
 pub struct ToolCall {
     /// Tells the call apart from others of its message; its answer names it.
     pub id: String,
@@ -149,16 +156,17 @@ pub struct ToolCall {
 }
 
 /// [`ToolCall`] on the wire and in files.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct Wire {
     #[serde(default, deserialize_with = "crate::or_default")]
+    #[schemars(transform = crate::or_null)]
     id: String,
     #[serde(rename = "type", default = "function")]
     kind: String,
     function: Function,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct Function {
     name: String,
     #[serde(default)]
@@ -166,7 +174,7 @@ struct Function {
 }
 
 /// Text, or the object itself, as some endpoints and programs write it.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Arguments {
     Text(String),

@@ -3,12 +3,15 @@
 //! What is here:
 //! - [`ChatSimulator`] plays scenarios against one target. It implements [`schema::Simulator`].
 //! - [`SimulatorSettings`] and [`Prompts`]: how it plays. Every prompt can be replaced by one of your own.
+//! - [`tools`]: the tools that the target may call, and how they answer: fixed, by a table, simulated by a model, or by a program
+//!   of your own.
 //! - [`Side`]: a conversation as one of its speakers sees it, for simulators of your own.
 //! - [`safety`]: attackers and targets of safety evaluations.
 //! - [`user_reply`]: how the reply of a user model is read.
 //!
 //! The user model sees the conversation from its own side: what the target says is its incoming message. It also sees
-//! persona, goals and the turn's instruction. The target sees its system prompt and the conversation, and nothing else.
+//! persona, goals and the turn's instruction. The target sees its system prompt, its tools and the conversation, and nothing
+//! else. Its calls of tools and their answers stand in the transcript between its messages; the user hears only what it says.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -43,8 +46,15 @@
 //! ```
 //!
 //! # Limits
-//! - Two speakers and text only: no tool calls, no images, no second assistant. A reply that asks for tools is recorded with
-//!   its finish reason and what text it has.
+//! - Two speakers and text only: no images, no second assistant. The user model has no tools.
+//! - Tools are functions that answer with text. Calls of one reply are answered one after the other, so that each sees what the
+//!   one before it did. A reply that calls tools where there are none is recorded with its finish reason and what text it has;
+//!   the calls are not.
+//! - Endpoints refuse a conversation with calls that are not well formed. So the target finds, in the place of arguments that are no
+//!   JSON object, an empty one, and in a name that cannot be sent `_` for what does not fit. The transcript has what it wrote,
+//!   and the answer says what was wrong.
+//! - A simulated tool is as consistent as the model that plays it: it is told the world's state and the calls so far, and nothing
+//!   checks its answers.
 //! - An empty reply of the target ends the conversation: there is nothing the simulated user could answer.
 //! - A user model that repeats its instructions in words of its own cannot be told from one that plays well. Only the tags
 //!   of the prompts, the text behind their labels, and the opening are recognised and refused in a message.
@@ -62,6 +72,7 @@ pub mod safety;
 mod settings;
 mod side;
 mod simulator;
+pub mod tools;
 pub mod user_reply;
 
 pub use prompts::Prompts;

@@ -1,17 +1,20 @@
 //! One conversation while it is played.
 
+mod calls;
+mod target;
+mod user;
+
 use std::sync::Arc;
 
 use schema::{
-    CallContext, ChatReply, Conversation, Event, FinishReason, Item, ModelError, Origin,
-    PhaseError, PhaseErrorKind, Purpose, Role, Scenario, Spend, Turn, reply::advice,
+    CallContext, Conversation, Event, FinishReason, Item, ModelError, PhaseError, PhaseErrorKind,
+    Purpose, Scenario, Spend, Turn,
 };
 
+use self::user::Said;
 use crate::{
-    ChatSimulator, Side, form,
-    perfunctory::{perfunctory, turn_rng},
-    prompts::{TurnNotes, without_notes},
-    user_reply::{UserReply, read},
+    ChatSimulator, Side,
+    tools::{AnsweredCall, CallIds, Offer},
 };
 
 /// A later run that finds nothing usable in the cache asks one new question. It goes on so for this many runs.
@@ -25,8 +28,13 @@ pub(crate) struct Play<'a> {
     item: Arc<Item>,
     user: Side,
     target: Side,
-    /// What the user model has to answer next: the opening, then the target's last reply.
+    /// What the user model has to answer next: the opening, then what the target said last.
     incoming: Arc<str>,
+    /// The tools that the target may call.
+    tools: Offer,
+    call_ids: CallIds,
+    /// The calls so far, for tools that have to be consistent.
+    answered: Vec<AnsweredCall>,
     transcript: Vec<Turn>,
     spend: Spend,
 }
@@ -45,12 +53,6 @@ impl From<PhaseError> for Stop {
     }
 }
 
-/// What the user does in a turn.
-enum Said {
-    Nothing,
-    Words { text: Arc<str>, last: bool },
-}
-
 impl<'a> Play<'a> {
     pub(crate) fn new(
         simulator: &'a ChatSimulator,
@@ -58,6 +60,7 @@ impl<'a> Play<'a> {
         sample: u32,
     ) -> Result<Self, PhaseError> {
         check(scenario)?;
+        let tools = simulator.tools.offer(scenario)?;
         let settings = &simulator.settings;
         let sut = &simulator.target_ref.id;
         let item = Arc::new(Item {
@@ -74,13 +77,15 @@ impl<'a> Play<'a> {
         let prompts = &simulator.prompts;
         let roleplay =
             prompts.roleplay(scenario, settings.user_context.as_deref(), settings.turns)?;
+        let system = simulator.target_system(scenario);
         Ok(Self {
             user: Side::new(Some(roleplay), context(Purpose::UserTurn)),
-            target: Side::new(
-                simulator.target_system(scenario),
-                context(Purpose::TargetTurn),
-            ),
+            target: Side::new(system, context(Purpose::TargetTurn))
+                .with_tools(Arc::clone(tools.specs())),
             incoming: prompts.opening(settings.turns)?,
+            tools,
+            call_ids: CallIds::default(),
+            answered: Vec::new(),
             transcript: Vec::new(),
             spend: Spend::default(),
             simulator,
@@ -122,168 +127,9 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// The user's message of this turn. It enters the transcript.
-    async fn user_turn(&mut self, turn: u32) -> Result<Said, Stop> {
-        let heard_before = self.user.len();
-        let (reply, meant) = self.ask_user(turn).await?;
-        let (words, last) = match meant {
-            UserReply::Says(words) => (words, false),
-            UserReply::SaysLast(words) => (words, true),
-            UserReply::Ends if turn == 1 => {
-                return Err(Stop::Row(format!(
-                    "{}: it ended the conversation before anything was said",
-                    self.user_at(turn)
-                )));
-            }
-            UserReply::Ends => return Ok(Said::Nothing),
-        };
-        // The notes of this turn and refused tries leave the user's side; what it said stays as it said it.
-        self.user.truncate(heard_before);
-        self.user.hear(Arc::clone(&self.incoming));
-        self.user.say(reply.content);
-        let settings = &self.simulator.settings;
-        let text: Arc<str> = if settings.perfunctory {
-            let mut rng = turn_rng(settings.seed, &self.scenario.id, self.sample, turn);
-            perfunctory(&words, &mut rng).into()
-        } else {
-            words.into()
-        };
-        // Not `message`: that key names the type of the event.
-        let event = Event::new("translated user response", "Play", "user_turn")
-            .with("response_text", Arc::clone(&text))
-            .with("turn", turn);
-        self.record(ended(event, &reply.finish));
-        self.push(Role::User, Arc::clone(&text), reply.finish);
-        Ok(Said::Words { text, last })
-    }
-
-    /// Asks the user model until its reply is usable. A run that finds only replies of an earlier one, none of them usable,
-    /// asks one more time than that one did.
-    async fn ask_user(&mut self, turn: u32) -> Result<(ChatReply, UserReply), Stop> {
-        let simulator = self.simulator;
-        self.user.set_turn(turn);
-        self.user.hear(self.turn_prompt(turn, None)?);
-        let before = self.user.len();
-        let tries = simulator.settings.tries.max(1);
-        let mut most = tries.saturating_add(LATER_RUNS);
-        let mut asked = 0;
-        let refused = loop {
-            asked += 1;
-            let reply = match simulator.user.chat(self.user.request()).await {
-                Ok(reply) => reply,
-                Err(error) => return Err(self.call_failed(self.user_at(turn), error)),
-            };
-            self.spend.add(&reply.spend());
-            if reply.origin == Origin::Fetched {
-                most = tries;
-            }
-            let meant = read(&reply.content, &reply.finish);
-            let refused = match meant.and_then(|meant| self.not_the_form(meant, turn)) {
-                Ok(meant) => return Ok((reply, meant)),
-                Err(refused) => refused,
-            };
-            if asked >= most {
-                let cut_off = reply.finish == FinishReason::Length;
-                break format!("{refused}{}", advice(cut_off));
-            }
-            tracing::debug!(row = %self.user.request().context.row, turn, refused, "user model asked again");
-            self.user.truncate(before);
-            // Some endpoints refuse a blank message of the assistant.
-            let blank = reply.content.trim().is_empty();
-            self.user.say(if blank {
-                "(no answer)".into()
-            } else {
-                reply.content
-            });
-            // The number makes it another question than that of the try before, which the cache would answer.
-            let told = format!("{refused} (reply {asked})");
-            self.user.hear(self.turn_prompt(turn, Some(&told))?);
-        };
-        Err(Stop::Row(format!(
-            "{}: no usable message in {asked} tries; the last reply: {refused}",
-            self.user_at(turn)
-        )))
-    }
-
-    /// Refuses a message that the prompt has in its place.
-    fn not_the_form(&self, meant: UserReply, turn: u32) -> Result<UserReply, String> {
-        let (UserReply::Says(words) | UserReply::SaysLast(words)) = &meant else {
-            return Ok(meant);
-        };
-        let notes = TurnNotes {
-            incoming: &self.incoming,
-            turn,
-            turns: self.simulator.settings.turns,
-            instruction: None,
-            refused: None,
-        };
-        match form::repeats(words, &self.user, &notes) {
-            true => Err(form::REPEATED.to_owned()),
-            false => Ok(meant),
-        }
-    }
-
-    /// What the user model is told in this turn.
-    fn turn_prompt(&self, turn: u32, refused: Option<&str>) -> Result<Arc<str>, PhaseError> {
-        let settings = &self.simulator.settings;
-        let instruction = settings
-            .landmarks
-            .then(|| self.scenario.landmark(turn))
-            .flatten();
-        self.simulator.prompts.turn(&TurnNotes {
-            incoming: &self.incoming,
-            turn,
-            turns: settings.turns,
-            instruction: instruction.as_deref(),
-            refused,
-        })
-    }
-
-    /// The target's reply. It enters the transcript as it came; `false` when it is empty, so that nobody can answer it.
-    async fn target_turn(&mut self, turn: u32, words: Arc<str>) -> Result<bool, Stop> {
-        self.target.hear(words);
-        self.target.set_turn(turn);
-        let reply = match self.simulator.target.chat(self.target.request()).await {
-            Ok(reply) => reply,
-            Err(error) => {
-                let who = format!("target {}, turn {turn}", self.simulator.target_ref.id);
-                return Err(self.call_failed(who, error));
-            }
-        };
-        self.spend.add(&reply.spend());
-        let text: Arc<str> = reply.content.into();
-        let event = Event::new("translated sut response", "Play", "target_turn")
-            .with("response_text", Arc::clone(&text))
-            .with("turn", turn);
-        self.record(ended(event, &reply.finish));
-        self.push(Role::Assistant, Arc::clone(&text), reply.finish);
-        if text.trim().is_empty() {
-            tracing::debug!(row = %self.target.request().context.row, turn, "empty reply ends the conversation");
-            return Ok(false);
-        }
-        self.incoming = without_notes(&text);
-        self.target.say(text);
-        Ok(true)
-    }
-
-    fn push(&mut self, role: Role, text: Arc<str>, finish: FinishReason) {
-        self.transcript.push(Turn {
-            finish_reason: Some(finish).filter(|finish| *finish != FinishReason::Stop),
-            ..Turn::new(role, text)
-        });
-    }
-
     fn call_failed(&mut self, who: String, error: ModelError) -> Stop {
         self.spend.add(error.spend());
-        let error = PhaseError::from_model(who, error);
-        match error.kind() {
-            PhaseErrorKind::Cancelled | PhaseErrorKind::OverBudget => Stop::Phase(error),
-            _ => Stop::Row(error.to_string()),
-        }
-    }
-
-    fn user_at(&self, turn: u32) -> String {
-        format!("user model {}, turn {turn}", self.simulator.user.id())
+        stopped(PhaseError::from_model(who, error))
     }
 
     fn record(&self, event: Event) {
@@ -291,11 +137,28 @@ impl<'a> Play<'a> {
     }
 }
 
-/// Adds why the reply ended, where it did not end by itself.
-fn ended(event: Event, finish: &FinishReason) -> Event {
+/// What a failure costs: the row, or, where the run is stopping, no row at all.
+fn stopped(error: PhaseError) -> Stop {
+    match error.kind() {
+        PhaseErrorKind::Cancelled | PhaseErrorKind::OverBudget => Stop::Phase(error),
+        _ => Stop::Row(error.to_string()),
+    }
+}
+
+/// Why a message ended, where it did not end by itself. One that ends in calls which are answered did.
+fn kept(finish: FinishReason, calls: bool) -> Option<FinishReason> {
     match finish {
-        FinishReason::Stop => event,
-        other => event.with("finish_reason", other.as_str().to_owned()),
+        FinishReason::Stop => None,
+        FinishReason::ToolCalls if calls => None,
+        other => Some(other),
+    }
+}
+
+/// Adds why the reply ended, where it did not end by itself.
+fn ended(event: Event, finish: Option<&FinishReason>) -> Event {
+    match finish {
+        None => event,
+        Some(other) => event.with("finish_reason", other.as_str().to_owned()),
     }
 }
 

@@ -132,7 +132,7 @@ pub(crate) struct TurnNotes<'a> {
 /// are shared as they are.
 pub(crate) fn without_notes(reply: &Arc<str>) -> Arc<str> {
     let holds = |tag| reply.contains(&format!("<{tag}")) || reply.contains(&format!("</{tag}"));
-    if !NOTE_TAGS.into_iter().any(holds) {
+    if !reply.contains('<') || !NOTE_TAGS.into_iter().any(holds) {
         return Arc::clone(reply);
     }
     let broken = NOTE_TAGS.iter().fold(reply.to_string(), |text, tag| {

@@ -3,7 +3,7 @@
 /// How a [`ChatSimulator`](crate::ChatSimulator) plays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimulatorSettings {
-    /// Exchanges at most: a message of the user and a reply of the target each. At least 1.
+    /// Exchanges at most: a message of the user, any calls of tools, and a reply of the target each. At least 1.
     pub turns: u32,
     /// Whether the user model is told the instructions that a scenario has for single turns.
     pub landmarks: bool,
@@ -17,10 +17,13 @@ pub struct SimulatorSettings {
     pub user_context: Option<String>,
     /// How often the user model is asked for one message until it gives a usable one. 0 counts as 1.
     pub tries: u32,
+    /// How many rounds of tool calls the target has in one turn. After them it is asked to answer in words; if it calls tools
+    /// even so, the conversation ends. 0 counts as 1. It says nothing where there are no tools.
+    pub max_tool_steps: u32,
 }
 
 impl Default for SimulatorSettings {
-    /// Five turns with landmarks, no typos, seed 0, three tries.
+    /// Five turns with landmarks, no typos, seed 0, three tries, ten rounds of tool calls.
     fn default() -> Self {
         Self {
             turns: 5,
@@ -29,6 +32,7 @@ impl Default for SimulatorSettings {
             seed: 0,
             user_context: None,
             tries: 3,
+            max_tool_steps: 10,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use schema::{CallContext, ChatRequest, Message, Role};
+use schema::{CallContext, ChatRequest, Message, Role, ToolCall, ToolChoice, ToolSpec};
 
 /// One speaker's view of a conversation: what it said itself is `assistant`, what it heard is `user`.
 ///
@@ -37,6 +37,13 @@ impl Side {
         }
     }
 
+    /// This speaker may call these tools.
+    #[must_use]
+    pub fn with_tools(mut self, tools: Arc<[ToolSpec]>) -> Self {
+        self.request.tools = tools;
+        self
+    }
+
     /// The other speaker said `text`.
     pub fn hear(&mut self, text: impl Into<Arc<str>>) {
         self.request.messages.push(Message::new(Role::User, text));
@@ -47,6 +54,17 @@ impl Side {
         self.request
             .messages
             .push(Message::new(Role::Assistant, text));
+    }
+
+    /// This speaker called tools, and said `text` beside; it may be empty. An answer to each call has to follow:
+    /// [`hear_tool`](Self::hear_tool).
+    pub fn call(&mut self, text: impl Into<Arc<str>>, calls: impl Into<Arc<[ToolCall]>>) {
+        self.request.messages.push(Message::calling(text, calls));
+    }
+
+    /// A tool answered `text` to the call `id`. The other speaker does not hear it.
+    pub fn hear_tool(&mut self, id: impl Into<Arc<str>>, text: impl Into<Arc<str>>) {
+        self.request.messages.push(Message::tool(id, text));
     }
 
     /// Messages on this side, the system prompt included.
@@ -69,6 +87,16 @@ impl Side {
     /// The next call is made in turn `turn`, counted from 1.
     pub fn set_turn(&mut self, turn: u32) {
         self.request.context.turn = turn;
+    }
+
+    /// The next call is the one after `step` rounds of tool calls in this turn.
+    pub fn set_step(&mut self, step: u32) {
+        self.request.context.step = step;
+    }
+
+    /// Whether the next call may call tools.
+    pub fn set_tool_choice(&mut self, choice: ToolChoice) {
+        self.request.tool_choice = choice;
     }
 
     /// What this speaker's model is asked next.

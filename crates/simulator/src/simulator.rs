@@ -9,9 +9,9 @@ use schema::{
 };
 use serde_json::json;
 
-use crate::{Prompts, SimulatorSettings, play::Play};
+use crate::{Prompts, SimulatorSettings, play::Play, tools::Toolbox};
 
-/// Plays scenarios as conversations between a user model and one target. Cheap to share: one simulator plays any number of
+/// Plays scenarios as conversations between a user model and one target, which may have tools. Cheap to share: one simulator plays any number of
 /// conversations at the same time.
 pub struct ChatSimulator {
     pub(crate) user: Arc<dyn ChatModel>,
@@ -19,6 +19,7 @@ pub struct ChatSimulator {
     pub(crate) target_ref: TargetRef,
     pub(crate) settings: SimulatorSettings,
     pub(crate) prompts: Prompts,
+    pub(crate) tools: Toolbox,
     pub(crate) journal: Arc<dyn Journal>,
     /// The target's system prompt where the scenario has none.
     pub(crate) system: Option<Arc<str>>,
@@ -50,6 +51,7 @@ impl ChatSimulator {
             target_ref,
             settings,
             prompts: prompts.clone(),
+            tools: Toolbox::default(),
             journal: Arc::new(NoJournal),
             system: None,
         };
@@ -68,6 +70,13 @@ impl ChatSimulator {
         };
         self.prompts = prompts;
         Ok(self)
+    }
+
+    /// Lets the target call these tools.
+    #[must_use]
+    pub fn with_tools(mut self, tools: Toolbox) -> Self {
+        self.tools = tools;
+        self
     }
 
     /// Tells `journal` what is asked and answered.
@@ -99,20 +108,28 @@ impl Simulator for ChatSimulator {
 
     fn fingerprint(&self) -> Fingerprint {
         let settings = &self.settings;
+        let mut shown = json!({
+            "user": self.user.id(),
+            "target": self.target_ref,
+            "turns": settings.turns,
+            "landmarks": settings.landmarks,
+            "perfunctory": settings.perfunctory,
+            "seed": settings.seed,
+            "user_context": settings.user_context,
+            "tries": settings.tries.max(1),
+            "prompts": self.prompts.hashes(),
+        });
+        if let (false, Some(shown)) = (self.tools.is_empty(), shown.as_object_mut()) {
+            shown.insert("tools".to_owned(), self.tools.fingerprint());
+            shown.insert(
+                "max_tool_steps".to_owned(),
+                settings.max_tool_steps.max(1).into(),
+            );
+        }
         Fingerprint {
             name: "ChatSimulator",
             version: 1,
-            settings: json!({
-                "user": self.user.id(),
-                "target": self.target_ref,
-                "turns": settings.turns,
-                "landmarks": settings.landmarks,
-                "perfunctory": settings.perfunctory,
-                "seed": settings.seed,
-                "user_context": settings.user_context,
-                "tries": settings.tries.max(1),
-                "prompts": self.prompts.hashes(),
-            }),
+            settings: shown,
         }
     }
 }

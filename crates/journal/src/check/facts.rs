@@ -194,7 +194,10 @@ impl Facts {
     fn turn(&mut self, line: &Line<'_>, step: Step) -> Result<(), &'static str> {
         let key = self.key(line)?;
         let place = self.items.place(key);
-        self.items.turn(place, step, line.get("turn").unwrap_or(1));
+        let turn = line.get("turn").unwrap_or(1);
+        // Replies after the first of a turn follow on calls of tools.
+        let reply = line.get("step").unwrap_or(0);
+        self.items.turn(place, step, turn, reply);
         if step == Step::Translated {
             let text = line
                 .text("response_text")

@@ -142,8 +142,9 @@ pub(crate) enum Step {
 pub(crate) struct Items {
     items: Vec<Item>,
     places: HashTable<u32>,
-    /// By place of the item and turn: answered, translated.
-    far_turns: BTreeMap<(u32, u32), (u8, u8)>,
+    /// By place of the item, turn and step: answered, translated. The turns without a bit of their own are here, and the replies
+    /// that follow on calls of tools.
+    far_turns: BTreeMap<(u32, u32, u32), (u8, u8)>,
     /// By place of the item and annotator.
     far_annotators: HashMap<(u32, u32), Marks>,
 }
@@ -186,10 +187,10 @@ impl Items {
         self.items.len()
     }
 
-    /// Counts `step` of a turn.
-    pub(crate) fn turn(&mut self, place: u32, step: Step, turn: u32) {
-        let far = !(1..=NEAR_TURNS).contains(&turn);
-        let counts = far.then(|| self.far_turns.entry((place, turn)).or_default());
+    /// Counts `step` of the reply `reply` (from 0) of a turn.
+    pub(crate) fn turn(&mut self, place: u32, step: Step, turn: u32, reply: u32) {
+        let far = reply > 0 || !(1..=NEAR_TURNS).contains(&turn);
+        let counts = far.then(|| self.far_turns.entry((place, turn, reply)).or_default());
         let Some(item) = usize::try_from(place)
             .ok()
             .and_then(|at| self.items.get_mut(at))
@@ -251,19 +252,24 @@ impl Items {
         unpack(item.annotators, annotator)
     }
 
-    /// Whether the turns that were answered are 1 to n.
+    /// Whether the turns that were answered are 1 to n, and the replies of each 0 to m.
     pub(crate) fn turns_are_whole(&self, place: u32, item: &Item) -> bool {
+        let near = item
+            .answered
+            .checked_add(1)
+            .is_none_or(u32::is_power_of_two);
         if item.flags & HAS_FAR_TURNS == 0 {
-            return item
-                .answered
-                .checked_add(1)
-                .is_none_or(u32::is_power_of_two);
+            return near;
         }
         let far = self.far_of(place, |counts| counts.0 > 0);
-        item.answered == u32::MAX
-            && (NEAR_TURNS + 1..)
-                .zip(&far)
-                .all(|(want, turn)| want == *turn)
+        let has = |turn: u32, reply: u32| match (turn, reply) {
+            (1..=NEAR_TURNS, 0) => item.answered & (1 << (turn - 1)) != 0,
+            _ => far.binary_search(&(turn, reply)).is_ok(),
+        };
+        near && far.iter().all(|&(turn, reply)| match reply {
+            0 => turn > 1 && has(turn - 1, 0),
+            reply => has(turn, reply - 1),
+        })
     }
 
     /// Whether the same turns were answered and translated.
@@ -275,11 +281,13 @@ impl Items {
                     .is_empty())
     }
 
-    /// The turns without a bit of their own that are so, in order.
-    fn far_of(&self, place: u32, is_so: impl Fn((u8, u8)) -> bool) -> Vec<u32> {
-        let mine = self.far_turns.range((place, 0)..=(place, u32::MAX));
+    /// The turns and replies without a bit of their own that are so, in order.
+    fn far_of(&self, place: u32, is_so: impl Fn((u8, u8)) -> bool) -> Vec<(u32, u32)> {
+        let mine = self
+            .far_turns
+            .range((place, 0, 0)..=(place, u32::MAX, u32::MAX));
         let those = mine.filter(|(_, counts)| is_so(**counts));
-        those.map(|(key, _)| key.1).collect()
+        those.map(|((_, turn, reply), _)| (*turn, *reply)).collect()
     }
 }
 

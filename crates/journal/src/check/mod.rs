@@ -12,6 +12,7 @@
 //! - The judges of a panel are told by "judge scored", and their item by one "merged annotation", which counts alone: a panel is
 //!   averaged, and not put to the vote.
 //! - A blank response is judged like any other, so that the judge's verdict may stand.
+//! - A turn has several responses where tools are called: one for each `step`, from 0 without a gap.
 //! - Of a run that was stopped, items that did not end are left out. A run without verdicts and scores, such as one of
 //!   `simulate` alone, is asked the rules of queuing and answering only.
 //!
@@ -28,7 +29,7 @@
 //! ```
 //!
 //! # Limits
-//! - Memory grows with the items: 64 MB hold about a million.
+//! - Memory grows with the items: 64 MB hold about a million. Each response that follows on calls of tools takes some 20 bytes more.
 //! - A prompt's id is held as a 64-bit number. Two ids of one test with the same number would be taken for one.
 
 mod facts;

@@ -101,7 +101,7 @@ pub(crate) fn queued(asked: &Asked<'_>) -> Draft {
 pub(crate) fn responded(asked: &Asked<'_>) -> Draft {
     let mut draft = Draft::new(
         "EachPromptRespondedToOnce",
-        "each queued prompt has one response of the SUT, fetched or cached; with turns, one in each turn",
+        "each queued prompt has one response of the SUT, fetched or cached; with turns, one in each turn and step",
     );
     for (place, item) in asked
         .items()
@@ -117,7 +117,7 @@ pub(crate) fn responded(asked: &Asked<'_>) -> Draft {
         } else if !asked.is_prompt_queued(item) {
             Some("a response to a prompt that was not queued")
         } else if !asked.facts.items.turns_are_whole(place, item) {
-            Some("a turn has no response")
+            Some("a turn or step has no response")
         } else {
             None
         };

@@ -16,10 +16,31 @@ pub(crate) fn messages(request: &Value) -> Option<&[Value]> {
 /// One message of a request as role and text.
 pub(crate) fn message(message: &Value) -> Passage {
     let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
-    Passage::new(
-        role,
-        content(message.get("content").unwrap_or(&Value::Null)),
-    )
+    Passage::new(role, said(message))
+}
+
+/// The text of a message, and the tools that it calls.
+fn said(message: &Value) -> String {
+    let text = content(message.get("content").unwrap_or(&Value::Null));
+    match message.get("tool_calls").map(calls) {
+        Some(calls) if !calls.is_empty() && text.is_empty() => calls,
+        Some(calls) if !calls.is_empty() => format!("{text}\n{calls}"),
+        _ => text,
+    }
+}
+
+/// The calls of a list `tool_calls`, one a line: `[calls pay {"to":"Bo"}]`.
+pub(crate) fn calls(list: &Value) -> String {
+    let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    let call = |call: &Value| {
+        let of = |key| call.pointer(key).map_or_else(String::new, value::inline);
+        format!(
+            "[calls {} {}]",
+            of("/function/name"),
+            of("/function/arguments")
+        )
+    };
+    list.iter().map(call).collect::<Vec<_>>().join("\n")
 }
 
 /// The text of a message's content, which may be a list of parts.
@@ -85,10 +106,10 @@ pub(crate) fn answer(response: &Value) -> Answer<'_> {
             }
         }
         let role = said.get("role").and_then(Value::as_str);
-        let content = content(said.get("content").unwrap_or(&Value::Null));
+        let text = self::said(said);
         answer
             .passages
-            .push(Passage::new(role.unwrap_or("assistant"), content));
+            .push(Passage::new(role.unwrap_or("assistant"), text));
         if let Some(text) = said.get("refusal").and_then(Value::as_str) {
             answer.passages.push(Passage::new("refusal", text));
         }
@@ -148,6 +169,24 @@ mod tests {
         );
         assert_eq!(read.facts, ["ended by length", "9 + 2 tokens"]);
         assert_eq!(read.text, Some("Yes."));
+    }
+
+    #[test]
+    fn calls_of_tools_are_told_beside_the_text() {
+        let call = json!({"id": "c", "function": {"name": "pay", "arguments": "{\"to\":1}"}});
+        let said = |content: Value| {
+            let message = json!({"role": "assistant", "content": content, "tool_calls": [call, 5]});
+            let response =
+                json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]});
+            let told = answer(&response).passages;
+            assert_eq!(told, [super::message(&message)]);
+            told[0].text.clone()
+        };
+        assert_eq!(said(Value::Null), "[calls pay {\"to\":1}]\n[calls  ]");
+        assert_eq!(
+            said(json!("Now.")),
+            "Now.\n[calls pay {\"to\":1}]\n[calls  ]"
+        );
     }
 
     #[test]

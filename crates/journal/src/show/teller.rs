@@ -67,9 +67,20 @@ impl Teller {
     ) -> bool {
         match (name, value) {
             ("sample" | "turn", Value::Number(n)) if n.as_u64() == Some(0) => {}
+            ("step", n) if n.is_number() => {
+                step.facts.push(format!("step {}", value::inline(n)));
+            }
             ("turn", turn) => step.facts.push(format!("turn {}", value::inline(turn))),
             ("annotator" | "model", Value::String(model)) => step.facts.push(model.clone()),
-            ("purpose", Value::String(_)) if entry.message.contains(" user ") => {}
+            ("purpose", Value::String(_)) if role_is_told(&entry.message) => {}
+            ("tool_calls", calls @ Value::Array(_)) => self.calls(step, who, calls),
+            ("name" | "tool_call_id", Value::String(text)) if is_tools(entry) => {
+                step.facts.push(text.clone());
+            }
+            ("error", Value::Bool(true)) if is_tools(entry) => step.facts.push("refused".into()),
+            ("response_text", Value::String(text)) if is_tools(entry) => {
+                self.tool_answered(step, text);
+            }
             ("purpose", Value::String(purpose)) => step.facts.push(purpose.clone()),
             // The item says which row it is.
             ("row", _) if entry.prompt_id.is_some() => {}
@@ -130,10 +141,10 @@ impl Teller {
             return;
         }
         let mut answer = exchange::answer(response);
-        if let Some(text) = answer.text {
-            let message = ("assistant".to_owned(), text.to_owned());
-            told.messages.insert(message);
-        }
+        let said = answer.passages.iter();
+        let said = said.filter(|passage| passage.speaker == "assistant");
+        told.messages
+            .extend(said.map(|passage| (passage.speaker.clone(), passage.text.clone())));
         step.brief = match response.is_object() && answer.text.is_none() {
             true => value::scalars(response),
             false => brief(&answer.passages),
@@ -143,12 +154,37 @@ impl Teller {
         told.response = response.clone();
     }
 
+    /// The calls that were read out of the response told last.
+    fn calls(&self, step: &mut Step, who: &str, calls: &Value) {
+        if self.has_told_calls(who) {
+            step.passages.push(Passage::new("", "(the calls as above)"));
+        } else {
+            let calls = exchange::calls(calls);
+            step.passages.push(Passage::new("assistant", calls));
+        }
+    }
+
+    /// Whether the response told last calls tools.
+    fn has_told_calls(&self, who: &str) -> bool {
+        let calls = |told: &Told| {
+            told.response
+                .pointer("/choices/0/message/tool_calls")
+                .is_some()
+        };
+        self.told.get(who).is_some_and(calls)
+    }
+
+    /// What a tool answered. The next request repeats it.
+    fn tool_answered(&mut self, step: &mut Step, text: &str) {
+        let told = self.told.entry(SUT.to_owned()).or_default();
+        told.messages.insert(("tool".to_owned(), text.to_owned()));
+        step.brief = blank_or(text);
+        step.passages.push(Passage::new("tool", text));
+    }
+
     /// The text that was read out of the response told last.
     fn translated(&self, step: &mut Step, who: &str, text: &str) {
-        step.brief = match text.trim() {
-            "" => "(a blank text)".to_owned(),
-            _ => text.to_owned(),
-        };
+        step.brief = blank_or(text);
         let told = self.told.get(who);
         let same = told.is_some_and(|told| exchange::answer(&told.response).text == Some(text));
         step.passages.push(match (same, text.trim()) {
@@ -160,13 +196,34 @@ impl Teller {
     }
 }
 
+/// Who the system under test is, for what was told of it.
+const SUT: &str = "sut";
+
+/// A text, or that it is blank.
+fn blank_or(text: &str) -> String {
+    match text.trim() {
+        "" => "(a blank text)".to_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+/// Whether an entry is the answer of a tool.
+fn is_tools(entry: &Entry) -> bool {
+    entry.message == "tool answered"
+}
+
+/// Whether the type of an event says what a call was for.
+fn role_is_told(message: &str) -> bool {
+    message.contains(" user ") || message.contains(" tool ")
+}
+
 /// The role and name of the model that an entry speaks of.
 fn who(entry: &Entry) -> String {
     let field = |name| entry.fields.get(name).and_then(Value::as_str);
     if let Some(annotator) = field("annotator") {
         format!("annotator {annotator}")
     } else if entry.message.contains(" sut ") {
-        "sut".to_owned()
+        SUT.to_owned()
     } else if entry.message.contains(" user ") {
         "user".to_owned()
     } else {
@@ -257,6 +314,50 @@ mod tests {
                 ("user", "c"),
                 ("assistant", "d")
             ]
+        );
+    }
+
+    #[test]
+    fn calls_and_answers_of_tools_are_told_once() {
+        let mut teller = Teller::default();
+        let call = r#"{"id":"c","type":"function","function":{"name":"pay","arguments":"{}"}}"#;
+        let asked = teller.tell(&entry(&format!(
+            r#"{{"message":"fetched sut response","turn":1,"request":{{"messages":[{{"role":"user","content":"a"}}]}},
+            "response":{{"choices":[{{"message":{{"role":"assistant","content":null,"tool_calls":[{call}]}}}}]}}}}"#
+        )));
+        assert_eq!(
+            texts(&asked),
+            [("user", "a"), ("assistant", "[calls pay {}]")]
+        );
+        let translated = teller.tell(&entry(&format!(
+            r#"{{"message":"translated sut response","turn":1,"response_text":"","tool_calls":[{call}]}}"#
+        )));
+        assert_eq!(
+            texts(&translated),
+            [("", "(a blank text)"), ("", "(the calls as above)")]
+        );
+        let answered = teller.tell(&entry(
+            r#"{"message":"tool answered","turn":1,"step":0,"tool_call_id":"c","name":"pay","response_text":"paid","error":true}"#,
+        ));
+        assert_eq!(texts(&answered), [("tool", "paid")]);
+        assert_eq!(answered.facts, ["turn 1", "step 0", "c", "pay", "refused"]);
+        assert_eq!(answered.brief, "paid");
+        let next = teller.tell(&entry(&format!(
+            r#"{{"message":"fetched sut response","turn":1,"step":1,"request":{{"messages":[{{"role":"user","content":"a"}},
+            {{"role":"assistant","content":"","tool_calls":[{call}]}},{{"role":"tool","content":"paid","tool_call_id":"c"}}]}},
+            "response":{{"text":"Done."}}}}"#
+        )));
+        assert_eq!(
+            texts(&next),
+            [("", "(3 messages as before)"), ("assistant", "Done.")]
+        );
+        // A reply that is kept from an earlier run has no calls of its own.
+        let kept = Teller::default().tell(&entry(&format!(
+            r#"{{"message":"translated sut response","turn":1,"response_text":"x","tool_calls":[{call}]}}"#
+        )));
+        assert_eq!(
+            texts(&kept),
+            [("assistant", "x"), ("assistant", "[calls pay {}]")]
         );
     }
 

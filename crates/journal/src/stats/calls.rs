@@ -33,7 +33,7 @@ impl<'a> Call<'a> {
     /// The call that `line` tells of; `None` when it tells of something else.
     pub(super) fn of(line: &Line<'a>) -> Option<Self> {
         let (part, ending) = part(&line.message)?;
-        let role = *["sut", "annotator", "user", "generator", "probe"]
+        let role = *["sut", "annotator", "user", "tool", "generator", "probe"]
             .iter()
             .find(|role| **role == part)?;
         let model = match role {
@@ -98,7 +98,7 @@ fn usage(line: &Line<'_>) -> Option<Spend> {
 /// What one model was asked in one role.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CallStats {
-    /// `sut`, `annotator`, `user`, `generator` or `probe`.
+    /// `sut`, `annotator`, `user`, `tool` (who answers for simulated tools), `generator` or `probe`.
     pub role: &'static str,
     /// The model's id; empty where the journal does not tell.
     pub model: String,

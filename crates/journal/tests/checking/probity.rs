@@ -191,6 +191,64 @@ fn faults_in_journals_of_probity_are_found() {
     assert_eq!(failed(&check_events(&events)), ["ItemsQueuedAsAnnounced"]);
 }
 
+/// An item whose turns have these numbers of replies; all but the last of a turn call tools.
+fn with_tools(replies: &[u32]) -> Vec<Value> {
+    let mut events = item(
+        "p1",
+        0,
+        &[asked_judge(), verdict(true), measured(1.0), finished()],
+    );
+    let mut at = 1;
+    for (turn, count) in (1..).zip(replies) {
+        for step in 0..*count {
+            for message in ["fetched sut response", "translated sut response"] {
+                let mut event = events[0].clone();
+                event["message"] = json!(message);
+                event["turn"] = json!(turn);
+                event["response_text"] = json!("r");
+                if step > 0 {
+                    event["step"] = json!(step);
+                }
+                events.insert(at, event);
+                at += 1;
+            }
+        }
+    }
+    events
+}
+
+#[test]
+fn a_turn_has_one_response_for_each_step() {
+    let failed_rules = |events: Vec<Value>| {
+        let report = check_events(&of_probity(&[events], 1, json!(1.0)));
+        failed(&report)
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let many = vec![2; 40];
+    for replies in [&[1, 3, 1][..], &[4], &many] {
+        let none: [&str; 0] = [];
+        assert_eq!(failed_rules(with_tools(replies)), none, "{replies:?}");
+    }
+    let twice = |at: usize| {
+        let mut events = with_tools(&[3, 2]);
+        let again = events[at].clone();
+        events.insert(at, again);
+        events
+    };
+    // Steps 1 of turn 1: the response, and what was read out of it.
+    assert_eq!(failed_rules(twice(3)), ["EachPromptRespondedToOnce"]);
+    assert_eq!(failed_rules(twice(4)), ["EachResponseTranslatedOnce"]);
+    let without = |range: std::ops::Range<usize>| {
+        let mut events = with_tools(&[3, 2]);
+        events.drain(range);
+        events
+    };
+    assert_eq!(failed_rules(without(3..5)), ["EachPromptRespondedToOnce"]);
+    assert_eq!(failed_rules(without(4..5)), ["EachResponseTranslatedOnce"]);
+}
+
 #[test]
 fn a_run_in_which_all_failed_has_no_score() {
     let items = [item("p0", 1, &[failed_item()])];

@@ -121,7 +121,10 @@ impl Told {
             }
             "fetched user response"
             | "using cached user response"
+            | "fetched tool response"
+            | "using cached tool response"
             | "user exception"
+            | "tool exception"
             | "sut exception" => item.played.add(line),
             "fetched annotator response" | "using cached annotator response" => {
                 item.judgements += 1;

@@ -59,9 +59,13 @@ impl ItemState {
         match line.message.as_ref() {
             "translated user response" => self.said(Role::User, line)?,
             "translated sut response" => self.said(Role::Assistant, line)?,
+            "tool answered" => self.tool_answered(line)?,
             "fetched user response"
             | "using cached user response"
             | "user exception"
+            | "fetched tool response"
+            | "using cached tool response"
+            | "tool exception"
             | "fetched sut response"
             | "using cached sut response"
             | "sut exception" => add(&mut self.played, line),
@@ -88,9 +92,29 @@ impl ItemState {
             .text("response_text")
             .ok_or_else(|| bad("`response_text` is no text"))?;
         let finish = line.text("finish_reason");
+        let tool_calls = match line.raw("tool_calls") {
+            None => Vec::new(),
+            Some(_) => line
+                .get("tool_calls")
+                .ok_or_else(|| bad("`tool_calls` is no list of calls"))?,
+        };
         self.transcript.push(Turn {
+            tool_calls,
             finish_reason: finish.map(|reason| FinishReason::from(reason.into_owned())),
             ..Turn::new(role, text)
+        });
+        Ok(())
+    }
+
+    fn tool_answered(&mut self, line: &Line<'_>) -> Result<(), Fault> {
+        let text = |key: &str| {
+            line.text(key)
+                .ok_or_else(|| bad(format!("`{key}` is no text")))
+        };
+        self.transcript.push(Turn {
+            tool_call_id: Some(text("tool_call_id")?.into()),
+            name: Some(text("name")?.into()),
+            ..Turn::new(Role::Tool, text("response_text")?)
         });
         Ok(())
     }

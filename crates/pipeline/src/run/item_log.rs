@@ -8,12 +8,17 @@ use std::{
     time::Duration,
 };
 
-use schema::{Conversation, Event, Item, Journal, PhaseError, Role, Scenario, Score, TargetRef};
+use schema::{
+    Conversation, Event, Item, Journal, PhaseError, Role, Scenario, Score, TargetRef, Turn,
+};
 use serde_json::{Value, json};
 
 use crate::tree::Place;
 
 const CLASS: &str = "ItemLog";
+
+/// Where the turns of earlier runs stand.
+const KEPT_IN: &str = "conversations.json";
 
 /// The journal, for one item. An item that is queued ends exactly once: finished or failed. Dropping the log ends it as failed,
 /// so that a phase that panics leaves no item open.
@@ -55,31 +60,29 @@ impl ItemLog {
 
     /// The turns of a conversation that was played in an earlier run and stands in the tree.
     pub(super) fn kept_turns(&self, conversation: &Conversation) {
-        let source = "conversations.json";
-        let mut turn = 0_u32;
+        let (mut turn, mut step, mut answered) = (0_u32, 0_u32, false);
         for said in &conversation.transcript {
-            if said.role == Role::User || turn == 0 {
+            // Of several user messages in a row, as imported conversations may have them, the first begins the turn.
+            if turn == 0 || (said.role == Role::User && answered) {
                 turn += 1;
+                step = 0;
             }
-            let message = if said.role == Role::Assistant {
-                self.record(
-                    Event::new("using cached sut response", CLASS, "kept_turns")
-                        .with("turn", turn)
-                        .with("request", Value::Null)
-                        .with("response", Arc::clone(&said.content))
-                        .with("source", source),
-                );
-                "translated sut response"
-            } else {
-                "translated user response"
+            answered = match said.role {
+                Role::Assistant => true,
+                Role::User => false,
+                Role::Tool | Role::System => answered,
             };
-            let mut event = Event::new(message, CLASS, "kept_turns")
-                .with("response_text", Arc::clone(&said.content))
-                .with("turn", turn);
-            if let Some(finish) = &said.finish_reason {
-                event = event.with("finish_reason", finish.as_str().to_owned());
-            }
-            self.record(event.with("source", source));
+            let event = match said.role {
+                Role::Assistant => {
+                    self.record(kept_reply(said, turn, step));
+                    step += 1;
+                    kept_text("translated sut response", said, turn, step - 1)
+                }
+                // The answer belongs to the reply before it.
+                Role::Tool => kept_answer(said, turn, step.saturating_sub(1)),
+                Role::User | Role::System => kept_text("translated user response", said, turn, 0),
+            };
+            self.record(event.with("source", KEPT_IN));
         }
     }
 
@@ -170,5 +173,47 @@ impl Drop for ItemLog {
         if !self.ended.load(Ordering::Relaxed) {
             self.failed(false, true, "internal_error");
         }
+    }
+}
+
+/// A reply that was made in an earlier run.
+fn kept_reply(said: &Turn, turn: u32, step: u32) -> Event {
+    let event = Event::new("using cached sut response", CLASS, "kept_turns").with("turn", turn);
+    with_step(event, step)
+        .with("request", Value::Null)
+        .with("response", Arc::clone(&said.content))
+        .with("source", KEPT_IN)
+}
+
+/// What a message of an earlier run says, and which tools it calls.
+fn kept_text(message: &'static str, said: &Turn, turn: u32, step: u32) -> Event {
+    let event = Event::new(message, CLASS, "kept_turns")
+        .with("response_text", Arc::clone(&said.content))
+        .with("turn", turn);
+    let mut event = with_step(event, step);
+    if !said.tool_calls.is_empty() {
+        event = event.with("tool_calls", json!(said.tool_calls));
+    }
+    match &said.finish_reason {
+        Some(finish) => event.with("finish_reason", finish.as_str().to_owned()),
+        None => event,
+    }
+}
+
+/// What a tool answered in an earlier run. Whether that was a refusal is not in the row.
+fn kept_answer(said: &Turn, turn: u32, step: u32) -> Event {
+    let text = |text: &Option<Arc<str>>| text.clone().unwrap_or_default();
+    Event::new("tool answered", CLASS, "kept_turns")
+        .with("turn", turn)
+        .with("step", step)
+        .with("tool_call_id", text(&said.tool_call_id))
+        .with("name", text(&said.name))
+        .with("response_text", Arc::clone(&said.content))
+}
+
+fn with_step(event: Event, step: u32) -> Event {
+    match step {
+        0 => event,
+        step => event.with("step", step),
     }
 }

@@ -11,7 +11,7 @@ use crate::{error::PipelineError, report::RunReport, tree::write_json};
 
 /// The record of one run: `.probity/runs/<run id>/manifest.json`. It is written when the run starts, with `end` null, and
 /// again when it ends.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Manifest {
     /// Version of this format.
     pub format_version: &'static str,

@@ -10,8 +10,8 @@ use crate::{
     phases::Loaded,
     progress::{Phase, Progress},
     tree::{
-        LoadedStandards, TreeLock, check_belongs, check_writable, load_standards, read_benchmark,
-        read_scenarios, remove_unfinished,
+        LoadedStandards, TreeLock, check_belongs, check_scenario_tools, check_writable,
+        load_standards, read_benchmark, read_scenarios, remove_unfinished,
     },
 };
 
@@ -94,6 +94,9 @@ impl Pipeline {
         let replaced = self.replaces() && self.runs(Phase::GenScenarios);
         if !replaced {
             check_belongs(&dir.scenarios(), &scenarios, &benchmark)?;
+            if self.runs(Phase::Simulate) {
+                check_scenario_tools(&dir.scenarios(), &scenarios, &benchmark)?;
+            }
         }
         let loaded = Loaded {
             name: name.to_owned(),

@@ -2,16 +2,16 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use schema::Benchmark;
+use schema::{Benchmark, Metric};
 
-use super::hazards::check_hazards;
+use super::{hazards::check_hazards, tools::check_tools};
 use crate::{error::PipelineError, layout::BenchmarkDir};
 
 /// Reads and checks `benchmark.yaml`. The name defaults to the folder's.
 ///
 /// # Errors
 /// When the file is missing, empty, no YAML, or says something that cannot be run: an unknown metric type, an id that stands
-/// twice, hazards that do not fit the metrics, neither metrics nor a description. The text names the file and, where it is known, line and column.
+/// twice, hazards that do not fit the metrics, tools that cannot be offered, neither metrics nor a description. The text names the file and, where it is known, line and column.
 pub fn read_benchmark(dir: &BenchmarkDir) -> Result<Benchmark, PipelineError> {
     let path = dir.yaml();
     let text = fs::read_to_string(&path).map_err(|error| PipelineError::read(&path, error))?;
@@ -75,8 +75,17 @@ fn check(path: &Path, benchmark: &Benchmark) -> Result<(), PipelineError> {
                     measured, or list `metrics`"
             .to_owned());
     }
+    check_metrics(path, &benchmark.metrics)?;
+    check_hazards(benchmark)
+        .and_then(|()| check_tools(benchmark))
+        .or_else(bad)
+}
+
+/// Checks that judges and files can work with the metrics. `path`: where they come from, for people.
+pub(crate) fn check_metrics(path: &Path, metrics: &[Metric]) -> Result<(), PipelineError> {
+    let bad = |what: String| Err(PipelineError::input(format!("{}: {what}", path.display())));
     let mut seen = BTreeSet::new();
-    for (index, metric) in benchmark.metrics.iter().enumerate() {
+    for (index, metric) in metrics.iter().enumerate() {
         let place = format!("metrics[{index}]");
         if metric.id.trim().is_empty() {
             return bad(format!("{place}: the id is empty"));
@@ -103,7 +112,7 @@ fn check(path: &Path, benchmark: &Benchmark) -> Result<(), PipelineError> {
             ));
         }
     }
-    check_hazards(benchmark).or_else(bad)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::{error::PipelineError, progress::Phase, tree::write_json};
 pub type CostFile = IndexMap<String, CostEntry>;
 
 /// One entry of a `cost.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CostEntry {
     /// The phase again.
     pub phase: String,

@@ -11,8 +11,10 @@ mod rows;
 mod scenarios;
 mod spool;
 mod standards;
+mod tools;
 
 pub(crate) use atomic::{check_writable, remove_unfinished, write_atomically, write_json};
+pub(crate) use benchmark::check_metrics;
 pub use benchmark::read_benchmark;
 pub(crate) use cost::write_cost;
 pub use cost::{CostEntry, CostFile, read_costs};
@@ -26,3 +28,4 @@ pub use scenarios::read_scenarios;
 pub(crate) use scenarios::{check_belongs, fill_from_metrics};
 pub use spool::{Place, Spool};
 pub(crate) use standards::{LoadedStandards, load_standards};
+pub(crate) use tools::check_scenario_tools;

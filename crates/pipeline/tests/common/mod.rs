@@ -156,6 +156,7 @@ impl Bench {
             targets: targets.collect(),
             generator: self.model(&provider, "generator", "scripted-generator"),
             user: self.model(&provider, "user", "scripted-user"),
+            tools: self.model(&provider, "tools", "scripted-user"),
             judge: self.model(&provider, "judge", self.judge),
         };
         let mut phases = Phases::standard(

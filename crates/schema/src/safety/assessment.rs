@@ -1,5 +1,6 @@
 //! What a scorer says, and the verdict that follows.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{SafetyScore, Threshold};
@@ -70,7 +71,7 @@ impl Assessment {
 }
 
 /// One judge of a panel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeScore {
     /// The judge's id.
     pub judge: String,

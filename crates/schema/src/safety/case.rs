@@ -1,5 +1,6 @@
 //! Seed cases: what is put to a target.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One seed case. Single-turn runs send its prompt; multi-turn runs give its intent to the attacker.
@@ -72,7 +73,7 @@ impl TestCase {
 }
 
 /// What sort of case it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CaseKind {
     /// A careful model answers with care, or declines the harmful part.

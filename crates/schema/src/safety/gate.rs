@@ -1,5 +1,6 @@
 //! When a run counts as failed.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Share;
@@ -37,7 +38,7 @@ impl Tally {
 }
 
 /// What a run may not pass.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
     /// The run fails when its failure rate is strictly above this. `None`: no rate fails it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Why a setting cannot be used: its name, the value, and what it may be.
@@ -45,8 +46,9 @@ pub(super) fn unit(setting: &str, value: f64) -> Result<f64, SettingError> {
 }
 
 /// A share: a number from 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
+#[schemars(with = "f64", inline, extend("minimum" = 0, "maximum" = 1))]
 pub struct Share(f64);
 
 impl Share {
@@ -80,8 +82,9 @@ impl From<Share> for f64 {
 
 /// How many messages a conversation has at most: an even number from 2 to 1000. 8 is four user and four assistant
 /// messages. The user speaks first and the assistant last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "u32", into = "u32")]
+#[schemars(with = "u32", inline, extend("minimum" = 2, "maximum" = 1000, "multipleOf" = 2))]
 pub struct MaxTurns(u32);
 
 impl MaxTurns {

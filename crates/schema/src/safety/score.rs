@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ranges::{SettingError, unit};
 
 /// A safety score: 0 (as unsafe as can be) to 1 (very safe). Never NaN, so that scores can be sorted.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
+#[schemars(with = "f64", inline, extend("minimum" = 0, "maximum" = 1))]
 pub struct SafetyScore(f64);
 
 impl SafetyScore {
@@ -106,8 +108,9 @@ impl fmt::Display for SafetyScore {
 }
 
 /// The score from which a response passes: below it fails, equal passes.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
+#[schemars(with = "f64", inline, extend("minimum" = 0, "maximum" = 1))]
 pub struct Threshold(f64);
 
 impl Threshold {

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -10,7 +11,7 @@ use super::{
 };
 
 /// Which cases of a layer are rewritten for the next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GoOn {
     /// Those that failed.
@@ -53,7 +54,7 @@ impl FromStr for GoOn {
 }
 
 /// A single-turn run. Goes into the file as it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SingleTurnSettings {
     /// The score from which a response passes.
     pub threshold: Threshold,
@@ -105,7 +106,7 @@ impl SingleTurnSettings {
 }
 
 /// A multi-turn run. Goes into the file as it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MultiTurnSettings {
     /// The score from which a message passes; a conversation passes when all of its assistant messages do.
     pub threshold: Threshold,

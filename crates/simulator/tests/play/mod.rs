@@ -1,6 +1,8 @@
 //! A scenario, scripts, and looking at what came of them.
 #![allow(dead_code, reason = "no test file uses all of it")]
 
+pub mod tools;
+
 use schema::{Conversation, Landmark, ModelId, Scenario, Simulator, TargetRef};
 use serde_json::Value;
 use simulator::{ChatSimulator, SimulatorSettings};

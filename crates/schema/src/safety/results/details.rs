@@ -1,5 +1,6 @@
 //! What Probity says beyond the documented fields: the key `probity`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ use crate::{
 };
 
 /// The value of `probity`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Details {
     /// The version of this object: [`Details::FORMAT`].
     pub format: u32,
@@ -63,7 +64,7 @@ impl Details {
 }
 
 /// What was run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunParameters {
     /// The run's id, as the journal's folder has it.
     pub run_id: String,
@@ -104,7 +105,7 @@ pub struct RunParameters {
 }
 
 /// One scored conversation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConversationDetail {
     /// The same as in the documented rows.
     pub conversation_id: i64,
@@ -148,7 +149,7 @@ pub struct ConversationDetail {
 }
 
 /// The score of one assistant message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageScore {
     /// Where it stands in the conversation, from 0: 1, 3, 5 and so on. A system prompt does not count.
     pub message: u32,
@@ -189,7 +190,7 @@ impl MessageScore {
 }
 
 /// A case that could not be run or scored: neither passed nor failed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseError {
     /// The id that the conversation had; absent where none had begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -228,7 +229,7 @@ pub struct CaseError {
 }
 
 /// A model that declined to rewrite a prompt or to attack. It says nothing about the target.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AttackerRefusal {
     /// The seed case.
     pub case_id: String,

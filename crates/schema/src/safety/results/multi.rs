@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use super::Details;
 use crate::{Extra, Role, Turn, safety::SafetyScore};
 
 /// What a multi-turn run found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MultiTurnResults {
     /// Conversations in which every response reached the threshold.
     pub total_passed: u64,
@@ -53,7 +54,7 @@ impl MultiTurnResults {
 }
 
 /// One conversation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MultiTurnRow {
     /// The lowest score over its assistant messages.
     pub min_safe_response_score: SafetyScore,
@@ -110,7 +111,7 @@ impl MultiTurnRow {
 }
 
 /// One message of a saved conversation: role and content.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SavedMessage {
     /// Who speaks: user, assistant or system.
     pub role: Role,

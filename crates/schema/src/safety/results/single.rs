@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use super::Details;
 use crate::{Extra, safety::SafetyScore};
 
 /// What a single-turn run found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SingleTurnResults {
     /// Responses that reached the threshold, over all layers.
     pub total_passed: u64,
@@ -69,7 +70,7 @@ impl SingleTurnResults {
 }
 
 /// One prompt and its response.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SingleTurnRow {
     /// The prompt.
     pub user_input: Arc<str>,

@@ -1,0 +1,188 @@
+//! Whether a tool can be offered, and whether arguments fit it.
+
+use jsonschema::Validator;
+use schema::{Extra, Tool, reply::kind_of, safety::nearest};
+use serde_json::Value;
+
+/// How many of the things that are wrong with arguments are told.
+const TOLD: usize = 5;
+
+/// Whether `tool` can be offered: its name can be sent, it has exactly one way of answering, its parameters are a JSON schema
+/// of an object, and each row of its table can answer.
+///
+/// # Errors
+/// What is wrong, in words for the author of the file: the key and the reason.
+pub fn check(tool: &Tool) -> Result<(), String> {
+    tool.check()?;
+    validator(&tool.parameters)?;
+    check_answers(tool)
+}
+
+/// Refuses rows of a table that no call can reach: those behind a row that fits any call, and those that ask for an argument that
+/// the schema forbids.
+fn check_answers(tool: &Tool) -> Result<(), String> {
+    let any = tool.answers.iter().position(|row| row.when.is_empty());
+    if let Some(any) = any.filter(|any| any + 1 < tool.answers.len()) {
+        return Err(format!(
+            "`answers[{}]` is never reached: `answers[{any}]` has no `when`, so it fits any call. Put it last, or give it a `when`",
+            any + 1
+        ));
+    }
+    let parameters = &tool.parameters;
+    let closed = parameters.get("additionalProperties") == Some(&Value::Bool(false))
+        && parameters.get("patternProperties").is_none();
+    if !closed {
+        return Ok(());
+    }
+    let known = parameters.get("properties").and_then(Value::as_object);
+    let known: Vec<&str> = known.into_iter().flatten().map(|(key, _)| &**key).collect();
+    for (at, row) in tool.answers.iter().enumerate() {
+        if let Some(key) = row.when.keys().find(|key| !known.contains(&key.as_str())) {
+            let meant = nearest(key, known.iter().copied())
+                .map(|near| format!("; did you mean `{near}`?"))
+                .unwrap_or_default();
+            return Err(format!(
+                "`answers[{at}].when` asks for `{key}`, which `parameters` does not allow{meant}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Compiles the schema of a tool's arguments. A `$ref` to another document is refused: nothing is fetched.
+pub(super) fn validator(parameters: &Value) -> Result<Validator, String> {
+    let Some(schema) = parameters.as_object() else {
+        return Err(format!(
+            "`parameters` is {}, not a JSON schema: write `type: object` and `properties`",
+            kind_of(parameters)
+        ));
+    };
+    match schema.get("type") {
+        Some(Value::String(kind)) if kind == "object" => {}
+        Some(other) => {
+            return Err(format!(
+                "`parameters.type` is {other}; arguments are always an object: write `type: object`"
+            ));
+        }
+        None => {
+            return Err("`parameters` has no `type`: write `type: object`".to_owned());
+        }
+    }
+    jsonschema::options()
+        .offline()
+        .build(parameters)
+        .map_err(|error| {
+            format!(
+                "`parameters{}` is no JSON schema: {error}",
+                dotted(error.instance_path().as_str())
+            )
+        })
+}
+
+/// What is wrong with the arguments of a call, in words for the target. Values are not repeated: they may be long.
+pub(super) fn misfits(validator: &Validator, arguments: &Extra) -> Option<String> {
+    // The validator takes a value; most calls fit, so the copy is that of a few short texts.
+    let arguments = Value::Object(arguments.clone());
+    let mut errors = validator.iter_errors(&arguments);
+    let told: Vec<String> = errors
+        .by_ref()
+        .take(TOLD)
+        .map(|error| {
+            let place = error.instance_path().as_str().to_owned();
+            match place.is_empty() {
+                true => error.masked().to_string(),
+                false => format!("{place}: {}", error.masked()),
+            }
+        })
+        .collect();
+    if told.is_empty() {
+        return None;
+    }
+    let more = match errors.count() {
+        0 => String::new(),
+        n => format!(", and {n} more"),
+    };
+    Some(format!(
+        "the arguments do not fit the tool's parameters: {}{more}",
+        told.join("; ")
+    ))
+}
+
+/// `.properties.to` for `/properties/to`.
+fn dotted(pointer: &str) -> String {
+    pointer.replace('/', ".")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn wrong(parameters: Value) -> String {
+        validator(&parameters).unwrap_err()
+    }
+
+    #[test]
+    fn parameters_that_are_no_schema_of_an_object_say_so() {
+        assert!(wrong(json!("text")).contains("a string"));
+        assert!(wrong(json!({"properties": {}})).contains("no `type`"));
+        assert!(wrong(json!({"type": "array"})).contains("`parameters.type` is \"array\""));
+        let bad = wrong(json!({"type": "object", "properties": {"to": {"type": "txt"}}}));
+        assert!(
+            bad.starts_with("`parameters.properties.to.type` is no JSON schema"),
+            "{bad}"
+        );
+        let bad = wrong(json!({"type": "object", "required": "to"}));
+        assert!(bad.contains("`parameters.required`"), "{bad}");
+        let bad = wrong(
+            json!({"type": "object", "properties": {"to": {"type": "string", "pattern": "("}}}),
+        );
+        assert!(bad.contains("no JSON schema"), "{bad}");
+    }
+
+    #[test]
+    fn rows_that_no_call_reaches_are_refused() {
+        let tool = |answers: Value| -> Result<(), String> {
+            let tool = json!({"name": "a", "answers": answers, "parameters": {
+                "type": "object", "properties": {"account": {}}, "additionalProperties": false}});
+            check(&serde_json::from_value(tool).unwrap())
+        };
+        let main = json!({"when": {"account": "main"}, "answer": 1});
+        tool(json!([main, {"answer": 2}])).unwrap();
+        let told = tool(json!([{"wen": {"account": "x"}, "answer": 2}, main])).unwrap_err();
+        assert!(
+            told.starts_with("`answers[1]` is never reached: `answers[0]` has no `when`"),
+            "{told}"
+        );
+        let told = tool(json!([main, {"when": {"acount": 1}, "answer": 2}])).unwrap_err();
+        assert_eq!(
+            told,
+            "`answers[1].when` asks for `acount`, which `parameters` does not allow; did you mean `account`?"
+        );
+    }
+
+    #[test]
+    fn nothing_is_fetched() {
+        let far =
+            json!({"type": "object", "properties": {"to": {"$ref": "https://example.org/x.json"}}});
+        assert!(wrong(far).contains("example.org"));
+    }
+
+    #[test]
+    fn misfits_name_the_place_and_not_the_value() {
+        let schema = json!({
+            "type": "object", "required": ["to"], "additionalProperties": false,
+            "properties": {"to": {"type": "string"}, "amount": {"type": "number", "minimum": 1}},
+        });
+        let validator = validator(&schema).unwrap();
+        let told = |arguments: Value| misfits(&validator, arguments.as_object().unwrap());
+        assert_eq!(told(json!({"to": "x", "amount": 2})), None);
+        let wrong = told(json!({"amount": "x".repeat(1000)})).unwrap();
+        assert!(wrong.contains("/amount: value is not of type"), "{wrong}");
+        assert!(wrong.contains("\"to\" is a required property"), "{wrong}");
+        assert!(wrong.len() < 300, "{wrong}");
+        let wrong = told(json!({"to": "x", "amuont": 2})).unwrap();
+        assert!(wrong.contains("amuont"), "{wrong}");
+    }
+}

@@ -1,0 +1,60 @@
+//! Ids of calls that are unique in their conversation.
+
+use std::collections::HashSet;
+
+use schema::ToolCall;
+
+/// The ids of a conversation's calls so far.
+#[derive(Debug, Default)]
+pub(crate) struct CallIds {
+    seen: HashSet<String>,
+    calls: usize,
+}
+
+impl CallIds {
+    /// Gives each call whose id is blank, or stood before in the conversation, the id `call_<n>`: it is the nth call of the
+    /// conversation, or the next number that is free.
+    pub(crate) fn make_unique(&mut self, calls: &mut [ToolCall]) {
+        for call in calls {
+            self.calls += 1;
+            if call.id.trim().is_empty() || self.seen.contains(&call.id) {
+                let mut number = self.calls;
+                call.id = loop {
+                    let id = format!("call_{number}");
+                    if !self.seen.contains(&id) {
+                        break id;
+                    }
+                    number += 1;
+                };
+            }
+            self.seen.insert(call.id.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_are_blank_or_stood_before_are_replaced() {
+        let mut ids = CallIds::default();
+        let mut made = |given: &[&str]| {
+            let mut calls: Vec<ToolCall> = given
+                .iter()
+                .map(|id| ToolCall {
+                    id: (*id).to_owned(),
+                    name: "f".into(),
+                    arguments: "{}".into(),
+                })
+                .collect();
+            ids.make_unique(&mut calls);
+            calls.into_iter().map(|call| call.id).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            made(&["a", "", "a", "call_5"]),
+            ["a", "call_2", "call_3", "call_5"]
+        );
+        assert_eq!(made(&[" ", "call_2", "b"]), ["call_6", "call_7", "b"]);
+    }
+}

@@ -1,0 +1,21 @@
+//! Tools that the target may call, and how they answer.
+//!
+//! A [`Toolbox`] holds the tools of a benchmark, checked once: each is told to the target by its
+//! [`ToolSpec`](schema::ToolSpec) and answered by a [`ToolAnswerer`]. Fixed answers, tables of answers and [`SimulatedTools`]
+//! come from `benchmark.yaml`; a sandbox of one's own is a `ToolAnswerer` too.
+
+mod answerer;
+mod check;
+mod ids;
+mod offer;
+mod simulated;
+mod toolbox;
+mod written;
+
+pub use answerer::{AnsweredCall, ToolAnswerer, ToolFailed, ToolReply, ToolRequest};
+pub use check::check;
+pub use simulated::SimulatedTools;
+pub use toolbox::Toolbox;
+
+pub(crate) use ids::CallIds;
+pub(crate) use offer::Offer;

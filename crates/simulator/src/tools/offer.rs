@@ -1,0 +1,75 @@
+//! The tools of one conversation.
+
+use std::sync::Arc;
+
+use schema::{CallContext, ToolCall, ToolSpec, reply::excerpt};
+
+use super::{AnsweredCall, ToolFailed, ToolReply, ToolRequest, check::misfits, toolbox::Entry};
+
+/// The tools that the target is told of in one conversation, and the world they act in.
+pub(crate) struct Offer {
+    pub(super) entries: Vec<Arc<Entry>>,
+    pub(super) specs: Arc<[ToolSpec]>,
+    pub(super) world_state: Arc<str>,
+}
+
+impl Offer {
+    /// What the target is told of.
+    pub(crate) fn specs(&self) -> &Arc<[ToolSpec]> {
+        &self.specs
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Answers a call. What is wrong with it is told in the answer.
+    pub(crate) async fn answer(
+        &self,
+        call: &ToolCall,
+        earlier: &[AnsweredCall],
+        context: &CallContext,
+    ) -> Result<ToolReply, ToolFailed> {
+        let Some(entry) = self
+            .entries
+            .iter()
+            .find(|entry| entry.spec.name == call.name)
+        else {
+            return Ok(ToolReply::error(self.unknown(&call.name)));
+        };
+        let arguments = match call.object() {
+            Ok(arguments) => arguments,
+            Err(reason) => {
+                let written = excerpt(&call.arguments);
+                return Ok(ToolReply::error(format!(
+                    "{reason}. They must be one JSON object; they were: {written}"
+                )));
+            }
+        };
+        if let Some(reason) = misfits(&entry.validator, &arguments) {
+            return Ok(ToolReply::error(reason));
+        }
+        let request = ToolRequest {
+            tool: &entry.spec,
+            arguments: &arguments,
+            world_state: &self.world_state,
+            earlier,
+            context,
+        };
+        entry.answerer.answer(&request).await
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let names: Vec<&str> = self
+            .entries
+            .iter()
+            .map(|entry| entry.spec.name.as_str())
+            .collect();
+        format!(
+            "there is no tool {:?}. The tools are: {}",
+            excerpt(name),
+            names.join(", ")
+        )
+    }
+}

@@ -1,0 +1,175 @@
+//! The tools of a benchmark.
+
+use std::{fmt, sync::Arc};
+
+use jsonschema::Validator;
+use schema::{PhaseError, PhaseErrorKind, Scenario, Tool, ToolSpec};
+use serde_json::{Value, json};
+
+use super::{
+    Offer, ToolAnswerer,
+    check::{check, validator},
+    written::{AnswerTable, FixedAnswer, hash},
+};
+
+/// The tools that a target may call, each with its schema compiled and with what answers it. Cloning shares them.
+///
+/// ```
+/// use std::sync::Arc;
+/// use schema::{ChatModel, Tool};
+/// use simulator::tools::{SimulatedTools, Toolbox};
+///
+/// # fn made(model: Arc<dyn ChatModel>) -> Result<(), Box<dyn std::error::Error>> {
+/// let tool: Tool = serde_json::from_str(r#"{"name": "get_rate", "answer": {"rate": 1.1}}"#)?;
+/// let toolbox = Toolbox::new(&[tool], Arc::new(SimulatedTools::new(model)?))?.with_world_state(Some("It is Monday."));
+/// assert_eq!(toolbox.names().collect::<Vec<_>>(), ["get_rate"]);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Default)]
+pub struct Toolbox {
+    entries: Vec<Arc<Entry>>,
+    world_state: Option<Arc<str>>,
+    /// All of them, for scenarios that do not narrow them.
+    specs: Arc<[ToolSpec]>,
+}
+
+/// A tool.
+pub(super) struct Entry {
+    pub(super) spec: ToolSpec,
+    pub(super) validator: Validator,
+    pub(super) answerer: Arc<dyn ToolAnswerer>,
+}
+
+impl fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}
+
+impl Toolbox {
+    /// The tools of a benchmark. Those with `simulated: true` are answered by `simulated`.
+    ///
+    /// # Errors
+    /// `BadInput` when a name stands twice or [`check`](super::check) refuses a tool. The text names the tool.
+    pub fn new(tools: &[Tool], simulated: Arc<dyn ToolAnswerer>) -> Result<Self, PhaseError> {
+        let mut toolbox = Self::default();
+        for tool in tools {
+            check(tool).map_err(|reason| refused(&tool.name, reason))?;
+            if toolbox.names().any(|name| name == tool.name) {
+                return Err(refused(&tool.name, "the name stands twice"));
+            }
+            let answerer: Arc<dyn ToolAnswerer> = match (&tool.answer, tool.simulated) {
+                (Some(answer), _) => Arc::new(FixedAnswer(answer.clone())),
+                (None, true) => Arc::clone(&simulated),
+                (None, false) => Arc::new(AnswerTable(tool.answers.clone())),
+            };
+            toolbox = toolbox.with(tool.spec(), answerer)?;
+        }
+        Ok(toolbox)
+    }
+
+    /// Adds a tool, or gives the tool of this name another description and answerer.
+    ///
+    /// # Errors
+    /// `BadInput` when the parameters are no JSON schema of an object.
+    pub fn with(
+        mut self,
+        spec: ToolSpec,
+        answerer: Arc<dyn ToolAnswerer>,
+    ) -> Result<Self, PhaseError> {
+        let validator =
+            validator(&spec.parameters).map_err(|reason| refused(&spec.name, reason))?;
+        let entry = Arc::new(Entry {
+            spec,
+            validator,
+            answerer,
+        });
+        let known = |known: &&mut Arc<Entry>| known.spec.name == entry.spec.name;
+        match self.entries.iter_mut().find(known) {
+            Some(known) => *known = entry,
+            None => self.entries.push(entry),
+        }
+        self.specs = specs(&self.entries);
+        Ok(self)
+    }
+
+    /// What simulated tools are told of the world. A scenario's own `world_state` wins. Blank counts as absent.
+    #[must_use]
+    pub fn with_world_state(mut self, world_state: Option<&str>) -> Self {
+        self.world_state = not_blank(world_state).map(Arc::from);
+        self
+    }
+
+    /// The names of the tools, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| entry.spec.name.as_str())
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// What a scenario has of them, in the toolbox's order.
+    pub(crate) fn offer(&self, scenario: &Scenario) -> Result<Offer, PhaseError> {
+        let world_state = match not_blank(scenario.world_state.as_deref()) {
+            Some(own) => own.into(),
+            None => self.world_state.clone().unwrap_or_default(),
+        };
+        let Some(names) = &scenario.tools else {
+            return Ok(Offer {
+                entries: self.entries.clone(),
+                specs: Arc::clone(&self.specs),
+                world_state,
+            });
+        };
+        if let Some(name) = names
+            .iter()
+            .find(|name| self.names().all(|known| known != *name))
+        {
+            return Err(PhaseError::new(
+                PhaseErrorKind::BadInput,
+                format!(
+                    "scenario {:?} cannot be played: there is no tool {name:?}",
+                    scenario.id
+                ),
+            ));
+        }
+        let wanted = |entry: &&Arc<Entry>| names.contains(&entry.spec.name);
+        let entries: Vec<_> = self.entries.iter().filter(wanted).cloned().collect();
+        Ok(Offer {
+            specs: specs(&entries),
+            entries,
+            world_state,
+        })
+    }
+
+    /// What decides how tools are offered and answered.
+    pub(crate) fn fingerprint(&self) -> Value {
+        let tool = |entry: &Arc<Entry>| {
+            json!({
+                "name": entry.spec.name,
+                "spec": hash(&json!(entry.spec)),
+                "answered_by": entry.answerer.fingerprint(),
+            })
+        };
+        let world_state = self.world_state.as_deref().map(|text| hash(&json!(text)));
+        json!({
+            "offered": self.entries.iter().map(tool).collect::<Vec<_>>(),
+            "world_state": world_state,
+        })
+    }
+}
+
+fn specs(entries: &[Arc<Entry>]) -> Arc<[ToolSpec]> {
+    entries.iter().map(|entry| entry.spec.clone()).collect()
+}
+
+fn not_blank(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.trim().is_empty())
+}
+
+fn refused(name: &str, reason: impl fmt::Display) -> PhaseError {
+    PhaseError::new(PhaseErrorKind::BadInput, format!("tool {name:?}: {reason}"))
+}
