@@ -90,7 +90,9 @@ def main():
                 fail(f"{place}: the score is out of bounds")
             passed.setdefault(row["evaluation_result_id"], []).append(row["evaluation"]["is_correct"])
         for result, verdicts in passed.items():
-            rate = sum(verdicts) / len(verdicts)
+            # Files of safety evaluations may hold failures only: the others are counted all the same.
+            unlisted = int(metrics[result]["score_details"]["details"].get("n_passed_unlisted", 0))
+            rate = (sum(verdicts) + unlisted) / (len(verdicts) + unlisted)
             if abs(metrics[result]["score_details"]["score"] - rate) > 1e-12:
                 fail(f"{path}: {result}: the score is not that of the rows")
         count += len(rows)

@@ -2,6 +2,7 @@
 """Reads Inspect logs with the real inspect_ai and compares them with the benchmark tree they were exported from.
 
     check_inspect.py BENCHMARK_FOLDER LOG_FOLDER
+    check_inspect.py --safety LOG_FOLDER FILE...      result files of safety evaluations in place of a tree
 
 Counts, scores, explanations, messages, errors, rates and usage must be those of the tree, whichever way Inspect reads them. Prints each
 difference and exits with 1 if there is one.
@@ -45,6 +46,7 @@ def check_sample(place, row, scores, sample):
     said = [message for message in sample.messages if message.role != "system"]
     same(f"{place}: roles", [turn["role"] for turn in row["transcript"]], [message.role for message in said])
     same(f"{place}: texts", [turn["content"] for turn in row["transcript"]], [message.text for message in said])
+    check_tools(place, row["transcript"], said, sample)
     replies = [turn["content"] for turn in row["transcript"] if turn["role"] == "assistant"]
     calls = [event for event in sample.events if event.event == "model"]
     same(f"{place}: replies", replies, [event.output.completion for event in calls])
@@ -64,6 +66,33 @@ def check_sample(place, row, scores, sample):
         same(f"{place}: score", ours["score"], value_of(theirs))
         same(f"{place}: explanation", ours["justification"], theirs.explanation or "")
         same(f"{place}: present", ours["present"], theirs.metadata["present"])
+
+
+def check_tools(place, transcript, said, sample):
+    """Calls and answers stand in the messages and, once more, as events."""
+    ours = [call for turn in transcript for call in turn.get("tool_calls") or []]
+    theirs = [call for message in said for call in getattr(message, "tool_calls", None) or []]
+    same(f"{place}: calls", [(c["id"], c["function"]["name"]) for c in ours], [(c.id, c.function) for c in theirs])
+    for ours_, call in zip(ours, theirs):
+        try:
+            arguments = json.loads(ours_["function"]["arguments"] or "{}")
+        except ValueError:
+            arguments = None
+        if isinstance(arguments, dict):
+            same(f"{place}: arguments of {call.id}", (arguments, None), (call.arguments, call.parse_error))
+        else:
+            same(f"{place}: arguments of {call.id}", True, ours_["function"]["arguments"] in call.parse_error)
+    answers = [(turn.get("tool_call_id"), turn.get("name")) for turn in transcript if turn["role"] == "tool"]
+    same(f"{place}: answers", answers, [(m.tool_call_id, m.function) for m in said if m.role == "tool"])
+    asked = {call["id"] for call in ours}
+    events = [(e.id, e.function, e.result) for e in sample.events if e.event == "tool"]
+    texts = [turn["content"] for turn in transcript if turn["role"] == "tool"]
+    same(f"{place}: events of tools", [(*a, t) for a, t in zip(answers, texts) if a[0] in asked], events)
+    ids = {message.id for message in said if message.role == "tool"}
+    same(f"{place}: messages of tools' events", True, all(e.message_id in ids for e in sample.events if e.event == "tool"))
+    offered = sample.metadata.get("tools")
+    for event in (e for e in sample.events if e.event == "model" and offered is not None):
+        same(f"{place}: tools offered", sorted(offered), sorted(tool.name for tool in event.tools))
 
 
 def check_rates(place, scores, log):
@@ -133,7 +162,49 @@ def check_log(tree, path):
     return target
 
 
+def check_safety_log(path, files):
+    """The log of one result file, and what Inspect makes of it."""
+    log = read_eval_log(path)
+    found = [data for data in files if data["probity"]["run"]["run_id"] == log.eval.run_id]
+    found = [data for data in found if data["probity"]["run"]["target"]["id"] == log.eval.metadata["target_id"]]
+    same(f"{path}: files of the run", 1, len(found))
+    for data in found:
+        layers = data.get("results_by_iteration")
+        rows = data["results"] if layers is None else [row for layer in layers for row in layer]
+        samples = {sample.metadata["conversation_id"]: sample for sample in log.samples}
+        same(f"{path}: samples", len(rows) + len(data["probity"]["errors"]), len(log.samples))
+        passed = sum(score.metadata["passed"] for score in log.results.scores)
+        same(f"{path}: passed", data["total_passed"], passed)
+        for row in rows:
+            sample = samples[row["conversation_id"]]
+            texts = [row["user_input"], row["model_response"]] if layers is not None else [m["content"] for m in row["conversation"]]
+            same(f"{path}: {sample.id}: texts", texts, [m.text for m in sample.messages if m.role != "system"])
+            (score,) = sample.scores.values()
+            lowest = row["safe_response_score" if layers is not None else "min_safe_response_score"]
+            same(f"{path}: {sample.id}: score", (lowest, row["passed"]), (score.value, score.metadata["passed"]))
+            same(f"{path}: {sample.id}: explanation", True, bool(score.explanation))
+    check_usage(path, log)
+
+
+def safety(folder, paths):
+    files = [json.loads(Path(path).read_text(encoding="utf-8")) for path in paths]
+    logs = list_eval_logs(str(folder))
+    for log in logs:
+        check_safety_log(log.name.removeprefix("file://"), [file.get("data", file) for file in files])
+    end(folder.name, logs, len(files))
+
+
+def end(name, logs, wanted):
+    same("logs", wanted, len(logs))
+    for difference in differences:
+        print(difference[:2000])
+    print(f"{name}: {len(logs)} logs, {len(differences)} differences")
+    sys.exit(1 if differences else 0)
+
+
 def main():
+    if sys.argv[1] == "--safety":
+        safety(Path(sys.argv[2]), sys.argv[3:])
     tree, folder = Path(sys.argv[1]), Path(sys.argv[2])
     logs = list_eval_logs(str(folder))
     wanted = sorted(p.name for p in (tree / "runs").iterdir() if (p / "conversations.json").exists())
@@ -146,12 +217,7 @@ def main():
     for log in logs:
         dumped = subprocess.run([INSPECT, "log", "dump", log.name], capture_output=True, text=True, check=True)
         same(f"inspect log dump {log.name}", "2", str(json.loads(dumped.stdout)["version"]))
-    if not logs:
-        differences.append(f"{folder} holds no logs")
-    for difference in differences:
-        print(difference[:2000])
-    print(f"{tree.name}: {len(logs)} logs, {len(differences)} differences")
-    sys.exit(1 if differences else 0)
+    end(tree.name, logs, len(wanted))
 
 
 main()

@@ -111,12 +111,36 @@ def check_conversations(tree, model, scenarios):
         tree.same(row["target"]["id"], model, f"{name}: target.id")
         wanted = scenarios[row["id"]]
         tree.same({key: row[key] for key in wanted}, wanted, f"{name}: its scenario")
-        for number, message in enumerate(row["transcript"]):
+        check_tools(tree, row["transcript"], name)
+        # Without the steps in which tools are called, two speakers take turns.
+        spoken = [message for message in row["transcript"] if message["role"] != "tool" and not message.get("tool_calls")]
+        for number, message in enumerate(spoken):
             tree.same(message["role"], ("user", "assistant")[number % 2], f"{name}: the role of message {number + 1}")
             tree.check(not re.search(r"^\s*(Thought|Message):", message["content"]), f"{name}: message {number + 1} holds a label")
     ids = [row["conv_id"] for row in rows]
     tree.same(len(set(ids)), len(ids), f"runs/{model}/conversations.json: the number of different conv_ids")
     return rows
+
+
+def check_tools(tree, transcript, name):
+    """Every call has an id of its own, and is answered by the tool messages behind its message, in their order."""
+    seen, waiting = set(), []
+    for number, message in enumerate(transcript, 1):
+        tree.check(isinstance(message["content"], str), f"{name}: message {number} has no text")
+        if message["role"] == "tool":
+            answered = (message["tool_call_id"], message["name"])
+            tree.same(answered, waiting.pop(0) if waiting else None, f"{name}: the call that message {number} answers")
+            continue
+        tree.same(waiting, [], f"{name}: calls without an answer before message {number}")
+        calls = message.get("tool_calls", [])
+        tree.check(not calls or message["role"] == "assistant", f"{name}: message {number} calls tools")
+        for call in calls:
+            tree.check(call["id"] not in seen, f"{name}: the id {call['id']} stands twice")
+            tree.same((set(call), call["type"]), ({"id", "type", "function"}, "function"), f"{name}: a call of message {number}")
+            tree.check(isinstance(call["function"]["arguments"], str), f"{name}: arguments in message {number} are no text")
+            seen.add(call["id"])
+        waiting = [(call["id"], call["function"]["name"]) for call in calls]
+    tree.same(waiting, [], f"{name}: calls without an answer at the end")
 
 
 def check_scores(tree, model, conversations, metrics):
@@ -178,7 +202,9 @@ def check(folder):
     tree = Tree(folder)
     metrics = check_metrics(tree)
     scenarios = check_scenarios(tree, metrics)
-    check_cost(tree, [], PHASES["tree"])
+    # A tree whose metrics and scenarios were written by hand has cost nothing.
+    if (tree.folder / "cost.json").exists():
+        check_cost(tree, [], PHASES["tree"])
     summaries = {}
     for run in sorted((tree.folder / "runs").iterdir()):
         conversations = check_conversations(tree, run.name, scenarios)

@@ -214,3 +214,195 @@ fn no_text_breaks_a_format() {
     );
     assert!(ground.read("csv/scores.csv").ends_with("\r\n"));
 }
+
+#[test]
+fn a_copy_of_a_tree_has_the_same_ids_and_another_content_has_others() {
+    let talk = |said_last: &str| json!([{"id": "m01_s001_v01", "transcript": said(&["a", "b", "c", said_last])}]);
+    let scores = json!([judged("m01_s001_v01", Some(true), "ok")]);
+    let names = |ground: &common::Ground| {
+        for format in ["eee", "inspect"] {
+            ground.succeeds(&["export", format, "--out", &format!("out/{format}")]);
+        }
+        content(&ground.path("out"))
+    };
+    let first = names(&by_hand("x/y", &talk("d"), Some(&scores)));
+    let copy = by_hand("x/y", &talk("d"), Some(&scores));
+    let path = copy.path("benchmarks/hand/runs/t/conversations.json");
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH)
+        .unwrap();
+    assert!(first == names(&copy));
+    let other = names(&by_hand("x/y", &talk("e"), Some(&scores)));
+    assert!(first.keys().all(|name| !other.contains_key(name)));
+    // No time is made up where none is known.
+    let ground = by_hand("x/y", &talk("d"), Some(&scores));
+    ground.succeeds(&["export", "eee", "--out", "eee"]);
+    let log = &aggregates(&ground, "eee")[0];
+    assert_eq!(log.get("evaluation_timestamp"), None);
+    assert_eq!(log["retrieved_timestamp"], "0");
+}
+
+#[test]
+fn a_target_that_never_answered_keeps_its_run_and_its_judge() {
+    let ground = common::Ground::new();
+    ground.write(
+        "config.yaml",
+        "generation: {scenarios_per_metric: 1, turns: 2}\n\
+         user_model: {model: scripted-user, source: scripted}\n\
+         evaluator_model: {id: the-judge, model: scripted-judge, source: scripted}\n\
+         targets:\n  - {id: nobody, model: no-such-model, source: scripted}\n",
+    );
+    ground.run(&["run", "--quiet"]);
+    ground.succeeds(&["export", "jsonl", "--out", "out"]);
+    let run: Value = serde_json::from_str(&ground.read("out/runs.jsonl")).unwrap();
+    assert!(run["run_id"].as_str().unwrap().starts_with("run-"), "{run}");
+    assert_eq!(run["source"], "scripted");
+    assert_eq!(run["judges"][0]["id"], "the-judge");
+    assert_eq!(run["judges"][0]["source"], "scripted");
+    assert_eq!(run["turns"], 2);
+    assert!(
+        run["started"].is_string() && run["ended"].is_string(),
+        "{run}"
+    );
+}
+
+#[test]
+fn half_of_a_surrogate_pair_is_told_with_its_row() {
+    let talk = json!([
+        {"id": "m01_s001_v01", "transcript": said(&["a", "b", "c", "d"])},
+        {"id": "m01_s002_v01", "transcript": said(&["a", "b", "c", "HALF"])},
+    ]);
+    let scores = json!([judged("m01_s001_v01", Some(true), "ok")]);
+    let ground = by_hand("x/y", &talk, Some(&scores));
+    let path = "benchmarks/hand/runs/t/conversations.json";
+    for half in ["\\ud800", "\\udc00", "\\ud800\\u0041"] {
+        let text = ground.read(path);
+        ground.write(path, &text.replace("HALF", half));
+        for format in FORMATS {
+            let ran = ground.succeeds(&["export", format, "--out", format]);
+            assert!(
+                ran.err.contains("conversations.json: row 2: "),
+                "{half}: {}",
+                ran.err
+            );
+            assert!(
+                ran.err.contains("half of a surrogate pair"),
+                "{half}: {}",
+                ran.err
+            );
+            assert!(
+                ran.out.contains("exported 1 conversation of"),
+                "{}",
+                ran.out
+            );
+            let strict = ground.run(&["export", format, "--strict"]);
+            assert_eq!(strict.code, 2, "{}", strict.err);
+        }
+        ground.write(path, &text);
+    }
+    // A whole pair is a character.
+    let text = ground.read(path);
+    ground.write(path, &text.replace("HALF", "\\ud83d\\ude00"));
+    ground.succeeds(&["export", "jsonl", "--out", "pair"]);
+    assert!(
+        ground
+            .read("pair/conversations.jsonl")
+            .contains('\u{1f600}')
+    );
+}
+
+#[test]
+fn a_file_without_a_row_that_can_be_read_is_refused() {
+    let ground = by_hand("x/y", &json!([]), None);
+    ground.write("benchmarks/hand/runs/t/conversations.json", "[{\"id\": 5}]");
+    let ran = ground.run(&["export", "csv", "--out", "out"]);
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+    assert!(
+        ran.err.contains("conversations.json: row 1: "),
+        "{}",
+        ran.err
+    );
+    assert!(content(&ground.path("out")).is_empty());
+}
+
+#[test]
+fn names_with_any_sign_are_exported_by_every_format() {
+    let ids = [
+        "a/b",
+        "a:b c",
+        "\u{e9}\u{1f600}",
+        "..",
+        "con",
+        "x\u{2028}y",
+        "=1+1",
+        "<&>",
+    ];
+    let talk: Vec<Value> = ids
+        .iter()
+        .map(|id| json!({"id": id, "transcript": said(&["a", "b", "c", "d"])}))
+        .collect();
+    let scores: Vec<Value> = ids.iter().map(|id| judged(id, Some(true), "ok")).collect();
+    let ground = by_hand("m", &Value::from(talk), Some(&Value::from(scores)));
+    for format in FORMATS {
+        ground.succeeds(&["export", format, "--strict", "--out", format]);
+    }
+    let found = rows(&ground, "eee");
+    let names: Vec<&str> = found
+        .iter()
+        .map(|row| row["sample_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ids);
+    ground.succeeds(&["export", "inspect", "--log-format", "json", "--out", "log"]);
+    let files = content(&ground.path("log"));
+    let log: Value = serde_json::from_slice(files.values().next().unwrap()).unwrap();
+    let samples = log["samples"].as_array().unwrap();
+    let mut shown: Vec<&str> = samples
+        .iter()
+        .map(|sample| sample["id"].as_str().unwrap())
+        .collect();
+    shown.sort_unstable();
+    shown.dedup();
+    assert_eq!(shown.len(), ids.len());
+    assert!(shown.iter().all(|id| !id.contains('/')));
+}
+
+#[test]
+fn rows_of_several_generations_in_one_file_all_come_once_and_in_order() {
+    let ids = [
+        "m01_s001_v01",
+        "m01_s002_v01",
+        "m01_s003_v01",
+        "m01_s004_v01",
+    ];
+    let talk: Vec<Value> = ids
+        .iter()
+        .map(|id| json!({"id": id, "transcript": said(&["a", "b", "c", id])}))
+        .collect();
+    let scores: Vec<Value> = ids.iter().map(|id| judged(id, Some(true), "ok")).collect();
+    let ground = by_hand("m", &Value::from(talk), Some(&Value::from(scores)));
+    let path = "benchmarks/hand/runs/t/conversations.json";
+    let mut rows: Vec<Value> = serde_json::from_str(&ground.read(path)).unwrap();
+    for (key, value) in [
+        ("target", None),
+        ("conv_id", None),
+        ("sample", Some(Value::Null)),
+    ] {
+        let row = rows[1].as_object_mut().unwrap();
+        row.remove(key);
+        row.extend(value.map(|value| (key.to_owned(), value)));
+    }
+    ground.write(path, &Value::from(rows).to_string());
+    let path = "benchmarks/hand/runs/t/scores.json";
+    let mut rows: Vec<Value> = serde_json::from_str(&ground.read(path)).unwrap();
+    rows[2].as_object_mut().unwrap().remove("conv_id");
+    ground.write(path, &Value::from(rows).to_string());
+    ground.succeeds(&["export", "jsonl", "--strict", "--out", "out"]);
+    let ended = |line: &str| {
+        let row: Value = serde_json::from_str(line).unwrap();
+        row["transcript"][3]["content"].as_str().unwrap().to_owned()
+    };
+    let text = ground.read("out/conversations.jsonl");
+    let found: Vec<String> = text.lines().map(ended).collect();
+    assert_eq!(found, ids);
+    assert_eq!(ground.read("out/scores.jsonl").lines().count(), 4);
+}

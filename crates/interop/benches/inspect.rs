@@ -104,6 +104,7 @@ fn call(by: Asked, turn: u32) -> Call {
         by,
         model: "careful".to_owned(),
         turn,
+        step: 0,
         cached: false,
         run_time: Some(1.25),
         request_id: Some(format!("chatcmpl-{turn}")),

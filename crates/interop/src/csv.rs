@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, path::Path};
 
-use schema::{MetricType, Role};
+use schema::{Conversation, MetricType, Role};
 
 use crate::{
     Asked, ExportError, Exported, Exporter, OutFile, Run, Sample,
@@ -32,7 +32,7 @@ const SCORES: [&str; 16] = [
     "run_id",
 ];
 
-const CONVERSATIONS: [&str; 23] = [
+const CONVERSATIONS: [&str; 24] = [
     "benchmark",
     "target",
     "model",
@@ -45,6 +45,7 @@ const CONVERSATIONS: [&str; 23] = [
     "latent_adversarial_goal",
     "demographic",
     "messages",
+    "tool_calls",
     "system_prompt",
     "transcript",
     "error",
@@ -58,7 +59,7 @@ const CONVERSATIONS: [&str; 23] = [
     "run_id",
 ];
 
-const SUMMARY: [&str; 13] = [
+const SUMMARY: [&str; 14] = [
     "benchmark",
     "target",
     "model",
@@ -72,6 +73,7 @@ const SUMMARY: [&str; 13] = [
     "pass_rate",
     "lower_95",
     "upper_95",
+    "run_id",
 ];
 
 /// Writes CSV.
@@ -153,7 +155,7 @@ impl Exporter for Csv {
         if self.files.is_none() {
             self.files = Some(self.open()?);
         }
-        self.target = Some((run.clone(), Tally::default()));
+        self.target = Some((run.clone(), Tally::of(run)));
         Ok(())
     }
 
@@ -227,7 +229,7 @@ fn score_cells<'a>(
     ]
 }
 
-fn conversation<'a>(run: &'a Run, sample: &'a Sample) -> [Cow<'a, str>; 23] {
+fn conversation<'a>(run: &'a Run, sample: &'a Sample) -> [Cow<'a, str>; 24] {
     let row = &sample.conversation;
     let scenario = &row.scenario;
     let used = sample.target_usage();
@@ -255,6 +257,7 @@ fn conversation<'a>(run: &'a Run, sample: &'a Sample) -> [Cow<'a, str>; 23] {
         text(&scenario.latent_adversarial_goal),
         demographic.into(),
         row.transcript.len().to_string().into(),
+        tool_calls(row).to_string().into(),
         text(sample.system_prompt.as_deref().unwrap_or_default()),
         Cow::Owned(guarded(&transcript(sample)).into_owned()),
         text(row.error.as_deref().unwrap_or_default()),
@@ -273,7 +276,7 @@ fn summary<'a>(
     run: &'a Run,
     [scope, id, name, metric_type]: [&'a str; 4],
     count: &Count,
-) -> [Cow<'a, str>; 13] {
+) -> [Cow<'a, str>; 14] {
     let bounds = count.bounds(run);
     [
         text(&run.folder),
@@ -289,10 +292,19 @@ fn summary<'a>(
         known(count.rate()),
         known(bounds.map(|bounds| bounds.lower)),
         known(bounds.map(|bounds| bounds.upper)),
+        text(run.run_id.as_deref().unwrap_or_default()),
     ]
 }
 
-/// What was said, each message behind its speaker.
+/// How many calls of tools a conversation has.
+fn tool_calls(row: &Conversation) -> usize {
+    row.transcript
+        .iter()
+        .map(|turn| turn.tool_calls.len())
+        .sum()
+}
+
+/// What was said, each message behind its speaker. Calls of tools stand below it in lines of their own.
 fn transcript(sample: &Sample) -> String {
     let mut text = String::new();
     for turn in &sample.conversation.transcript {
@@ -300,12 +312,23 @@ fn transcript(sample: &Sample) -> String {
             text.push_str("\n\n");
         }
         text.push_str(match turn.role {
-            Role::System => "SYSTEM: ",
-            Role::User => "USER: ",
-            Role::Assistant => "ASSISTANT: ",
-            Role::Tool => "TOOL: ",
+            Role::System => "SYSTEM",
+            Role::User => "USER",
+            Role::Assistant => "ASSISTANT",
+            Role::Tool => "TOOL",
         });
+        if let Some(name) = turn.name.as_deref().filter(|_| turn.role == Role::Tool) {
+            text.push(' ');
+            text.push_str(name);
+        }
+        text.push_str(": ");
         text.push_str(&turn.content);
+        for (at, call) in crate::text::calls(turn).enumerate() {
+            if at > 0 || !turn.content.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(&call);
+        }
     }
     text
 }

@@ -123,6 +123,7 @@ fn run_line(run: &Run) -> Value {
         "samples_per_scenario": run.samples_per_scenario,
         "turns": run.turns,
         "user_model": run.user_model,
+        "tool_model": run.tool_model,
         "judges": judges,
         "fingerprints": run.fingerprints,
     })

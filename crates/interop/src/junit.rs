@@ -70,6 +70,7 @@ impl JUnit {
         let Some(run) = &self.target else {
             return Ok(());
         };
+        let name = if name == metric { "" } else { name };
         let suite = self.open.entry(metric.to_owned()).or_insert_with(|| Suite {
             name: format!("{}: {}: {metric} {name}", run.folder, run.target.id)
                 .trim_end()

@@ -1,7 +1,7 @@
 //! Results in the formats that others read: Every Eval Ever, Inspect logs, JUnit, CSV, JSONL, and a job summary in Markdown.
 //!
 //! Every exporter takes the same input: a [`Run`], which tells what holds for one target of one benchmark, and its [`Sample`]s one
-//! after the other.
+//! after the other. [`import`] goes the other way, and reads conversations out of Inspect logs and Every Eval Ever.
 //!
 //! ```
 //! use interop::{Exporter, Run, Sample, csv::Csv};
@@ -39,10 +39,12 @@ mod attribution;
 pub mod csv;
 pub mod eee;
 mod export;
+pub mod import;
 pub mod inspect;
 pub mod json;
 pub mod jsonl;
 pub mod junit;
+mod places;
 mod run;
 pub mod summary;
 mod tally;

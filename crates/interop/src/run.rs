@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use schema::{Benchmark, Conversation, Estimate, Extra, Score, TargetRef, Usage};
+use schema::{Benchmark, Conversation, Estimate, Extra, Scenario, Score, TargetRef, Tool, Usage};
 
 /// What holds for all samples of one target of one benchmark.
 ///
@@ -19,8 +19,12 @@ pub struct Run {
     pub target: TargetRef,
     /// Which provider or program served it, as the configuration names it: `openai`, `vllm`, `scripted`; `None`: not known.
     pub source: Option<String>,
-    /// When the results were made. All ids and times that an export carries are made of it, never of the clock.
+    /// When the results were made: the Unix epoch where that is not known. Ids and times that an export carries are made of it, never
+    /// of the clock.
     pub time: Timestamp,
+    /// What tells the results apart from others where there is no `run_id`: a hash of them, for one. A part of all ids that an export
+    /// carries. `None`: `run_id` and `time` do.
+    pub content: Option<String>,
     /// When the run started and ended, where that is known.
     pub started: Option<Timestamp>,
     /// See `started`.
@@ -43,8 +47,13 @@ pub struct Run {
     pub judges: Vec<Judge>,
     /// Who played the user; `None`: not known.
     pub user_model: Option<TargetRef>,
+    /// Who answered in the place of tools; `None`: nobody, or not known.
+    pub tool_model: Option<TargetRef>,
     /// How sure a rate is; `None`: exporters write rates without bounds.
     pub interval: Option<Interval>,
+    /// How many more conversations passed a metric than there are samples of, by metric id: some files list failures only. They are
+    /// counted in rates, and cannot be shown.
+    pub unlisted: Vec<(String, u64)>,
     /// What the names of implementations, their versions and the hashes of their prompts were, by phase.
     pub fingerprints: Extra,
 }
@@ -64,6 +73,7 @@ impl Run {
             target,
             source: None,
             time,
+            content: None,
             started: None,
             ended: None,
             run_id: None,
@@ -75,7 +85,9 @@ impl Run {
             settings: Extra::new(),
             judges: Vec::new(),
             user_model: None,
+            tool_model: None,
             interval: None,
+            unlisted: Vec::new(),
             fingerprints: Extra::new(),
         }
     }
@@ -84,6 +96,27 @@ impl Run {
     #[must_use]
     pub fn benchmark_uid(&self) -> String {
         self.benchmark.uid_or(&self.folder)
+    }
+
+    /// What tells the results apart from others of the same target: the run's id, or else [`Run::content`].
+    #[must_use]
+    pub fn identity(&self) -> Option<&str> {
+        self.run_id.as_deref().or(self.content.as_deref())
+    }
+
+    /// Whether `time` stands for a time that is not known.
+    #[must_use]
+    pub fn is_timeless(&self) -> bool {
+        self.time == Timestamp::UNIX_EPOCH
+    }
+
+    /// The tools that the target may call in `scenario`: those of the benchmark, narrowed by the scenario.
+    pub fn tools<'a>(&'a self, scenario: &'a Scenario) -> impl Iterator<Item = &'a Tool> {
+        let offered = |tool: &&Tool| match &scenario.tools {
+            None => true,
+            Some(names) => names.contains(&tool.name),
+        };
+        self.benchmark.tools.iter().filter(offered)
     }
 }
 
@@ -145,11 +178,16 @@ impl Sample {
         }
     }
 
-    /// The call that gave the target's reply of turn `turn` (from 1).
+    /// The call that gave the target's reply of turn `turn` (from 1) and step `step` (from 0: steps after the first follow on answers
+    /// of tools).
     #[must_use]
-    pub fn reply(&self, turn: u32) -> Option<&Call> {
-        let mut replies = self.calls.iter().rev();
-        replies.find(|call| call.by == Asked::Target && call.turn == turn && call.error.is_none())
+    pub fn reply(&self, turn: u32, step: u32) -> Option<&Call> {
+        let is_it = |call: &&Call| {
+            call.by == Asked::Target
+                && (call.turn, call.step) == (turn, step)
+                && call.error.is_none()
+        };
+        self.calls.iter().rev().find(is_it)
     }
 
     /// The calls to one side.
@@ -174,19 +212,31 @@ impl Sample {
 }
 
 /// Whom a call asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Asked {
     /// The system under test.
     Target,
     /// The simulated user.
     User,
+    /// The model that answers in the place of a tool.
+    Tool,
     /// A judge.
     Judge,
 }
 
 /// One call to a model, as the journal tells it.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Call {
     /// Whom it asked.
     pub by: Asked,
@@ -194,6 +244,9 @@ pub struct Call {
     pub model: String,
     /// The turn of the conversation, from 1; 0 for judges.
     pub turn: u32,
+    /// Which call to the target within the turn, from 0.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub step: u32,
     /// Whether the reply came from the response cache.
     pub cached: bool,
     /// Seconds from request to reply; `None` for cached replies and failed calls.
@@ -220,4 +273,9 @@ pub struct Call {
     /// Why the call failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_first(step: &u32) -> bool {
+    *step == 0
 }

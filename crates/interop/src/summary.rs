@@ -58,7 +58,7 @@ impl Exporter for JobSummary {
     fn begin(&mut self, run: &Run) -> Result<(), ExportError> {
         self.target = Some(Target {
             run: run.clone(),
-            tally: Tally::default(),
+            tally: Tally::of(run),
             rows: Vec::new(),
             not_passed: 0,
         });
@@ -78,10 +78,9 @@ impl Exporter for JobSummary {
             target.not_passed += 1;
             if target.rows.len() < LISTED {
                 target.rows.push(format!(
-                    "| {} | {} {} | {} |\n",
+                    "| {} | {} | {} |\n",
                     escaped(&sample.conversation.conv_id),
-                    escaped(&score.metric_id),
-                    escaped(&score.metric_name),
+                    named(&score.metric_id, &score.metric_name),
                     escaped(&score.justification)
                 ));
             }
@@ -136,10 +135,15 @@ impl Target {
             0 => String::new(),
             n => format!(", {n} of them failed"),
         };
+        let called = match self.tally.tool_calls {
+            0 => String::new(),
+            1 => ", one call of a tool".to_owned(),
+            n => format!(", {n} calls of tools"),
+        };
         // Writing to a text does not fail.
         let _ = writeln!(
             text,
-            "{} conversations{failed}.\n",
+            "{} conversations{failed}{called}.\n",
             self.tally.conversations
         );
         text.push_str(
@@ -147,7 +151,7 @@ impl Target {
         );
         text.push_str("|---|---|--:|--:|--:|--:|---|\n");
         for (id, metric) in self.tally.metrics(run) {
-            let about = format!("{} {}", escaped(id), escaped(&metric.name));
+            let about = named(id, &metric.name);
             text.push_str(&self.row(&about, metric.metric_type, &metric.count));
         }
         for metric_type in [MetricType::Positive, MetricType::Negative] {
@@ -188,6 +192,14 @@ impl Target {
             count.rate().map_or_else(|| "–".to_owned(), percent),
             bounds.unwrap_or_else(|| "–".to_owned())
         )
+    }
+}
+
+/// A metric by id and name.
+fn named(id: &str, name: &str) -> String {
+    match name == id {
+        true => escaped(id),
+        false => format!("{} {}", escaped(id), escaped(name)),
     }
 }
 

@@ -60,12 +60,36 @@ pub(crate) struct Tally {
     metrics: BTreeMap<String, MetricCount>,
     pub(crate) conversations: u64,
     pub(crate) failed: u64,
+    /// Calls of tools in all of them.
+    pub(crate) tool_calls: usize,
 }
 
 impl Tally {
+    /// What is counted before the first sample: conversations that passed and cannot be shown.
+    pub(crate) fn of(run: &Run) -> Self {
+        let mut tally = Self::default();
+        for (id, passed) in &run.unlisted {
+            let metric = run.benchmark.metric(id);
+            let count = MetricCount {
+                name: metric.map_or(id, |metric| &metric.name).clone(),
+                metric_type: metric.map_or(MetricType::Positive, |metric| metric.metric_type),
+                count: Count {
+                    passed: *passed,
+                    judged: *passed,
+                    unscored: 0,
+                },
+            };
+            tally.metrics.insert(id.clone(), count);
+            tally.conversations += passed;
+        }
+        tally
+    }
+
     pub(crate) fn add(&mut self, sample: &Sample) {
         self.conversations += 1;
         self.failed += u64::from(sample.conversation.error.is_some());
+        let turns = sample.conversation.transcript.iter();
+        self.tool_calls += turns.map(|turn| turn.tool_calls.len()).sum::<usize>();
         for score in &sample.scores {
             if let Some(metric) = self.metrics.get_mut(&score.metric_id) {
                 metric.count.add(score.passed);

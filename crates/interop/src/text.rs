@@ -33,6 +33,15 @@ pub(crate) fn scenario(scenario: &Scenario) -> String {
     text
 }
 
+/// The calls that a message makes, one a line: `[calls get_balance {"account":"x"}]`.
+pub(crate) fn calls(turn: &Turn) -> impl Iterator<Item = String> + '_ {
+    let calls = turn.tool_calls.iter();
+    calls.map(|call| match call.arguments.trim() {
+        "" => format!("[calls {}]", call.name),
+        arguments => format!("[calls {} {arguments}]", call.name),
+    })
+}
+
 /// What is unusual about the ends of the target's replies, for people.
 pub(crate) fn unusual_ends(transcript: &[Turn]) -> Vec<String> {
     let replies = transcript
@@ -43,7 +52,7 @@ pub(crate) fn unusual_ends(transcript: &[Turn]) -> Vec<String> {
         let what = match &turn.finish_reason {
             Some(FinishReason::Length) => "was cut off by the token limit",
             Some(FinishReason::ContentFilter) => "was cut off by the provider's filter",
-            _ if turn.content.is_empty() && turn.extra.get("tool_calls").is_none() => "is empty",
+            _ if turn.content.is_empty() && turn.tool_calls.is_empty() => "is empty",
             _ => continue,
         };
         told.push(format!("reply {} {what}", index + 1));

@@ -194,6 +194,7 @@ fn a_sample_holds_messages_scores_and_usage() {
         by,
         model: model.to_owned(),
         turn,
+        step: 0,
         cached: false,
         run_time: Some(1.5),
         request_id: Some("req-1".to_owned()),

@@ -35,6 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let models = Models {
         generator: model("scripted-generator")?,
         user: model("scripted-user")?,
+        tools: model("scripted-user")?,
         judge: model("scripted-judge")?,
         targets: vec![(target, model("scripted-careful")?)],
     };

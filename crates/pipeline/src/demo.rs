@@ -22,7 +22,7 @@
 //! # }
 //! ```
 
-use std::{error::Error, fmt::Write, fs, path::Path};
+use std::{error::Error, fmt::Write, fs, path::Path, sync::Arc};
 
 use llm_client::{ModelSettings, PriceTable, Provider};
 use schema::{ModelId, TargetRef};
@@ -70,9 +70,11 @@ pub fn models(provider: &Provider, base_url: impl Into<String>) -> Result<Models
         };
         Ok::<_, PipelineError>((target, model))
     };
+    let user = model("user", "scripted-user")?;
     Ok(Models {
         generator: model("generator", "scripted-generator")?,
-        user: model("user", "scripted-user")?,
+        tools: Arc::clone(&user),
+        user,
         judge: model("judge", "scripted-judge")?,
         targets: vec![
             target("agreeable", "scripted-agreeable")?,

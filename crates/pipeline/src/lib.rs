@@ -38,6 +38,7 @@ mod check;
 pub mod demo;
 mod error;
 mod export;
+mod import;
 mod journals;
 mod layout;
 mod phases;
@@ -53,7 +54,11 @@ pub mod tree;
 pub use calibrate::{CalibrateOptions, Calibration, calibrate};
 pub use check::{check_journal, check_tree};
 pub use error::{PipelineError, PipelineErrorKind};
-pub use export::{ExportOptions, ExportReport, export};
+pub use export::{ExportOptions, ExportReport, export, export_safety};
+pub use import::{
+    ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut, import, imported_targets,
+    plan_judging, read_metrics,
+};
 pub use journals::{JournalEnd, RunJournals};
 pub use layout::{BenchmarkDir, Layout, TargetDir};
 pub use phases::{Loaded, Make, MakeAggregator, MakeSimulator, Phases};

@@ -14,7 +14,10 @@ use schema::{
     Simulator, TargetRef,
     prompt::{Prompt, PromptError},
 };
-use simulator::{ChatSimulator, SimulatorSettings};
+use simulator::{
+    ChatSimulator, SimulatorSettings,
+    tools::{SimulatedTools, Toolbox},
+};
 
 use crate::{
     error::PipelineError,
@@ -28,6 +31,8 @@ pub struct Models {
     pub generator: Arc<dyn ChatModel>,
     /// Plays the user.
     pub user: Arc<dyn ChatModel>,
+    /// Answers calls of simulated tools. Usually the user model.
+    pub tools: Arc<dyn ChatModel>,
     /// Judges.
     pub judge: Arc<dyn ChatModel>,
     /// The systems under test, and what the rows say of each.
@@ -39,6 +44,7 @@ impl std::fmt::Debug for Models {
         f.debug_struct("Models")
             .field("generator", self.generator.id())
             .field("user", self.user.id())
+            .field("tools", self.tools.id())
             .field("judge", self.judge.id())
             .field(
                 "targets",
@@ -59,9 +65,9 @@ pub struct PhaseSettings {
     pub metrics: RangeInclusive<u32>,
     /// How scenarios are written.
     pub scenarios: ScenarioSettings,
-    /// How conversations are played. `user_context` is taken from each benchmark.
+    /// How conversations are played. `user_context` is taken from each benchmark, and so are the tools.
     pub simulator: SimulatorSettings,
-    /// How often a judge or a generator is asked until its reply can be used.
+    /// How often a judge, a generator or the model behind simulated tools is asked until its reply can be used.
     pub tries: u32,
     /// Prompt templates of the user's own, by name: see [`PROMPT_NAMES`]. A file of that name with the ending `.j2` in the
     /// `prompts` folder of a benchmark wins.
@@ -81,7 +87,7 @@ impl Default for PhaseSettings {
 }
 
 /// The names of the prompts that can be replaced.
-pub const PROMPT_NAMES: [&str; 9] = [
+pub const PROMPT_NAMES: [&str; 10] = [
     "gen_metrics",
     "gen_scenarios",
     "gen_variant",
@@ -89,6 +95,7 @@ pub const PROMPT_NAMES: [&str; 9] = [
     "user_opening",
     "user_turn",
     "target_system",
+    "simulate_tool",
     "judge_system",
     "judge_user",
 ];
@@ -199,8 +206,22 @@ impl Standard {
         let user = Arc::clone(&self.models.user);
         let simulator = ChatSimulator::new(user, Arc::clone(model), target.clone(), settings)
             .and_then(|simulator| simulator.with_prompts(prompts))
-            .map_err(unusable)?;
+            .map_err(unusable)?
+            .with_tools(self.tools(loaded)?);
         Ok(Arc::new(simulator.with_journal(Arc::clone(&self.journal))))
+    }
+
+    /// The benchmark's tools.
+    fn tools(&self, loaded: &Loaded) -> Result<Toolbox, PipelineError> {
+        let mut simulated =
+            SimulatedTools::new(Arc::clone(&self.models.tools)).map_err(unusable)?;
+        if let Some(prompt) = self.prompt(loaded, "simulate_tool")? {
+            simulated = simulated.with_prompt(prompt).map_err(unusable)?;
+        }
+        let simulated = simulated.with_tries(self.settings.tries);
+        let benchmark = &loaded.benchmark;
+        let toolbox = Toolbox::new(&benchmark.tools, Arc::new(simulated)).map_err(unusable)?;
+        Ok(toolbox.with_world_state(benchmark.world_state.as_deref()))
     }
 
     fn evaluator(&self, loaded: &Loaded) -> Result<Arc<dyn Evaluator>, PipelineError> {

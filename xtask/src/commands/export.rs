@@ -13,7 +13,7 @@ use interop::{
     summary::JobSummary,
 };
 use pipeline::{ExportOptions, ExportReport};
-use schema::ModelId;
+use schema::{ModelId, TargetRef};
 use serde_json::json;
 
 use super::Context;
@@ -33,6 +33,17 @@ pub struct ExportArgs {
     /// Benchmarks by name [default: the one in the folder]
     #[arg(value_name = "BENCHMARK")]
     names: Vec<String>,
+    /// Result files of safety evaluations, in place of benchmarks
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["names", "all"])]
+    safety: Vec<PathBuf>,
+    /// safety: the model that answered, where a file does not name it
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "safety",
+        default_value = "not-stated"
+    )]
+    model: String,
     /// All benchmarks in the folder
     #[arg(long, conflicts_with = "names")]
     all: bool,
@@ -111,12 +122,6 @@ fn version(text: &str) -> Result<Version, String> {
 /// When there is nothing to export, it is not whole and `--strict` is given, or a file cannot be written.
 pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
     logging::start(&context.global, false, &context.terminal)?;
-    let which = Which {
-        names: args.names.clone(),
-        all: args.all,
-        ..Which::default()
-    };
-    let chosen = choose(&context.layout, &which, false)?;
     let options = ExportOptions {
         strict: args.strict,
         targets: args
@@ -130,7 +135,7 @@ pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
         None => PathBuf::from("export").join(args.format.name()),
     };
     let exporter = exporter(args, &out);
-    let report = pipeline::export(&context.layout, &chosen.names, &options, exporter)?;
+    let report = export(context, args, &options, exporter)?;
     let whole = report.refused.is_empty();
     let exit = if whole {
         Exit::Complete
@@ -154,6 +159,40 @@ pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
         append_to_job(context, &report)?;
     }
     Ok(exit)
+}
+
+fn export(
+    context: &Context,
+    args: &ExportArgs,
+    options: &ExportOptions,
+    exporter: Box<dyn Exporter>,
+) -> Result<ExportReport, Failure> {
+    if args.safety.is_empty() {
+        let which = Which {
+            names: args.names.clone(),
+            all: args.all,
+            ..Which::default()
+        };
+        let chosen = choose(&context.layout, &which, false)?;
+        return Ok(pipeline::export(
+            &context.layout,
+            &chosen.names,
+            options,
+            exporter,
+        )?);
+    }
+    let id = ModelId::new(&args.model).map_err(|error| Failure::usage(error.to_string()))?;
+    let unnamed = TargetRef {
+        id,
+        model: args.model.clone(),
+    };
+    Ok(pipeline::export_safety(
+        &context.layout,
+        &args.safety,
+        &unnamed,
+        options,
+        exporter,
+    )?)
 }
 
 fn exporter(args: &ExportArgs, out: &std::path::Path) -> Box<dyn Exporter> {

@@ -1,6 +1,6 @@
 //! The aggregate file of a target, as JSON values: it is small, and written once.
 
-use schema::{Estimate, Extra, MetricType, TargetRef};
+use schema::{Estimate, Extra, MetricType, TargetRef, Tool};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -35,7 +35,7 @@ impl Aggregate<'_> {
         let mut value = json!({
             "schema_version": "0.3.0",
             "evaluation_id": self.evaluation_id,
-            "evaluation_timestamp": run.started.unwrap_or(run.time).to_string(),
+            "evaluation_timestamp": timestamp(run),
             "retrieved_timestamp": run.time.as_second().to_string(),
             "source_metadata": {
                 "source_name": "Probity",
@@ -122,6 +122,7 @@ impl Aggregate<'_> {
                     sum.passed += count.passed;
                     sum.judged += count.judged;
                     sum.unscored += count.unscored;
+                    sum.unlisted += count.unlisted;
                 }
             }
             let id = metric_type.as_str();
@@ -160,7 +161,7 @@ impl Aggregate<'_> {
             "evaluation_result_id": format!("{}#{id}", self.evaluation_id),
             "evaluation_name": format!("{uid}.{id}"),
             "source_data": self.source_data(),
-            "evaluation_timestamp": self.run.started.unwrap_or(self.run.time).to_string(),
+            "evaluation_timestamp": timestamp(self.run),
             "metric_config": metric,
             "score_details": {
                 "score": rate,
@@ -275,7 +276,13 @@ impl Aggregate<'_> {
         if let Some(prompt) = self.system_prompt {
             arguments.insert("prompt_template".into(), prompt.into());
         }
-        if let Some(turns) = run.turns {
+        if !run.benchmark.tools.is_empty() {
+            let tools: Vec<Value> = run.benchmark.tools.iter().map(tool).collect();
+            arguments.insert(
+                "agentic_eval_config".into(),
+                json!({"available_tools": tools}),
+            );
+        } else if let Some(turns) = run.turns {
             arguments.insert(
                 "eval_limits".into(),
                 json!({"message_limit": u64::from(turns) * 2}),
@@ -289,6 +296,7 @@ impl Aggregate<'_> {
                 run.samples_per_scenario.map(|samples| samples.to_string()),
             ),
             ("user_model", run.user_model.as_ref().map(user)),
+            ("tool_model", run.tool_model.as_ref().map(user)),
             (
                 "simulator",
                 run.fingerprints.get("simulator").map(Value::to_string),
@@ -298,6 +306,23 @@ impl Aggregate<'_> {
         }
         json!({"generation_args": arguments, "additional_details": details})
     }
+}
+
+/// When the evaluation ran, where that is known.
+fn timestamp(run: &Run) -> Option<String> {
+    let time = run.started.or((!run.is_timeless()).then_some(run.time));
+    time.map(|time| time.to_string())
+}
+
+/// A tool of the benchmark; its parameters as texts, one for each of the schema's properties.
+fn tool(tool: &Tool) -> Value {
+    let properties = tool.parameters.get("properties").and_then(Value::as_object);
+    let parameters: Extra = properties
+        .into_iter()
+        .flatten()
+        .map(|(name, schema)| (name.clone(), words::of(schema).into()))
+        .collect();
+    json!({"name": tool.name, "description": tool.description, "parameters": parameters})
 }
 
 fn passed_when(metric_type: MetricType) -> &'static str {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use schema::MetricType;
+use schema::{MetricType, Score};
 use serde_json::{Value, json};
 
-use crate::Sample;
+use crate::{Run, Sample};
 
 /// Rows of one metric, or of all metrics of one polarity.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +16,8 @@ pub(super) struct Count {
     pub(super) judged: u64,
     /// Rows without one.
     pub(super) unscored: u64,
+    /// Of those that passed, how many are in no row.
+    pub(super) unlisted: u64,
     /// The smallest and the greatest number given, with 0 and 1.
     pub(super) lowest: f64,
     pub(super) highest: f64,
@@ -35,11 +37,15 @@ impl Count {
 
     /// As `{"passed": …}` texts.
     pub(super) fn texts(&self) -> Value {
-        json!({
+        let mut texts = json!({
             "n_passed": self.passed.to_string(),
             "n_judged": self.judged.to_string(),
             "n_without_verdict": self.unscored.to_string(),
-        })
+        });
+        if let Some(texts) = texts.as_object_mut().filter(|_| self.unlisted > 0) {
+            texts.insert("n_passed_unlisted".into(), self.unlisted.to_string().into());
+        }
+        texts
     }
 }
 
@@ -52,6 +58,38 @@ pub(super) struct Counts {
     pub(super) conversations: u64,
     /// Conversations that nothing was found in, because they were not judged.
     pub(super) not_judged: u64,
+}
+
+impl Counts {
+    /// What is counted before the first row: conversations that passed and cannot be shown.
+    pub(super) fn begin(&mut self, run: &Run) {
+        for (id, passed) in &run.unlisted {
+            let metric = run.benchmark.metric(id);
+            let about = (
+                metric.map_or(MetricType::Positive, |metric| metric.metric_type),
+                metric.map_or(id, |metric| &metric.name).clone(),
+            );
+            let count = Count {
+                passed: *passed,
+                judged: *passed,
+                unlisted: *passed,
+                ..Count::default()
+            };
+            self.metrics.insert(id.clone(), (about, count));
+            self.conversations += passed;
+        }
+    }
+
+    pub(super) fn add(&mut self, score: &Score, verdict: Option<(f64, bool)>) {
+        if let Some((_, count)) = self.metrics.get_mut(&score.metric_id) {
+            count.add(verdict);
+            return;
+        }
+        let mut count = Count::default();
+        count.add(verdict);
+        let about = (score.metric_type, score.metric_name.clone());
+        self.metrics.insert(score.metric_id.clone(), (about, count));
+    }
 }
 
 pub(super) type MetricTypeAndName = (MetricType, String);

@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 
 use self::{
     aggregate::{Aggregate, Instances},
-    counts::{Count, Counts, Seen},
+    counts::{Counts, Seen},
     names::{ModelName, collection, hex, uuid_of},
     row::Ids,
 };
@@ -181,22 +181,32 @@ impl Exporter for Eee {
         let collection = collection(&benchmark);
         let name = self.name(run, &collection);
         let mut evaluation_id = format!("{collection}/{}/{}", name.id, run.time.as_second());
-        if !self.evaluations.insert(evaluation_id.clone()) {
-            // Another target asks the same model, with other settings.
-            evaluation_id = format!("{evaluation_id}/{}", run.target.id);
-            self.evaluations.insert(evaluation_id.clone());
+        if let Some(identity) = run.identity().filter(|_| run.is_timeless()) {
+            // No time tells it from another run of the same model.
+            let hash = hex(&Sha256::digest(identity.as_bytes()));
+            evaluation_id = format!("{evaluation_id}/{}", hash.get(..12).unwrap_or_default());
         }
+        // Another target asks the same model, with other settings; or a run of the same target ended in the same second.
+        let apart = [Some(run.target.id.as_str()), run.identity()];
+        for more in apart.into_iter().flatten() {
+            if self.evaluations.contains(&evaluation_id) {
+                evaluation_id = format!("{evaluation_id}/{more}");
+            }
+        }
+        self.evaluations.insert(evaluation_id.clone());
         let uuid = uuid_of(&format!(
             "{evaluation_id}\n{}\n{}\n{}",
             run.folder,
             run.target.id,
-            run.run_id.as_deref().unwrap_or_default()
+            run.identity().unwrap_or_default()
         ));
         let stem = format!(
             "data/{collection}/{}/{}/{uuid}",
             name.developer, name.folder
         );
         let file = OutFile::create(self.out.join(format!("{stem}_samples.jsonl")))?;
+        let mut counts = Counts::default();
+        counts.begin(run);
         self.target = Some(Target {
             run: run.clone(),
             name,
@@ -209,7 +219,7 @@ impl Exporter for Eee {
                 hash: Sha256::new(),
                 line: Vec::new(),
             },
-            counts: Counts::default(),
+            counts,
             seen: Seen::default(),
         });
         Ok(())
@@ -276,18 +286,7 @@ impl Target {
                 .score
                 .filter(|number| number.is_finite())
                 .zip(score.passed);
-            let known = self.counts.metrics.get_mut(&score.metric_id);
-            match known {
-                Some((_, count)) => count.add(verdict),
-                None => {
-                    let mut count = Count::default();
-                    count.add(verdict);
-                    let about = (score.metric_type, score.metric_name.clone());
-                    self.counts
-                        .metrics
-                        .insert(score.metric_id.clone(), (about, count));
-                }
-            }
+            self.counts.add(score, verdict);
             if let Some(verdict) = verdict {
                 let row = row::row(version, &ids, &self.run, sample, score, verdict);
                 let written = self.rows.line(&row);

@@ -13,7 +13,7 @@ use super::{
         TokenUsage, ToolCall,
     },
 };
-use crate::{Asked, Run, Sample, attribution, text, words};
+use crate::{Asked, Run, Sample, attribution, places::places, text, words};
 
 /// What all rows of a target have in common.
 pub(super) struct Ids<'a> {
@@ -32,11 +32,14 @@ pub(super) fn row<'a>(
     (number, passed): (f64, bool),
 ) -> Row<'a> {
     let turns = &sample.conversation.transcript;
-    let tool_calls = turns.iter().map(|turn| tool_calls(turn).len()).sum();
+    let tool_calls = turns.iter().map(|turn| turn.tool_calls.len()).sum();
     let agentic = tool_calls > 0 || turns.iter().any(|turn| turn.role == Role::Tool);
     let single = match turns.as_slice() {
         [asked, answered]
-            if asked.role == Role::User && answered.role == Role::Assistant && !agentic =>
+            if asked.role == Role::User
+                && answered.role == Role::Assistant
+                && !agentic
+                && run.turns.is_none_or(|turns| turns == 1) =>
         {
             Some((asked, answered))
         }
@@ -44,7 +47,7 @@ pub(super) fn row<'a>(
     };
     let raw: Cow<'a, str> = match single {
         Some((asked, _)) => Cow::Borrowed(&*asked.content),
-        None => Cow::Owned(text::scenario(&sample.conversation.scenario)),
+        None => described(sample),
     };
     let wanted = value(score.metric_type.passed(true));
     let listed = |text: &'a str| match version {
@@ -77,7 +80,7 @@ pub(super) fn row<'a>(
         output: single.map(|(_, answered)| Output {
             raw: listed(&answered.content),
             reasoning_trace: sample
-                .reply(1)
+                .reply(1, 0)
                 .and_then(|call| call.reasoning.as_deref())
                 .map(listed),
         }),
@@ -105,6 +108,16 @@ fn value(present: bool) -> &'static str {
     if present { "present" } else { "absent" }
 }
 
+/// What is the same whatever the target: the scenario, or what the user said first where the scenario tells nothing.
+fn described(sample: &Sample) -> Cow<'_, str> {
+    let text = text::scenario(&sample.conversation.scenario);
+    let mut turns = sample.conversation.transcript.iter();
+    match turns.find(|turn| turn.role == Role::User) {
+        Some(first) if text.is_empty() => Cow::Borrowed(&first.content),
+        _ => Cow::Owned(text),
+    }
+}
+
 /// What the model was shown of a single prompt, where that is more than the prompt.
 fn formatted(sample: &Sample, asked: &Turn) -> Option<String> {
     let system = sample.system_prompt.as_ref()?;
@@ -123,65 +136,38 @@ fn messages(sample: &Sample) -> Vec<Message<'_>> {
             tool_call_id: None,
         });
     }
-    let mut replies = 0;
-    for turn in &sample.conversation.transcript {
-        let mut reasoning = None;
-        if turn.role == Role::Assistant {
-            replies += 1;
-            reasoning = sample
-                .reply(replies)
-                .and_then(|call| call.reasoning.as_deref());
-        }
+    for (place, turn) in places(&sample.conversation.transcript) {
+        let reply = match turn.role {
+            Role::Assistant => sample.reply(place.turn, place.step),
+            _ => None,
+        };
         messages.push(Message {
             turn_idx: messages.len(),
             role: turn.role.as_str(),
             content: &turn.content,
-            reasoning_trace: reasoning,
-            tool_calls: tool_calls(turn)
-                .iter()
-                .enumerate()
-                .filter_map(tool_call)
-                .collect(),
-            tool_call_id: turn
-                .extra
-                .get("tool_call_id")
-                .and_then(Value::as_str)
-                .map(|id| vec![id]),
+            reasoning_trace: reply.and_then(|call| call.reasoning.as_deref()),
+            tool_calls: turn.tool_calls.iter().map(tool_call).collect(),
+            tool_call_id: turn.tool_call_id.as_deref().map(|id| [id]),
         });
     }
     messages
 }
 
-/// The calls that a message makes, in the form of the OpenAI API.
-fn tool_calls(turn: &Turn) -> &[Value] {
-    turn.extra
-        .get("tool_calls")
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
-}
-
-fn tool_call((index, call): (usize, &Value)) -> Option<ToolCall> {
-    let function = call.get("function").unwrap_or(call);
-    let arguments = function.get("arguments").map(|given| match given.as_str() {
-        Some(text) => serde_json::from_str(text).unwrap_or_else(|_| given.clone()),
-        None => given.clone(),
-    });
+/// A call with its arguments as texts: all the format has a place for. Arguments that are no object stand under `arguments` as they
+/// are.
+fn tool_call(call: &schema::ToolCall) -> ToolCall<'_> {
     let mut texts = Texts::default();
-    match arguments {
-        Some(Value::Object(map)) => map
+    match call.object() {
+        Ok(map) => map
             .iter()
             .for_each(|(name, value)| texts.add(name.clone(), words::of(value))),
-        Some(Value::Null) | None => {}
-        Some(other) => texts.add("arguments", words::of(&other)),
+        Err(_) => texts.add("arguments", call.arguments.as_str()),
     }
-    Some(ToolCall {
-        id: call
-            .get("id")
-            .and_then(Value::as_str)
-            .map_or_else(|| format!("call_{index}"), str::to_owned),
-        name: function.get("name").and_then(Value::as_str)?.to_owned(),
+    ToolCall {
+        id: &call.id,
+        name: &call.name,
         arguments: texts,
-    })
+    }
 }
 
 /// How verdicts were found: by a judge, unless an evaluator of one's own is known to have found them without.
@@ -255,6 +241,7 @@ fn performance(sample: &Sample) -> Option<Performance> {
     }
     for (name, by) in [
         ("user_latency_ms", Asked::User),
+        ("tool_latency_ms", Asked::Tool),
         ("judge_latency_ms", Asked::Judge),
     ] {
         details.add_known(
@@ -313,6 +300,10 @@ fn metadata<'a>(run: &'a Run, sample: &'a Sample, score: &'a Score) -> Texts<'a>
             texts.add(name, text);
         }
     }
+    if let Some(tools) = &scenario.tools {
+        texts.add("scenario.tools", tools.join(", "));
+    }
+    texts.add_known("scenario.world_state", scenario.world_state.as_deref());
     for (key, value) in &scenario.extra {
         texts.add(format!("scenario.{key}"), words::of(value));
     }

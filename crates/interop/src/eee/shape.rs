@@ -69,16 +69,16 @@ pub(super) struct Message<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reasoning_trace: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) tool_calls: Vec<ToolCall>,
+    pub(super) tool_calls: Vec<ToolCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) tool_call_id: Option<Vec<&'a str>>,
+    pub(super) tool_call_id: Option<[&'a str; 1]>,
 }
 
 #[derive(Serialize)]
-pub(super) struct ToolCall {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) arguments: Texts<'static>,
+pub(super) struct ToolCall<'a> {
+    pub(super) id: &'a str,
+    pub(super) name: &'a str,
+    pub(super) arguments: Texts<'a>,
 }
 
 #[derive(Serialize)]

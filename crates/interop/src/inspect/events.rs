@@ -1,16 +1,17 @@
-//! What happened in a sample: the target's replies, and the verdicts. The viewer's transcript and `messages_df` are made of these.
+//! What happened in a sample: the target's replies, calls of tools, and the verdicts. The viewer's transcript and `messages_df` are made of these.
 
 use jiff::Timestamp;
-use schema::Role;
+use schema::{Role, Turn};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 
 use super::{
     ids,
-    message::{Message, ModelOutput, target_name},
+    message::{Message, ModelOutput, message_id, target_name},
     score::{Score, Scores},
+    tools::{Call, CallError, error_of},
 };
-use crate::{Run, Sample};
+use crate::{Run, Sample, places::places};
 
 /// One event.
 #[derive(Serialize)]
@@ -28,6 +29,7 @@ pub(super) struct Event<'a> {
 #[serde(untagged)]
 enum What<'a> {
     Model(Box<Model<'a>>),
+    Tool(Box<ToolUse<'a>>),
     Score {
         score: &'a Score<'a>,
         target: &'a [&'a str],
@@ -45,7 +47,7 @@ struct Model<'a> {
     model: &'a str,
     input: [u8; 0],
     input_refs: [(usize, usize); 1],
-    tools: [u8; 0],
+    tools: &'a [&'a RawValue],
     tool_choice: &'static str,
     config: Map<String, Value>,
     output: ModelOutput<'a>,
@@ -53,6 +55,37 @@ struct Model<'a> {
     cache: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     working_time: Option<f64>,
+}
+
+/// A call of a tool and its answer.
+#[derive(Serialize)]
+struct ToolUse<'a> {
+    #[serde(flatten)]
+    call: Call<'a>,
+    result: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<CallError>,
+    events: [u8; 0],
+    message_id: String,
+}
+
+impl<'a> ToolUse<'a> {
+    /// The call that the message at `at` in `turns` answers, if there is one.
+    fn of(turns: &'a [Turn], at: usize, uuid: &str) -> Option<Self> {
+        let answer = turns.get(at)?;
+        let id = answer.tool_call_id.as_deref()?;
+        let before = turns.get(..at)?.iter().rev();
+        let call = before
+            .flat_map(|turn| &turn.tool_calls)
+            .find(|call| call.id == id)?;
+        Some(Self {
+            call: Call::of(call),
+            result: &answer.content,
+            error: error_of(&answer.content),
+            events: [],
+            message_id: message_id(uuid, at),
+        })
+    }
 }
 
 /// What stopped a sample.
@@ -92,7 +125,7 @@ impl<'a> EventsData<'a> {
     }
 }
 
-/// The replies of a sample's target, and the last of them where the conversation ends on it.
+/// The replies of a sample's target, and the calls of tools.
 ///
 /// Events carry the time of the sample's start: when each call was made is not known.
 pub(super) fn events<'a>(
@@ -100,39 +133,49 @@ pub(super) fn events<'a>(
     sample: &'a Sample,
     uuid: &str,
     messages: &'a [Message],
+    tools: &'a [&'a RawValue],
 ) -> Vec<Event<'a>> {
     let time = ids::time(time_of(run, sample));
     let turns = &sample.conversation.transcript;
     let system = messages.len().saturating_sub(turns.len());
     let mut events = Vec::with_capacity(turns.len());
     let mut seconds = 0.0;
-    let mut turn = 0;
-    for (at, said) in turns.iter().enumerate() {
-        turn += u32::from(said.role == Role::User);
+    for (at, (place, said)) in places(turns).enumerate() {
         let Some(message) = messages.get(system + at) else {
             break;
         };
-        if said.role != Role::Assistant {
-            continue;
-        }
-        let call = sample.reply(turn);
+        let call = match said.role {
+            Role::Assistant => sample.reply(place.turn, place.step),
+            _ => None,
+        };
         let took = call.and_then(|call| call.run_time);
+        let (event, what) = match said.role {
+            Role::Assistant => {
+                let model = Model {
+                    model: target_name(run),
+                    input: [],
+                    input_refs: [(0, system + at)],
+                    tools,
+                    tool_choice: if tools.is_empty() { "none" } else { "auto" },
+                    config: Map::new(),
+                    output: ModelOutput::of(run, call, said, message),
+                    cache: call.filter(|call| call.cached).map(|_| "read"),
+                    working_time: took,
+                };
+                ("model", What::Model(Box::new(model)))
+            }
+            Role::Tool => match ToolUse::of(turns, at, uuid) {
+                Some(used) => ("tool", What::Tool(Box::new(used))),
+                None => continue,
+            },
+            Role::User | Role::System => continue,
+        };
         events.push(Event {
-            event: "model",
+            event,
             uuid: format!("{uuid}-e{}", at + 1),
             timestamp: time.clone(),
             working_start: seconds,
-            what: What::Model(Box::new(Model {
-                model: target_name(run),
-                input: [],
-                input_refs: [(0, system + at)],
-                tools: [],
-                tool_choice: "none",
-                config: Map::new(),
-                output: ModelOutput::of(run, call, said, message),
-                cache: call.filter(|call| call.cached).map(|_| "read"),
-                working_time: took,
-            })),
+            what,
         });
         seconds += took.unwrap_or(0.0);
     }

@@ -143,12 +143,14 @@ fn packages(run: &Run) -> Value {
     version.map_or_else(|| json!({}), |version| json!({"probity": version}))
 }
 
-/// Who played the user and who judged. Several judges stand in a list.
+/// Who played the user, who stood in for tools, and who judged. Several judges stand in a list.
 fn roles(run: &Run) -> Option<Value> {
     let mut roles = Map::new();
-    if let Some(user) = &run.user_model {
-        let name = wire_name(&user.model, user.id.as_str());
-        roles.insert("user".to_owned(), model(name, &Extra::new()));
+    for (role, played_by) in [("user", &run.user_model), ("tool", &run.tool_model)] {
+        if let Some(played_by) = played_by {
+            let name = wire_name(&played_by.model, played_by.id.as_str());
+            roles.insert(role.to_owned(), model(name, &Extra::new()));
+        }
     }
     let mut judges: Vec<Value> = run
         .judges
@@ -223,6 +225,12 @@ fn metadata(run: &Run) -> Value {
         if let Some(value) = value {
             set(&mut metadata, key, value.as_str().into());
         }
+    }
+    if !run.benchmark.tools.is_empty() {
+        set(&mut metadata, "tools", json!(run.benchmark.tools));
+    }
+    if let Some(world) = &run.benchmark.world_state {
+        set(&mut metadata, "world_state", world.as_str().into());
     }
     if !run.judges.is_empty() {
         let judges = run.judges.iter().map(judge).collect();

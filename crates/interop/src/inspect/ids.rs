@@ -30,11 +30,12 @@ pub(super) fn id_of(parts: &[&str]) -> String {
     id
 }
 
-/// What tells this run of this benchmark from any other: its id, or its time where it has none.
+/// What tells this run of this benchmark from any other: its id, or else what it found, or else its time.
 pub(super) fn run_key(run: &Run) -> String {
-    match &run.run_id {
-        Some(id) => id.clone(),
-        None => id_of(&["run", &run.folder, &time(run.time)]),
+    match (&run.run_id, &run.content) {
+        (Some(id), _) => id.clone(),
+        (None, Some(content)) => id_of(&["content", &run.folder, content]),
+        (None, None) => id_of(&["run", &run.folder, &time(run.time)]),
     }
 }
 

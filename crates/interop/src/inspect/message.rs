@@ -6,8 +6,14 @@ use schema::{Extra, FinishReason, Role, Turn};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::usage::{ModelUsage, wire_name};
-use crate::{Call, Run, Sample};
+use super::{
+    tools::{self, CallError, error_of},
+    usage::{ModelUsage, wire_name},
+};
+use crate::{
+    Call, Run, Sample,
+    places::{Place, places},
+};
 
 /// One chat message.
 #[derive(Serialize)]
@@ -17,6 +23,14 @@ struct ChatMessage<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<&'static str>,
     role: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<tools::Call<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<CallError>,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<&'a str>,
     #[serde(skip_serializing_if = "MessageMetadata::is_empty")]
@@ -67,30 +81,36 @@ pub(super) fn messages(run: &Run, sample: &Sample, uuid: &str) -> io::Result<Vec
             content: Content::Text(prompt),
             source: Some("input"),
             role: Role::System.as_str(),
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+            function: None,
+            error: None,
             model: None,
             metadata: MessageMetadata::default(),
         })?);
     }
-    let mut turn = 0;
-    for (at, said) in turns.iter().enumerate() {
-        if said.role == Role::User {
-            turn += 1;
-        }
-        let id = format!("{uuid}-{}", at + 1);
-        messages.push(to_raw_value(&message(run, sample, said, turn, id))?);
+    for (at, (place, said)) in places(turns).enumerate() {
+        let id = message_id(uuid, at);
+        messages.push(to_raw_value(&message(run, sample, said, place, id))?);
     }
     Ok(messages)
+}
+
+/// The id of the message at `at` in the transcript.
+pub(super) fn message_id(uuid: &str, at: usize) -> String {
+    format!("{uuid}-{}", at + 1)
 }
 
 fn message<'a>(
     run: &'a Run,
     sample: &'a Sample,
     said: &'a Turn,
-    turn: u32,
+    place: Place,
     id: String,
 ) -> ChatMessage<'a> {
     let target = said.role == Role::Assistant;
-    let call = sample.reply(turn).filter(|_| target);
+    let tool = said.role == Role::Tool;
+    let call = sample.reply(place.turn, place.step).filter(|_| target);
     let thought = call.and_then(|call| call.reasoning.as_deref());
     let content = match thought {
         Some(reasoning) => Content::Parts([
@@ -107,10 +127,14 @@ fn message<'a>(
         source: match said.role {
             Role::Assistant => Some("generate"),
             // The first message is the sample's input; the later ones a model wrote in answer.
-            Role::User if turn == 1 => Some("input"),
+            Role::User if place.turn == 1 => Some("input"),
             _ => None,
         },
         role: said.role.as_str(),
+        tool_calls: said.tool_calls.iter().map(tools::Call::of).collect(),
+        tool_call_id: said.tool_call_id.as_deref().filter(|_| tool),
+        function: said.name.as_deref().filter(|_| tool),
+        error: tool.then(|| error_of(&said.content)).flatten(),
         model: target.then(|| target_name(run)),
         metadata: MessageMetadata {
             finish_reason: said.finish_reason.as_ref().map(FinishReason::as_str),
@@ -159,7 +183,7 @@ impl<'a> ModelOutput<'a> {
                 .unwrap_or_else(|| target_name(run)),
             choices: vec![Choice {
                 message,
-                stop_reason: stop_reason(said.finish_reason.as_ref()),
+                stop_reason: stop_reason(said),
             }],
             completion: None,
             usage: call.and_then(|call| Some(ModelUsage::of(call.usage?, call.cost))),
@@ -188,8 +212,9 @@ impl<'a> ModelOutput<'a> {
 }
 
 /// Inspect's word for why a reply ended.
-fn stop_reason(reason: Option<&FinishReason>) -> &'static str {
-    match reason {
+fn stop_reason(said: &Turn) -> &'static str {
+    match &said.finish_reason {
+        None if !said.tool_calls.is_empty() => "tool_calls",
         None | Some(FinishReason::Stop) => "stop",
         Some(FinishReason::Length) => "max_tokens",
         Some(FinishReason::ContentFilter) => "content_filter",

@@ -32,9 +32,11 @@
 //! ```
 //!
 //! # Limits
-//! - Of the calls, the target's replies stand as events; those to the user model and the judge are counted in the usage only.
+//! - Of the calls, the target's replies and calls of tools stand as events; those to the user model, to the model that stands in for
+//!   tools, and to the judge are counted in the usage only.
+//! - An answer of a tool is taken for an error when it is `{"error": "…"}` and nothing else.
 //! - Events carry the sample's start or end as their time: when each call was made is not known.
-//! - Memory grows by about 300 bytes per sample: the directory of the zip file, and the mean of each scenario.
+//! - Memory grows by less than 1 kB per sample: the directory of the zip file, and the mean of each scenario.
 //! - A score without a value is the bare word `NaN`, as Inspect itself writes it. Strict JSON readers refuse that.
 //! - Model names are those on the wire, without a provider before them, so `inspect eval-retry` cannot run a log again.
 
@@ -49,6 +51,7 @@ mod sample;
 mod score;
 mod settings;
 mod thin;
+mod tools;
 mod usage;
 mod writer;
 

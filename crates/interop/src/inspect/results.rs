@@ -33,6 +33,11 @@ struct Tally {
     passed: u64,
     scored: u64,
     unscored: u64,
+    /// Of `passed` and `scored`, those that passed and are not in the log.
+    unlisted: u64,
+    /// Whether there is a score between 0 and 1.
+    is_graded: bool,
+    sum: f64,
     /// Sum and number of the scores of each sample id.
     by_id: IndexMap<String, (f64, u32)>,
 }
@@ -40,10 +45,21 @@ struct Tally {
 impl Sums {
     /// Sums that know the metrics of `run`, so that one without any sample is listed too.
     pub(super) fn new(run: &Run) -> Self {
+        let unlisted = |id: &str| {
+            let mut all = run.unlisted.iter();
+            all.find(|(of, _)| of == id)
+                .map_or(0, |(_, passed)| *passed)
+        };
+        let tally = |id: &str| Tally {
+            passed: unlisted(id),
+            scored: unlisted(id),
+            unlisted: unlisted(id),
+            ..Tally::default()
+        };
         let metrics = run.benchmark.metrics.iter();
         Self {
             scorers: metrics
-                .map(|metric| (metric.id.clone(), Tally::default()))
+                .map(|metric| (metric.id.clone(), tally(&metric.id)))
                 .collect(),
             epochs: run.samples_per_scenario.map_or(1, u64::from).max(1),
             ..Self::default()
@@ -79,7 +95,7 @@ impl Sums {
                     .insert(name.clone().into_owned(), Tally::default());
             }
             if let Some(tally) = self.scorers.get_mut(name.as_ref()) {
-                tally.add(&parts.id, score.value);
+                tally.add(&parts.id, score.value, score.passed);
             }
         }
     }
@@ -138,7 +154,7 @@ struct Reduced<'a> {
 }
 
 impl Tally {
-    fn add(&mut self, id: &str, value: ScoreValue) {
+    fn add(&mut self, id: &str, value: ScoreValue, passed: bool) {
         if !self.by_id.contains_key(id) {
             self.by_id.insert(id.to_owned(), (0.0, 0));
         }
@@ -147,7 +163,9 @@ impl Tally {
             return;
         };
         self.scored += 1;
-        self.passed += u64::from(value >= 1.0);
+        self.passed += u64::from(passed);
+        self.is_graded |= value != 0.0 && value != 1.0;
+        self.sum += value;
         if let Some((sum, n)) = self.by_id.get_mut(id) {
             *sum += value;
             *n += 1;
@@ -205,6 +223,13 @@ impl Tally {
             }
             metrics.insert("pass_rate".to_owned(), metric);
         }
+        let listed = self.scored - self.unlisted;
+        if self.is_graded && listed > 0 {
+            #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
+            let mean = self.sum / listed as f64;
+            let metric = json!({"name": "mean", "value": mean, "params": {}});
+            metrics.insert("mean".to_owned(), metric);
+        }
         if let Some(error) = self.stderr() {
             let metric = json!({"name": "stderr", "value": error, "params": {}});
             metrics.insert("stderr".to_owned(), metric);
@@ -212,7 +237,7 @@ impl Tally {
         let mut score = json!({
             "name": name,
             "scorer": name,
-            "scored_samples": self.scored,
+            "scored_samples": listed,
             "unscored_samples": self.unscored,
             "params": {},
             "metrics": metrics,
@@ -220,6 +245,11 @@ impl Tally {
         });
         if let Some(score) = score.as_object_mut().filter(|_| epochs > 1) {
             score.insert("reducer".to_owned(), Value::from("mean"));
+        }
+        if self.unlisted > 0
+            && let Some(metadata) = score.get_mut("metadata").and_then(Value::as_object_mut)
+        {
+            metadata.insert("passed_unlisted".to_owned(), self.unlisted.into());
         }
         score
     }

@@ -4,6 +4,7 @@ use std::{borrow::Cow, io};
 
 use schema::{Conversation, Extra, MetricType, PhaseCost, Role, Scenario};
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::{
     events::{EvalError, Event, EventsData, endings, events},
@@ -11,9 +12,10 @@ use super::{
     message::{Message, ModelOutput, messages},
     score::Scores,
     thin,
+    tools::Tools,
     usage::{ByName, Used},
 };
-use crate::{Asked, Call, Run, Sample};
+use crate::{Asked, Call, Run, Sample, places::places};
 
 /// What a sample of the log is made of.
 pub(super) struct Parts<'a> {
@@ -25,12 +27,18 @@ pub(super) struct Parts<'a> {
     messages: Vec<Message>,
     pub(super) scores: Scores<'a>,
     pub(super) used: Used,
+    tools: Vec<&'a RawValue>,
     run: &'a Run,
     sample: &'a Sample,
 }
 
 impl<'a> Parts<'a> {
-    pub(super) fn of(run: &'a Run, eval_id: &str, sample: &'a Sample) -> io::Result<Self> {
+    pub(super) fn of(
+        run: &'a Run,
+        eval_id: &str,
+        tools: &'a Tools,
+        sample: &'a Sample,
+    ) -> io::Result<Self> {
         let conversation = &sample.conversation;
         let id = ids::sample_id(conversation);
         let epoch = ids::epoch(conversation);
@@ -47,6 +55,7 @@ impl<'a> Parts<'a> {
             messages,
             scores: Scores::of(&sample.scores),
             used: Used::of_calls(run, &sample.calls),
+            tools: tools.offered(run, &conversation.scenario),
             run,
             sample,
         })
@@ -66,7 +75,7 @@ impl<'a> Parts<'a> {
     pub(super) fn sample(&self) -> EvalSample<'_> {
         let error = self.sample.conversation.error.as_deref();
         let (run, sample) = (self.run, self.sample);
-        let mut happened = events(run, sample, &self.uuid, &self.messages);
+        let mut happened = events(run, sample, &self.uuid, &self.messages, &self.tools);
         happened.extend(endings(run, sample, &self.uuid, &self.target, &self.scores));
         EvalSample {
             id: &self.id,
@@ -120,11 +129,12 @@ impl<'a> Parts<'a> {
 fn last_output<'a>(run: &'a Run, sample: &'a Sample, messages: &'a [Message]) -> ModelOutput<'a> {
     let turns = &sample.conversation.transcript;
     let last = turns.last().filter(|turn| turn.role == Role::Assistant);
-    let users = turns.iter().filter(|turn| turn.role == Role::User).count();
-    let turn = u32::try_from(users).unwrap_or(u32::MAX);
+    let place = places(turns).last().map(|(place, _)| place);
+    let place = place.unwrap_or_default();
     match (last, messages.last()) {
         (Some(said), Some(message)) => {
-            ModelOutput::of(run, sample.reply(turn), said, message).with_text(said)
+            let reply = sample.reply(place.turn, place.step);
+            ModelOutput::of(run, reply, said, message).with_text(said)
         }
         _ => ModelOutput::none(run),
     }

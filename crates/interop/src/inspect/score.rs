@@ -11,6 +11,9 @@ use super::{json::ScoreValue, thin};
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Score<'a> {
     pub(super) value: ScoreValue,
+    /// Whether the row passed.
+    #[serde(skip)]
+    pub(super) passed: bool,
     /// Why the judge decided so.
     #[serde(skip_serializing_if = "str::is_empty")]
     explanation: Cow<'a, str>,
@@ -28,6 +31,7 @@ struct ScoreMetadata<'a> {
     metric_type: MetricType,
     /// Whether the behaviour of the definition is in the transcript.
     present: Option<bool>,
+    passed: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,6 +47,7 @@ impl<'a> Score<'a> {
                 .score
                 .filter(|score| score.is_finite())
                 .map_or(ScoreValue::Unscored, ScoreValue::Known),
+            passed: row.passed == Some(true),
             explanation: Cow::Borrowed(&row.justification),
             reason: match (row.score, &row.error) {
                 (Some(_), _) => None,
@@ -55,6 +60,7 @@ impl<'a> Score<'a> {
                 metric_name: &row.metric_name,
                 metric_type: row.metric_type,
                 present: row.present,
+                passed: row.passed,
                 error: row.error.as_deref().map(Cow::Borrowed),
                 usage: row.usage.as_ref(),
                 extra: (!row.extra.is_empty()).then_some(&row.extra),

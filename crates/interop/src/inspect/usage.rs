@@ -1,6 +1,6 @@
 //! Tokens as Inspect counts them, by model and by role.
 
-use schema::Usage;
+use schema::{TargetRef, Usage};
 use serde::{Serialize, Serializer};
 
 use crate::{Asked, Call, Run};
@@ -115,6 +115,7 @@ pub(super) fn role(by: Asked) -> &'static str {
     match by {
         Asked::Target => "target",
         Asked::User => "user",
+        Asked::Tool => "tool",
         Asked::Judge => "grader",
     }
 }
@@ -126,12 +127,11 @@ pub(super) fn wire_name<'a>(model: &'a str, id: &'a str) -> &'a str {
 
 /// The model that a call asked, by the name that the log's header has for it.
 fn model_name<'a>(run: &'a Run, call: &'a Call) -> &'a str {
+    let named = |model: &'a TargetRef| (model.model.as_str(), model.id.as_str());
     let known = match call.by {
-        Asked::Target => Some((run.target.model.as_str(), run.target.id.as_str())),
-        Asked::User => run
-            .user_model
-            .as_ref()
-            .map(|user| (user.model.as_str(), user.id.as_str())),
+        Asked::Target => Some(named(&run.target)),
+        Asked::User => run.user_model.as_ref().map(named),
+        Asked::Tool => run.tool_model.as_ref().map(named),
         Asked::Judge => run
             .judges
             .iter()

@@ -7,13 +7,14 @@ use zip::{
     write::{SimpleFileOptions, StreamWriter},
 };
 
-use super::{LogFormat, header::Header, ids, json, results::Sums, sample::Parts};
+use super::{LogFormat, header::Header, ids, json, results::Sums, sample::Parts, tools::Tools};
 use crate::{Run, Sample};
 
 /// Writes one log. Memory holds one sample at a time, besides what the module's limits name.
 pub(super) struct LogWriter<W: Write, S> {
     run: Run,
     eval_id: String,
+    tools: Tools,
     sums: Sums,
     out: Out<W>,
     /// What stands behind what is not known yet: the list of samples (zip) or the samples (JSON).
@@ -39,6 +40,7 @@ impl<W: Write, S: Read + Write + Seek> LogWriter<W, S> {
         Ok(Self {
             run: run.clone(),
             eval_id: ids::eval_id(run),
+            tools: Tools::of(run)?,
             sums: Sums::new(run),
             out: match format {
                 LogFormat::Eval => Out::Zip(Box::new(ZipWriter::new_stream(out))),
@@ -57,7 +59,7 @@ impl<W: Write, S: Read + Write + Seek> LogWriter<W, S> {
 
     /// Adds one sample. `false`: the log has this sample of this scenario already, and it was left out.
     pub(super) fn push(&mut self, sample: &Sample) -> io::Result<bool> {
-        let parts = Parts::of(&self.run, &self.eval_id, sample)?;
+        let parts = Parts::of(&self.run, &self.eval_id, &self.tools, sample)?;
         if self.sums.has(&parts.id, parts.epoch) {
             return Ok(false);
         }

@@ -21,6 +21,8 @@ use crate::error::PipelineError;
 pub(super) struct Facts {
     shelf: Shelf,
     targets: BTreeMap<String, TargetFacts>,
+    /// By target: the newest run that set out to play it.
+    set_out: BTreeMap<String, TargetFacts>,
     notes: Vec<String>,
 }
 
@@ -35,6 +37,8 @@ pub(super) struct TargetFacts {
     pub(super) ended: Option<Timestamp>,
     pub(super) samples: Option<u32>,
     pub(super) settings: Extra,
+    /// Whether `settings` were looked for.
+    is_asked: bool,
     pub(super) judges: Vec<Judge>,
 }
 
@@ -49,6 +53,7 @@ impl Facts {
         let mut facts = Self {
             shelf: Shelf::new()?,
             targets: targets.collect(),
+            set_out: BTreeMap::new(),
             notes: Vec::new(),
         };
         for journal in journals {
@@ -64,10 +69,18 @@ impl Facts {
 
     /// What is known of `target` as a whole.
     pub(super) fn target(&self, target: &ModelId) -> TargetFacts {
-        self.targets
-            .get(target.as_str())
-            .cloned()
-            .unwrap_or_default()
+        let known = self.targets.get(target.as_str());
+        let known = known.cloned().unwrap_or_default();
+        match self.set_out.get(target.as_str()) {
+            // It was never asked: the user model failed each time, for one.
+            Some(run) if known.journal.is_none() => TargetFacts {
+                journal: run.journal.clone(),
+                run_id: run.run_id.clone(),
+                samples: run.samples,
+                ..known
+            },
+            _ => known,
+        }
     }
 
     fn journal(&mut self, path: &Path) -> Result<(), PipelineError> {
@@ -107,6 +120,12 @@ impl Facts {
                 run.journal = Some(path.to_owned());
                 run.run_id = line.text("run_id").map(Cow::into_owned);
                 run.samples = line.get("samples");
+                let phases: Vec<String> = line.get("phases").unwrap_or_default();
+                let suts: Vec<String> = line.get("suts").unwrap_or_default();
+                if phases.iter().any(|phase| phase == "simulate") {
+                    let set_out = suts.into_iter().map(|sut| (sut, run.clone()));
+                    self.set_out.extend(set_out);
+                }
             }
             return Ok(());
         };
@@ -135,16 +154,34 @@ impl Facts {
     }
 
     fn keep(&mut self, (prompt, sut): &ItemKey, item: &ItemFacts) -> Result<(), PipelineError> {
-        self.shelf.put(key((prompt.as_str(), sut.as_str())), item)
+        let key = match item.number {
+            Some(number) => key((number, sut.as_str())),
+            None => key((prompt.as_str(), sut.as_str())),
+        };
+        self.shelf.put(key, item)
     }
 
     /// Adds what is known of `sample` to it. What journals tell of other replies than those in the transcript is left out.
     pub(super) fn join(&mut self, sample: &mut Sample) -> Result<(), PipelineError> {
         let row = &sample.conversation;
         let prompt = Conversation::prompt_id(&row.scenario.id, row.sample);
-        let known: Vec<ItemFacts> = self
-            .shelf
-            .take(key((prompt.as_str(), row.target.id.as_str())))?;
+        let key = key((prompt.as_str(), row.target.id.as_str()));
+        self.join_at(sample, key)
+    }
+
+    /// The same for conversation `number` of a safety evaluation.
+    pub(super) fn join_numbered(
+        &mut self,
+        sample: &mut Sample,
+        number: i64,
+    ) -> Result<(), PipelineError> {
+        let key = key((number, sample.conversation.target.id.as_str()));
+        self.join_at(sample, key)
+    }
+
+    fn join_at(&mut self, sample: &mut Sample, key: u64) -> Result<(), PipelineError> {
+        let row = &sample.conversation;
+        let known: Vec<ItemFacts> = self.shelf.take(key)?;
         let times = times(&known);
         let fitting: Vec<ItemFacts> = known
             .into_iter()
@@ -191,15 +228,21 @@ impl TargetFacts {
     /// Takes in what an event tells of the target as a whole.
     fn take(&mut self, line: &Line<'_>, run: &TargetFacts) {
         match line.message.as_ref() {
-            "fetched sut response" | "using cached sut response"
-                if line.raw("source").is_none() && self.journal != run.journal =>
+            "fetched sut response" | "using cached sut response" | "sut exception"
+                if line.raw("source").is_none() =>
             {
-                *self = Self {
-                    judges: std::mem::take(&mut self.judges),
-                    judged: self.judged.take(),
-                    settings: settings(line),
-                    ..run.clone()
-                };
+                if self.journal != run.journal {
+                    *self = Self {
+                        judges: std::mem::take(&mut self.judges),
+                        judged: self.judged.take(),
+                        ..run.clone()
+                    };
+                }
+                // Of a call that failed the journal has no request.
+                if !self.is_asked && line.message != "sut exception" {
+                    self.settings = settings(line);
+                    self.is_asked = true;
+                }
             }
             "fetched annotator response" | "using cached annotator response" => {
                 let Some(id) = line.text("annotator") else {

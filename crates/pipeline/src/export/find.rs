@@ -4,7 +4,6 @@ use std::{
     borrow::Cow,
     collections::BTreeSet,
     fs, io,
-    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
@@ -12,10 +11,10 @@ use journal::JournalReader;
 use schema::{Benchmark, ModelId};
 use serde::Deserialize;
 
+use super::raw::{self, Ended, Took};
 use crate::{
     error::PipelineError,
     layout::{BenchmarkDir, Layout},
-    tree::each_row,
 };
 
 /// The ids of the folders under `runs/` that hold conversations or scores, sorted.
@@ -48,11 +47,14 @@ pub(super) fn count_scenarios(dir: &BenchmarkDir, benchmark: &Benchmark) -> Opti
         metric_id: String,
     }
     let mut count = 0;
-    let read = each_row(&dir.scenarios(), |row: Row| {
-        count += u64::from(benchmark.metric(&row.metric_id).is_some());
-        Ok(ControlFlow::Continue(()))
+    let ended = raw::each(&dir.scenarios(), |row| match serde_json::from_slice(row) {
+        Ok(Row { metric_id }) => {
+            count += u64::from(benchmark.metric(&metric_id).is_some());
+            Took::Next
+        }
+        Err(_) => Took::Odd,
     });
-    read.is_ok().then_some(count)
+    (ended == Ended::Done).then_some(count)
 }
 
 /// The journals that tell of a benchmark's rows, and what a person should know of others.
@@ -75,9 +77,7 @@ pub(super) fn journals(layout: &Layout, name: &str, targets: &[ModelId]) -> Foun
     for folder in folders {
         for file in names(&runs.join(&folder)).into_iter().rev() {
             let path = runs.join(&folder).join(&file);
-            let is_journal = file.starts_with("journal-")
-                && (file.ends_with(".jsonl") || file.ends_with(".jsonl.zst"));
-            let Some(head) = is_journal.then(|| head(&path)).flatten() else {
+            let Some(head) = is_journal(&file).then(|| head(&path)).flatten() else {
                 continue;
             };
             if head.folder != name {
@@ -104,6 +104,16 @@ pub(super) fn journals(layout: &Layout, name: &str, targets: &[ModelId]) -> Foun
         }
     }
     found
+}
+
+/// All journals in `folder`, the records of one run.
+pub(super) fn journals_in(folder: &Path) -> Vec<PathBuf> {
+    let files = names(folder).into_iter().filter(|file| is_journal(file));
+    files.map(|file| folder.join(file)).collect()
+}
+
+fn is_journal(file: &str) -> bool {
+    file.starts_with("journal-") && (file.ends_with(".jsonl") || file.ends_with(".jsonl.zst"))
 }
 
 /// What a journal says of itself.

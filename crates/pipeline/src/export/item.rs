@@ -3,7 +3,7 @@
 use interop::{Asked, Call};
 use jiff::Timestamp;
 use journal::Line;
-use schema::{Role, Spend, Turn, Usage};
+use schema::{Role, Spend, ToolCall, Turn, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,6 +12,8 @@ use super::scores::key;
 /// What a journal knows of an item and the tree does not.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ItemFacts {
+    /// The number of the conversation in the result file of a safety evaluation.
+    pub(super) number: Option<i64>,
     pub(super) system_prompt: Option<String>,
     pub(super) calls: Vec<Call>,
     /// Keys of the target's replies, as they went into the transcript.
@@ -26,7 +28,13 @@ pub(super) struct ItemFacts {
 impl ItemFacts {
     /// From `queuing item`.
     pub(super) fn queued(line: &Line<'_>) -> Self {
+        #[derive(Deserialize)]
+        struct Context {
+            conversation_id: Option<i64>,
+        }
+        let context = line.get::<Context>("context");
         Self {
+            number: context.and_then(|context| context.conversation_id),
             started: micros(line),
             ..Self::default()
         }
@@ -47,13 +55,17 @@ impl ItemFacts {
         let asked = match line.message.as_ref() {
             "translated sut response" => {
                 let text = line.text("response_text").unwrap_or_default();
-                self.replies.push(key(text.as_ref()));
+                let calls: Vec<ToolCall> = line.get("tool_calls").unwrap_or_default();
+                self.replies.push(reply_key(&text, &calls));
                 self.played |= line.raw("source").is_none();
                 return;
             }
             "fetched sut response" | "using cached sut response" | "sut exception" => Asked::Target,
             "fetched user response" | "using cached user response" | "user exception" => {
                 Asked::User
+            }
+            "fetched tool response" | "using cached tool response" | "tool exception" => {
+                Asked::Tool
             }
             "fetched annotator response"
             | "using cached annotator response"
@@ -73,7 +85,7 @@ impl ItemFacts {
         let said = transcript
             .iter()
             .filter(|turn| turn.role == Role::Assistant);
-        let said = said.map(|turn| key(&*turn.content));
+        let said = said.map(|turn| reply_key(&turn.content, &turn.tool_calls));
         said.eq(self.replies.iter().copied())
     }
 
@@ -83,6 +95,12 @@ impl ItemFacts {
     }
 }
 
+/// A key of a reply. Ids of calls are left out: the simulator may give a call another one than the model did.
+fn reply_key(text: &str, calls: &[ToolCall]) -> u64 {
+    let calls = calls.iter().map(|call| (&*call.name, &*call.arguments));
+    key((text, calls.collect::<Vec<_>>()))
+}
+
 fn micros(line: &Line<'_>) -> Option<i64> {
     line.time().map(Timestamp::as_microsecond)
 }
@@ -90,7 +108,7 @@ fn micros(line: &Line<'_>) -> Option<i64> {
 fn call(by: Asked, line: &Line<'_>) -> Call {
     let name = match by {
         Asked::Target => line.sut.as_deref().map(str::to_owned),
-        Asked::User => line.text("model").map(|text| text.into_owned()),
+        Asked::User | Asked::Tool => line.text("model").map(|text| text.into_owned()),
         Asked::Judge => line.text("annotator").map(|text| text.into_owned()),
     };
     let reply = Reply::of(line);
@@ -105,6 +123,7 @@ fn call(by: Asked, line: &Line<'_>) -> Call {
         by,
         model: name.unwrap_or_default(),
         turn: line.get("turn").unwrap_or_default(),
+        step: line.get("step").unwrap_or_default(),
         cached: line.message.starts_with("using cached "),
         run_time: line.get("run_time"),
         request_id: reply.id,

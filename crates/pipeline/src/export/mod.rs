@@ -3,15 +3,20 @@
 mod facts;
 mod find;
 mod item;
+mod problems;
+mod raw;
+mod rows;
+mod safety;
 mod scores;
 mod source;
 
-use std::{collections::BTreeSet, ops::ControlFlow, path::Path};
+use std::{ops::ControlFlow, path::Path, thread};
 
 use interop::{ExportError, Exported, Exporter, Interval, Sample};
-use schema::{Benchmark, Conversation, ModelId, TargetRef};
+use schema::{Benchmark, ModelId, TargetRef};
 
-use self::{facts::Facts, scores::Scores};
+pub use self::safety::export_safety;
+use self::{facts::Facts, problems::Problems, rows::Rows, scores::Scores};
 use crate::{
     error::PipelineError,
     layout::{BenchmarkDir, Layout},
@@ -43,6 +48,27 @@ pub struct ExportReport {
     pub refused: Vec<String>,
 }
 
+impl ExportReport {
+    /// Takes in what is not whole at `place`.
+    fn tell(&mut self, place: &str, told: Vec<String>) {
+        let told = told.into_iter().map(|what| format!("{place}: {what}"));
+        self.problems.extend(told);
+    }
+
+    /// Takes in that nothing of a target can be exported; gives the error back where it is about more than the target.
+    fn refuse(&mut self, place: &str, error: ExportError) -> Result<(), PipelineError> {
+        if !error.is_of_target() {
+            return Err(failed(error));
+        }
+        let told = error.to_string();
+        self.refused.push(match told.starts_with(place) {
+            true => told,
+            false => format!("{place}: {told}"),
+        });
+        Ok(())
+    }
+}
+
 /// Exports the benchmarks `names` with `exporter`. Files of the tree and journals are read row by row; memory holds a few hundred bytes
 /// for each conversation.
 ///
@@ -56,12 +82,24 @@ pub fn export(
     layout: &Layout,
     names: &[String],
     options: &ExportOptions,
+    exporter: Box<dyn Exporter + '_>,
+) -> Result<ExportReport, PipelineError> {
+    once_or_twice(options, exporter, |exporter| {
+        let mut work = Work::new(layout, options);
+        work.all(names, exporter)?;
+        Ok(work.report)
+    })
+}
+
+/// Does `work` with `exporter`. With [`ExportOptions::strict`] first without one: to see whether all is whole.
+fn once_or_twice(
+    options: &ExportOptions,
     mut exporter: Box<dyn Exporter + '_>,
+    mut work: impl FnMut(&mut dyn Exporter) -> Result<ExportReport, PipelineError>,
 ) -> Result<ExportReport, PipelineError> {
     if options.strict {
-        let mut looked = Work::new(layout, options);
-        looked.all(names, &mut Nowhere)?;
-        let problems = looked.report.problems.iter().chain(&looked.report.refused);
+        let looked = work(&mut Nowhere)?;
+        let problems = looked.problems.iter().chain(&looked.refused);
         let problems: Vec<&str> = problems.map(String::as_str).collect();
         if !problems.is_empty() {
             return Err(PipelineError::input(format!(
@@ -70,9 +108,7 @@ pub fn export(
             )));
         }
     }
-    let mut work = Work::new(layout, options);
-    work.all(names, &mut *exporter)?;
-    let mut report = work.report;
+    let mut report = work(&mut *exporter)?;
     if report.targets == 0 {
         let told = report.problems.into_iter().chain(report.refused);
         return Err(PipelineError::input(told.collect::<Vec<_>>().join("\n")));
@@ -181,7 +217,14 @@ impl<'a> Work<'a> {
     ) -> Result<(), PipelineError> {
         let place = format!("{}: {id}", bench.dir.name());
         let files = bench.dir.target(&id)?;
-        let mut scores = Scores::read(&files.scores())?;
+        // Both read through large files.
+        let (content, scores) = thread::scope(|scope| {
+            let content = scope.spawn(|| source::content(facts, &id, &files));
+            let scores = Scores::read(&files.scores());
+            (content.join(), scores)
+        });
+        let content = content.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        let mut scores = scores?;
         let mut problems = Problems::new(scores.take_note());
         let (first, is_bare) = first_row(&files.conversations(), &id, bench);
         // Conversations hold their scenarios, but for those of older trees.
@@ -189,79 +232,59 @@ impl<'a> Work<'a> {
             true => read_scenarios(&bench.dir.scenarios())?,
             false => Vec::new(),
         };
-        let run = source::run(bench, facts, first, &files)?;
-        if let Some(outcome) = run
-            .outcome
-            .as_deref()
-            .filter(|outcome| *outcome == "interrupted")
-        {
-            problems
-                .told
-                .push(format!("the run was {outcome}: rows are missing"));
-        }
+        let run = source::run(bench, facts, first, content);
+        problems.outcome(run.outcome.as_deref());
         if let Err(error) = exporter.begin(&interop::Run {
             interval: Some(INTERVAL),
             ..run
         }) {
-            return self.refused(&place, error);
+            return self.report.refuse(&place, error);
         }
-        let mut fault = None;
-        let reader_target = TargetRef {
-            id: id.clone(),
-            model: String::new(),
+        let rows = Rows {
+            bench,
+            path: files.conversations(),
+            id: &id,
+            scenarios: &scenarios,
+            facts,
+            scores: &mut scores,
         };
-        let read = read_conversations(
-            &files.conversations(),
-            &reader_target,
-            &bench.benchmark,
-            &scenarios,
-            |row| {
-                match sample(bench, facts, row, &mut scores) {
-                    Ok(sample) => {
-                        problems.look_at(&sample);
-                        match exporter.push(&sample) {
-                            Ok(()) => return ControlFlow::Continue(()),
-                            Err(error) => fault = Some(failed(error)),
-                        }
-                    }
-                    Err(error) => fault = Some(error),
-                }
-                ControlFlow::Break(())
-            },
-        );
-        if let Some(error) = fault {
-            return Err(error);
-        }
-        if let Err(error) = read {
-            problems.told.push(format!("exported up to there: {error}"));
+        let read = rows.each(|sample| {
+            problems.look_at(&sample);
+            exporter.push(&sample).map_err(failed)
+        })?;
+        let unread = read.is_some() && problems.rows == 0;
+        if let Some(error) = read {
+            let told = format!("exported up to there: {}", explained(&error));
+            problems.told.push(told);
         }
         self.report.conversations += problems.rows;
-        let told = problems.finish(bench, &scores);
-        self.report
-            .problems
-            .extend(told.into_iter().map(|what| format!("{place}: {what}")));
+        let told = problems.finish(bench.scenarios.unwrap_or_default(), scores.left());
+        self.report.tell(&place, told);
         match exporter.end() {
+            Ok(()) if unread => {
+                let told = format!("{place}: no conversation can be read");
+                self.report.refused.push(told);
+                Ok(())
+            }
             Ok(()) => {
                 self.report.targets += 1;
                 Ok(())
             }
-            Err(error) => self.refused(&place, error),
+            Err(error) => self.report.refuse(&place, error),
         }
     }
+}
 
-    fn refused(&mut self, place: &str, error: ExportError) -> Result<(), PipelineError> {
-        if !error.is_of_target() {
-            return Err(failed(error));
-        }
-        let told = error.to_string();
-        let told = if told.starts_with(place) {
-            told
-        } else {
-            format!("{place}: {told}")
-        };
-        self.report.refused.push(told);
-        Ok(())
+/// An error of reading, with what to do about one that its words do not tell.
+fn explained(error: &impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    if text.contains("hex escape") {
+        // Other languages write such escapes, and read them back. UTF-8 has no place for them.
+        return format!(
+            "{text}. A \\u escape there is half of a surrogate pair, which is no character: put \\ufffd in its place"
+        );
     }
+    text
 }
 
 /// The bounds that are told of rates, as in `grades.json`.
@@ -270,28 +293,6 @@ const INTERVAL: Interval = Interval {
     level: 0.95,
     of: aggregator::estimate,
 };
-
-/// A row with its scores and what journals know of it.
-fn sample(
-    bench: &Bench,
-    facts: &mut Facts,
-    row: Conversation,
-    scores: &mut Scores,
-) -> Result<Sample, PipelineError> {
-    let scores = scores.of(&row)?;
-    let mut sample = Sample::new(row, scores);
-    facts.join(&mut sample)?;
-    if sample.system_prompt.is_none() && sample.calls.is_empty() {
-        let own = sample.conversation.scenario.target_system_prompt.as_deref();
-        let shared = bench.benchmark.scenario.user_context.as_deref();
-        let told = [own, shared]
-            .into_iter()
-            .flatten()
-            .find(|text| !text.trim().is_empty());
-        sample.system_prompt = told.map(Into::into);
-    }
-    Ok(sample)
-}
 
 /// The target as the first row names it, and whether that row has only the id of its scenario.
 fn first_row(path: &Path, id: &ModelId, bench: &Bench) -> (TargetRef, bool) {
@@ -312,70 +313,4 @@ fn first_row(path: &Path, id: &ModelId, bench: &Bench) -> (TargetRef, bool) {
     let scenario = &first.scenario;
     let is_bare = scenario.played_persona().is_empty() && scenario.user_goal.is_empty();
     (target, is_bare)
-}
-
-/// What is not whole in the rows of a target.
-struct Problems {
-    told: Vec<String>,
-    rows: u64,
-    failed: u64,
-    not_judged: u64,
-    abstained: u64,
-    by_sample: BTreeSet<u32>,
-}
-
-impl Problems {
-    fn new(told: Option<String>) -> Self {
-        Self {
-            told: told.into_iter().collect(),
-            rows: 0,
-            failed: 0,
-            not_judged: 0,
-            abstained: 0,
-            by_sample: BTreeSet::new(),
-        }
-    }
-
-    fn look_at(&mut self, sample: &Sample) {
-        self.rows += 1;
-        self.by_sample.insert(sample.conversation.sample);
-        if sample.conversation.error.is_some() {
-            self.failed += 1;
-        } else if sample.scores.is_empty() {
-            self.not_judged += 1;
-        } else if sample.scores.iter().any(|score| score.passed.is_none()) {
-            self.abstained += 1;
-        }
-    }
-
-    fn finish(mut self, bench: &Bench, scores: &Scores) -> Vec<String> {
-        let samples = u64::try_from(self.by_sample.len().max(1)).unwrap_or(u64::MAX);
-        let expected = bench.scenarios.unwrap_or_default().saturating_mul(samples);
-        if self.rows < expected {
-            self.told.push(format!(
-                "{} of {expected} conversations are there",
-                self.rows
-            ));
-        }
-        for (count, what) in [
-            (self.failed, "failed and were not judged"),
-            (
-                self.not_judged,
-                "are not judged; `cargo xtask evaluate` judges them",
-            ),
-            (self.abstained, "have no verdict of the judge"),
-        ] {
-            if count > 0 {
-                self.told
-                    .push(format!("{count} of {} conversations {what}", self.rows));
-            }
-        }
-        let orphans = scores.left();
-        if orphans > 0 {
-            self.told.push(format!(
-                "{orphans} scores belong to no conversation that is there, and are left out"
-            ));
-        }
-        self.told
-    }
 }

@@ -11,6 +11,10 @@ use std::{
 
 use schema::{Conversation, Score};
 
+use super::{
+    explained,
+    raw::{self, Ended, Took},
+};
 use crate::{error::PipelineError, tree::each_row};
 
 /// Rows on disk that are found by a key. Memory holds the keys only.
@@ -38,7 +42,12 @@ impl Shelf {
         row: &impl serde::Serialize,
     ) -> Result<(), PipelineError> {
         let text = serde_json::to_vec(row).map_err(|error| unkept(error.into()))?;
-        self.file.write_all(&text).map_err(unkept)?;
+        self.put_text(key, &text)
+    }
+
+    /// Adds a row that is JSON already.
+    fn put_text(&mut self, key: u64, text: &[u8]) -> Result<(), PipelineError> {
+        self.file.write_all(text).map_err(unkept)?;
         let length = u32::try_from(text.len())
             .map_err(|_| PipelineError::input("a row is longer than 4 GiB"))?;
         self.places
@@ -105,21 +114,36 @@ impl Scores {
             return Ok(Self { rows, note });
         }
         let mut fault = None;
-        let read = each_row(path, |score: Score| {
-            Ok(match rows.put(of_row(&score), &score) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    fault = Some(error);
-                    ControlFlow::Break(())
-                }
-            })
+        let ended = raw::each(path, |text| {
+            let Ok(score) = serde_json::from_slice::<Score>(text) else {
+                return Took::Odd;
+            };
+            fault = rows.put_text(of_row(&score), text).err();
+            match fault {
+                None => Took::Next,
+                Some(_) => Took::Enough,
+            }
         });
+        let mut read = Ok(());
+        if let Ended::Odd(mut seen) = ended {
+            read = each_row(path, |score: Score| {
+                if seen > 0 {
+                    seen -= 1;
+                    return Ok(ControlFlow::Continue(()));
+                }
+                fault = rows.put(of_row(&score), &score).err();
+                Ok(match fault {
+                    None => ControlFlow::Continue(()),
+                    Some(_) => ControlFlow::Break(()),
+                })
+            });
+        }
         if let Some(error) = fault {
             return Err(error);
         }
         let note = read
             .err()
-            .map(|error| format!("scores are read up to there: {error}"));
+            .map(|error| format!("scores are read up to there: {}", explained(&error)));
         Ok(Self { rows, note })
     }
 

@@ -1,11 +1,16 @@
 //! What holds for a whole run of a target, from its journal and its manifest.
 
-use std::{fs, path::Path};
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+};
 
 use interop::{Judge, Run};
 use jiff::Timestamp;
 use schema::{Extra, ModelId, TargetRef};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::Bench;
 use crate::{
@@ -14,52 +19,32 @@ use crate::{
     layout::TargetDir,
 };
 
-/// The run of `target`.
-pub(super) fn run(
-    bench: &Bench,
-    facts: &Facts,
-    target: TargetRef,
-    files: &TargetDir,
-) -> Result<Run, PipelineError> {
+/// The run of `target`; `content` is its [`content`].
+pub(super) fn run(bench: &Bench, facts: &Facts, target: TargetRef, content: Option<String>) -> Run {
     let known = facts.target(&target.id);
     let manifest = Manifest::beside(&known);
     let ended = manifest.time("end").or(known.ended);
-    let time = match ended.or_else(|| manifest.time("start")) {
-        Some(time) => time,
-        None => modified(files)?,
-    };
-    let config = |path: &str| {
-        manifest
-            .value(&format!("/config/{path}"))
-            .cloned()
-            .unwrap_or_default()
-    };
+    let time = ended.or_else(|| manifest.time("start"));
+    let config = |path: &str| manifest.config(path);
     let fingerprints = manifest.fingerprints(bench.dir.name(), &target.id);
-    let judges = known
-        .judges
-        .into_iter()
-        .map(|judge| sourced(judge, &config("evaluator_model")));
-    let entry = config("targets");
-    let entry = entry
-        .as_array()
-        .into_iter()
-        .flatten()
-        .find(|entry| entry.get("id").and_then(Value::as_str) == Some(target.id.as_str()));
-    let user = config("user_model");
-    let text = |name: &str| {
-        manifest
-            .value(name)
-            .and_then(Value::as_str)
-            .map(str::to_owned)
+    let evaluator = config("evaluator_model");
+    let judges = match known.judges.is_empty() {
+        // Nothing was judged, where all conversations failed for one: this is who was to.
+        true => model(&evaluator).into_iter().map(unasked).collect(),
+        false => known.judges,
     };
-    Ok(Run {
-        source: entry.and_then(source),
+    let judges = judges.into_iter().map(|judge| sourced(judge, &evaluator));
+    let user = config("user_model");
+    let simulates = bench.benchmark.tools.iter().any(|tool| tool.simulated);
+    Run {
+        source: manifest.source_of(&target.id),
+        content,
         started: manifest.time("start"),
         ended,
         run_id: known.run_id,
-        outcome: text("/outcome"),
-        probity_version: text("/probity_version"),
-        revision: text("/git/revision"),
+        outcome: manifest.text("/outcome"),
+        probity_version: manifest.text("/probity_version"),
+        revision: manifest.text("/git/revision"),
         samples_per_scenario: known.samples,
         turns: config("generation/turns")
             .as_u64()
@@ -67,22 +52,47 @@ pub(super) fn run(
         settings: known.settings,
         judges: judges.collect(),
         user_model: model(&user),
+        tool_model: model(&config("tool_model")).filter(|_| simulates),
         fingerprints,
-        ..Run::new(bench.benchmark.clone(), bench.dir.name(), target, time)
-    })
+        ..Run::new(
+            bench.benchmark.clone(),
+            bench.dir.name(),
+            target,
+            time.unwrap_or(Timestamp::UNIX_EPOCH),
+        )
+    }
 }
 
-/// When the target's files were written.
-fn modified(files: &TargetDir) -> Result<Timestamp, PipelineError> {
-    let path = files.conversations();
-    let read = |path: &Path| fs::metadata(path)?.modified();
-    let time = read(&path).map_err(|error| PipelineError::read(&path, error))?;
-    let time = Timestamp::try_from(time);
-    // To the second: that is what ids are made of.
-    Ok(time
-        .ok()
-        .and_then(|time| Timestamp::from_second(time.as_second()).ok())
-        .unwrap_or(Timestamp::UNIX_EPOCH))
+/// A hash of what the target's files hold: it stands for the run's id where no journal tells it, and a copy of the files has the same.
+/// `None` where one does.
+pub(super) fn content(
+    facts: &Facts,
+    target: &ModelId,
+    files: &TargetDir,
+) -> Result<Option<String>, PipelineError> {
+    if facts.target(target).run_id.is_some() {
+        return Ok(None);
+    }
+    let mut hash = Sha256::new();
+    for path in [files.conversations(), files.scores()] {
+        let copied = File::open(&path).and_then(|mut file| io::copy(&mut file, &mut hash));
+        match copied {
+            Ok(length) => hash.update(length.to_le_bytes()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(PipelineError::read(&path, error)),
+        }
+    }
+    let digest = hash.finalize();
+    let digits = digest.iter().map(|byte| format!("{byte:02x}"));
+    Ok(Some(digits.collect()))
+}
+
+fn unasked(judge: TargetRef) -> Judge {
+    Judge {
+        id: judge.id.to_string(),
+        model: judge.model,
+        ..Judge::default()
+    }
 }
 
 fn source(entry: &Value) -> Option<String> {
@@ -92,7 +102,7 @@ fn source(entry: &Value) -> Option<String> {
         .map(str::to_owned)
 }
 
-fn model(entry: &Value) -> Option<TargetRef> {
+pub(super) fn model(entry: &Value) -> Option<TargetRef> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str);
     Some(TargetRef {
         id: ModelId::new(text("id")?).ok()?,
@@ -100,7 +110,7 @@ fn model(entry: &Value) -> Option<TargetRef> {
     })
 }
 
-fn sourced(judge: Judge, entry: &Value) -> Judge {
+pub(super) fn sourced(judge: Judge, entry: &Value) -> Judge {
     let is_it = entry.get("id").and_then(Value::as_str) == Some(judge.id.as_str());
     Judge {
         source: is_it.then(|| source(entry)).flatten(),
@@ -109,26 +119,43 @@ fn sourced(judge: Judge, entry: &Value) -> Judge {
 }
 
 /// The `manifest.json` of a run; null where it is not there.
-struct Manifest(Value);
+pub(super) struct Manifest(Value);
 
 impl Manifest {
     fn beside(known: &TargetFacts) -> Self {
-        let path = known
-            .journal
-            .as_ref()
-            .and_then(|journal| Some(journal.parent()?.join("manifest.json")));
-        let text = path
-            .and_then(|path| fs::read(path).ok())
-            .unwrap_or_default();
-        Self(serde_json::from_slice(&text).unwrap_or_default())
+        Self::at(known.journal.as_ref().and_then(|journal| journal.parent()))
+    }
+
+    /// The one in the folder `records`.
+    pub(super) fn at(records: Option<&Path>) -> Self {
+        let text = records.and_then(|folder| fs::read(folder.join("manifest.json")).ok());
+        Self(serde_json::from_slice(&text.unwrap_or_default()).unwrap_or_default())
     }
 
     fn value(&self, pointer: &str) -> Option<&Value> {
         self.0.pointer(pointer)
     }
 
-    fn time(&self, name: &str) -> Option<Timestamp> {
+    /// The configuration's value at `path`; null where there is none.
+    pub(super) fn config(&self, path: &str) -> Value {
+        let value = self.value(&format!("/config/{path}"));
+        value.cloned().unwrap_or_default()
+    }
+
+    pub(super) fn text(&self, pointer: &str) -> Option<String> {
+        self.value(pointer)?.as_str().map(str::to_owned)
+    }
+
+    pub(super) fn time(&self, name: &str) -> Option<Timestamp> {
         self.0.get(name)?.as_str()?.parse().ok()
+    }
+
+    /// Who serves `target`, as the configuration names it.
+    pub(super) fn source_of(&self, target: &ModelId) -> Option<String> {
+        let targets = self.config("targets");
+        let mut targets = targets.as_array()?.iter();
+        let id = |entry: &&Value| entry.get("id").and_then(Value::as_str) == Some(target.as_str());
+        source(targets.find(id)?)
     }
 
     /// What ran the phases of one target.

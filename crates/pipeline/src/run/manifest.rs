@@ -36,8 +36,10 @@ pub struct Manifest {
     /// The resolved configuration without secrets.
     pub config: Value,
     /// By model id, the names that the endpoints gave for the model that answered.
+    #[schemars(with = "BTreeMap<String, Vec<String>>")]
     pub models: Value,
     /// By benchmark: fingerprints of the phases, counts, costs and failures.
+    #[schemars(with = "BTreeMap<String, schema::Extra>")]
     pub results: BTreeMap<String, Value>,
 }
 

@@ -1,11 +1,14 @@
 //! What a run would ask for, before anything is asked.
 
+mod talk;
+
 use std::ops::Add;
 
 use llm_client::Price;
 use schema::{Benchmark, ModelId, Scenario, Usage};
 use serde::Serialize;
 
+use self::talk::{Talk, Tools};
 use crate::{
     error::PipelineError,
     layout::Layout,
@@ -64,10 +67,14 @@ pub struct PlanSettings {
     pub turns: u64,
     /// Samples of each scenario.
     pub samples: u64,
+    /// Rounds of tool calls in a turn at most, where a benchmark has tools.
+    pub max_tool_steps: u64,
     /// Writes metrics and scenarios.
     pub generator: PlanModel,
     /// Plays the user.
     pub user: PlanModel,
+    /// Answers calls of simulated tools.
+    pub tools: PlanModel,
     /// Judges.
     pub judge: PlanModel,
     /// The systems under test.
@@ -97,9 +104,7 @@ pub struct PlanRow {
 
 // What replies and prompts are taken to be long, in tokens. Short and long chat replies as common models give them; a limit on
 // a model's reply cuts the long one.
-const USER_REPLY: Range<u64> = Range { low: 30, high: 200 };
-const TARGET_REPLY: Range<u64> = Range { low: 60, high: 700 };
-const JUDGE_REPLY: Range<u64> = Range { low: 40, high: 250 };
+pub(crate) const JUDGE_REPLY: Range<u64> = Range { low: 40, high: 250 };
 const METRICS_REPLY: Range<u64> = Range {
     low: 400,
     high: 1500,
@@ -113,10 +118,11 @@ const SCENARIO_TEXT: Range<u64> = Range {
     high: 400,
 };
 /// The fixed part of a prompt.
-const PROMPT: u64 = 350;
+pub(crate) const PROMPT: u64 = 350;
 
 /// What a whole run on these benchmarks would ask for. Replies that are in the cache already are counted as if they were not:
-/// a plan is an upper word, not a forecast of the bill to the cent.
+/// a plan is an upper word, not a forecast of the bill to the cent. Of a benchmark with tools, a conversation may have none of
+/// their calls, or three in every turn where `max_tool_steps` allows as many; a target that goes on for longer takes more.
 ///
 /// # Errors
 /// When a benchmark cannot be read.
@@ -221,8 +227,9 @@ fn plan_benchmark(
         ));
     }
     let rows = each(made + Range::exact(kept), Range::exact(settings.samples));
+    let tools = Tools::of(benchmark, settings);
     for target in &settings.targets {
-        let talk = Talk::new(settings, target, brief);
+        let talk = Talk::new(settings, target, brief, &tools);
         let user = &settings.user;
         let who = format!("user {} for target {}", user.id, target.id);
         plan.push(row(
@@ -244,6 +251,18 @@ fn plan_benchmark(
             each(rows, talk.target_output),
             target,
         ));
+        if tools.simulated {
+            let who = format!("tools {} for target {}", settings.tools.id, target.id);
+            plan.push(row(
+                Phase::Simulate,
+                who,
+                rows,
+                each(rows, talk.tool_calls),
+                each(rows, talk.tool_input),
+                each(rows, talk.tool_output),
+                &settings.tools,
+            ));
+        }
         let judge = &settings.judge;
         let who = format!("judge {} for target {}", judge.id, target.id);
         let output = cut(JUDGE_REPLY, judge.max_tokens);
@@ -268,76 +287,6 @@ fn generation_calls(metrics: Range<u64>, settings: &PlanSettings) -> Range<u64> 
         0
     };
     each(metrics, Range::exact(1 + variants))
-}
-
-/// What one conversation asks for.
-struct Talk {
-    user_calls: Range<u64>,
-    user_input: Range<u64>,
-    user_output: Range<u64>,
-    target_calls: Range<u64>,
-    target_input: Range<u64>,
-    target_output: Range<u64>,
-    judge_input: Range<u64>,
-}
-
-impl Talk {
-    /// At least, the user ends the conversation after one exchange; at most, all turns are played.
-    fn new(settings: &PlanSettings, target: &PlanModel, context: u64) -> Self {
-        let low = Self::of_length(
-            1,
-            settings.turns.min(2),
-            USER_REPLY.low,
-            TARGET_REPLY.low,
-            SCENARIO_TEXT.low,
-            context,
-        );
-        let user = cut(USER_REPLY, settings.user.max_tokens).high;
-        let reply = cut(TARGET_REPLY, target.max_tokens).high;
-        let high = Self::of_length(
-            settings.turns,
-            settings.turns,
-            user,
-            reply,
-            SCENARIO_TEXT.high,
-            context,
-        );
-        let range = |n: usize| Range {
-            low: low[n],
-            high: high[n].max(low[n]),
-        };
-        Self {
-            user_calls: range(0),
-            user_input: range(1),
-            user_output: range(2),
-            target_calls: range(3),
-            target_input: range(4),
-            target_output: range(5),
-            judge_input: range(6),
-        }
-    }
-
-    /// Calls and tokens when `exchanges` are held and the user is asked `asked` times.
-    fn of_length(
-        exchanges: u64,
-        asked: u64,
-        user: u64,
-        reply: u64,
-        scenario: u64,
-        context: u64,
-    ) -> [u64; 7] {
-        // Turn t repeats all that was said in the t-1 exchanges before it.
-        let repeated = |turns: u64| turns * turns.saturating_sub(1) / 2 * (user + reply);
-        [
-            asked,
-            asked * (PROMPT + scenario + context) + repeated(asked),
-            asked * user,
-            exchanges,
-            exchanges * (context + 20 + user) + repeated(exchanges),
-            exchanges * reply,
-            PROMPT + exchanges * (user + reply),
-        ]
-    }
 }
 
 pub(crate) fn each(times: Range<u64>, of: Range<u64>) -> Range<u64> {

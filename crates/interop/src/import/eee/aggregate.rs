@@ -1,0 +1,170 @@
+//! The aggregate file beside an instance file.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use schema::{Extra, Metric, MetricType};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::import::{ImportError, clean::Clean};
+
+/// Aggregates are small: more than this, in bytes, is none.
+const LARGEST: u64 = 64 << 20;
+
+/// The parts of an aggregate that matter here.
+#[derive(Debug, Deserialize)]
+pub(super) struct Aggregate {
+    #[serde(default)]
+    pub(super) schema_version: Option<String>,
+    #[serde(default)]
+    model_info: Option<ModelInfo>,
+    #[serde(default)]
+    evaluation_results: Option<Vec<EvaluationResult>>,
+    #[serde(default)]
+    detailed_evaluation_results: Option<Detailed>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ModelInfo {
+    #[serde(default)]
+    additional_details: Option<Extra>,
+}
+
+#[derive(Debug, Deserialize)]
+struct EvaluationResult {
+    #[serde(default)]
+    evaluation_result_id: Option<String>,
+    #[serde(default)]
+    source_data: Option<Value>,
+    #[serde(default)]
+    metric_config: Option<MetricConfig>,
+}
+
+#[derive(Debug, Deserialize)]
+struct MetricConfig {
+    #[serde(default)]
+    metric_name: Option<String>,
+    #[serde(default)]
+    additional_details: Option<Extra>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Detailed {
+    #[serde(default)]
+    file_path: Option<String>,
+}
+
+impl Aggregate {
+    /// The aggregate at `path`.
+    pub(super) fn read(path: &Path) -> Result<Self, ImportError> {
+        let file = fs::File::open(path).map_err(|error| ImportError::read(path, error))?;
+        let size = file
+            .metadata()
+            .map_err(|error| ImportError::read(path, error))?
+            .len();
+        if size > LARGEST {
+            return Err(ImportError::unusable(
+                path.display(),
+                "it is too large for an aggregate of Every Eval Ever",
+            ));
+        }
+        serde_json::from_reader(std::io::BufReader::new(Clean::new(file)))
+            .map_err(|error| ImportError::json(path.display(), &error))
+    }
+
+    /// The model's name on the wire, where Probity wrote the file.
+    pub(super) fn wire_name(&self) -> Option<String> {
+        let details = self.model_info.as_ref()?.additional_details.as_ref()?;
+        text(details, "model_as_configured")
+    }
+
+    /// The name of the data set, and what it is about, where they are known.
+    pub(super) fn dataset(&self) -> (Option<String>, Option<String>) {
+        let first = self
+            .evaluation_results
+            .as_ref()
+            .and_then(|list| list.first());
+        let data = first.and_then(|result| result.source_data.as_ref());
+        let name = data.and_then(|data| data.get("dataset_name")?.as_str());
+        let about =
+            data.and_then(|data| data.get("additional_details")?.get("description")?.as_str());
+        (name.map(str::to_owned), about.map(str::to_owned))
+    }
+
+    /// The ids of the samples in the order of the data set; empty where it is not told.
+    pub(super) fn sample_ids(&self) -> Vec<String> {
+        let results = self.evaluation_results.iter().flatten();
+        let mut data = results.filter_map(|result| result.source_data.as_ref());
+        let ids = data.find_map(|data| data.get("sample_ids")?.as_array());
+        let ids = ids.into_iter().flatten();
+        ids.filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// The metrics that have a definition.
+    pub(super) fn metrics(&self) -> Vec<Metric> {
+        let results = self.evaluation_results.iter().flatten();
+        results.filter_map(EvaluationResult::metric).collect()
+    }
+}
+
+impl EvaluationResult {
+    fn metric(&self) -> Option<Metric> {
+        let config = self.metric_config.as_ref()?;
+        let details = config.additional_details.as_ref()?;
+        let metric_type: MetricType =
+            serde_json::from_value(json!(text(details, "metric_type")?)).ok()?;
+        let (_, id) = self.evaluation_result_id.as_ref()?.rsplit_once('#')?;
+        let examples = text(details, "examples");
+        Some(Metric {
+            id: id.to_owned(),
+            name: config.metric_name.clone().unwrap_or_else(|| id.to_owned()),
+            metric_type,
+            definition: text(details, "definition").filter(|text| !text.trim().is_empty())?,
+            examples: examples
+                .and_then(|list| serde_json::from_str(&list).ok())
+                .unwrap_or_default(),
+            extra: Extra::new(),
+        })
+    }
+}
+
+fn text(details: &Extra, key: &str) -> Option<String> {
+    details.get(key)?.as_str().map(str::to_owned)
+}
+
+/// The instance file that the aggregate at `path` tells of: its last name, or `x_samples.jsonl` for `x.json`, beside it. `None` where there
+/// is none.
+pub(super) fn instances_of(path: &Path) -> Result<Option<PathBuf>, ImportError> {
+    let aggregate = Aggregate::read(path)?;
+    let named = aggregate
+        .detailed_evaluation_results
+        .and_then(|detailed| detailed.file_path);
+    let name = named.as_deref().and_then(|path| path.rsplit('/').next());
+    let stem = path.file_stem().and_then(|stem| stem.to_str());
+    let usual = stem.map(|stem| format!("{stem}_samples.jsonl"));
+    let mut names = [name, usual.as_deref()].into_iter().flatten();
+    Ok(names
+        .find(|name| path.with_file_name(name).is_file())
+        .map(|name| path.with_file_name(name)))
+}
+
+/// The aggregate beside the instance file at `path`: `x.json` beside `x_samples.jsonl`, and beside `x.jsonl` where it is one.
+pub(super) fn beside(path: &Path) -> Result<Option<Aggregate>, ImportError> {
+    let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else {
+        return Ok(None);
+    };
+    let samples = stem.strip_suffix("_samples");
+    let aggregate = path.with_file_name(format!("{}.json", samples.unwrap_or(stem)));
+    if !aggregate.is_file() {
+        return Ok(None);
+    }
+    match Aggregate::read(&aggregate) {
+        Ok(aggregate) if aggregate.evaluation_results.is_some() => Ok(Some(aggregate)),
+        Err(error) if samples.is_some() => Err(error),
+        // A file that happens to be there.
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,281 @@
+//! Instance files of Every Eval Ever.
+
+mod aggregate;
+mod row;
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    io::{BufRead, BufReader, Read},
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+use row::Row;
+use serde_json::Value;
+
+use super::{Found, ImportError, Recorded, Source, Take, clean::Clean, file_name};
+
+/// How long a line may be, in bytes.
+const LONGEST: u64 = 512 << 20;
+
+/// The instance file that is meant by `path`: itself, or the one beside an aggregate.
+pub(super) fn instances(path: &Path) -> Result<Option<PathBuf>, ImportError> {
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "json")
+    {
+        return aggregate::instances_of(path);
+    }
+    Ok(Some(path.to_owned()))
+}
+
+/// What holds for the instance file at `path`.
+pub(super) fn source(path: &Path) -> Result<Source, ImportError> {
+    let mut lines = Lines::open(path)?;
+    let Some((_, row)) = lines.next_row()? else {
+        return Err(ImportError::unusable(path.display(), "it holds no row"));
+    };
+    let file = file_name(path);
+    let aggregate = aggregate::beside(path)?;
+    let mut source = Source {
+        id: row.evaluation_id.clone().unwrap_or_default(),
+        model: lines.model.clone(),
+        target: row
+            .metadata
+            .as_ref()
+            .filter(|metadata| metadata.get("conv_id").is_some())
+            .and_then(|metadata| metadata.get("target_id")?.as_str())
+            .map(str::to_owned),
+        file,
+        ..Source::default()
+    };
+    // The evaluation's id is made of the benchmark, the model and a time.
+    let (from_id, _) = source.id.split_once('/').unwrap_or((&source.id, ""));
+    source.task = from_id.to_owned();
+    match aggregate {
+        Some(aggregate) => {
+            if let Some(version) = &aggregate.schema_version {
+                check_version(&path.display().to_string(), version)?;
+            }
+            let (name, about) = aggregate.dataset();
+            source.task = name.unwrap_or(source.task);
+            source.description = about.unwrap_or_default();
+            source.metrics = aggregate.metrics();
+            source.sample_ids = aggregate.sample_ids();
+            if let Some(model) = aggregate.wire_name() {
+                source.model = model;
+            }
+        }
+        None => source.notes.push(format!(
+            "{}: there is no aggregate file beside it: what it would say of model and metrics is not known",
+            source.file
+        )),
+    }
+    if source.task.is_empty() {
+        source.task = row.evaluation_name.unwrap_or_default();
+    }
+    Ok(source)
+}
+
+/// Hands the conversations of the file to `take`. Gives how many halves of surrogate pairs were replaced.
+///
+/// Rows that follow each other and differ only in the result that they count for are one conversation.
+pub(super) fn read(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError> {
+    let mut lines = Lines::open(path)?;
+    let mut seen = Seen::default();
+    let mut pending: Option<Box<Recorded>> = None;
+    while let Some((number, row)) = lines.next_row()? {
+        let mut read = row.read().map_err(|what| lines.bad(number, what))?;
+        match seen.place(&read) {
+            Place::Repetition(repetition) => {
+                if read.told.is_none() {
+                    read.recorded.repetition = repetition;
+                }
+                let before = pending.replace(Box::new(read.recorded));
+                if give(before, take).is_break() {
+                    return Ok(lines.replaced);
+                }
+            }
+            Place::SameAgain { adjacent } => {
+                let merged = pending.as_mut().filter(|_| adjacent);
+                if let Some(before) = merged {
+                    before.scores.append(&mut read.recorded.scores);
+                } else if take(Found::LeftOut {
+                    what: format!("{}: line {number}", lines.place),
+                    why: "rows of a conversation that is there already, scored by another metric"
+                        .to_owned(),
+                })
+                .is_break()
+                {
+                    return Ok(lines.replaced);
+                }
+            }
+        }
+    }
+    let _ = give(pending, take);
+    Ok(lines.replaced)
+}
+
+fn give(recorded: Option<Box<Recorded>>, take: &mut Take<'_>) -> ControlFlow<()> {
+    match recorded {
+        Some(recorded) => take(Found::Conversation(recorded)),
+        None => ControlFlow::Continue(()),
+    }
+}
+
+/// What was read of each sample: the hash of each conversation, and the results it was scored for.
+#[derive(Default)]
+struct Seen {
+    samples: HashMap<String, Vec<Scored>>,
+    results: HashMap<String, u64>,
+    last: Option<(String, usize)>,
+}
+
+/// The hash of a conversation, and the numbers of the results it was scored for.
+type Scored = ([u8; 32], Vec<u64>);
+
+enum Place {
+    /// A conversation of its own.
+    Repetition(u32),
+    /// The same as one before, scored for another result.
+    SameAgain {
+        /// It is the one read last.
+        adjacent: bool,
+    },
+}
+
+impl Seen {
+    fn place(&mut self, read: &row::Read) -> Place {
+        let next = self.results.len() as u64;
+        let result = *self.results.entry(read.result.clone()).or_insert(next);
+        // Repetitions that are told are two, also where the same was said in both.
+        let key = format!(
+            "{}
+{}",
+            read.recorded.sample_id, read.recorded.repetition
+        );
+        let known = self.samples.entry(key.clone()).or_default();
+        for (at, (hash, results)) in known.iter_mut().enumerate() {
+            if *hash == read.hash && !results.contains(&result) {
+                results.push(result);
+                let this = (key, at);
+                let adjacent = self.last.as_ref() == Some(&this);
+                return Place::SameAgain { adjacent };
+            }
+        }
+        known.push((read.hash, vec![result]));
+        let at = known.len() - 1;
+        self.last = Some((key, at));
+        Place::Repetition(u32::try_from(at).unwrap_or(u32::MAX))
+    }
+}
+
+fn check_version(place: &str, version: &str) -> Result<(), ImportError> {
+    let number = version
+        .strip_prefix("instance_level_eval_")
+        .unwrap_or(version);
+    if number.starts_with("0.2.") || number.starts_with("0.3.") {
+        return Ok(());
+    }
+    Err(ImportError::unusable(
+        place,
+        format!("it is of version {version:?} of Every Eval Ever, and 0.2.0 and 0.3.0 are read"),
+    ))
+}
+
+/// The rows of an instance file.
+struct Lines {
+    place: String,
+    reader: BufReader<File>,
+    number: u64,
+    line: Vec<u8>,
+    /// The model that the rows are of.
+    model: String,
+    replaced: u64,
+}
+
+impl Lines {
+    fn open(path: &Path) -> Result<Self, ImportError> {
+        let file = File::open(path).map_err(|error| ImportError::read(path, error))?;
+        Ok(Self {
+            place: path.display().to_string(),
+            reader: BufReader::with_capacity(1 << 16, file),
+            number: 0,
+            line: Vec::new(),
+            model: String::new(),
+            replaced: 0,
+        })
+    }
+
+    fn bad(&self, number: u64, what: impl Into<String>) -> ImportError {
+        ImportError::unusable(format!("{}: line {number}", self.place), what)
+    }
+
+    /// The next row and its line's number, from 1. Blank lines are passed over.
+    fn next_row(&mut self) -> Result<Option<(u64, Row)>, ImportError> {
+        loop {
+            self.line.clear();
+            self.number += 1;
+            let number = self.number;
+            let read = (&mut self.reader)
+                .take(LONGEST)
+                .read_until(b'\n', &mut self.line);
+            let read = read.map_err(|error| ImportError::read(Path::new(&self.place), error))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            if read as u64 == LONGEST {
+                return Err(self.bad(number, "the line is longer than 512 MiB"));
+            }
+            if self.line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let mut clean = Clean::new(self.line.as_slice());
+            let parsed: Result<Row, _> = serde_json::from_reader(BufReader::new(&mut clean));
+            self.replaced += clean.replaced();
+            let row = parsed.map_err(|error| {
+                let place = format!("{}: line {number}", self.place);
+                ImportError::json(place, &error)
+            })?;
+            self.check(number, &row)?;
+            return Ok(Some((number, row)));
+        }
+    }
+
+    /// Checks the version, and that all rows are of one model.
+    fn check(&mut self, number: u64, row: &Row) -> Result<(), ImportError> {
+        let place = format!("{}: line {number}", self.place);
+        match &row.schema_version {
+            Some(version) => check_version(&place, version)?,
+            None => {
+                return Err(self.bad(
+                    number,
+                    "it has no schema_version: it is no instance row of Every Eval Ever",
+                ));
+            }
+        }
+        let model = row.model_id.as_deref().map(str::trim).unwrap_or_default();
+        if model.is_empty() {
+            return Err(self.bad(number, "it names no model (model_id)"));
+        }
+        if self.model.is_empty() {
+            model.clone_into(&mut self.model);
+        } else if self.model != model {
+            return Err(self.bad(
+                number,
+                format!(
+                    "it is of the model {model}, and the rows before are of {}: a file holds one model",
+                    self.model
+                ),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Whether the first line of a file is a row of an instance file, as far as can be seen.
+pub(super) fn looks_like_rows(line: &[u8]) -> bool {
+    let row: Result<Value, _> = serde_json::from_slice(line);
+    row.is_ok_and(|row| row.get("evaluation_id").is_some() || row.get("schema_version").is_some())
+}

@@ -1,0 +1,297 @@
+//! One row of an instance file, in both versions.
+
+use std::sync::Arc;
+
+use schema::{Extra, MetricType, Role, Scenario, ToolCall, Turn};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::import::{
+    Recorded,
+    inspect::split_system,
+    text::{json_text, known},
+};
+
+/// A row.
+#[derive(Debug, Deserialize)]
+pub(super) struct Row {
+    #[serde(default)]
+    pub(super) schema_version: Option<String>,
+    #[serde(default)]
+    pub(super) evaluation_id: Option<String>,
+    #[serde(default)]
+    pub(super) model_id: Option<String>,
+    #[serde(default)]
+    pub(super) evaluation_name: Option<String>,
+    #[serde(default)]
+    evaluation_result_id: Option<String>,
+    #[serde(default)]
+    sample_id: Value,
+    #[serde(default)]
+    input: Option<Input>,
+    #[serde(default)]
+    output: Option<Output>,
+    #[serde(default)]
+    messages: Option<Vec<Message>>,
+    /// What `messages` is called in 0.2.0.
+    #[serde(default)]
+    interactions: Option<Vec<Message>>,
+    #[serde(default)]
+    evaluation: Value,
+    #[serde(default)]
+    error: Option<String>,
+    #[serde(default)]
+    pub(super) metadata: Option<Extra>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Input {
+    #[serde(default)]
+    raw: Option<String>,
+    #[serde(default)]
+    formatted: Option<String>,
+    #[serde(default)]
+    reference: Value,
+}
+
+#[derive(Debug, Deserialize)]
+struct Output {
+    #[serde(default)]
+    raw: OneOrMore,
+}
+
+#[derive(Debug, Deserialize)]
+struct Message {
+    role: String,
+    #[serde(default)]
+    content: Option<String>,
+    #[serde(default)]
+    tool_calls: Option<Vec<Call>>,
+    #[serde(default)]
+    tool_call_id: OneOrMore,
+}
+
+#[derive(Debug, Deserialize)]
+struct Call {
+    #[serde(default)]
+    id: Option<String>,
+    name: String,
+    #[serde(default)]
+    arguments: Value,
+}
+
+/// A text in 0.2.0, a list of texts in 0.3.0.
+#[derive(Debug, Default, Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    #[default]
+    None,
+    One(String),
+    More(Vec<String>),
+}
+
+impl OneOrMore {
+    fn into_list(self) -> Vec<String> {
+        match self {
+            Self::None => Vec::new(),
+            Self::One(text) => vec![text],
+            Self::More(list) => list,
+        }
+    }
+}
+
+/// A row as a conversation, and what tells it apart from others of its sample.
+pub(super) struct Read {
+    pub(super) recorded: Recorded,
+    /// Which of the evaluation's results the row counts for.
+    pub(super) result: String,
+    /// A hash of the conversation.
+    pub(super) hash: [u8; 32],
+    /// Which repetition of the sample it is, where the row says so.
+    pub(super) told: Option<u32>,
+}
+
+impl Row {
+    /// The conversation.
+    pub(super) fn read(self) -> Result<Read, String> {
+        let sample_id = match &self.sample_id {
+            Value::String(id) if !id.is_empty() => id.clone(),
+            Value::Number(id) => id.to_string(),
+            other => {
+                return Err(format!(
+                    "the sample_id is {other}, and neither text nor a number"
+                ));
+            }
+        };
+        let result = self
+            .evaluation_result_id
+            .or(self.evaluation_name)
+            .unwrap_or_default();
+        let mut metadata = self.metadata.unwrap_or_default();
+        let metric = text_of(&metadata, "metric_id").unwrap_or_else(|| result.clone());
+        let reference = self
+            .input
+            .as_ref()
+            .map_or(Value::Null, |input| input.reference.clone());
+        let (system_prompt, transcript) = conversation(self.messages.or(self.interactions), self.input, self.output)?;
+        let mut hash = Sha256::new();
+        let said = serde_json::to_vec(&(&system_prompt, &transcript));
+        hash.update(said.map_err(|error| error.to_string())?);
+        let mut score = Extra::new();
+        score.insert("name".to_owned(), metric.into());
+        score.insert("result".to_owned(), result.clone().into());
+        if let Value::Object(evaluation) = self.evaluation {
+            score.extend(known(evaluation, &[]));
+        }
+        for key in ["present", "justification"] {
+            if let Some(value) = metadata.get(key) {
+                score.insert(key.to_owned(), value.clone());
+            }
+        }
+        let mut recorded = Recorded {
+            sample_id,
+            system_prompt,
+            transcript,
+            reference,
+            scores: vec![Value::Object(score)],
+            ..Recorded::default()
+        };
+        let told;
+        if let Some(scenario) = own(&metadata) {
+            told = number(&metadata, "sample");
+            recorded.sample_id.clone_from(&scenario.id);
+            recorded.scenario = Some(scenario);
+        } else {
+            // As the converter from Inspect's logs writes it.
+            told = number(&metadata, "epoch").and_then(|epoch| epoch.checked_sub(1));
+            // A row with an error has a score all the same: it was judged, and can be judged again.
+            if let Some(error) = self.error {
+                metadata.insert("error".to_owned(), error.into());
+            }
+            recorded.metadata = metadata;
+        }
+        recorded.repetition = told.unwrap_or_default();
+        recorded.check();
+        Ok(Read {
+            recorded,
+            result,
+            hash: hash.finalize().into(),
+            told,
+        })
+    }
+}
+
+/// What was said: the messages, or a single question and its answer.
+fn conversation(
+    messages: Option<Vec<Message>>,
+    input: Option<Input>,
+    output: Option<Output>,
+) -> Result<(Option<Arc<str>>, Vec<Turn>), String> {
+    if let Some(messages) = messages.filter(|messages| !messages.is_empty()) {
+        return transcript(messages);
+    }
+    let Some(input) = input else {
+        return Ok((None, Vec::new()));
+    };
+    let raw = input.raw.unwrap_or_default();
+    let mut turns = Vec::new();
+    let answers = output
+        .map(|output| output.raw.into_list())
+        .unwrap_or_default();
+    if raw.is_empty() && answers.is_empty() {
+        return Ok((None, turns));
+    }
+    // What the model was shown, in the form that Probity writes it.
+    let system = input
+        .formatted
+        .as_deref()
+        .and_then(|formatted| formatted.strip_prefix("SYSTEM: "))
+        .and_then(|rest| rest.strip_suffix(&format!("\n\nUSER: {raw}")))
+        .map(Arc::from);
+    turns.push(Turn::new(Role::User, raw));
+    if !answers.is_empty() {
+        turns.push(Turn::new(Role::Assistant, answers.join("\n\n")));
+    }
+    Ok((system, turns))
+}
+
+fn transcript(messages: Vec<Message>) -> Result<(Option<Arc<str>>, Vec<Turn>), String> {
+    let mut turns: Vec<Turn> = Vec::with_capacity(messages.len());
+    for message in messages {
+        let role = match message.role.to_lowercase().as_str() {
+            "system" | "developer" => Role::System,
+            "user" | "human" => Role::User,
+            "assistant" | "model" => Role::Assistant,
+            "tool" | "function" => Role::Tool,
+            other => {
+                return Err(format!(
+                    "a message has the role {other:?}, which is not known"
+                ));
+            }
+        };
+        let mut turn = Turn::new(role, message.content.unwrap_or_default());
+        if role == Role::Assistant {
+            let calls = message.tool_calls.into_iter().flatten().enumerate();
+            turn.tool_calls = calls.map(|(at, call)| call.tool_call(at)).collect();
+        }
+        if role == Role::Tool {
+            let id = message.tool_call_id.into_list().into_iter().next();
+            let called = turns.iter().rev().flat_map(|turn| &turn.tool_calls);
+            let mut called = called.filter(|call| Some(&call.id) == id.as_ref());
+            turn.name = called.next().map(|call| call.name.as_str().into());
+            turn.tool_call_id = id.map(Arc::from);
+        }
+        turns.push(turn);
+    }
+    Ok(split_system(turns))
+}
+
+impl Call {
+    fn tool_call(self, at: usize) -> ToolCall {
+        ToolCall {
+            id: self.id.unwrap_or_else(|| format!("call_{at}")),
+            name: self.name,
+            arguments: match self.arguments {
+                Value::Null => String::new(),
+                Value::String(text) => text,
+                other => json_text(&other),
+            },
+        }
+    }
+}
+
+fn text_of(metadata: &Extra, key: &str) -> Option<String> {
+    metadata.get(key)?.as_str().map(str::to_owned)
+}
+
+fn number(metadata: &Extra, key: &str) -> Option<u32> {
+    text_of(metadata, key)?.parse().ok()
+}
+
+/// The scenario, where Probity wrote the row. Its values are texts here, and landmarks are not in it.
+fn own(metadata: &Extra) -> Option<Scenario> {
+    let text = |key: &str| text_of(metadata, key);
+    text("conv_id")?;
+    text("target_id")?;
+    let metric_type: Option<MetricType> =
+        text("metric_type").and_then(|of| serde_json::from_value(json!(of)).ok());
+    let mut scenario = Scenario {
+        id: text("scenario_id")?,
+        metric_id: text("metric_id")?,
+        metric_name: text("metric_name"),
+        metric_type,
+        persona: text("persona").unwrap_or_default(),
+        user_goal: text("user_goal").unwrap_or_default(),
+        latent_adversarial_goal: text("latent_adversarial_goal").unwrap_or_default(),
+        ..Scenario::default()
+    };
+    for (key, value) in metadata {
+        if let Some(axis) = key.strip_prefix("demographic.") {
+            scenario.demographic.insert(axis.to_owned(), value.clone());
+        } else if let Some(key) = key.strip_prefix("scenario.") {
+            scenario.extra.insert(key.to_owned(), value.clone());
+        }
+    }
+    Some(scenario)
+}

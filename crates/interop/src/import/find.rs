@@ -1,0 +1,140 @@
+//! Which files are meant, and what they are.
+
+use std::{
+    fs::{self, File},
+    io::{BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+};
+
+use super::{ImportError, eee};
+
+/// The formats that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Logs of Inspect: `.eval` or `.json`.
+    Inspect,
+    /// Instance files of Every Eval Ever: `.jsonl`.
+    EveryEvalEver,
+}
+
+impl Format {
+    /// What people call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Inspect => "Inspect",
+            Self::EveryEvalEver => "Every Eval Ever",
+        }
+    }
+
+    /// The files of this format that `path` means, sorted: itself, or all in the folder and those below.
+    ///
+    /// # Errors
+    /// When the path cannot be read, or no file of the format is there.
+    pub fn files(self, path: &Path) -> Result<Vec<PathBuf>, ImportError> {
+        let mut files = Vec::new();
+        if !path.is_dir() {
+            fs::metadata(path).map_err(|error| ImportError::read(path, error))?;
+            match self {
+                Self::Inspect => files.push(path.to_owned()),
+                Self::EveryEvalEver => match eee::instances(path)? {
+                    Some(instances) => files.push(instances),
+                    None => {
+                        return Err(ImportError::unusable(
+                            path.display(),
+                            "it is an aggregate, and the file of instances that it names is not beside it",
+                        ));
+                    }
+                },
+            }
+            return Ok(files);
+        }
+        self.walk(path, &mut files, 0)?;
+        files.sort();
+        if files.is_empty() {
+            let kind = match self {
+                Self::Inspect => "log of Inspect (.eval or .json)",
+                Self::EveryEvalEver => "instance file of Every Eval Ever (.jsonl)",
+            };
+            return Err(ImportError::unusable(
+                path.display(),
+                format!("there is no {kind} in this folder"),
+            ));
+        }
+        Ok(files)
+    }
+
+    fn walk(self, folder: &Path, files: &mut Vec<PathBuf>, depth: u32) -> Result<(), ImportError> {
+        let read = |error| ImportError::read(folder, error);
+        for entry in fs::read_dir(folder).map_err(read)? {
+            let entry = entry.map_err(read)?;
+            let path = entry.path();
+            let kind = entry.file_type().map_err(read)?;
+            if entry.file_name().to_string_lossy().starts_with('.') {
+                continue;
+            }
+            // Links to folders are not followed: they may lead back.
+            if kind.is_dir() && depth < 32 {
+                self.walk(&path, files, depth + 1)?;
+            } else if path.is_file() && self.takes(&path)? {
+                files.push(path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a file in a folder is one of this format.
+    fn takes(self, path: &Path) -> Result<bool, ImportError> {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        Ok(match (self, extension) {
+            (Self::Inspect, Some("eval")) => true,
+            (Self::Inspect, Some("json")) => Self::of(path)? == Some(self),
+            (Self::EveryEvalEver, Some("jsonl")) => true,
+            _ => false,
+        })
+    }
+
+    /// The format of a file, by its name and its beginning; of a folder, by the files in it. `None`: not known.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn of(path: &Path) -> Result<Option<Self>, ImportError> {
+        if path.is_dir() {
+            for format in [Self::Inspect, Self::EveryEvalEver] {
+                let mut files = Vec::new();
+                format.walk(path, &mut files, 0)?;
+                if !files.is_empty() {
+                    return Ok(Some(format));
+                }
+            }
+            return Ok(None);
+        }
+        let read = |error| ImportError::read(path, error);
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if extension == Some("eval") {
+            return Ok(Some(Self::Inspect));
+        }
+        let mut begin = Vec::new();
+        let mut reader = BufReader::new(File::open(path).map_err(read)?.take(1 << 20));
+        reader.read_until(b'\n', &mut begin).map_err(read)?;
+        if begin.starts_with(b"PK") {
+            return Ok(Some(Self::Inspect));
+        }
+        if eee::looks_like_rows(&begin) {
+            return Ok(Some(Self::EveryEvalEver));
+        }
+        reader.read_to_end(&mut begin).map_err(read)?;
+        let has = |key: &str| {
+            begin
+                .windows(key.len())
+                .any(|window| window == key.as_bytes())
+        };
+        Ok(if has("\"schema_version\"") && has("\"evaluation_id\"") {
+            Some(Self::EveryEvalEver)
+        } else if has("\"version\"") && has("\"eval\"") {
+            Some(Self::Inspect)
+        } else {
+            None
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! What a log says of the whole evaluation.
+
+use schema::{Metric, MetricType};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::import::{ImportError, Source};
+
+/// The version of the log format that is read.
+const VERSION: u64 = 2;
+
+/// The parts of a header that matter here: `header.json` of a zip, `_journal/start.json` of one that has not ended, or the whole of a
+/// JSON log without its samples.
+#[derive(Debug, Deserialize)]
+pub(super) struct Header {
+    version: Option<Value>,
+    #[serde(default)]
+    status: Option<String>,
+    eval: Option<Eval>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Eval {
+    #[serde(default)]
+    eval_id: Option<String>,
+    #[serde(default)]
+    run_id: Option<String>,
+    #[serde(default)]
+    task: Option<String>,
+    #[serde(default)]
+    task_id: Option<String>,
+    #[serde(default)]
+    task_description: Option<String>,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    dataset: Option<Dataset>,
+    #[serde(default)]
+    scorers: Option<Vec<Scorer>>,
+    #[serde(default)]
+    metadata: Option<Value>,
+    #[serde(default)]
+    packages: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Dataset {
+    #[serde(default)]
+    sample_ids: Option<Vec<Value>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Scorer {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    metadata: Option<Value>,
+}
+
+/// A sample's id as text: Inspect has numbers and texts.
+pub(super) fn id_text(id: &Value) -> Option<String> {
+    match id {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+impl Header {
+    /// What holds for the log at `place`.
+    pub(super) fn source(self, place: &str, file: &str) -> Result<Source, ImportError> {
+        self.check_version(place)?;
+        let eval = self.eval.ok_or_else(|| {
+            ImportError::unusable(
+                place,
+                "it has no `eval`, which says what was run: it is no Inspect log",
+            )
+        })?;
+        let model = eval.model.filter(|model| !model.trim().is_empty());
+        let model =
+            model.ok_or_else(|| ImportError::unusable(place, "it names no model (eval.model)"))?;
+        let ours = eval
+            .packages
+            .as_ref()
+            .is_some_and(|packages| packages.get("probity").is_some())
+            || eval.scorers.iter().flatten().any(|of| metric(of).is_some());
+        let target = eval
+            .metadata
+            .as_ref()
+            .and_then(|metadata| metadata.get("target_id")?.as_str())
+            .filter(|_| ours)
+            .map(str::to_owned);
+        let sample_ids = eval.dataset.and_then(|dataset| dataset.sample_ids);
+        let mut notes = Vec::new();
+        match self.status.as_deref() {
+            Some("success") => {}
+            Some(status) => notes.push(format!(
+                "{file}: the evaluation did not end well (status {status}); what is there is taken"
+            )),
+            None => notes.push(format!(
+                "{file}: the evaluation did not end; what is there is taken"
+            )),
+        }
+        Ok(Source {
+            file: file.to_owned(),
+            id: eval
+                .eval_id
+                .or(eval
+                    .run_id
+                    .zip(eval.task_id)
+                    .map(|(run, task)| format!("{run} {task}")))
+                .unwrap_or_default(),
+            task: eval.task.unwrap_or_default(),
+            description: eval.task_description.unwrap_or_default(),
+            model,
+            target,
+            metrics: eval.scorers.iter().flatten().filter_map(metric).collect(),
+            sample_ids: sample_ids.iter().flatten().filter_map(id_text).collect(),
+            notes,
+        })
+    }
+
+    fn check_version(&self, place: &str) -> Result<(), ImportError> {
+        let what = match &self.version {
+            Some(version) if version.as_u64() == Some(VERSION) => return Ok(()),
+            Some(version) if version.as_u64().is_some_and(|version| version < VERSION) => format!(
+                "it is an Inspect log of version {version}, and version {VERSION} is read. `inspect log convert --to eval --output-dir \
+                 DIR LOG` of a present Inspect brings it up"
+            ),
+            Some(version) => format!(
+                "it is an Inspect log of version {version}, which is not known here: version {VERSION} is read"
+            ),
+            None => "it has no `version`: it is no Inspect log".to_owned(),
+        };
+        Err(ImportError::unusable(place, what))
+    }
+}
+
+/// The metric that a scorer is, where its metadata define one.
+fn metric(scorer: &Scorer) -> Option<Metric> {
+    let metadata = scorer.metadata.as_ref()?;
+    let text = |key: &str| metadata.get(key).and_then(Value::as_str);
+    let metric_type: MetricType = serde_json::from_value(metadata.get("type")?.clone()).ok()?;
+    Some(Metric {
+        id: scorer.name.clone(),
+        name: text("name").unwrap_or(&scorer.name).to_owned(),
+        metric_type,
+        definition: text("definition")
+            .filter(|definition| !definition.trim().is_empty())?
+            .to_owned(),
+        examples: metadata
+            .get("examples")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default(),
+        extra: schema::Extra::new(),
+    })
+}

@@ -1,0 +1,124 @@
+//! Logs that are one JSON file.
+
+use std::{
+    fmt,
+    fs::File,
+    io::{BufReader, Read},
+    ops::ControlFlow,
+    path::Path,
+};
+
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::{header::Header, sample::EvalSample};
+use crate::import::{Found, ImportError, Take, clean::Clean};
+
+/// The header of the log at `path`. Its samples are read over.
+pub(super) fn header(path: &Path) -> Result<Header, ImportError> {
+    let mut clean = open(path)?;
+    let mut reader = serde_json::Deserializer::from_reader(BufReader::new(&mut clean));
+    let header: Header = serde::Deserialize::deserialize(&mut reader)
+        .map_err(|error| ImportError::json(path.display(), &error))?;
+    reader
+        .end()
+        .map_err(|error| ImportError::json(path.display(), &error))?;
+    Ok(header)
+}
+
+/// Hands the samples of the log at `path` to `take`, one at a time. Gives how many halves of surrogate pairs were replaced.
+pub(super) fn samples(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError> {
+    let mut clean = open(path)?;
+    let mut reader = serde_json::Deserializer::from_reader(BufReader::new(&mut clean));
+    let mut log = Log {
+        take,
+        stopped: false,
+        number: 0,
+    };
+    let read = serde::Deserializer::deserialize_map(&mut reader, &mut log);
+    let (stopped, number) = (log.stopped, log.number);
+    match read {
+        Ok(()) => {}
+        Err(_) if stopped => {}
+        Err(error) => {
+            let place = format!("{}: sample {}", path.display(), number + 1);
+            return Err(ImportError::json(place, &error));
+        }
+    }
+    drop(reader);
+    Ok(clean.replaced())
+}
+
+fn open(path: &Path) -> Result<Clean<File>, ImportError> {
+    File::open(path)
+        .map(Clean::new)
+        .map_err(|error| ImportError::read(path, error))
+}
+
+/// A JSON text of one sample.
+pub(super) fn one_sample(reader: impl Read) -> Result<(EvalSample, u64), serde_json::Error> {
+    let mut clean = Clean::new(reader);
+    let mut json = serde_json::Deserializer::from_reader(BufReader::new(&mut clean));
+    let sample = serde::Deserialize::deserialize(&mut json)?;
+    json.end()?;
+    drop(json);
+    Ok((sample, clean.replaced()))
+}
+
+struct Log<'a, 't> {
+    take: &'a mut Take<'t>,
+    stopped: bool,
+    number: u64,
+}
+
+impl<'de> Visitor<'de> for &mut Log<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an Inspect log")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut log: A) -> Result<(), A::Error> {
+        while let Some(key) = log.next_key::<String>()? {
+            if key == "samples" {
+                log.next_value_seed(Samples(self))?;
+            } else {
+                log.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Samples<'l, 'a, 't>(&'l mut Log<'a, 't>);
+
+impl<'de> DeserializeSeed<'de> for Samples<'_, '_, '_> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, samples: D) -> Result<(), D::Error> {
+        samples.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Samples<'_, '_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of samples")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut samples: A) -> Result<(), A::Error> {
+        while let Some(sample) = samples.next_element::<EvalSample>()? {
+            let recorded = sample.recorded().map_err(A::Error::custom)?;
+            self.0.number += 1;
+            if let ControlFlow::Break(()) = (self.0.take)(Found::Conversation(Box::new(recorded))) {
+                self.0.stopped = true;
+                return Err(A::Error::custom("stopped"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! Logs of Inspect.
+
+mod header;
+mod json_log;
+mod message;
+mod sample;
+mod zip_log;
+
+use std::{fs::File, io::Read, path::Path};
+
+pub(super) use sample::split_system;
+use zip_log::ZipLog;
+
+use super::{ImportError, Source, Take, file_name};
+
+/// What holds for the log at `path`.
+pub(super) fn source(path: &Path) -> Result<Source, ImportError> {
+    let header = if is_zip(path)? {
+        ZipLog::open(path)?.header()?
+    } else {
+        json_log::header(path)?
+    };
+    header.source(&path.display().to_string(), &file_name(path))
+}
+
+/// Hands the samples of the log to `take`. Gives how many halves of surrogate pairs were replaced.
+pub(super) fn read(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError> {
+    if is_zip(path)? {
+        ZipLog::open(path)?.samples(take)
+    } else {
+        json_log::samples(path, take)
+    }
+}
+
+/// Whether the file is to be read as a zip: its name says so, or it begins like one.
+fn is_zip(path: &Path) -> Result<bool, ImportError> {
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "eval")
+    {
+        return Ok(true);
+    }
+    let mut begin = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read(&mut begin));
+    read.map_err(|error| ImportError::read(path, error))?;
+    Ok(begin.starts_with(b"PK"))
+}

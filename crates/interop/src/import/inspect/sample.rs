@@ -1,0 +1,190 @@
+//! A sample of a log as a conversation.
+
+use std::{collections::HashMap, sync::Arc};
+
+use schema::{Extra, FinishReason, PhaseCost, Role, Scenario, Turn};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    header::id_text,
+    message::{ChatMessage, Messages},
+};
+use crate::import::{Recorded, text::known};
+
+/// A sample. Its events are not read: what was said stands in the messages.
+#[derive(Debug, Deserialize)]
+pub(super) struct EvalSample {
+    id: Value,
+    #[serde(default)]
+    epoch: Option<Value>,
+    #[serde(default)]
+    target: Value,
+    #[serde(default)]
+    messages: Option<Vec<ChatMessage>>,
+    #[serde(default)]
+    output: Option<Output>,
+    #[serde(default)]
+    scores: Option<Extra>,
+    #[serde(default)]
+    metadata: Option<Extra>,
+    #[serde(default)]
+    error: Option<Value>,
+    #[serde(default)]
+    attachments: Option<HashMap<String, String>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Output {
+    #[serde(default)]
+    choices: Option<Vec<Choice>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Choice {
+    #[serde(default)]
+    stop_reason: Option<String>,
+}
+
+/// Keys of a sample's metadata that Probity writes besides the scenario.
+const OWN: [&str; 5] = ["conv_id", "sample", "target_id", "usage", "calls"];
+
+impl EvalSample {
+    /// The conversation.
+    pub(super) fn recorded(self) -> Result<Recorded, String> {
+        let sample_id = id_text(&self.id)
+            .filter(|id| !id.is_empty())
+            .ok_or_else(|| {
+                format!(
+                    "a sample's id is {}, and neither text nor a number",
+                    self.id
+                )
+            })?;
+        let named = |what: String| format!("sample {sample_id}: {what}");
+        let repetition = repetition(self.epoch.as_ref()).map_err(named)?;
+        let attachments = self.attachments.unwrap_or_default();
+        let mut messages = Messages {
+            attachments: &attachments,
+            not_text: Vec::new(),
+        };
+        let mut turns = Vec::new();
+        for message in self.messages.unwrap_or_default() {
+            turns.push(messages.turn(message).map_err(named)?);
+        }
+        let not_text = messages.not_text;
+        let (system_prompt, mut transcript) = split_system(turns);
+        let stopped = self
+            .output
+            .and_then(|output| output.choices?.pop()?.stop_reason);
+        mark_cut_off(&mut transcript, stopped.as_deref());
+        let mut recorded = Recorded {
+            repetition,
+            system_prompt,
+            transcript,
+            error: self.error.filter(|error| !error.is_null()).map(error_text),
+            reference: self.target,
+            scores: scores(self.scores.unwrap_or_default()),
+            metadata: self.metadata.unwrap_or_default(),
+            not_text,
+            ..Recorded::default()
+        };
+        own(&mut recorded);
+        recorded.check();
+        recorded.sample_id = sample_id;
+        Ok(recorded)
+    }
+}
+
+/// Epochs count from 1.
+fn repetition(epoch: Option<&Value>) -> Result<u32, String> {
+    let Some(epoch) = epoch.filter(|epoch| !epoch.is_null()) else {
+        return Ok(0);
+    };
+    let number = epoch.as_u64().filter(|number| *number > 0);
+    number
+        .and_then(|number| u32::try_from(number - 1).ok())
+        .ok_or_else(|| format!("the epoch is {epoch}, and not 1 or more"))
+}
+
+/// The system messages at the beginning, and what follows them.
+pub(in crate::import) fn split_system(turns: Vec<Turn>) -> (Option<Arc<str>>, Vec<Turn>) {
+    let mut prompts: Vec<Arc<str>> = Vec::new();
+    let mut rest = Vec::with_capacity(turns.len());
+    for turn in turns {
+        if turn.role == Role::System && rest.is_empty() {
+            prompts.push(turn.content);
+        } else {
+            rest.push(turn);
+        }
+    }
+    let prompt = match prompts.as_slice() {
+        [] => None,
+        [one] => Some(Arc::clone(one)),
+        several => Some(several.join("\n\n").into()),
+    };
+    (prompt, rest)
+}
+
+/// The last reply was cut off, where its output says so and nothing else is known of it.
+fn mark_cut_off(transcript: &mut [Turn], stopped: Option<&str>) {
+    let reason = match stopped {
+        Some("max_tokens" | "model_length") => FinishReason::Length,
+        Some("content_filter") => FinishReason::ContentFilter,
+        _ => return,
+    };
+    if let Some(last) = transcript.last_mut()
+        && last.role == Role::Assistant
+    {
+        last.finish_reason.get_or_insert(reason);
+    }
+}
+
+fn error_text(error: Value) -> String {
+    let said = error.get("message").and_then(Value::as_str);
+    match (said, &error) {
+        (Some(said), _) => said.to_owned(),
+        (None, Value::String(said)) => said.clone(),
+        (None, other) => other.to_string(),
+    }
+}
+
+/// The scores by name, as a list.
+fn scores(scores: Extra) -> Vec<Value> {
+    let named = |(name, score): (String, Value)| {
+        let mut object = Extra::new();
+        object.insert("name".to_owned(), name.into());
+        match score {
+            Value::Object(score) => object.extend(known(score, &["history"])),
+            other => {
+                object.insert("value".to_owned(), other);
+            }
+        }
+        Value::Object(object)
+    };
+    scores.into_iter().map(named).collect()
+}
+
+/// Takes what Probity wrote out of the metadata.
+fn own(recorded: &mut Recorded) {
+    let metadata = &recorded.metadata;
+    if !["id", "metric_id", "conv_id", "target_id"]
+        .iter()
+        .all(|key| metadata.get(*key).is_some_and(Value::is_string))
+    {
+        return;
+    }
+    let mut scenario = metadata.clone();
+    scenario.retain(|key, _| !OWN.contains(&key.as_str()));
+    let Ok(scenario) = serde_json::from_value::<Scenario>(Value::Object(scenario)) else {
+        return;
+    };
+    let sample = metadata.get("sample").and_then(Value::as_u64);
+    if let Some(sample) = sample.and_then(|sample| u32::try_from(sample).ok()) {
+        recorded.repetition = sample;
+    }
+    recorded.usage = metadata
+        .get("usage")
+        .and_then(|usage| serde_json::from_value::<PhaseCost>(usage.clone()).ok());
+    recorded.scenario = Some(scenario);
+    recorded.metadata = Extra::new();
+}

@@ -1,0 +1,82 @@
+//! Conversations out of other people's files: logs of Inspect, and instance files of Every Eval Ever.
+//!
+//! A file is read twice: [`source`] tells what holds for all of it, [`read`] hands on one conversation after the other. Whoever calls them
+//! decides what becomes of the conversations; `pipeline::import` makes a benchmark of them that evaluators judge.
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use interop::import::{Format, Found, read, source};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let log = folder.path().join("log.json");
+//! std::fs::write(&log, r#"{"version": 2, "status": "success", "eval": {"task": "bank", "model": "openai/gpt-4o"}, "samples": [
+//!     {"id": 1, "epoch": 1, "messages": [
+//!         {"role": "system", "content": "You are a clerk."},
+//!         {"role": "user", "content": "Hello?"},
+//!         {"role": "assistant", "content": [{"type": "text", "text": "Good morning."}]}]}]}"#)?;
+//! assert_eq!(Format::of(&log)?, Some(Format::Inspect));
+//! assert_eq!(source(Format::Inspect, &log)?.model, "openai/gpt-4o");
+//!
+//! let mut said = Vec::new();
+//! read(Format::Inspect, &log, &mut |found| {
+//!     if let Found::Conversation(conversation) = found {
+//!         assert_eq!(conversation.system_prompt.as_deref(), Some("You are a clerk."));
+//!         said.extend(conversation.transcript.iter().map(|turn| turn.content.to_string()));
+//!     }
+//!     ControlFlow::Continue(())
+//! })?;
+//! assert_eq!(said, ["Hello?", "Good morning."]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Limits
+//! - Memory holds one conversation, of Inspect's zips none larger than 512 MiB, and for Every Eval Ever a hash of each row.
+//! - Text only. An image or another part that is no text becomes a note such as `[image]`, and thinking is left out.
+//! - Inspect: what stands in events and not in the messages of a sample is not read. Samples stored in chunks are refused.
+//! - Every Eval Ever: a file holds one model. Arguments of calls are texts there, and stay texts. Several answers to one question become one
+//!   message.
+//! - `NaN` and infinities become null, and lone halves of surrogate pairs U+FFFD: JSON and UTF-8 have no place for them.
+
+mod clean;
+mod eee;
+mod error;
+mod find;
+mod inspect;
+mod recorded;
+mod text;
+
+use std::path::Path;
+
+pub use error::ImportError;
+pub use find::Format;
+pub use recorded::{Found, Recorded, Source, Take};
+
+/// What holds for all conversations of the file at `path`.
+///
+/// # Errors
+/// When the file cannot be read, is cut off, or is of another format or version.
+pub fn source(format: Format, path: &Path) -> Result<Source, ImportError> {
+    match format {
+        Format::Inspect => inspect::source(path),
+        Format::EveryEvalEver => eee::source(path),
+    }
+}
+
+/// Hands the conversations of the file at `path` to `take`, in the order of the file, until it breaks. Gives how many lone halves of
+/// surrogate pairs were replaced.
+///
+/// # Errors
+/// As [`source`], and when a conversation is none. What was handed on before stays handed on.
+pub fn read(format: Format, path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError> {
+    match format {
+        Format::Inspect => inspect::read(path, take),
+        Format::EveryEvalEver => eee::read(path, take),
+    }
+}
+
+/// The name of a file, without folders.
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}

@@ -1,0 +1,56 @@
+//! Which call a message came from.
+
+use schema::{Role, Turn};
+
+/// Where a message stands in its conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The turn, from 1: how many messages the user has sent. 0 before the first.
+    pub(crate) turn: u32,
+    /// Which call to the target within the turn gave it, from 0; of a tool's answer, the call that asked for it.
+    pub(crate) step: u32,
+}
+
+/// The messages of `transcript` with their places.
+pub(crate) fn places(transcript: &[Turn]) -> impl Iterator<Item = (Place, &Turn)> {
+    transcript
+        .iter()
+        .scan((0_u32, 0_u32), |(turn, replies), said| {
+            match said.role {
+                Role::User => (*turn, *replies) = (*turn + 1, 0),
+                Role::Assistant => *replies += 1,
+                Role::System | Role::Tool => {}
+            }
+            let place = Place {
+                turn: *turn,
+                step: replies.saturating_sub(1),
+            };
+            Some((place, said))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_counted_within_their_turn() {
+        use Role::{Assistant, Tool, User};
+        let said = [
+            User, Assistant, Tool, Tool, Assistant, User, Assistant, Assistant,
+        ];
+        let turns: Vec<Turn> = said.map(|role| Turn::new(role, "x")).into();
+        let found: Vec<(u32, u32)> = places(&turns).map(|(at, _)| (at.turn, at.step)).collect();
+        let expected = [
+            (1, 0),
+            (1, 0),
+            (1, 0),
+            (1, 0),
+            (1, 1),
+            (2, 0),
+            (2, 0),
+            (2, 1),
+        ];
+        assert_eq!(found, expected);
+    }
+}

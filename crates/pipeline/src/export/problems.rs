@@ -1,0 +1,80 @@
+//! What is not whole in what is exported.
+
+use std::collections::BTreeSet;
+
+use interop::Sample;
+
+/// What is not whole in the rows of a target.
+pub(super) struct Problems {
+    pub(super) told: Vec<String>,
+    pub(super) rows: u64,
+    failed: u64,
+    not_judged: u64,
+    abstained: u64,
+    by_sample: BTreeSet<u32>,
+}
+
+impl Problems {
+    pub(super) fn new(told: Option<String>) -> Self {
+        Self {
+            told: told.into_iter().collect(),
+            rows: 0,
+            failed: 0,
+            not_judged: 0,
+            abstained: 0,
+            by_sample: BTreeSet::new(),
+        }
+    }
+
+    /// Why rows are missing, by how the run ended.
+    pub(super) fn outcome(&mut self, outcome: Option<&str>) {
+        if outcome == Some("interrupted") {
+            let told = "the run was interrupted: rows are missing";
+            self.told.push(told.to_owned());
+        }
+    }
+
+    pub(super) fn look_at(&mut self, sample: &Sample) {
+        self.rows += 1;
+        self.by_sample.insert(sample.conversation.sample);
+        if sample.conversation.error.is_some() {
+            self.failed += 1;
+        } else if sample.scores.is_empty() {
+            self.not_judged += 1;
+        } else if sample.scores.iter().any(|score| score.passed.is_none()) {
+            self.abstained += 1;
+        }
+    }
+
+    /// One line for each thing that is not whole. `scenarios` are to be there for each sample of them; `orphans` are scores without a
+    /// conversation.
+    pub(super) fn finish(mut self, scenarios: u64, orphans: usize) -> Vec<String> {
+        let samples = u64::try_from(self.by_sample.len().max(1)).unwrap_or(u64::MAX);
+        let expected = scenarios.saturating_mul(samples);
+        if self.rows < expected {
+            self.told.push(format!(
+                "{} of {expected} conversations are there",
+                self.rows
+            ));
+        }
+        for (count, what) in [
+            (self.failed, "failed and were not judged"),
+            (
+                self.not_judged,
+                "are not judged; `cargo xtask evaluate` judges them",
+            ),
+            (self.abstained, "have no verdict of the judge"),
+        ] {
+            if count > 0 {
+                self.told
+                    .push(format!("{count} of {} conversations {what}", self.rows));
+            }
+        }
+        if orphans > 0 {
+            self.told.push(format!(
+                "{orphans} scores belong to no conversation that is there, and are left out"
+            ));
+        }
+        self.told
+    }
+}

@@ -1,0 +1,142 @@
+//! What imported conversations are judged for.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use interop::import::Source;
+use schema::{Benchmark, Extra, Metric, MetricType};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{error::PipelineError, tree::check_metrics};
+
+/// A metric as people write it: without an id it is numbered.
+#[derive(Deserialize)]
+struct Given {
+    id: Option<String>,
+    name: String,
+    #[serde(rename = "type")]
+    metric_type: MetricType,
+    definition: String,
+    examples: Option<Vec<Value>>,
+    #[serde(flatten)]
+    extra: Extra,
+}
+
+/// The part of a `benchmark.yaml` that matters here.
+#[derive(Deserialize)]
+struct File {
+    metrics: Option<Vec<Given>>,
+}
+
+/// Reads metrics from a file: a `benchmark.yaml`, or a list of metrics. Metrics without an id are numbered.
+///
+/// # Errors
+/// When the file cannot be read, is no YAML or JSON, or holds no metric, or one that cannot be used.
+pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, PipelineError> {
+    let text = fs::read_to_string(path).map_err(|error| PipelineError::read(path, error))?;
+    let given = parse(&text).map_err(|error| {
+        let error = error.to_string();
+        let first = error.lines().next().unwrap_or_default();
+        let reason = first.strip_prefix("error: ").unwrap_or(first);
+        PipelineError::input(format!("{}: {reason}", path.display()))
+    })?;
+    if given.is_empty() {
+        return Err(PipelineError::input(format!(
+            "{}: it holds no metrics: it is to be a benchmark.yaml with `metrics`, or a list of them",
+            path.display()
+        )));
+    }
+    let metrics = given.into_iter().zip(1..).map(|(given, number)| Metric {
+        id: given.id.unwrap_or_else(|| format!("m{number:02}")),
+        name: given.name,
+        metric_type: given.metric_type,
+        definition: given.definition,
+        examples: given.examples.unwrap_or_default(),
+        extra: given.extra,
+    });
+    let metrics: Vec<Metric> = metrics.collect();
+    check_metrics(path, &metrics)?;
+    Ok(metrics)
+}
+
+fn parse(text: &str) -> Result<Vec<Given>, serde_saphyr::Error> {
+    // Only the outermost shape is looked at: values are read as what they are to be, so that `no` stays a text.
+    Ok(match serde_saphyr::from_str::<Value>(text)? {
+        Value::Array(_) => serde_saphyr::from_str(text)?,
+        Value::Null => Vec::new(),
+        _ => serde_saphyr::from_str::<File>(text)?
+            .metrics
+            .unwrap_or_default(),
+    })
+}
+
+/// What to judge for.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) metrics: Vec<Metric>,
+    /// Each conversation is judged for the metric that it was made for, and keeps its ids. Otherwise each for every metric.
+    pub(super) own: bool,
+}
+
+impl Wanted {
+    /// The metrics given, or those that all files define.
+    pub(super) fn of(given: &[Metric], sources: &[Source]) -> Result<Self, PipelineError> {
+        if !given.is_empty() {
+            check_metrics(Path::new("the metrics given"), given)?;
+            return Ok(Self {
+                metrics: given.to_vec(),
+                own: false,
+            });
+        }
+        let mut metrics: Vec<Metric> = Vec::new();
+        let mut from: BTreeMap<String, &str> = BTreeMap::new();
+        for source in sources {
+            if source.metrics.is_empty() {
+                return Err(PipelineError::input(format!(
+                    "{}: it does not define what a judge is to look for. Say it with `--metrics FILE` (a benchmark.yaml, or a list of metrics), \
+                     or with `--metric-name NAME --metric-type positive|negative --definition TEXT`",
+                    source.file
+                )));
+            }
+            for metric in &source.metrics {
+                match metrics.iter().find(|known| known.id == metric.id) {
+                    None => {
+                        from.insert(metric.id.clone(), &source.file);
+                        metrics.push(metric.clone());
+                    }
+                    Some(known) if known == metric => {}
+                    Some(_) => {
+                        return Err(PipelineError::input(format!(
+                            "{} and {} define the metric {} differently. Import them one by one, or give `--metrics FILE`",
+                            from.get(&metric.id).copied().unwrap_or_default(),
+                            source.file,
+                            metric.id
+                        )));
+                    }
+                }
+            }
+        }
+        let mut tasks = sources.iter().map(|source| &source.task);
+        if let Some(first) = tasks.next()
+            && let Some(other) = tasks.find(|task| *task != first)
+        {
+            return Err(PipelineError::input(format!(
+                "the files are of two benchmarks, {first} and {other}, with ids of their own. Import them one by one, or give `--metrics FILE`"
+            )));
+        }
+        // The order of the ids, which is that of the benchmark they came from.
+        metrics.sort_by(|a, b| a.id.cmp(&b.id));
+        check_metrics(Path::new("the metrics of the files"), &metrics)?;
+        Ok(Self { metrics, own: true })
+    }
+}
+
+/// The benchmark that the metrics make.
+pub(super) fn benchmark(name: &str, description: String, metrics: Vec<Metric>) -> Benchmark {
+    Benchmark {
+        name: name.to_owned(),
+        description,
+        metrics,
+        ..Benchmark::default()
+    }
+}

@@ -1,0 +1,71 @@
+//! What judging conversations that are there would ask for.
+
+use std::ops::ControlFlow;
+
+use schema::TargetRef;
+
+use crate::{
+    error::PipelineError,
+    layout::Layout,
+    plan::{JUDGE_REPLY, PROMPT, PlanModel, PlanRow, Range, cut, dollars, each, tokens},
+    progress::Phase,
+    tree::{read_benchmark, read_conversations, read_scenarios},
+};
+
+/// What `evaluate` alone would ask for: one call for each conversation of `targets` that is there and did not fail. Targets without
+/// conversations are passed over. As in a plan of a whole run, what is in the cache is counted as if it were not.
+///
+/// # Errors
+/// When a file of the benchmark cannot be read.
+pub fn plan_judging(
+    layout: &Layout,
+    name: &str,
+    targets: &[TargetRef],
+    judge: &PlanModel,
+) -> Result<Vec<PlanRow>, PipelineError> {
+    let dir = layout.benchmark(name)?;
+    let benchmark = read_benchmark(&dir)?;
+    let scenarios = read_scenarios(&dir.scenarios())?;
+    let mut plan = Vec::new();
+    for target in targets {
+        let path = dir.target(&target.id)?.conversations();
+        if !path.exists() {
+            continue;
+        }
+        let (mut rows, mut input) = (0, 0);
+        read_conversations(&path, target, &benchmark, &scenarios, |row| {
+            let metric = benchmark.metric(&row.scenario.metric_id);
+            if let (Some(metric), None) = (metric, &row.error) {
+                rows += 1;
+                let said: u64 = row
+                    .transcript
+                    .iter()
+                    .map(|turn| tokens(&turn.content))
+                    .sum();
+                input += PROMPT + tokens(&metric.definition) + said;
+            }
+            ControlFlow::Continue(())
+        })?;
+        let calls = Range {
+            low: rows,
+            high: rows,
+        };
+        let input = Range {
+            low: input,
+            high: input,
+        };
+        let output = each(calls, cut(JUDGE_REPLY, judge.max_tokens));
+        let price = judge.price.as_ref();
+        plan.push(PlanRow {
+            benchmark: name.to_owned(),
+            phase: Phase::Evaluate,
+            who: format!("judge {} for target {}", judge.id, target.id),
+            rows: calls,
+            calls,
+            input_tokens: input,
+            output_tokens: output,
+            cost: price.map(|price| dollars(price, input, output)),
+        });
+    }
+    Ok(plan)
+}

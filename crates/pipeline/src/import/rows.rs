@@ -1,0 +1,120 @@
+//! Rows of the tree, made of what another program recorded.
+
+use interop::import::{Recorded, Source};
+use schema::{Conversation, Extra, Metric, Role, Scenario, TargetRef};
+use serde_json::{Value, json};
+
+/// Keys that rows have themselves: metadata of these names stand under `imported`.
+const TAKEN: [&str; 21] = [
+    "id",
+    "metric_id",
+    "metric_name",
+    "metric_type",
+    "persona",
+    "user_persona",
+    "user_goal",
+    "latent_adversarial_goal",
+    "landmarks",
+    "demographic",
+    "target_system_prompt",
+    "tools",
+    "world_state",
+    "conv_id",
+    "target",
+    "target_model",
+    "sample",
+    "_sample",
+    "transcript",
+    "error",
+    "imported",
+];
+
+/// One conversation in the words of the tree, before it is known which metric it is judged for.
+pub(super) struct Draft {
+    scenario: Scenario,
+    imported: Value,
+    recorded: Recorded,
+}
+
+impl Draft {
+    /// `from`: the format, as records name it.
+    pub(super) fn new(from: &str, source: &Source, mut recorded: Recorded) -> Self {
+        let mut apart = Extra::new();
+        let mut scenario = recorded.scenario.take().unwrap_or_default();
+        for (key, value) in std::mem::take(&mut recorded.metadata) {
+            if TAKEN.contains(&key.as_str()) || key == "_usage" {
+                apart.insert(key, value);
+            } else {
+                scenario.extra.insert(key, value);
+            }
+        }
+        if scenario.target_system_prompt.is_none() {
+            scenario.target_system_prompt = recorded.system_prompt.as_deref().map(str::to_owned);
+        }
+        if scenario.user_goal.is_empty() {
+            let mut turns = recorded.transcript.iter();
+            let first = turns.find(|turn| turn.role == Role::User);
+            scenario.user_goal = first
+                .map(|turn| turn.content.to_string())
+                .unwrap_or_default();
+        }
+        let mut imported = json!({
+            "from": from,
+            "file": source.file,
+            "evaluation": source.id,
+            "task": source.task,
+            "sample_id": recorded.sample_id,
+            "scores": std::mem::take(&mut recorded.scores),
+            "reference": std::mem::take(&mut recorded.reference),
+            "metadata": apart,
+        });
+        if let Some(object) = imported.as_object_mut() {
+            let empty = |value: &Value| match value {
+                Value::Null => true,
+                Value::String(text) => text.is_empty(),
+                Value::Array(list) => list.is_empty(),
+                Value::Object(map) => map.is_empty(),
+                _ => false,
+            };
+            object.retain(|_, value| !empty(value));
+        }
+        Self {
+            scenario,
+            imported,
+            recorded,
+        }
+    }
+
+    /// The scenario's row, under the id `id`.
+    pub(super) fn scenario(&self, id: &str, metric: &Metric) -> Scenario {
+        Scenario {
+            id: id.to_owned(),
+            metric_id: metric.id.clone(),
+            metric_name: Some(metric.name.clone()),
+            metric_type: Some(metric.metric_type),
+            ..self.scenario.clone()
+        }
+    }
+
+    /// The conversation's row.
+    pub(super) fn conversation(
+        &self,
+        mut scenario: Scenario,
+        target: &TargetRef,
+        sample: u32,
+    ) -> Conversation {
+        let conv_id = Conversation::make_id(&scenario.id, &target.id, sample);
+        scenario
+            .extra
+            .insert("imported".to_owned(), self.imported.clone());
+        Conversation {
+            scenario,
+            conv_id,
+            target: target.clone(),
+            sample,
+            transcript: self.recorded.transcript.clone(),
+            error: self.recorded.error.clone(),
+            usage: self.recorded.usage,
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! A benchmark tree of another program or place, as it is.
+
+use std::{
+    collections::HashSet,
+    fs,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+use schema::{Benchmark, Conversation, ModelId, Scenario, Score, TargetRef};
+use serde_json::Value;
+
+use super::{
+    ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut, names::safe_name,
+    record::ImportRecord, unfinished::Unfinished,
+};
+use crate::{
+    error::PipelineError,
+    layout::{BenchmarkDir, Layout},
+    tree::{
+        Place, Spool, check_belongs, each_row, read_benchmark, read_conversations, read_scenarios,
+    },
+};
+
+/// Files of a benchmark and of a target that are copied where they are there.
+const OF_BENCHMARK: [&str; 6] = [
+    "benchmark.yaml",
+    "scenarios.json",
+    "cost.json",
+    "results.json",
+    "grades.json",
+    "standards.json",
+];
+const OF_TARGET: [&str; 3] = ["conversations.json", "scores.json", "cost.json"];
+
+/// Imports the one tree of `options`.
+pub(super) fn import(
+    layout: &Layout,
+    options: &ImportOptions,
+) -> Result<ImportReport, PipelineError> {
+    let [path] = options.paths.as_slice() else {
+        return Err(PipelineError::input(
+            "a tree is imported alone: name one folder",
+        ));
+    };
+    if !options.metrics.is_empty() {
+        return Err(PipelineError::input(
+            "a tree has metrics of its own, in its benchmark.yaml: leave the metrics out, and change that file after the import",
+        ));
+    }
+    let root = path
+        .canonicalize()
+        .map_err(|error| PipelineError::read(path, error))?;
+    let (Some(parent), Some(folder)) = (
+        root.parent(),
+        root.file_name().and_then(|name| name.to_str()),
+    ) else {
+        return Err(PipelineError::input(format!(
+            "{}: it is no folder of a benchmark",
+            path.display()
+        )));
+    };
+    let from = Layout::new(parent).benchmark(folder)?;
+    let benchmark = read_benchmark(&from)?;
+    let scenarios = read_scenarios(&from.scenarios())?;
+    check_belongs(&from.scenarios(), &scenarios, &benchmark)?;
+    let name = options
+        .name
+        .clone()
+        .unwrap_or_else(|| safe_name(folder, "imported"));
+    let dir = layout.benchmark(&name)?;
+    if dir.root().canonicalize().is_ok_and(|there| there == root) {
+        return Err(PipelineError::input(format!(
+            "{}: it is the benchmark {name} itself. Choose another name with `--as NAME`",
+            path.display()
+        )));
+    }
+    let unfinished = Unfinished::begin(layout, dir, options.force)?;
+    let mut copy = Copy {
+        from: &from,
+        unfinished: &unfinished,
+        benchmark: &benchmark,
+        scenarios: &scenarios,
+        notes: Vec::new(),
+        left_out: Vec::new(),
+    };
+    copy.files(&root, unfinished.root(), &OF_BENCHMARK)?;
+    copy.prompts()?;
+    let targets = copy.targets()?;
+    let (notes, left_out) = (copy.notes, copy.left_out);
+    let refs = targets.iter().map(|target| target.target.clone()).collect();
+    ImportRecord::new(ImportFormat::Tree.as_str(), vec![folder.to_owned()], refs)
+        .write(unfinished.root())?;
+    let folder = unfinished.keep()?;
+    Ok(ImportReport {
+        format: ImportFormat::Tree,
+        name,
+        folder,
+        files: vec![path.clone()],
+        metrics: benchmark.metrics,
+        scenarios: scenarios.len() as u64,
+        targets,
+        left_out,
+        notes,
+    })
+}
+
+/// Copies a tree.
+struct Copy<'a> {
+    from: &'a BenchmarkDir,
+    unfinished: &'a Unfinished,
+    benchmark: &'a Benchmark,
+    scenarios: &'a [Scenario],
+    notes: Vec<String>,
+    left_out: Vec<LeftOut>,
+}
+
+impl Copy<'_> {
+    /// Copies the files of these names that are there, and tells of others.
+    fn files(&mut self, from: &Path, to: &Path, names: &[&str]) -> Result<(), PipelineError> {
+        let known = |name: &str| {
+            names.contains(&name) || matches!(name, "runs" | "prompts" | "imported.json")
+        };
+        for name in names_in(from)? {
+            if names.contains(&name.as_str()) {
+                copy(&from.join(&name), &to.join(&name))?;
+            } else if !known(&name) && !name.starts_with('.') {
+                self.left(from.join(&name), "it is no file of a benchmark");
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the prompts of the benchmark.
+    fn prompts(&mut self) -> Result<(), PipelineError> {
+        let prompts = self.from.prompts();
+        if !prompts.is_dir() {
+            return Ok(());
+        }
+        let to = self.unfinished.root().join("prompts");
+        make(&to)?;
+        for name in names_in(&prompts)? {
+            if name.ends_with(".j2") {
+                copy(&prompts.join(&name), &to.join(&name))?;
+            } else {
+                self.left(prompts.join(&name), "it is no prompt (.j2)");
+            }
+        }
+        Ok(())
+    }
+
+    fn targets(&mut self) -> Result<Vec<ImportedTarget>, PipelineError> {
+        let runs = self.from.runs();
+        let mut targets = Vec::new();
+        if !runs.is_dir() {
+            self.notes
+                .push("the tree has no conversations: `simulate` or `run` makes them".to_owned());
+            return Ok(targets);
+        }
+        for name in names_in(&runs)? {
+            let folder = runs.join(&name);
+            let id = ModelId::new(&name).ok();
+            let files = id.as_ref().and_then(|id| self.from.target(id).ok());
+            let (Some(id), Some(files)) = (id, files) else {
+                self.left(folder, "its name cannot be a target's id");
+                continue;
+            };
+            if !files.conversations().is_file() {
+                self.left(folder, "there is no conversations.json in it");
+                continue;
+            }
+            let to = self.unfinished.root().join("runs").join(&name);
+            make(&to)?;
+            targets.push(self.conversations(id, &files.conversations(), &to)?);
+            let others: Vec<&str> = OF_TARGET
+                .into_iter()
+                .filter(|name| *name == "cost.json")
+                .collect();
+            self.files_of_target(&folder, &to, &others)?;
+            self.scores(&files.scores(), &to)?;
+        }
+        Ok(targets)
+    }
+
+    fn files_of_target(
+        &mut self,
+        from: &Path,
+        to: &Path,
+        names: &[&str],
+    ) -> Result<(), PipelineError> {
+        for name in names_in(from)? {
+            if names.contains(&name.as_str()) {
+                copy(&from.join(&name), &to.join(&name))?;
+            } else if !OF_TARGET.contains(&name.as_str()) && !name.starts_with('.') {
+                self.left(from.join(&name), "it is no file of a target");
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the rows of a target and copies them: byte for byte where all are of the present form, else brought to it.
+    fn conversations(
+        &mut self,
+        id: ModelId,
+        path: &Path,
+        to: &Path,
+    ) -> Result<ImportedTarget, PipelineError> {
+        let mut present = true;
+        each_row(path, |row: Value| {
+            present &= is_present(&row);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let mut target = ImportedTarget::new(TargetRef {
+            id,
+            model: String::new(),
+        });
+        let spool = match present {
+            true => None,
+            false => Some(Spool::create(&self.unfinished.scratch().join("rows"))?),
+        };
+        let mut ids = HashSet::new();
+        let mut failed = None;
+        let fallback = target.target.clone();
+        read_conversations(
+            path,
+            &fallback,
+            self.benchmark,
+            self.scenarios,
+            |row: Conversation| {
+                if target.target.model.is_empty() {
+                    target.target.model.clone_from(&row.target.model);
+                }
+                let place = Place {
+                    scenario: u32::try_from(target.conversations).unwrap_or(u32::MAX),
+                    ..Place::default()
+                };
+                target.conversations += 1;
+                target.failed += u64::from(row.error.is_some());
+                let written = spool
+                    .as_ref()
+                    .map_or(Ok(()), |spool| spool.push(place, &row));
+                if !ids.insert(row.conv_id) {
+                    self.notes.push(format!(
+                        "{}: row {}: its conv_id stands twice",
+                        path.display(),
+                        target.conversations
+                    ));
+                }
+                match written {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        failed = Some(error);
+                        ControlFlow::Break(())
+                    }
+                }
+            },
+        )?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let to = to.join("conversations.json");
+        match spool {
+            None => copy(path, &to)?,
+            Some(spool) => {
+                spool.compose(&to)?;
+                self.notes.push(format!(
+                    "{}: older rows were brought to the present form",
+                    path.display()
+                ));
+            }
+        }
+        Ok(target)
+    }
+
+    /// Copies scores that can be read.
+    fn scores(&mut self, path: &Path, to: &Path) -> Result<(), PipelineError> {
+        if !path.is_file() {
+            return Ok(());
+        }
+        match each_row(path, |_: Score| Ok(ControlFlow::Continue(()))) {
+            Ok(()) => copy(path, &to.join("scores.json")),
+            Err(error) => {
+                self.left(
+                    path.to_owned(),
+                    &format!("it cannot be read ({error}); `evaluate` makes it anew"),
+                );
+                Ok(())
+            }
+        }
+    }
+
+    fn left(&mut self, path: PathBuf, reason: &str) {
+        let example = path.display().to_string();
+        match self.left_out.iter_mut().find(|left| left.reason == reason) {
+            Some(left) => {
+                left.count += 1;
+                left.examples.push(example);
+            }
+            None => self.left_out.push(LeftOut {
+                reason: reason.to_owned(),
+                count: 1,
+                examples: vec![example],
+            }),
+        }
+    }
+}
+
+/// Whether a row is of the present form, so that nothing has to be joined to it.
+fn is_present(row: &Value) -> bool {
+    let is = |key: &str, kind: fn(&Value) -> bool| row.get(key).is_some_and(kind);
+    is("target", Value::is_object)
+        && is("conv_id", Value::is_string)
+        && is("sample", Value::is_u64)
+        && is("metric_id", Value::is_string)
+        && is("metric_name", Value::is_string)
+        && is("metric_type", Value::is_string)
+        && is("persona", Value::is_string)
+        && row.get("_sample").is_none()
+}
+
+/// The names in a folder, sorted; those that are no UTF-8 with U+FFFD.
+fn names_in(folder: &Path) -> Result<Vec<String>, PipelineError> {
+    let read = |error| PipelineError::read(folder, error);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(read)? {
+        names.push(
+            entry
+                .map_err(read)?
+                .file_name()
+                .to_string_lossy()
+                .into_owned(),
+        );
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn make(folder: &Path) -> Result<(), PipelineError> {
+    fs::create_dir_all(folder).map_err(|error| PipelineError::write(folder, error))
+}
+
+/// Copies the content of a file, and nothing of its permissions.
+fn copy(from: &Path, to: &Path) -> Result<(), PipelineError> {
+    let mut source = fs::File::open(from).map_err(|error| PipelineError::read(from, error))?;
+    let written =
+        fs::File::create(to).and_then(|mut target| std::io::copy(&mut source, &mut target));
+    written
+        .map(|_| ())
+        .map_err(|error| PipelineError::write(to, error))
+}

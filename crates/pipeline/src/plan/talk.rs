@@ -1,0 +1,154 @@
+//! What one conversation asks for.
+
+use schema::Benchmark;
+
+use super::{PROMPT, PlanModel, PlanSettings, Range, SCENARIO_TEXT, cut, tokens};
+
+// How long messages are taken to be, in tokens: short and long chat replies as common models give them.
+const USER_REPLY: Range<u64> = Range { low: 30, high: 200 };
+const TARGET_REPLY: Range<u64> = Range { low: 60, high: 700 };
+const TOOL_CALL: u64 = 80;
+const TOOL_ANSWER: Range<u64> = Range { low: 15, high: 150 };
+/// Rounds of tool calls that a target is taken to need in a turn at most, where the settings allow them. One call each.
+const ROUNDS: u64 = 3;
+
+/// What one conversation asks for.
+pub(super) struct Talk {
+    pub(super) user_calls: Range<u64>,
+    pub(super) user_input: Range<u64>,
+    pub(super) user_output: Range<u64>,
+    pub(super) target_calls: Range<u64>,
+    pub(super) target_input: Range<u64>,
+    pub(super) target_output: Range<u64>,
+    pub(super) judge_input: Range<u64>,
+    pub(super) tool_calls: Range<u64>,
+    pub(super) tool_input: Range<u64>,
+    pub(super) tool_output: Range<u64>,
+}
+
+/// What a benchmark's tools add to a conversation.
+pub(super) struct Tools {
+    /// Rounds of calls in a turn at most.
+    rounds: u64,
+    /// Whether a model answers some of them.
+    pub(super) simulated: bool,
+    /// Tokens of what the target is told of them.
+    told: u64,
+    /// Tokens of what the model behind simulated tools is told of the world.
+    world: u64,
+    /// Tokens of an answer at most.
+    answer: u64,
+}
+
+impl Tools {
+    pub(super) fn of(benchmark: &Benchmark, settings: &PlanSettings) -> Self {
+        let told = benchmark
+            .tools
+            .iter()
+            .map(|tool| tokens(&tool.description) + tokens(&tool.parameters.to_string()) + 20);
+        let rounds = match benchmark.tools.is_empty() {
+            true => 0,
+            false => settings.max_tool_steps.min(ROUNDS),
+        };
+        Self {
+            rounds,
+            simulated: benchmark.tools.iter().any(|tool| tool.simulated),
+            told: told.sum(),
+            world: tokens(benchmark.world_state.as_deref().unwrap_or("")),
+            answer: cut(TOOL_ANSWER, settings.tools.max_tokens).high,
+        }
+    }
+}
+
+/// How long a conversation is taken to be.
+struct Length {
+    exchanges: u64,
+    /// How often the user is asked.
+    asked: u64,
+    /// Tokens of the user's messages.
+    user: u64,
+    /// Tokens of the target's replies.
+    reply: u64,
+    /// Tokens of the scenario.
+    scenario: u64,
+    /// Rounds of tool calls in an exchange.
+    rounds: u64,
+}
+
+impl Talk {
+    /// At least, the user ends the conversation after one exchange and no tool is called; at most, all turns are played, with
+    /// `tools.rounds` calls in each.
+    pub(super) fn new(
+        settings: &PlanSettings,
+        target: &PlanModel,
+        context: u64,
+        tools: &Tools,
+    ) -> Self {
+        let low = Length {
+            exchanges: 1,
+            asked: settings.turns.min(2),
+            user: USER_REPLY.low,
+            reply: TARGET_REPLY.low,
+            scenario: SCENARIO_TEXT.low,
+            rounds: 0,
+        };
+        let high = Length {
+            exchanges: settings.turns,
+            asked: settings.turns,
+            user: cut(USER_REPLY, settings.user.max_tokens).high,
+            reply: cut(TARGET_REPLY, target.max_tokens).high,
+            scenario: SCENARIO_TEXT.high,
+            rounds: tools.rounds,
+        };
+        let low = Self::of_length(&low, context, tools);
+        let high = Self::of_length(&high, context, tools);
+        let range = |n: usize| Range {
+            low: low[n],
+            high: high[n].max(low[n]),
+        };
+        Self {
+            user_calls: range(0),
+            user_input: range(1),
+            user_output: range(2),
+            target_calls: range(3),
+            target_input: range(4),
+            target_output: range(5),
+            judge_input: range(6),
+            tool_calls: range(7),
+            tool_input: range(8),
+            tool_output: range(9),
+        }
+    }
+
+    /// Calls and tokens of a conversation of this length.
+    fn of_length(length: &Length, context: u64, tools: &Tools) -> [u64; 10] {
+        let &Length {
+            exchanges,
+            asked,
+            user,
+            reply,
+            scenario,
+            rounds,
+        } = length;
+        // Turn t repeats all that was said in the t-1 exchanges before it.
+        let repeated = |turns: u64| turns * turns.saturating_sub(1) / 2 * (user + reply);
+        let calls = exchanges * rounds;
+        let called = calls * (TOOL_CALL + tools.answer);
+        // Each call is asked for with all the ones before it, and so is the reply of each exchange.
+        let repeated_calls = called * (calls + exchanges) / 2;
+        [
+            asked,
+            asked * (PROMPT + scenario + context) + repeated(asked),
+            asked * user,
+            exchanges + calls,
+            (exchanges + calls) * (context + 20 + user + tools.told)
+                + repeated(exchanges) * (1 + rounds)
+                + repeated_calls,
+            exchanges * reply + calls * TOOL_CALL,
+            PROMPT + exchanges * (user + reply) + called,
+            calls,
+            calls * (PROMPT + tools.world + tools.told) + called * calls.saturating_sub(1) / 2,
+            calls * tools.answer,
+        ]
+    }
+}
