@@ -146,8 +146,9 @@ fn find_tag(text: &str, closing: bool) -> Option<(usize, usize)> {
         .min()
 }
 
-/// Removes one Markdown fence around the whole text.
-fn strip_fence(text: &str) -> &str {
+/// `text` without one Markdown fence around all of it. White space around it is for the caller to trim.
+#[must_use]
+pub fn strip_fence(text: &str) -> &str {
     let Some(inner) = text
         .strip_prefix("```")
         .and_then(|inner| inner.strip_suffix("```"))

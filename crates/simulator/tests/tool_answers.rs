@@ -48,14 +48,28 @@ async fn an_empty_answer_is_asked_for_again() {
 }
 
 #[tokio::test]
+async fn only_what_a_tool_would_give_back_is_an_answer() {
+    let replies = vec![
+        Answer::ends(r#"{"paid": tr"#, "length"),
+        Answer::says(r#"{"world_state": "Bo owes 3", "tool_name": "send_money"}"#),
+        Answer::says("```json\n{\"paid\": true}\n```"),
+    ];
+    let played = play_scenario(paying(replies), turns(1), scenario()).await;
+    assert_eq!(answers(&played.row), [r#"{"paid": true}"#]);
+    let asked = played.server.asked("tool");
+    assert!(last(&asked[1]).contains("Reply 1 cannot be used: the token limit cut it off"));
+    assert!(last(&asked[2]).contains("Reply 2 cannot be used: it repeats the request"));
+}
+
+#[tokio::test]
 async fn a_tool_model_that_never_answers_costs_the_row_which_keeps_what_was_said() {
     let replies = vec![Answer::ends("", "length"); 3];
     let played = play_scenario(paying(replies), turns(1), scenario()).await;
     assert_eq!(
         played.row.error.as_deref(),
         Some(
-            "tool model tool, tool send_money, turn 1: no answer in 3 tries; the last reply: the token limit was reached \
-             before anything was said; raise its max_tokens"
+            "tool model tool, tool send_money, turn 1: no answer in 3 tries; the last reply: the token limit cut it off; \
+             a shorter answer is needed; raise its max_tokens"
         )
     );
     assert_eq!(roles_of(&played.row), ["user", "assistant"]);

@@ -7,7 +7,7 @@ use schema::{
     CallContext, ChatModel, ChatReply, ChatRequest, FinishReason, Message, Origin, PhaseError,
     PhaseErrorKind, Purpose, Role, Spend,
     prompt::{Prompt, PromptError, fenced},
-    reply::advice,
+    reply::{advice, strip_fence},
 };
 use serde_json::{Value, json};
 
@@ -27,7 +27,8 @@ const TAGS: [&str; 7] = [
 
 /// Answers calls by asking a model, which is told the world's state and the calls so far.
 ///
-/// The model's text is the answer, without the white space around it. An empty reply is asked for again.
+/// The model's text is the answer, without white space or a Markdown fence around it. A reply that is empty, cut off by the token
+/// limit, or repeats the request (which would tell the target of the world's state) is asked for again.
 pub struct SimulatedTools {
     model: Arc<dyn ChatModel>,
     prompt: Prompt,
@@ -92,7 +93,7 @@ impl SimulatedTools {
         Ok(self)
     }
 
-    /// Asks up to `tries` times for an answer that is not empty; 0 counts as 1.
+    /// Asks up to `tries` times for a usable answer; 0 counts as 1.
     #[must_use]
     pub fn with_tries(mut self, tries: u32) -> Self {
         self.tries = tries.max(1);
@@ -159,18 +160,19 @@ impl ToolAnswerer for SimulatedTools {
                 }
             };
             spend.add(&reply.spend());
-            let text = reply.content.trim();
-            if !text.is_empty() {
-                return Ok(ToolReply {
-                    spend,
-                    ..ToolReply::new(text)
-                });
-            }
+            let refused = match usable(&reply) {
+                Ok(text) => {
+                    return Ok(ToolReply {
+                        spend,
+                        ..ToolReply::new(text)
+                    });
+                }
+                Err(refused) => refused,
+            };
             // Only replies of an earlier run, none of them usable, let this one ask on.
             if reply.origin == Origin::Fetched {
                 most = self.tries;
             }
-            let refused = why_empty(&reply);
             if asked >= most {
                 let told = format!(
                     "no answer in {asked} tries; the last reply: {refused}{}",
@@ -194,11 +196,24 @@ impl ToolAnswerer for SimulatedTools {
     }
 }
 
-fn why_empty(reply: &ChatReply) -> &'static str {
+/// The answer in a reply, or why there is none, in words that can be sent back to the model.
+fn usable(reply: &ChatReply) -> Result<&str, &'static str> {
+    let text = strip_fence(reply.content.trim()).trim();
     match reply.finish {
-        FinishReason::Length => "the token limit was reached before anything was said",
-        FinishReason::ContentFilter => "the provider's filter stopped it",
-        _ => "it is empty",
+        FinishReason::Length => {
+            return Err("the token limit cut it off; a shorter answer is needed");
+        }
+        FinishReason::ContentFilter => return Err("the provider's filter stopped it"),
+        _ if text.is_empty() => return Err("it is empty"),
+        _ => {}
+    }
+    // A model that does not understand its task gives the request back, as tags or as keys.
+    let repeats = ["tool_request", "world_state", "earlier_calls"]
+        .iter()
+        .any(|tag| text.contains(&format!("<{tag}>")) || text.contains(&format!("\"{tag}\":")));
+    match repeats {
+        true => Err("it repeats the request; only what the tool gives back is wanted"),
+        false => Ok(text),
     }
 }
 
