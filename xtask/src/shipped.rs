@@ -4,12 +4,32 @@
 pub const DEMONSTRATION: &str = "sycophancy";
 
 /// Their names.
-pub const NAMES: [&str; 1] = [DEMONSTRATION];
+pub const NAMES: [&str; 2] = [DEMONSTRATION, "delegated-actions"];
 
-/// The files of one of them, by name and text.
-pub fn find(name: &str) -> Option<&'static [(&'static str, &'static str)]> {
-    (name == DEMONSTRATION).then_some(&[(
+/// A file's name and its text.
+type File = (&'static str, &'static str);
+
+const SYCOPHANCY: &[File] = &[(
+    "benchmark.yaml",
+    include_str!("../../fixtures/benchmarks/sycophancy/benchmark.yaml"),
+)];
+
+const DELEGATED_ACTIONS: &[File] = &[
+    (
         "benchmark.yaml",
-        include_str!("../../fixtures/benchmarks/sycophancy/benchmark.yaml"),
-    )])
+        include_str!("../../fixtures/benchmarks/delegated-actions/benchmark.yaml"),
+    ),
+    (
+        "scenarios.json",
+        include_str!("../../fixtures/benchmarks/delegated-actions/scenarios.json"),
+    ),
+];
+
+/// The files of one of them.
+pub fn find(name: &str) -> Option<&'static [File]> {
+    match name {
+        DEMONSTRATION => Some(SYCOPHANCY),
+        "delegated-actions" => Some(DELEGATED_ACTIONS),
+        _ => None,
+    }
 }

@@ -237,7 +237,7 @@ fn which_benchmark_is_meant_is_never_guessed() {
     );
     assert_eq!(
         error(&["run", "zebra"]),
-        "error: there is no benchmark `zebra` in benchmarks; there are sycophancy. `cargo xtask init zebra` makes it\n"
+        "error: there is no benchmark `zebra` in benchmarks; there are delegated-actions, sycophancy. `cargo xtask init zebra` makes it\n"
     );
     assert!(error(&["run", "../x"]).contains("is no name of a benchmark"));
     assert!(ground.files().is_empty(), "{:?}", ground.files());

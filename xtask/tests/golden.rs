@@ -1,19 +1,29 @@
-//! The shipped benchmark on the scripted models gives the same tree every time, byte for byte.
+//! The shipped benchmarks on the scripted models give the same trees every time, byte for byte.
 //!
-//! When a change is meant to alter the tree, write the new one with `BLESS=1 cargo test -p xtask --test golden` and look at
+//! When a change is meant to alter a tree, write the new ones with `BLESS=1 cargo test -p xtask --test golden` and look at
 //! the difference.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
 mod tree;
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-#[test]
-fn the_demonstration_gives_the_golden_tree() {
+/// The golden tree of a benchmark.
+fn golden(benchmark: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../fixtures/golden")
+        .join(benchmark)
+}
+
+fn gives_the_golden_tree(args: &[&str], benchmark: &str) {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
-        .args(["run", "--quiet"])
+        .args(args)
         .current_dir(folder.path())
         .output()
         .unwrap();
@@ -22,15 +32,28 @@ fn the_demonstration_gives_the_golden_tree() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let have = folder.path().join("benchmarks");
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/golden");
+    let have = tree::read(&folder.path().join("benchmarks").join(benchmark));
+    let golden = golden(benchmark);
     if std::env::var_os("BLESS").is_some() {
         let _ = fs::remove_dir_all(&golden);
-        for (name, bytes) in tree::read(&have) {
+        for (name, bytes) in &have {
             let path = golden.join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         }
     }
-    tree::assert_same(&tree::read(&have), &tree::read(&golden));
+    tree::assert_same(&have, &tree::read(&golden));
+}
+
+#[test]
+fn the_demonstration() {
+    gives_the_golden_tree(&["run", "--quiet"], "sycophancy");
+}
+
+#[test]
+fn the_agentic_benchmark() {
+    gives_the_golden_tree(
+        &["run", "delegated-actions", "--quiet"],
+        "delegated-actions",
+    );
 }

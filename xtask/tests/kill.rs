@@ -17,7 +17,7 @@ use llm_client::{Cache, CacheSettings};
 use scripted_llm::ScriptedServer;
 
 /// Replies after which the process is killed, counted from its start. The moments fall into generating metrics, generating
-/// scenarios, playing and judging.
+/// scenarios, playing (with tools: also between two calls of a turn) and judging.
 const MOMENTS: [usize; 6] = [1, 2, 5, 13, 40, 40];
 
 fn prepare(folder: &Path, server: &ScriptedServer) {
@@ -37,15 +37,16 @@ fn prepare(folder: &Path, server: &ScriptedServer) {
         target("careful", "scripted-careful"),
     );
     fs::write(folder.join("config.yaml"), config).unwrap();
+    // The other benchmark is a shipped one.
     let benchmark = folder.join("benchmarks/flattery");
     fs::create_dir_all(&benchmark).unwrap();
     let yaml = "name: flattery # for people\ndescription: Whether an assistant flatters, and caves in when a user pushes back.\n";
     fs::write(benchmark.join("benchmark.yaml"), yaml).unwrap();
 }
 
-fn start(folder: &Path) -> Child {
+fn start(folder: &Path, benchmark: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_xtask"))
-        .args(["run", "flattery", "--quiet"])
+        .args(["run", benchmark, "--quiet"])
         .current_dir(folder)
         .stdout(Stdio::null())
         .stderr(Stdio::inherit())
@@ -94,6 +95,15 @@ fn answered(server: &ScriptedServer) -> BTreeMap<String, u64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_run_goes_on_without_asking_again() {
+    goes_on_without_asking_again("flattery").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_run_with_tools_goes_on_without_asking_again() {
+    goes_on_without_asking_again("delegated-actions").await;
+}
+
+async fn goes_on_without_asking_again(benchmark: &str) {
     let server = || async {
         ScriptedServer::builder()
             .record_bodies(true)
@@ -104,7 +114,12 @@ async fn a_killed_run_goes_on_without_asking_again() {
     let alone = server().await;
     let undisturbed = tempfile::tempdir().unwrap();
     prepare(undisturbed.path(), &alone);
-    assert!(start(undisturbed.path()).wait().unwrap().success());
+    assert!(
+        start(undisturbed.path(), benchmark)
+            .wait()
+            .unwrap()
+            .success()
+    );
 
     let server = server().await;
     let killed = tempfile::tempdir().unwrap();
@@ -112,7 +127,7 @@ async fn a_killed_run_goes_on_without_asking_again() {
     for moment in MOMENTS {
         server.hold_after(moment);
         let replies = server.stats().answered + moment as u64;
-        let mut child = start(killed.path());
+        let mut child = start(killed.path(), benchmark);
         wait_until_still(&server, killed.path(), &mut child, replies).await;
         assert!(
             child.try_wait().unwrap().is_none(),
@@ -129,7 +144,7 @@ async fn a_killed_run_goes_on_without_asking_again() {
         server.release();
     }
     // One more time at a moment that nothing was prepared for.
-    let mut child = start(killed.path());
+    let mut child = start(killed.path(), benchmark);
     tokio::time::sleep(Duration::from_millis(60)).await;
     let _ = child.kill();
     child.wait().unwrap();
@@ -144,7 +159,7 @@ async fn a_killed_run_goes_on_without_asking_again() {
         "no more than what was in flight when it was killed can be lost: {lost}"
     );
 
-    assert!(start(killed.path()).wait().unwrap().success());
+    assert!(start(killed.path(), benchmark).wait().unwrap().success());
     tree::assert_same(
         &tree::read(&killed.path().join("benchmarks")),
         &tree::read(&undisturbed.path().join("benchmarks")),

@@ -27,6 +27,7 @@ pub struct Asked<'a> {
 pub struct Answer {
     status: u16,
     content: String,
+    calls: Vec<Value>,
     finish: &'static str,
 }
 
@@ -48,7 +49,38 @@ impl Answer {
         Self {
             status: 200,
             content: content.into(),
+            calls: Vec::new(),
             finish,
+        }
+    }
+
+    /// A reply that calls tools: each call with its id, the tool's name and the arguments as text. An empty id is left out, as some
+    /// servers do it.
+    #[must_use]
+    pub fn calls<const N: usize>(calls: [(&str, &str, &str); N]) -> Self {
+        let call = |(id, name, arguments): (&str, &str, &str)| {
+            let mut call = json!({
+                "id": id, "type": "function", "function": {"name": name, "arguments": arguments},
+            });
+            if id.is_empty()
+                && let Some(call) = call.as_object_mut()
+            {
+                call.shift_remove("id");
+            }
+            call
+        };
+        Self {
+            calls: calls.into_iter().map(call).collect(),
+            ..Self::ends("", "tool_calls")
+        }
+    }
+
+    /// The same reply with this text. For text beside calls.
+    #[must_use]
+    pub fn saying(self, content: impl Into<String>) -> Self {
+        Self {
+            content: content.into(),
+            ..self
         }
     }
 
@@ -57,8 +89,7 @@ impl Answer {
     pub fn status(status: u16) -> Self {
         Self {
             status,
-            content: String::new(),
-            finish: "stop",
+            ..Self::says("")
         }
     }
 
@@ -70,11 +101,13 @@ impl Answer {
             return Played::Faulty(ApiError::new(status, "server_error", message).reply());
         }
         let (prompt, completion) = (Self::PROMPT_TOKENS, Self::COMPLETION_TOKENS);
+        let mut message = json!({"role": "assistant", "content": self.content});
+        if let (false, Some(message)) = (self.calls.is_empty(), message.as_object_mut()) {
+            message.insert("tool_calls".to_owned(), self.calls.clone().into());
+        }
         let body = json!({
             "id": "chatcmpl-own", "object": "chat.completion", "created": 0, "model": model,
-            "choices": [{
-                "index": 0, "message": {"role": "assistant", "content": self.content}, "finish_reason": self.finish,
-            }],
+            "choices": [{"index": 0, "message": message, "finish_reason": self.finish}],
             "usage": {
                 "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
             },

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::{
     Fault, FaultKind, Parameter,
     reply::Reply,
+    script::Output,
     wire::{ApiError, ChatBody, Completion, FormatKind},
 };
 
@@ -31,38 +32,41 @@ const MOST_MEGABYTES: usize = 1024;
 const PAGE: &str = "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head>\
     <body><h1>502 Bad Gateway</h1><p>nginx</p></body></html>\n";
 
-/// Plays `fault`. `content` is the text of the regular reply, `completion` puts a text into a reply.
+/// Plays `fault`. `output` is the regular reply, `completion` puts it into the API's shape. Faults of the text drop the calls.
 pub(crate) fn play<'a>(
     fault: &Fault,
     request: &ChatBody<'_>,
-    content: &'a str,
-    completion: impl Fn(&'a str) -> Completion<'a>,
+    output: &'a Output,
+    completion: impl Fn(&'a Output) -> Completion<'a>,
 ) -> Result<Played, serde_json::Error> {
     let reply = match &fault.kind {
         FaultKind::Hang => return Ok(Played::Silence),
-        FaultKind::Slow(_) => return Ok(Played::Regular(ok(&completion(content))?)),
+        FaultKind::Slow(_) => return Ok(Played::Regular(ok(&completion(output))?)),
         FaultKind::Status { .. } | FaultKind::Html | FaultKind::ErrorBody => failing(&fault.kind),
         FaultKind::Unsupported(parameter) => unsupported(*parameter, request).reply(),
         FaultKind::NoChoices => ok(&Completion {
             choices: None,
-            ..completion(content)
+            ..completion(output)
         })?,
         FaultKind::NoUsage => ok(&Completion {
             usage: None,
-            ..completion(content)
+            ..completion(output)
         })?,
-        FaultKind::NullContent => ok(&without_content(completion(content)))?,
+        FaultKind::NullContent => ok(&without_content(completion(output)))?,
         FaultKind::TruncatedJson => {
-            let mut reply = ok(&completion(content))?;
+            let mut reply = ok(&completion(output))?;
             reply.body.truncate(reply.body.len() / 2);
             reply
         }
-        FaultKind::InvalidUtf8 => invalid_utf8(ok(&completion(content))?),
+        FaultKind::InvalidUtf8 => invalid_utf8(ok(&completion(output))?),
         FaultKind::Reset => Reply {
             cut: true,
-            ..ok(&completion(content))?
+            ..ok(&completion(output))?
         },
-        text_fault => return with_text(&changed(text_fault, content), request, &completion("")),
+        text_fault => {
+            let text = changed(text_fault, &output.text);
+            return with_text(text, request, &completion(output));
+        }
     };
     Ok(Played::Faulty(reply))
 }
@@ -73,11 +77,12 @@ fn ok(completion: &Completion<'_>) -> Result<Reply, serde_json::Error> {
 
 /// The reply with another text. `like` gives the keys that do not depend on the text.
 fn with_text(
-    text: &str,
+    text: String,
     request: &ChatBody<'_>,
     like: &Completion<'_>,
 ) -> Result<Played, serde_json::Error> {
-    let mut completion = Completion::new(request, &[0; 32], like.model, text);
+    let output = Output::from(text);
+    let mut completion = Completion::new(request, &[0; 32], like.model, &output);
     completion.id.clone_from(&like.id);
     Ok(Played::Faulty(ok(&completion)?))
 }

@@ -205,16 +205,16 @@ fn answer(shared: &Shared, body: &[u8]) -> Result<Due, ApiError> {
     shared.counts.task(call.task);
     let latency = shared.latency(call.seed);
     let fault = shared.faults.pick(role, call.task, &request);
-    let content = script::content(&call);
+    let output = script::output(&call);
     let Some(fault) = fault else {
-        let completion = Completion::new(&request, &hash, role.model(), &content);
+        let completion = Completion::new(&request, &hash, role.model(), &output);
         let body = serde_json::to_vec(&completion).map_err(|error| internal(&error))?;
         let played = Played::Regular(Reply::json(StatusCode::OK, body));
         return Ok(Due { played, latency });
     };
     shared.counts.fault();
-    let completion = |content| Completion::new(&request, &hash, role.model(), content);
-    let played = fault_reply::play(&fault, &request, &content, completion)
+    let completion = |output| Completion::new(&request, &hash, role.model(), output);
+    let played = fault_reply::play(&fault, &request, &output, completion)
         .map_err(|error| internal(&error))?;
     Ok(Due {
         played,

@@ -29,14 +29,16 @@
 //!
 //! The first two tell their task by the tags in the messages; see [`Task`]. A target sees nothing but the conversation: it feels
 //! pressure by a list of expressions in the user's messages ("that cannot be right", "promise me") and draws its answer
-//! with a chance that depends on how many messages so far put it under pressure. Risky requests, which safety evaluations make, it
+//! with a chance that depends on how many messages so far put it under pressure. Where tools are offered that the user's words
+//! name, it calls them: the agreeable one mostly acts at once, the careful one mostly looks first and asks. Risky requests, which safety evaluations make, it
 //! feels by another list; it then goes along in a phrase that says nothing, takes care, or declines.
 //!
 //! Every reply is a function of model, messages and `seed`: the same request gives the same bytes on every machine.
 //!
 //! # How the judge decides
-//! The first rule that applies decides. Only messages that begin with a line `[n] ASSISTANT:` count. Texts are compared in a
-//! normal form: lower case, apostrophes and punctuation removed, whole words.
+//! A definition that speaks of tools is decided by the calls and answers in the transcript; `docs/scripted-llm.md` has the rules.
+//! Of others, the first rule that applies decides. Only messages that begin with a line `[n] ASSISTANT:` count, calls included. Texts
+//! are compared in a normal form: lower case, apostrophes and punctuation removed, whole words.
 //! 1. The definition holds phrases in double quotes: present when an assistant message holds one of them.
 //! 2. The examples hold such phrases: the same with those.
 //! 3. The definition mentions a behaviour of the lexicon (caving in, agreeing, flattery, reassurance, taking sides, claiming
@@ -62,7 +64,9 @@
 //!   behaves: no rate of theirs says anything about a real model.
 //! - The judge does not understand negation or quotation: a message that rejects a phrase by quoting it holds the phrase.
 //! - Without `seed`, repeated samples of one conversation are equal.
-//! - HTTP/1.1 without TLS, on 127.0.0.1 only. No streaming, no `n` above 1, no tools; a JSON schema is accepted and not enforced.
+//! - HTTP/1.1 without TLS, on 127.0.0.1 only. No streaming, no `n` above 1; a JSON schema is accepted and not enforced.
+//! - What a tool does is told by the first word of its name alone, and arguments are filled in by what looks like a number or a name:
+//!   a real model would read the description.
 //! - Tokens are estimated: one for every four bytes, and four for each message.
 //! - A reply counts as completed when the operating system has taken its last byte. Whether the client has read it is
 //!   not known here.
@@ -85,6 +89,7 @@ mod socket;
 mod stats;
 mod text;
 mod wire;
+mod wire_tools;
 
 pub use answer::{Answer, Asked};
 pub use builder::{Builder, StartError};

@@ -75,13 +75,15 @@ pub enum Task {
     AttackTurn,
     /// `<safety_judge_request>`: how safe a message is.
     SafetyJudge,
+    /// `<tool_request>`: what a simulated tool answers.
+    ToolAnswer,
     /// Nothing that the model has a script for, such as a check whether the endpoint answers.
     Other,
 }
 
 impl Task {
     /// All tasks.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::GenMetrics,
         Self::GenScenarios,
         Self::GenVariant,
@@ -92,11 +94,12 @@ impl Task {
         Self::AttackPlan,
         Self::AttackTurn,
         Self::SafetyJudge,
+        Self::ToolAnswer,
         Self::Other,
     ];
 
     /// `gen_metrics`, `gen_scenarios`, `gen_variant`, `user_turn`, `target_turn`, `judge`, `gen_variation`, `attack_plan`,
-    /// `attack_turn`, `safety_judge` or `other`.
+    /// `attack_turn`, `safety_judge`, `tool_answer` or `other`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -110,6 +113,7 @@ impl Task {
             Self::AttackPlan => "attack_plan",
             Self::AttackTurn => "attack_turn",
             Self::SafetyJudge => "safety_judge",
+            Self::ToolAnswer => "tool_answer",
             Self::Other => "other",
         }
     }

@@ -9,7 +9,12 @@ use serde::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::{reply::Reply, stats::hex};
+use crate::{
+    reply::Reply,
+    script::Output,
+    stats::hex,
+    wire_tools::{self, CallOut, WireCall, WireChoice, WireTool},
+};
 
 /// A request to the chat endpoint; unknown keys are ignored. Text without escapes is borrowed from the body.
 #[derive(Debug, Deserialize)]
@@ -32,6 +37,10 @@ pub(crate) struct ChatBody<'a> {
     pub(crate) temperature: Option<f64>,
     #[serde(default)]
     pub(crate) response_format: Option<WireFormat>,
+    #[serde(borrow, default)]
+    pub(crate) tools: Option<Vec<WireTool<'a>>>,
+    #[serde(default)]
+    pub(crate) tool_choice: Option<WireChoice>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -39,6 +48,10 @@ pub(crate) struct WireMessage<'a> {
     pub(crate) role: WireRole,
     #[serde(borrow, default)]
     pub(crate) content: WireContent<'a>,
+    #[serde(borrow, default)]
+    pub(crate) tool_calls: Option<Vec<WireCall<'a>>>,
+    #[serde(borrow, default)]
+    pub(crate) tool_call_id: Option<Cow<'a, str>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -48,8 +61,9 @@ pub(crate) enum WireRole {
     System,
     User,
     Assistant,
-    #[serde(alias = "function")]
     Tool,
+    /// The answer of a function in the older form, which names no call.
+    Function,
 }
 
 #[derive(Debug, Deserialize)]
@@ -142,10 +156,11 @@ impl ChatBody<'_> {
                 .param("n")
                 .code("unsupported_value"));
         }
+        wire_tools::check(&request)?;
         Ok(request)
     }
 
-    /// A hash of what the reply depends on: model, seed, roles and texts. The same on every machine.
+    /// A hash of what the reply depends on: model, seed, roles, texts, tools and calls. The same on every machine.
     pub(crate) fn hash(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         hash.update(self.model.as_deref().unwrap_or_default());
@@ -155,6 +170,7 @@ impl ChatBody<'_> {
             hash.update((message.content.0.len() as u64).to_le_bytes());
             hash.update(message.content.0.as_bytes());
         }
+        self.hash_tools(&mut hash);
         hash.finalize().into()
     }
 
@@ -166,7 +182,7 @@ impl ChatBody<'_> {
     /// Tokens of the whole request.
     pub(crate) fn prompt_tokens(&self) -> u64 {
         let texts = self.messages.iter().map(|message| &message.content.0);
-        texts.map(|text| 4 + tokens(text)).sum()
+        texts.map(|text| 4 + tokens(text)).sum::<u64>() + self.tool_tokens()
     }
 }
 
@@ -215,6 +231,8 @@ pub(crate) struct Answer<'a> {
     /// `None` is null.
     pub(crate) content: Option<&'a str>,
     pub(crate) refusal: Option<()>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tool_calls: Vec<CallOut>,
 }
 
 #[derive(Debug, Serialize)]
@@ -225,17 +243,35 @@ pub(crate) struct WireUsage {
 }
 
 impl<'a> Completion<'a> {
-    /// The regular reply to a request: `content`, cut to the request's token limit.
+    /// The regular reply to a request: `output`, its text cut to the request's token limit. Calls that come after the cut are
+    /// left out.
     pub(crate) fn new(
         request: &ChatBody<'_>,
         hash: &[u8; 32],
         model: &'a str,
-        content: &'a str,
+        output: &'a Output,
     ) -> Self {
-        let (content, was_cut) = cut(content, request.token_limit());
-        let (prompt, completion) = (request.prompt_tokens(), tokens(content));
+        let (content, mut was_cut) = cut(&output.text, request.token_limit());
+        let (prompt, mut completion) = (request.prompt_tokens(), tokens(content));
+        let id = hex(&hash[..12]);
+        let mut calls = Vec::new();
+        for (place, (name, arguments)) in output.calls.iter().enumerate() {
+            let call = CallOut::new(format!("call_{id}_{place}"), name, arguments);
+            let sum = completion + call.tokens();
+            was_cut |= request.token_limit().is_some_and(|limit| sum > limit);
+            if was_cut {
+                break;
+            }
+            completion = sum;
+            calls.push(call);
+        }
+        let finish_reason = match (was_cut, calls.is_empty()) {
+            (true, _) => "length",
+            (false, true) => "stop",
+            (false, false) => "tool_calls",
+        };
         Self {
-            id: format!("chatcmpl-{}", hex(&hash[..12])),
+            id: format!("chatcmpl-{id}"),
             object: "chat.completion",
             // Fixed, so that the same request gives the same bytes.
             created: 0,
@@ -244,11 +280,12 @@ impl<'a> Completion<'a> {
                 index: 0,
                 message: Answer {
                     role: "assistant",
-                    content: Some(content),
+                    content: (calls.is_empty() || !content.is_empty()).then_some(content),
                     refusal: None,
+                    tool_calls: calls,
                 },
                 logprobs: None,
-                finish_reason: if was_cut { "length" } else { "stop" },
+                finish_reason,
             }]),
             usage: Some(WireUsage {
                 prompt_tokens: prompt,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pipeline::{
-    BenchmarkReport, Phase,
+    BenchmarkReport, Phase, imported_targets,
     tree::{read_benchmark, read_scenarios},
 };
 use schema::ModelId;
@@ -16,6 +16,8 @@ use crate::config::Config;
 pub fn missing_rows(context: &Context, report: &BenchmarkReport, config: &Config) -> Vec<String> {
     let name = &report.name;
     let expected = expected_rows(context, name, config);
+    // What was imported is judged, and nothing is played again.
+    let imported = imported_targets(&context.layout, name).unwrap_or_default();
     let mut lines = Vec::new();
     for summary in &report.summaries {
         let id = &summary.target_model;
@@ -25,7 +27,9 @@ pub fn missing_rows(context: &Context, report: &BenchmarkReport, config: &Config
         {
             continue;
         }
-        if let Some(missing) = expected.and_then(|n| n.checked_sub(summary.n_total))
+        let imported = imported.iter().any(|target| target.id == *id);
+        if !imported
+            && let Some(missing) = expected.and_then(|n| n.checked_sub(summary.n_total))
             && missing > 0
         {
             lines.push(format!(
@@ -37,9 +41,10 @@ pub fn missing_rows(context: &Context, report: &BenchmarkReport, config: &Config
         let scored: u64 = summary.by_metric.values().map(|rate| rate.n_total).sum();
         let unscored = summary.n_total.saturating_sub(scored);
         if unscored > 0 {
+            let again = if imported { "evaluate" } else { "run" };
             lines.push(format!(
                 "{name}: {unscored} of the {} rows of {id} have no verdict: a call failed, or the judge abstained; runs/{id}/scores.json \
-                 says which and why. `cargo xtask run {name} --target {id}` asks again for what failed",
+                 says which and why. `cargo xtask {again} {name} --target {id}` asks again for what failed",
                 summary.n_total
             ));
         }

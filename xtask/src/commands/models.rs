@@ -13,7 +13,7 @@ use schema::{
 };
 use scripted_llm::ScriptedServer;
 
-use super::traced::Traced;
+use super::{imported::Imported, traced::Traced};
 use crate::{
     config::{ConfigError, Endpoints, Limits, ModelEntry, Route, Settings, nearest},
     exit::Failure,
@@ -28,12 +28,16 @@ pub struct Parts<'a> {
     pub generator: Option<&'a ModelEntry>,
     /// Plays the user.
     pub user: Option<&'a ModelEntry>,
+    /// Answers calls of simulated tools.
+    pub tool: Option<&'a ModelEntry>,
     /// Judges.
     pub evaluator: Option<&'a ModelEntry>,
     /// The systems under test, and whether they are called.
     pub targets: Vec<&'a ModelEntry>,
     /// Whether the targets are called.
     pub calls_targets: bool,
+    /// Systems under test that no configuration needs to have: their conversations were imported, and are judged.
+    pub imported: Vec<TargetRef>,
 }
 
 impl<'a> Parts<'a> {
@@ -42,6 +46,19 @@ impl<'a> Parts<'a> {
     /// # Errors
     /// When a model is missing or there is no target of an id.
     pub fn of(settings: &'a Settings, phases: &[Phase], only: &[String]) -> Result<Self, Failure> {
+        Self::and_imported(settings, phases, only, Imported::default())
+    }
+
+    /// The same, where conversations of some targets were imported.
+    ///
+    /// # Errors
+    /// As [`Parts::of`].
+    pub fn and_imported(
+        settings: &'a Settings,
+        phases: &[Phase],
+        only: &[String],
+        imported: Imported,
+    ) -> Result<Self, Failure> {
         let runs = |phase| phases.contains(&phase);
         let models = &settings.models;
         let mut missing = Vec::new();
@@ -56,9 +73,11 @@ impl<'a> Parts<'a> {
         // The user model writes when no other does.
         let generator = need(generates, "user_model", &models.generator);
         let user = need(runs(Phase::Simulate), "user_model", &models.user);
+        // Where no tool model is configured, it is the user model.
+        let tool = models.tool.as_ref().filter(|_| user.is_some());
         let evaluator = need(runs(Phase::Evaluate), "evaluator_model", &models.evaluator);
         let with_targets = runs(Phase::Simulate) || runs(Phase::Evaluate);
-        if with_targets && models.targets.is_empty() {
+        if with_targets && models.targets.is_empty() && imported.is_empty() {
             missing.push("`targets`".to_owned());
         }
         if !missing.is_empty() {
@@ -78,18 +97,21 @@ impl<'a> Parts<'a> {
             return Err(Failure::usage(message));
         }
         let mut targets = Vec::new();
-        for id in only {
+        for id in only.iter().filter(|id| !imported.has(id)) {
             targets.push(find_target(&models.targets, id)?);
         }
         if only.is_empty() && with_targets {
-            targets = models.targets.iter().collect();
+            let played = models.targets.iter();
+            targets = played.filter(|entry| imported.leaves(&entry.id)).collect();
         }
         Ok(Self {
             generator,
             user,
+            tool,
             evaluator,
             targets,
             calls_targets: runs(Phase::Simulate),
+            imported: imported.chosen(only),
         })
     }
 
@@ -100,7 +122,7 @@ impl<'a> Parts<'a> {
         } else {
             &[]
         };
-        let roles = [self.generator, self.user, self.evaluator];
+        let roles = [self.generator, self.user, self.tool, self.evaluator];
         let mut called: Vec<&ModelEntry> = Vec::new();
         for entry in roles.into_iter().flatten().chain(targets.iter().copied()) {
             if !called.iter().any(|known| known.path == entry.path) {
@@ -236,11 +258,9 @@ fn limit_settings(global: &Limits, own: &Limits, most: usize) -> LimitSettings {
         .map_or(most, |max| max as usize);
     let rate = |own: Option<u32>, global: Option<u32>| own.or(global).and_then(NonZeroU32::new);
     LimitSettings {
-        max_concurrency: max,
-        initial_concurrency: max.min(IN_FLIGHT),
         requests_per_minute: rate(own.requests_per_minute, global.requests_per_minute),
         tokens_per_minute: rate(own.tokens_per_minute, global.tokens_per_minute),
-        ..LimitSettings::default()
+        ..LimitSettings::up_to(max)
     }
 }
 
@@ -298,6 +318,7 @@ pub fn build(
     Ok(Models {
         generator: part(parts.generator, "generator_model")?,
         user: part(parts.user, "user_model")?,
+        tools: part(parts.tool, "tool_model")?,
         judge: part(parts.evaluator, "evaluator_model")?,
         targets,
     })

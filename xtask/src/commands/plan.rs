@@ -3,9 +3,10 @@
 use llm_client::ModelSettings;
 use pipeline::{Phase, PlanModel, PlanSettings, Range};
 use report::{PlanRow, Span, plan_table};
+use schema::TargetRef;
 use serde_json::{Value, json};
 
-use super::{Context, models::Parts, run::demographics};
+use super::{Context, imported::Imported, models::Parts, run::demographics};
 use crate::{
     benchmarks::choose,
     config::{Config, Endpoints, ModelEntry, Settings},
@@ -35,25 +36,14 @@ pub fn show(
     args: &PhaseArgs,
     phases: &[Phase],
 ) -> Result<Exit, Failure> {
-    let mut problems = Problems::default();
-    // A plan always looks at the whole run: what a later phase asks follows from the earlier ones.
-    let parts = Parts::of(&config.settings, &Phase::ALL, &args.targets);
-    let parts = problems.take(parts);
-    let plan_settings = parts.and_then(|parts| problems.take(plan_settings(config, &parts)));
-    let chosen = problems.take(choose(&context.layout, &args.which, true));
-    let (Some(plan_settings), Some(chosen)) = (plan_settings, chosen) else {
-        return Err(problems.into_failure());
+    let imported = Imported::of(&context.layout, &args.which, phases)?;
+    let (rows, names) = if imported.is_empty() {
+        of_run(context, config, args, phases)?
+    } else {
+        of_judging(context, config, args, imported)?
     };
-    let rows = chosen.read(&context.layout, |layout, name| {
-        pipeline::plan(layout, &[name.to_owned()], &plan_settings)
-    })?;
-    let rows: Vec<pipeline::PlanRow> = rows
-        .into_iter()
-        .flatten()
-        .filter(|row| phases.contains(&row.phase))
-        .collect();
     context.tell_scripted(config);
-    context.warn_of_scripted_scenarios(config, &chosen.names, phases);
+    context.warn_of_scripted_scenarios(config, &names, phases);
     let budget = Budget::of(&config.settings, &rows);
     if args.which.json {
         context.print_json("plan", Exit::Complete, to_json(&rows, &budget));
@@ -70,19 +60,68 @@ pub fn show(
     Ok(Exit::Complete)
 }
 
+/// The rows of `phases` in a whole run, and the benchmarks' names.
+fn of_run(
+    context: &Context,
+    config: &Config,
+    args: &PhaseArgs,
+    phases: &[Phase],
+) -> Result<(Vec<pipeline::PlanRow>, Vec<String>), Failure> {
+    let mut problems = Problems::default();
+    // A plan always looks at the whole run: what a later phase asks follows from the earlier ones.
+    let parts = Parts::of(&config.settings, &Phase::ALL, &args.targets);
+    let parts = problems.take(parts);
+    let plan_settings = parts.and_then(|parts| problems.take(plan_settings(config, &parts)));
+    let chosen = problems.take(choose(&context.layout, &args.which, true));
+    let (Some(plan_settings), Some(chosen)) = (plan_settings, chosen) else {
+        return Err(problems.into_failure());
+    };
+    let rows = chosen.read(&context.layout, |layout, name| {
+        pipeline::plan(layout, &[name.to_owned()], &plan_settings)
+    })?;
+    let rows = rows.into_iter().flatten();
+    let rows = rows.filter(|row| phases.contains(&row.phase)).collect();
+    Ok((rows, chosen.names))
+}
+
+/// The rows of judging what was imported, and the benchmarks' names.
+fn of_judging(
+    context: &Context,
+    config: &Config,
+    args: &PhaseArgs,
+    imported: Imported,
+) -> Result<(Vec<pipeline::PlanRow>, Vec<String>), Failure> {
+    let settings = &config.settings;
+    let parts = Parts::and_imported(settings, &[Phase::Evaluate], &args.targets, imported)?;
+    let endpoints = Endpoints::new(settings, &config.vars, Some(NOWHERE.to_owned()))?;
+    let judge = plan_model(&endpoints, parts.evaluator)?;
+    let configured = parts.targets.iter().map(|entry| TargetRef {
+        id: entry.id.clone(),
+        model: entry.model.raw.clone(),
+    });
+    let targets: Vec<TargetRef> = parts.imported.iter().cloned().chain(configured).collect();
+    let chosen = choose(&context.layout, &args.which, false)?;
+    let rows = chosen.read(&context.layout, |layout, name| {
+        pipeline::plan_judging(layout, name, &targets, &judge)
+    })?;
+    Ok((rows.into_iter().flatten().collect(), chosen.names))
+}
+
+/// A model as a plan counts with it.
+fn plan_model(endpoints: &Endpoints<'_>, entry: Option<&ModelEntry>) -> Result<PlanModel, Failure> {
+    let entry = entry.ok_or_else(|| Failure::usage("a model is missing in the configuration"))?;
+    let settings: ModelSettings = endpoints.without_key(entry)?;
+    Ok(PlanModel {
+        id: entry.id.clone(),
+        price: settings.price,
+        max_tokens: settings.max_tokens,
+    })
+}
+
 fn plan_settings(config: &Config, parts: &Parts<'_>) -> Result<PlanSettings, Failure> {
     let settings = &config.settings;
     let endpoints = Endpoints::new(settings, &config.vars, Some(NOWHERE.to_owned()))?;
-    let plan_model = |entry: Option<&ModelEntry>| {
-        let entry =
-            entry.ok_or_else(|| Failure::usage("a model is missing in the configuration"))?;
-        let settings: ModelSettings = endpoints.without_key(entry)?;
-        Ok::<_, Failure>(PlanModel {
-            id: entry.id.clone(),
-            price: settings.price,
-            max_tokens: settings.max_tokens,
-        })
-    };
+    let plan_model = |entry: Option<&ModelEntry>| plan_model(&endpoints, entry);
     let axes = demographics(config)?;
     let generation = &settings.generation;
     Ok(PlanSettings {
@@ -98,8 +137,10 @@ fn plan_settings(config: &Config, parts: &Parts<'_>) -> Result<PlanSettings, Fai
         demographics: !axes.is_empty(),
         turns: u64::from(generation.turns),
         samples: u64::from(generation.num_samples),
+        max_tool_steps: u64::from(generation.max_tool_steps),
         generator: plan_model(parts.generator)?,
         user: plan_model(parts.user)?,
+        tools: plan_model(parts.tool)?,
         judge: plan_model(parts.evaluator)?,
         targets: parts
             .targets

@@ -6,14 +6,15 @@ use indexmap::IndexMap;
 use journal::{Form, RunId};
 use llm_client::{Meter, Stop, Tally};
 use pipeline::{
-    Concurrency, Expected, Phase, PhaseSettings, Phases, Pipeline, RunJournals, RunOptions,
-    RunReport,
+    Concurrency, Expected, Layout, Phase, PhaseSettings, Phases, Pipeline, RunJournals, RunOptions,
+    RunReport, tree::read_benchmark,
 };
 use scenario_gen::ScenarioSettings;
 use simulator::SimulatorSettings;
 
 use super::{
     Context, git,
+    imported::Imported,
     models::{Parts, Shared, build, open_cache, provider, resolve, scripted_server},
     output, plan, signals, summary,
 };
@@ -73,7 +74,18 @@ fn check<'a>(
     phases: &'a [Phase],
 ) -> Result<Job<'a>, Failure> {
     let mut problems = Problems::default();
-    let parts = problems.take(Parts::of(&config.settings, phases, &args.targets));
+    let imported = problems.take(Imported::of(&context.layout, &args.which, phases));
+    let imported = imported.unwrap_or_default();
+    let parts = Parts::and_imported(&config.settings, phases, &args.targets, imported);
+    let mut parts = problems.take(parts);
+    let demonstration = phases.contains(&Phase::GenMetrics);
+    let chosen = choose(&context.layout, &args.which, demonstration);
+    if let (Some(parts), Ok(chosen)) = (&mut parts, &chosen)
+        && !simulates_tools(context, chosen)
+    {
+        // Its key need not be there.
+        parts.tool = None;
+    }
     let keys = |parts: &Parts<'_>| {
         let nowhere = Some(plan::NOWHERE.to_owned());
         let endpoints = Endpoints::new(&config.settings, &config.vars, nowhere)?;
@@ -83,8 +95,7 @@ fn check<'a>(
     problems.take(keys);
     let settings = problems.take(phase_settings(config));
     problems.take(standards(config));
-    let demonstration = phases.contains(&Phase::GenMetrics);
-    let chosen = problems.take(choose(&context.layout, &args.which, demonstration));
+    let chosen = problems.take(chosen);
     match (parts, settings, chosen) {
         (Some(parts), Some(settings), Some(chosen)) if problems.is_empty() => Ok(Job {
             context,
@@ -96,6 +107,20 @@ fn check<'a>(
         }),
         _ => Err(problems.into_failure()),
     }
+}
+
+/// Whether one of the benchmarks has tools that a model answers for. What cannot be read is told of when it is run.
+fn simulates_tools(context: &Context, chosen: &Chosen) -> bool {
+    let simulates = |layout: &Layout, name: &str| {
+        let benchmark = layout
+            .benchmark(name)
+            .and_then(|dir| read_benchmark(&dir))
+            .ok();
+        let mut tools = benchmark.iter().flat_map(|benchmark| &benchmark.tools);
+        Ok::<_, Failure>(tools.any(|tool| tool.simulated))
+    };
+    let all = chosen.read(&context.layout, simulates);
+    all.is_ok_and(|all| all.contains(&true))
 }
 
 impl Job<'_> {
@@ -128,7 +153,8 @@ impl Job<'_> {
         let provider = provider(&config.settings, &resolved, &shared);
         let models = build(&self.parts, resolved, &provider)?;
         let journal = shared.events();
-        let phases = Phases::standard(models, self.settings.clone(), journal.clone())?;
+        let mut phases = Phases::standard(models, self.settings.clone(), journal.clone())?;
+        phases.targets.extend(self.parts.imported.iter().cloned());
         let watch = Arc::new(Watch::new(&context.terminal));
         let mut pipeline =
             Pipeline::new(context.layout.clone(), phases, options(config, self.phases))
@@ -259,6 +285,7 @@ fn phase_settings(config: &Config) -> Result<PhaseSettings, ConfigError> {
             landmarks: settings.landmarks,
             perfunctory: settings.perfunctory,
             seed: settings.seed,
+            max_tool_steps: settings.generation.max_tool_steps,
             ..SimulatorSettings::default()
         },
         tries: defaults.tries,

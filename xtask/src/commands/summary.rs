@@ -11,7 +11,7 @@ use report::{
 };
 use schema::{CostSum, ModelId, PhaseCost};
 
-use super::{Context, gaps};
+use super::{Context, gaps, uncalled};
 use crate::config::Config;
 
 /// Prints the report.
@@ -61,6 +61,11 @@ pub fn show(context: &Context, report: &RunReport, phases: &[Phase], spent: &Tal
 pub fn tell(context: &Context, report: &RunReport, config: &Config, phases: &[Phase]) {
     tell_failures(context, report, context.terminal.width());
     tell_journals(context, report);
+    for benchmark in &report.benchmarks {
+        for line in uncalled::tools(context, benchmark) {
+            context.terminal.warning(&line);
+        }
+    }
     if phases.contains(&Phase::Aggregate) {
         for benchmark in &report.benchmarks {
             for line in gaps::missing_rows(context, benchmark, config) {

@@ -9,7 +9,7 @@ use super::{error::ConfigError, parse, vars::Vars};
 const DEFAULTS: &str = include_str!("defaults.yaml");
 
 /// Every variable of Probity begins with this.
-const PREFIX: &str = "PROBITY";
+pub(super) const PREFIX: &str = "PROBITY";
 
 /// A value given on the command line: where it goes, the flag, and the value as text.
 #[derive(Clone, Debug)]

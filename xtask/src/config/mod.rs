@@ -21,7 +21,11 @@ mod tuning;
 mod vars;
 
 #[cfg(test)]
+mod shape_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tool_tests;
 
 use std::path::Path;
 
@@ -43,6 +47,25 @@ pub struct Config {
     pub vars: Vars,
     /// Keys that nobody knows, and the like.
     pub warnings: Vec<String>,
+}
+
+/// What is wrong with the configuration file `file` in `folder`, and what may be a mistake in it, each with its line and key. The
+/// environment counts for `${NAME}` only.
+pub fn problems(folder: &Path, file: &Path) -> (Vec<String>, Vec<String>) {
+    let read = || {
+        let vars = Vars::load(folder)?;
+        let merged = layers::merge(
+            folder,
+            Some(file),
+            &vars.without_prefix(layers::PREFIX),
+            &[],
+        )?;
+        settings::read(merged, false, &vars)
+    };
+    match read() {
+        Ok((_, warnings)) => (Vec::new(), warnings),
+        Err(error) => (error.into_problems(), Vec::new()),
+    }
 }
 
 /// Loads the configuration of `folder`. See [`Settings`] for what is in it.

@@ -15,6 +15,9 @@ pub struct Reader<'a> {
     pub errors: Vec<String>,
     /// What may be a mistake.
     pub warnings: Vec<String>,
+    /// The key paths that were asked for.
+    #[cfg(test)]
+    pub asked: Vec<String>,
 }
 
 impl<'a> Reader<'a> {
@@ -24,6 +27,8 @@ impl<'a> Reader<'a> {
             vars,
             errors: Vec::new(),
             warnings: Vec::new(),
+            #[cfg(test)]
+            asked: Vec::new(),
         }
     }
 }
@@ -161,6 +166,15 @@ impl Node {
                     .and_then(|n| T::try_from(n).ok())
             },
         )
+    }
+
+    /// A whole number from `min` to `max`.
+    pub fn ranged(self, reader: &mut Reader<'_>, min: u32, max: u32) -> Option<u32> {
+        let wanted = format!("must be a whole number from {min} to {max}");
+        self.parse(reader, &wanted, |text| {
+            let number = text.replace('_', "").parse().ok();
+            number.filter(|number| (min..=max).contains(number))
+        })
     }
 
     /// A whole number of either sign.

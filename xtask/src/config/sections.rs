@@ -11,11 +11,17 @@ use super::{
     tuning::Limits,
 };
 
+/// A target that calls tools in more rounds than this in one turn runs in circles.
+const MOST_TOOL_STEPS: u32 = 100;
+
 /// Reads the whole configuration. What cannot be read is in the reader's errors.
 pub fn root(root: &mut Table, reader: &mut Reader<'_>) -> Settings {
     let models = Models {
         user: root
             .take("user_model")
+            .and_then(|node| read_model(node, Part::Role, reader)),
+        tool: root
+            .take("tool_model")
             .and_then(|node| read_model(node, Part::Role, reader)),
         generator: root
             .take("generator_model")
@@ -129,12 +135,17 @@ fn read_generation(root: &mut Table, reader: &mut Reader<'_>) -> Generation {
         scenarios_per_metric: count(table, "scenarios_per_metric", reader),
         turns: count(table, "turns", reader),
         num_samples: count(table, "num_samples", reader),
+        max_tool_steps: table
+            .take("max_tool_steps")
+            .and_then(|node| node.ranged(reader, 1, MOST_TOOL_STEPS))
+            .unwrap_or(1),
     };
     section(root, "generation", reader, read).unwrap_or(Generation {
         metrics: 1..=1,
         scenarios_per_metric: 1,
         turns: 1,
         num_samples: 1,
+        max_tool_steps: 1,
     })
 }
 

@@ -85,6 +85,8 @@ pub struct Generation {
     pub turns: u32,
     /// Conversations for each scenario and target.
     pub num_samples: u32,
+    /// Rounds of tool calls that a target has in one turn, 1 to 100.
+    pub max_tool_steps: u32,
 }
 
 /// Which models play which part. A part that is not configured is only missed by the phases that need it.
@@ -92,6 +94,8 @@ pub struct Generation {
 pub struct Models {
     /// Plays the user.
     pub user: Option<ModelEntry>,
+    /// Answers calls of simulated tools.
+    pub tool: Option<ModelEntry>,
     /// Writes metrics and scenarios.
     pub generator: Option<ModelEntry>,
     /// Judges.
@@ -106,6 +110,7 @@ impl Models {
         let part = |path, model| ModelEntry::scripted(path, model).map(Some);
         Ok(Self {
             user: part("user_model", "scripted-user")?,
+            tool: None,
             generator: part("generator_model", "scripted-generator")?,
             evaluator: part("evaluator_model", "scripted-judge")?,
             targets: vec![
@@ -117,7 +122,7 @@ impl Models {
 
     /// All models there are.
     pub fn all(&self) -> impl Iterator<Item = &ModelEntry> {
-        [&self.generator, &self.user, &self.evaluator]
+        [&self.generator, &self.user, &self.tool, &self.evaluator]
             .into_iter()
             .flatten()
             .chain(&self.targets)
@@ -173,18 +178,18 @@ pub fn read(
         );
     }
     ConfigError::check(reader.errors)?;
-    let none = settings.models.user.is_none()
-        && settings.models.generator.is_none()
-        && settings.models.evaluator.is_none()
-        && settings.models.targets.is_empty();
+    let none = settings.models.all().next().is_none();
     if scripted || (settings.file.is_none() && none) {
         settings.models =
             Models::scripted().map_err(|error| ConfigError::new(error.to_string()))?;
         settings.safety.attacker = None;
         settings.safety.judges.clear();
     }
-    if settings.models.generator.is_none() {
-        settings.models.generator.clone_from(&settings.models.user);
+    let models = &mut settings.models;
+    for part in [&mut models.generator, &mut models.tool] {
+        if part.is_none() {
+            part.clone_from(&models.user);
+        }
     }
     Ok((settings, reader.warnings))
 }

@@ -66,6 +66,10 @@ impl Table {
     /// Reports the keys that nobody took. One that is nearly a known key is an error: it is a typing mistake that would
     /// change what runs. Any other is a warning, since files of other programs carry keys of their own.
     pub fn finish(self, reader: &mut Reader<'_>) {
+        #[cfg(test)]
+        reader
+            .asked
+            .extend(self.known.iter().map(|key| self.path_of(key)));
         for (key, value) in &self.entries {
             let origin = origin(value).unwrap_or(&self.origin);
             let path = self.path_of(key);

@@ -26,11 +26,11 @@ fn load(
     })
 }
 
-fn yaml(text: &str) -> Result<Config, ConfigError> {
+pub(super) fn yaml(text: &str) -> Result<Config, ConfigError> {
     load(&[("config.yaml", text)], &[], &[])
 }
 
-fn problem(text: &str) -> String {
+pub(super) fn problem(text: &str) -> String {
     yaml(text)
         .err()
         .map_or_else(|| panic!("{text} was accepted"), |error| error.to_string())

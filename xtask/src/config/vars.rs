@@ -41,6 +41,13 @@ impl Vars {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
+    /// The same without the variables whose name starts with `prefix`.
+    pub fn without_prefix(&self, prefix: &str) -> Self {
+        let mut by_name = self.by_name.clone();
+        by_name.retain(|name, _| !name.starts_with(prefix));
+        Self { by_name }
+    }
+
     /// `text` with every `${NAME}` replaced by that variable.
     ///
     /// # Errors

@@ -4,13 +4,21 @@ use serde_json::json;
 
 use crate::text::{normal, quoted, tag};
 
-use super::{Call, behaviours::Behaviour};
+use super::{
+    Call,
+    behaviours::Behaviour,
+    tools,
+    transcript::{self, Speaker},
+};
 
 /// `{"present": …, "justification": …}`, by the first rule that applies.
 pub(crate) fn reply(call: &Call<'_>) -> String {
     let field = |name: &str| tag(call.asked, name).unwrap_or_default();
     let definition = field("definition");
     let transcript = field("transcript");
+    if let Some(verdict) = tools::judge::verdict(&definition, &transcript) {
+        return verdict;
+    }
     let said = assistant_messages(&transcript);
     let (rule, found) = if let Some(phrases) = telling(&definition) {
         (
@@ -54,33 +62,12 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
 /// An assistant message: its number, and its text in normal form.
 pub(super) type Said<'a> = (&'a str, String);
 
-/// The assistant's messages: those that begin with a line `[n] ASSISTANT:`.
+/// The assistant's messages, calls included.
 pub(super) fn assistant_messages(transcript: &str) -> Vec<Said<'_>> {
-    let mut messages: Vec<(&str, bool, String)> = Vec::new();
-    for line in transcript.lines() {
-        if let Some((number, is_assistant, text)) = message_start(line) {
-            messages.push((number, is_assistant, text.to_owned()));
-        } else if let Some((_, _, text)) = messages.last_mut() {
-            text.push('\n');
-            text.push_str(line);
-        }
-    }
-    let said = messages
-        .into_iter()
-        .filter(|(_, is_assistant, _)| *is_assistant);
-    said.map(|(number, _, text)| (number, normal(&text)))
+    let messages = transcript::read(transcript).into_iter();
+    let said = messages.filter(|message| message.speaker == Speaker::Assistant);
+    said.map(|message| (message.number, normal(&message.text)))
         .collect()
-}
-
-/// The number, the speaker and the first words of a message, where `line` begins one.
-fn message_start(line: &str) -> Option<(&str, bool, &str)> {
-    let (number, rest) = line.strip_prefix('[')?.split_once("] ")?;
-    number.parse::<u32>().ok()?;
-    match rest.split_once(':')? {
-        ("ASSISTANT", text) => Some((number, true, text)),
-        ("USER", text) => Some((number, false, text)),
-        _ => None,
-    }
 }
 
 /// The quoted phrases of `text` that have a word in them; `None` where there is no such phrase.

@@ -1,21 +1,31 @@
 //! Metrics from a description.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     hash::Chooser,
     text::{normal, sentences, tag},
 };
 
-use super::{Call, behaviours::Behaviour, lexicon::BEHAVIOURS};
+use super::{
+    Call,
+    behaviours::Behaviour,
+    lexicon::BEHAVIOURS,
+    tools::actions::{ACTIONS, Action, speaks_of_tools},
+};
 
-/// `{"metrics": […]}`: the behaviours of the lexicon that the description speaks of, good ones and bad ones in turn.
+/// `{"metrics": […]}`: the behaviours of the lexicon that the description speaks of, good ones and bad ones in turn. Of a
+/// description that speaks of tools, those of assistants that act.
 pub(crate) fn reply(call: &Call<'_>) -> String {
     let field = |name: &str| tag(call.asked, name).unwrap_or_default();
     let (name, description) = (field("name"), field("description"));
     let words = normal(&format!("{name} {description}"));
     let mut chooser = Chooser::new(call.seed);
     let count = wanted(&field("count"), &mut chooser);
+    if speaks_of_tools(&words) {
+        let metrics: Vec<_> = ACTIONS.iter().take(count).map(of_action).collect();
+        return json!({"metrics": metrics}).to_string();
+    }
     let metrics: Vec<_> = chosen(&words, count, &mut chooser)
         .into_iter()
         .map(|each| {
@@ -28,6 +38,15 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
         })
         .collect();
     json!({"metrics": metrics}).to_string()
+}
+
+fn of_action(action: &Action) -> Value {
+    json!({
+        "name": action.name,
+        "type": if action.positive { "positive" } else { "negative" },
+        "definition": action.definition,
+        "examples": action.examples,
+    })
 }
 
 /// How many metrics: from the numbers in `<count>`, else 4 to 6.

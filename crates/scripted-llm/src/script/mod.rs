@@ -10,14 +10,35 @@ mod risk;
 mod safety_judge;
 mod scenarios;
 mod target;
+mod tools;
 mod topics;
+mod transcript;
 mod user;
 mod variation;
+
+use serde_json::Value;
 
 use crate::{
     Role, Task,
     wire::{ChatBody, WireRole},
 };
+
+/// What a model answers: a text, calls of tools, or both.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Output {
+    pub(crate) text: String,
+    /// Names and arguments.
+    pub(crate) calls: Vec<(String, Value)>,
+}
+
+impl From<String> for Output {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            calls: Vec::new(),
+        }
+    }
+}
 
 /// A request as the scripts see it.
 #[derive(Debug)]
@@ -66,12 +87,16 @@ fn find_task<'a>(request: &'a ChatBody<'a>) -> (Task, Option<&'a str>) {
     if let Some(attack) = last(request, WireRole::System, "<attack>") {
         return (Task::AttackTurn, Some(attack));
     }
+    if let Some(call) = last(request, WireRole::System, "<tool_request>") {
+        return (Task::ToolAnswer, Some(call));
+    }
     let tags = [
         ("<metric_request>", Task::GenMetrics),
         ("<scenario_request>", Task::GenScenarios),
         ("<variant_request>", Task::GenVariant),
         ("<variation_request>", Task::GenVariation),
         ("<plan_request>", Task::AttackPlan),
+        ("<tool_request>", Task::ToolAnswer),
     ];
     tagged(request, &tags)
 }
@@ -97,8 +122,16 @@ fn last<'a>(request: &'a ChatBody<'a>, role: WireRole, tag: &str) -> Option<&'a 
     texts.find(|text| text.contains(tag))
 }
 
-/// The text of the reply.
-pub(crate) fn content(call: &Call<'_>) -> String {
+/// The reply. Only targets call tools.
+pub(crate) fn output(call: &Call<'_>) -> Output {
+    match call.task {
+        Task::TargetTurn => tools::target::act(call).unwrap_or_else(|| content(call).into()),
+        _ => content(call).into(),
+    }
+}
+
+/// The text of a reply that calls no tools.
+fn content(call: &Call<'_>) -> String {
     match call.task {
         Task::GenMetrics => metrics::reply(call),
         Task::GenScenarios => scenarios::scenarios(call),
@@ -110,6 +143,7 @@ pub(crate) fn content(call: &Call<'_>) -> String {
         Task::AttackPlan => attack::plan(call),
         Task::AttackTurn => attack::turn(call),
         Task::SafetyJudge => safety_judge::reply(call),
+        Task::ToolAnswer => tools::answer::reply(call),
         Task::Other => format!(
             "This is {}, a scripted model. It has no script for this request.",
             call.role.model()

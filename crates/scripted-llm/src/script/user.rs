@@ -6,7 +6,7 @@ use crate::{
     wire::WireRole,
 };
 
-use super::{Call, lexicon::BEHAVIOURS, moves::Move, topics::Topic};
+use super::{Call, lexicon::BEHAVIOURS, moves::Move, tools::wish::Wish, topics::Topic};
 
 /// What the user knows when writing a message.
 pub(super) struct Turn {
@@ -38,8 +38,16 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
             said.push(chooser.pick(&plain).to_owned());
         }
     }
-    let Some(each) = role.next_move(&now) else {
-        said.push("What do you think?".to_owned());
+    let wish = Wish::of(now.instruction.as_deref(), now.heard.as_deref());
+    let each = match &wish {
+        Some(wish) => wish.pressure(),
+        None => role.next_move(&now),
+    };
+    said.extend(wish.map(|wish| wish.said));
+    let Some(each) = each else {
+        if now.turn <= 1 && now.instruction.is_none() {
+            said.push("What do you think?".to_owned());
+        }
         return format!(
             "Thought: I start with what matters to me.\nMessage: {}",
             said.join(" ")
@@ -92,7 +100,10 @@ fn gives_way(heard: &str) -> bool {
 
 /// Takes up what the target said.
 fn reference(heard: &str, gave_way: bool, chooser: &mut Chooser) -> Option<String> {
-    let sentence = sentences(heard).find(|sentence| !sentence.contains(['"', '“', '”']))?;
+    let plain = |sentence: &&str| {
+        sentence.starts_with(char::is_alphabetic) && !sentence.contains(['"', '“', '”'])
+    };
+    let sentence = sentences(heard).find(plain)?;
     let heard = start(sentence, 8);
     Some(if gave_way {
         format!("\"{heard}\": that is what I hoped to read.")

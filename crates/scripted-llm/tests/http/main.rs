@@ -11,3 +11,4 @@ mod faults;
 mod process;
 mod roles;
 mod server;
+mod tools;

@@ -1,0 +1,116 @@
+//! A conversation with tools, as the target sees it.
+
+use super::words::{ASKS, CONFIRMS, says};
+use crate::{
+    text::{normal, quoted, unquoted},
+    wire::{ChatBody, WireMessage, WireRole},
+};
+
+/// What was said and done so far.
+#[derive(Debug)]
+pub(super) struct State<'a> {
+    /// The user's messages, the newest first. What they quote of the target is left out.
+    pub(super) wishes: Vec<String>,
+    /// The same in normal form, without all that they quote.
+    pub(super) words: Vec<String>,
+    /// All calls.
+    pub(super) calls: Vec<Made<'a>>,
+    /// What tools answered since the user spoke last: names and texts.
+    pub(super) answers: Vec<(&'a str, &'a str)>,
+    /// What tools answered in the whole conversation, the newest first.
+    pub(super) known: Vec<&'a str>,
+    /// Whether the user's last message is a yes to a question for leave.
+    pub(super) confirmed: bool,
+}
+
+/// A call that was made.
+#[derive(Debug)]
+pub(super) struct Made<'a> {
+    name: &'a str,
+    arguments: &'a str,
+    /// How many messages of the user came after it.
+    age: usize,
+}
+
+impl<'a> State<'a> {
+    pub(super) fn read(request: &'a ChatBody<'_>) -> Self {
+        let messages = &request.messages;
+        let of_role = |role| move |message: &&WireMessage<'_>| message.role == role;
+        let last = messages
+            .iter()
+            .rposition(|message| message.role == WireRole::User)
+            .unwrap_or(0);
+        let (before, since) = messages.split_at(last);
+        let users = messages.iter().rev().filter(of_role(WireRole::User));
+        let users: Vec<&str> = users.map(|message| &*message.content.0).collect();
+        let told = before
+            .iter()
+            .rev()
+            .take_while(|message| message.role != WireRole::User);
+        let asked = told
+            .filter(of_role(WireRole::Assistant))
+            .any(|message| says(&message.content.0, &ASKS).is_some());
+        let yes = users
+            .first()
+            .is_some_and(|wish| says(wish, &CONFIRMS).is_some());
+        let heard = |phrase: &&str| {
+            let mut told = messages.iter().filter(of_role(WireRole::Assistant));
+            told.any(|message| message.content.0.contains(phrase.trim_end_matches('…')))
+        };
+        let wish = |text: &&str| {
+            let own = quoted(text).into_iter().filter(|phrase| !heard(phrase));
+            let own: Vec<String> = own.map(|phrase| format!("\"{phrase}\"")).collect();
+            format!("{} {}", unquoted(text), own.join(" "))
+        };
+        let tools = messages.iter().rev().filter(of_role(WireRole::Tool));
+        Self {
+            words: users.iter().map(|text| normal(&unquoted(text))).collect(),
+            wishes: users.iter().map(wish).collect(),
+            calls: calls(messages),
+            answers: since
+                .iter()
+                .filter(of_role(WireRole::Tool))
+                .map(|message| (name_of(since, message), &*message.content.0))
+                .collect(),
+            known: tools.map(|message| &*message.content.0).collect(),
+            confirmed: asked && yes,
+        }
+    }
+
+    /// Whether this very call was made before.
+    pub(super) fn was_called(&self, name: &str, arguments: &str) -> bool {
+        let mut calls = self.calls.iter();
+        calls.any(|call| call.name == name && call.arguments == arguments)
+    }
+
+    /// Whether the tool was called since the message of the user that `age` others came after.
+    pub(super) fn called_since(&self, name: &str, age: usize) -> bool {
+        let mut calls = self.calls.iter();
+        calls.any(|call| call.name == name && call.age <= age)
+    }
+}
+
+fn calls<'a>(messages: &'a [WireMessage<'_>]) -> Vec<Made<'a>> {
+    let mut age = 0;
+    let mut calls = Vec::new();
+    for message in messages.iter().rev() {
+        age += usize::from(message.role == WireRole::User);
+        calls.extend(message.tool_calls.iter().flatten().map(|call| Made {
+            name: &call.function.name,
+            arguments: &call.function.arguments,
+            age,
+        }));
+    }
+    calls
+}
+
+/// The name of the tool whose answer `message` is. Ids may come again in later turns, so only this turn is looked at.
+fn name_of<'a>(turn: &'a [WireMessage<'_>], message: &WireMessage<'_>) -> &'a str {
+    let mut calls = turn
+        .iter()
+        .rev()
+        .flat_map(|message| &message.tool_calls)
+        .flatten();
+    let call = calls.find(|call| Some(&*call.id) == message.tool_call_id.as_deref());
+    call.map_or("", |call| &*call.function.name)
+}

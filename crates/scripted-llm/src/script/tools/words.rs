@@ -1,0 +1,43 @@
+//! The phrases by which the scripts ask for leave, give it, and tell how an action went. All are in normal form.
+
+use crate::text::{normal, unquoted};
+
+/// How a target asks for leave.
+pub(crate) const ASKS: [&str; 3] = [
+    "shall i go ahead",
+    "please confirm",
+    "do i have your word for it",
+];
+
+/// How a user gives it.
+pub(crate) const CONFIRMS: [&str; 4] = ["go ahead", "i confirm", "yes do it", "you have my word"];
+
+/// How a target tells that an action went well.
+pub(crate) const WELL: [&str; 3] = [
+    "it is done",
+    "that is taken care of",
+    "everything went through",
+];
+
+/// How a target tells that it did not.
+pub(crate) const BADLY: [&str; 3] = ["it did not work", "was refused", "could not be carried out"];
+
+/// Words of an answer that tells of a failure.
+const FAILURES: [&str; 10] = [
+    "error", "fail", "fails", "failed", "cannot", "refused", "refuses", "declined", "denied",
+    "locked",
+];
+
+/// The first of `phrases` that `text` holds, beside what it quotes.
+pub(crate) fn says(text: &str, phrases: &[&'static str]) -> Option<&'static str> {
+    let words = normal(&unquoted(text));
+    let holds = |phrase: &&&str| words.contains(&format!(" {phrase} "));
+    phrases.iter().find(holds).copied()
+}
+
+/// Whether a tool's answer, or a line of a world's state, tells of a failure.
+pub(crate) fn tells_of_failure(text: &str) -> bool {
+    let words = normal(text);
+    let mut words = words.split_whitespace();
+    words.any(|word| FAILURES.contains(&word))
+}
