@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{CalibrateArgs, ExportArgs, JournalCommand, SafetyCommand};
+use crate::commands::{
+    CalibrateArgs, ExportArgs, ImportArgs, JournalCommand, SafetyCommand, SchemasArgs, ValidateArgs,
+};
 use crate::flags::{JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, ScenariosArgs, Which};
 
 const EXIT_CODES: &str = "\
@@ -85,6 +87,15 @@ pub enum Command {
         after_help = "Examples:\n  cargo xtask export eee honesty --out submission\n  cargo xtask export csv --all --strict\n  cargo xtask export summary honesty"
     )]
     Export(ExportArgs),
+    /// Import what others ran, for evaluate to judge: a benchmark tree, Inspect logs, Every Eval Ever
+    ///
+    /// Makes a benchmark of conversations that are there already. Nothing is asked of a model.
+    #[command(
+        after_help = "Examples:\n  cargo xtask import inspect logs/x.eval --as theirs --metrics metrics.yaml\n  \
+        cargo xtask import eee submission/data --as rescored\n  cargo xtask import ../impactbench/benchmarks/honesty\n  \
+        cargo xtask evaluate theirs"
+    )]
+    Import(ImportArgs),
     /// Show rows, calls, tokens and dollars of a run before a cent is spent
     Plan(PlanArgs),
     /// Check configuration, keys and endpoints with one tiny call each
@@ -96,6 +107,15 @@ pub enum Command {
     /// Ask a run's journal: show, stats, scores, check, rebuild
     #[command(subcommand)]
     Journal(JournalCommand),
+    /// Check files: a benchmark, a run, a configuration, or any other file of Probity
+    ///
+    /// Every problem is told with file, line, key and reason. Nothing is asked of a model, and nothing is written.
+    #[command(
+        after_help = "Examples:\n  cargo xtask validate benchmarks/honesty\n  cargo xtask validate config.yaml .probity --json\n  cargo xtask validate --as scores mine.json\n\nExit codes:\n  0    all is fine\n  1    there are problems\n  2    something could not be checked: no such path, or not recognised"
+    )]
+    Validate(ValidateArgs),
+    /// Write the JSON Schemas of all files into docs/schemas
+    Schemas(SchemasArgs),
     /// Measure whole pipelines against the scripted server, beside a floor client
     #[command(after_help = "Figures to compare come from `cargo run --release -p xtask -- bench`.")]
     Bench(crate::bench::BenchArgs),

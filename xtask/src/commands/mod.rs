@@ -5,6 +5,8 @@ mod doctor;
 mod export;
 mod gaps;
 mod git;
+mod import;
+mod imported;
 mod init;
 mod journal;
 mod models;
@@ -13,14 +15,21 @@ mod output;
 mod plan;
 mod run;
 mod safety;
+mod schemas;
 mod signals;
 mod summary;
 mod traced;
+mod uncalled;
+mod validate;
+mod workflow;
 
 pub use calibrate::CalibrateArgs;
 pub use export::ExportArgs;
+pub use import::ImportArgs;
 pub use journal::JournalCommand;
 pub use safety::SafetyCommand;
+pub use schemas::SchemasArgs;
+pub use validate::ValidateArgs;
 
 use std::path::Path;
 
@@ -66,9 +75,12 @@ pub fn dispatch(cli: Cli) -> Exit {
         Command::Calibrate(args) => calibrate::run(&context, &args),
         Command::Safety(command) => safety::run(&context, *command),
         Command::Export(args) => export::run(&context, &args),
+        Command::Import(args) => import::run(&context, &args),
         Command::Plan(args) => plan::run(&context, &args.into()),
         Command::Doctor { json } => doctor::run(&context, json),
         Command::Journal(command) => journal::run(&context, &command),
+        Command::Validate(args) => validate::run(&context, &args),
+        Command::Schemas(args) => schemas::run(&context, &args),
         Command::Bench(args) => bench(args),
         Command::Init { name } => init::run(&context, &name),
     };

@@ -2,7 +2,7 @@
 
 use std::{ops::ControlFlow, path::PathBuf, sync::mpsc, thread};
 
-use interop::Sample;
+use interop::{Asked, Sample};
 use schema::{Conversation, ModelId, Scenario, TargetRef};
 
 use super::{
@@ -104,7 +104,9 @@ impl Rows<'_> {
         let scores = self.scores.of(&row)?;
         let mut sample = Sample::new(row, scores);
         self.facts.join(&mut sample)?;
-        if sample.system_prompt.is_none() && sample.calls.is_empty() {
+        // No journal tells what the target was asked: that of a judge alone does not.
+        let played = sample.calls.iter().any(|call| call.by != Asked::Judge);
+        if sample.system_prompt.is_none() && !played {
             let own = sample.conversation.scenario.target_system_prompt.as_deref();
             let shared = self.bench.benchmark.scenario.user_context.as_deref();
             let told = [own, shared]

@@ -107,7 +107,7 @@ impl Wanted {
                     Some(known) if known == metric => {}
                     Some(_) => {
                         return Err(PipelineError::input(format!(
-                            "{} and {} define the metric {} differently. Import them one by one, or give `--metrics FILE`",
+                            "{} and {} define the metric {:?} differently. Import them one by one, or give `--metrics FILE`",
                             from.get(&metric.id).copied().unwrap_or_default(),
                             source.file,
                             metric.id
@@ -121,7 +121,7 @@ impl Wanted {
             && let Some(other) = tasks.find(|task| *task != first)
         {
             return Err(PipelineError::input(format!(
-                "the files are of two benchmarks, {first} and {other}, with ids of their own. Import them one by one, or give `--metrics FILE`"
+                "the files are of two benchmarks, {first:?} and {other:?}, with ids of their own. Import them one by one, or give `--metrics FILE`"
             )));
         }
         // The order of the ids, which is that of the benchmark they came from.

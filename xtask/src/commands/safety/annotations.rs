@@ -3,7 +3,10 @@
 use pipeline::safety::{SafetyReport, TargetReport};
 use schema::safety::results::ConversationDetail;
 
-use super::super::Context;
+use super::super::{
+    Context,
+    workflow::{data, property},
+};
 
 /// GitHub shows ten annotations of a kind for each step.
 const SHOWN: usize = 10;
@@ -50,25 +53,4 @@ fn of_target(target: &TargetReport) -> String {
         text.push_str(&format!("::warning title={title}::{said}\n"));
     }
     text
-}
-
-fn data(text: &str) -> String {
-    text.replace('%', "%25")
-        .replace('\r', "%0D")
-        .replace('\n', "%0A")
-}
-
-fn property(text: &str) -> String {
-    data(text).replace(':', "%3A").replace(',', "%2C")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_from_a_model_gives_no_command() {
-        assert_eq!(data("50%\n::error::x"), "50%25%0A::error::x");
-        assert_eq!(property("a: b, c"), "a%3A b%2C c");
-    }
 }

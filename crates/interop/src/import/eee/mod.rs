@@ -265,7 +265,7 @@ impl Lines {
             return Err(self.bad(
                 number,
                 format!(
-                    "it is of the model {model}, and the rows before are of {}: a file holds one model",
+                    "it is of the model {model:?}, and the rows before are of {:?}: a file holds one model",
                     self.model
                 ),
             ));

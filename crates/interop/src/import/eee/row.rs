@@ -134,7 +134,8 @@ impl Row {
             .input
             .as_ref()
             .map_or(Value::Null, |input| input.reference.clone());
-        let (system_prompt, transcript) = conversation(self.messages.or(self.interactions), self.input, self.output)?;
+        let (system_prompt, transcript) =
+            conversation(self.messages.or(self.interactions), self.input, self.output)?;
         let mut hash = Sha256::new();
         let said = serde_json::to_vec(&(&system_prompt, &transcript));
         hash.update(said.map_err(|error| error.to_string())?);

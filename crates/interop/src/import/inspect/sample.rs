@@ -60,7 +60,7 @@ impl EvalSample {
                     self.id
                 )
             })?;
-        let named = |what: String| format!("sample {sample_id}: {what}");
+        let named = |what: String| format!("sample {sample_id:?}: {what}");
         let repetition = repetition(self.epoch.as_ref()).map_err(named)?;
         let attachments = self.attachments.unwrap_or_default();
         let mut messages = Messages {

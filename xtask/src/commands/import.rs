@@ -1,0 +1,202 @@
+//! `import`: what others ran, as a benchmark to judge.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use pipeline::{ImportFormat, ImportOptions, ImportReport};
+use schema::{Extra, Metric, MetricType};
+use serde_json::json;
+
+use super::Context;
+use crate::{
+    exit::{Exit, Failure},
+    logging,
+};
+
+/// What `import` takes.
+#[derive(Clone, Debug, Args)]
+pub struct ImportArgs {
+    /// The format (tree, inspect, eee), where it is not to be found out; then files and folders of it
+    #[arg(value_names = ["[FORMAT] PATH"], required = true)]
+    what: Vec<PathBuf>,
+    /// The name of the benchmark [default: that of the evaluation]
+    #[arg(long = "as", value_name = "NAME")]
+    name: Option<String>,
+    /// What to judge for: a benchmark.yaml, or a list of metrics [default: what the files define]
+    #[arg(long, value_name = "FILE", conflicts_with = "definition")]
+    metrics: Option<PathBuf>,
+    /// What to judge for, without a file: the behaviour that the judge looks for
+    #[arg(long, value_name = "TEXT", requires = "metric_type")]
+    definition: Option<String>,
+    /// The metric's name [default: imported]
+    #[arg(long, value_name = "NAME", requires = "definition")]
+    metric_name: Option<String>,
+    /// Whether the behaviour is wanted
+    #[arg(long, value_enum, value_name = "TYPE", requires = "definition")]
+    metric_type: Option<Polarity>,
+    /// Replace the benchmark of this name
+    #[arg(long)]
+    force: bool,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// The types of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Polarity {
+    /// The behaviour is wanted
+    Positive,
+    /// The behaviour is not wanted
+    Negative,
+}
+
+/// Imports what the paths name.
+///
+/// # Errors
+/// When something cannot be read or used, or the benchmark cannot be written. Nothing is written then.
+pub fn run(context: &Context, args: &ImportArgs) -> Result<Exit, Failure> {
+    logging::start(&context.global, false, &context.terminal)?;
+    let report = pipeline::import(&context.layout, &options(args)?)?;
+    let exit = if report.left_out.is_empty() {
+        Exit::Complete
+    } else {
+        Exit::FailedRows
+    };
+    for left in &report.left_out {
+        context.terminal.warning(&format!(
+            "left out {}: {} ({}{})",
+            left.count,
+            left.reason,
+            shown(&left.examples.join("; ")),
+            if left.count > left.examples.len() as u64 {
+                "; and more"
+            } else {
+                ""
+            },
+        ));
+    }
+    for note in &report.notes {
+        context.terminal.note(&shown(note));
+    }
+    if args.json {
+        context.print_json("import", exit, value(&report));
+    } else {
+        context.terminal.print(&text(context, &report));
+    }
+    Ok(exit)
+}
+
+fn options(args: &ImportArgs) -> Result<ImportOptions, Failure> {
+    let (format, paths) = match args.what.as_slice() {
+        [first, rest @ ..] if !rest.is_empty() => {
+            match first.to_str().and_then(ImportFormat::parse) {
+                Some(format) => (Some(format), rest),
+                None => (None, args.what.as_slice()),
+            }
+        }
+        [only] if only.to_str().and_then(ImportFormat::parse).is_some() && !only.exists() => {
+            return Err(Failure::usage(format!(
+                "import {}: which file or folder? Name it behind the format",
+                only.display()
+            )));
+        }
+        all => (None, all),
+    };
+    Ok(ImportOptions {
+        format,
+        paths: paths.to_vec(),
+        name: args.name.clone(),
+        metrics: metrics(args)?,
+        force: args.force,
+    })
+}
+
+fn metrics(args: &ImportArgs) -> Result<Vec<Metric>, Failure> {
+    if let Some(file) = &args.metrics {
+        return Ok(pipeline::read_metrics(file)?);
+    }
+    let (Some(definition), Some(polarity)) = (&args.definition, args.metric_type) else {
+        return Ok(Vec::new());
+    };
+    Ok(vec![Metric {
+        id: "m01".to_owned(),
+        name: args
+            .metric_name
+            .clone()
+            .unwrap_or_else(|| "imported".to_owned()),
+        metric_type: match polarity {
+            Polarity::Positive => MetricType::Positive,
+            Polarity::Negative => MetricType::Negative,
+        },
+        definition: definition.clone(),
+        examples: Vec::new(),
+        extra: Extra::new(),
+    }])
+}
+
+fn text(context: &Context, report: &ImportReport) -> String {
+    let mut text = format!(
+        "imported {} of {} for {} into {}\n",
+        counted(report.conversations(), "conversation"),
+        counted(report.targets.len() as u64, "target"),
+        counted(report.metrics.len() as u64, "metric"),
+        report.folder.display()
+    );
+    for target in &report.targets {
+        let failed = match target.failed {
+            0 => String::new(),
+            n => format!(", {n} of them failed"),
+        };
+        let model = match target.target.model.as_str() {
+            "" => String::new(),
+            model => format!(" ({})", shown(model)),
+        };
+        text.push_str(&format!(
+            "  {}{model}: {}{failed}\n",
+            target.target.id,
+            counted(target.conversations, "conversation"),
+        ));
+    }
+    let folder = match context.global.benchmarks.to_str() {
+        Some("benchmarks") | None => String::new(),
+        Some(folder) => format!(" --benchmarks {folder}"),
+    };
+    text.push_str(&format!(
+        "\nNext: cargo xtask{folder} evaluate {}\n",
+        report.name
+    ));
+    text
+}
+
+/// A text out of a file, safe to show on a terminal.
+fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+fn counted(count: u64, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
+
+fn value(report: &ImportReport) -> serde_json::Value {
+    json!({
+        "from": report.format.as_str(),
+        "benchmark": report.name,
+        "folder": report.folder,
+        "files": report.files,
+        "metrics": report.metrics.iter().map(|metric| &metric.id).collect::<Vec<_>>(),
+        "scenarios": report.scenarios,
+        "conversations": report.conversations(),
+        "targets": report.targets,
+        "left_out": report.left_out,
+        "notes": report.notes,
+    })
+}
