@@ -39,6 +39,17 @@ const ARROWS: &[(&str, &[&str])] = &[
             "probity-interop",
         ],
     ),
+    (
+        "probity-validate",
+        &[
+            "probity-schema",
+            "probity-simulator",
+            "probity-aggregator",
+            "probity-journal",
+            "probity-interop",
+            "probity-pipeline",
+        ],
+    ),
 ];
 
 /// Libraries that only these crates may know.

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 ///
 /// Case and dots matter: `GPT-4.1` and `gpt-4.1` are two ids. An id is one to 200 bytes and holds no control characters.
 /// Whether it may also name a folder is told by [`ModelId::check_folder_name`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String")]
 #[schemars(with = "String", inline, extend("minLength" = 1, "maxLength" = 200))]
 pub struct ModelId(Arc<str>);

@@ -258,7 +258,7 @@ fn counted(count: u64, word: &str) -> String {
 
 fn value(args: &ExportArgs, report: &ExportReport) -> serde_json::Value {
     json!({
-        "format": args.format.name(),
+        "export_format": args.format.name(),
         "targets": report.targets,
         "conversations": report.conversations,
         "files": report.exported.files,

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::ModelErrorKind;
 
 /// Of what sort the failure of a case is. Such a case neither passed nor failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[schemars(transform = crate::or_other_text)]
 pub enum ErrorKind {
@@ -75,7 +77,9 @@ impl fmt::Display for ErrorKind {
 }
 
 /// The part of a case's run that failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[schemars(transform = crate::or_other_text)]
 pub enum Stage {

@@ -82,7 +82,9 @@ impl From<Share> for f64 {
 
 /// How many messages a conversation has at most: an even number from 2 to 1000. 8 is four user and four assistant
 /// messages. The user speaks first and the assistant last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "u32", into = "u32")]
 #[schemars(with = "u32", inline, extend("minimum" = 2, "maximum" = 1000, "multipleOf" = 2))]
 pub struct MaxTurns(u32);

@@ -1,0 +1,151 @@
+//! Values against their schema.
+
+use std::collections::{HashMap, HashSet};
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use crate::{
+    Finding, Kind, Place, Severity,
+    explain::{Wrong, explain},
+    json::{Index, locate},
+    near_keys::near_keys,
+    pointer, schemas,
+    tree::Tree,
+};
+
+/// A schema that is ready to be asked.
+pub(crate) struct Checker {
+    schema: Value,
+    validator: Option<Validator>,
+}
+
+impl Checker {
+    /// Of one row of a list, or of a whole file where it is no list.
+    pub(crate) fn new(kind: Kind) -> Self {
+        Self::of(schemas::row_schema(kind))
+    }
+
+    pub(crate) fn of(schema: Value) -> Self {
+        // Our own schemas can always be built; a test holds that.
+        let validator = jsonschema::draft202012::options().build(&schema).ok();
+        Self { schema, validator }
+    }
+
+    /// Keys that are kept although they are nearly a known one.
+    pub(crate) fn near_keys(&self, value: &Value) -> Vec<Found> {
+        near_keys(&self.schema, value)
+    }
+
+    /// All that is wrong with `value`.
+    pub(crate) fn wrongs(&self, value: &Value) -> Vec<Wrong> {
+        let Some(validator) = &self.validator else {
+            return Vec::new();
+        };
+        if validator.is_valid(value) {
+            return Vec::new();
+        }
+        let mut seen = HashSet::new();
+        let mut wrongs = Vec::new();
+        for error in validator.iter_errors(value) {
+            for wrong in explain(&error, &self.schema) {
+                if seen.insert((wrong.pointer.clone(), wrong.reason.clone())) {
+                    wrongs.push(wrong);
+                }
+            }
+        }
+        wrongs
+    }
+}
+
+/// A value whose places can be told.
+pub(crate) enum Source<'t> {
+    /// JSON text that stands at a place of its file.
+    Json { text: &'t [u8], at: Place },
+    /// A parsed tree.
+    Tree(&'t Tree),
+}
+
+/// Something found in a value, whose place is not known yet.
+pub(crate) struct Found {
+    pub(crate) severity: Severity,
+    pub(crate) pointer: String,
+    pub(crate) at_key: bool,
+    pub(crate) reason: String,
+}
+
+impl Found {
+    pub(crate) fn problem(pointer: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Problem,
+            pointer: pointer.into(),
+            at_key: false,
+            reason: reason.into(),
+        }
+    }
+
+    pub(crate) fn note(pointer: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Note,
+            ..Self::problem(pointer, reason)
+        }
+    }
+
+    pub(crate) fn at_key(mut self) -> Self {
+        self.at_key = true;
+        self
+    }
+}
+
+impl From<Wrong> for Found {
+    fn from(wrong: Wrong) -> Self {
+        Self {
+            severity: Severity::Problem,
+            pointer: wrong.pointer,
+            at_key: wrong.at_key,
+            reason: wrong.reason,
+        }
+    }
+}
+
+/// Gives what was found its places, in the order of the text. `row` is the index of the row, where there are rows.
+pub(crate) fn placed(found: Vec<Found>, row: Option<u64>, source: &Source<'_>) -> Vec<Finding> {
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let places = match source {
+        Source::Tree(_) => HashMap::new(),
+        Source::Json { text, at } => {
+            let wanted: Vec<String> = found.iter().map(|found| found.pointer.clone()).collect();
+            let index = Index::new(text, *at);
+            let places = locate(text, &wanted).into_iter();
+            places
+                .map(|(pointer, (key, value))| (pointer, (index.place(key), index.place(value))))
+                .collect()
+        }
+    };
+    let place = |found: &Found| {
+        let (key, value) = match source {
+            Source::Tree(tree) => tree.places.get(&found.pointer).copied()?,
+            Source::Json { .. } => places.get(&found.pointer).copied()?,
+        };
+        Some(if found.at_key { key } else { value })
+    };
+    let mut findings: Vec<Finding> = found
+        .into_iter()
+        .map(|found| {
+            Finding {
+                severity: found.severity,
+                key: pointer::shown(row, &found.pointer),
+                line: None,
+                column: None,
+                reason: String::new(),
+            }
+            .at(place(&found))
+            .with_reason(found.reason)
+        })
+        .collect();
+    findings.sort_by_key(|finding| (finding.line, finding.column));
+    findings.dedup();
+    findings
+}

@@ -1,0 +1,279 @@
+//! What a schema says is wrong, in words for the author of the file.
+
+use jsonschema::{
+    ValidationError,
+    error::{TypeKind, ValidationErrorKind},
+};
+use schema::safety::nearest;
+use serde_json::Value;
+
+use crate::pointer;
+
+/// Something that is wrong in a value.
+#[derive(Debug)]
+pub(crate) struct Wrong {
+    /// What it is about.
+    pub pointer: String,
+    /// Whether its key is meant, and not its value.
+    pub at_key: bool,
+    /// Why, and what to do.
+    pub reason: String,
+    /// Whether it is a number or true or false where text is wanted.
+    pub wants_text: bool,
+}
+
+/// All that `error` says. `root` is the schema.
+pub(crate) fn explain(error: &ValidationError<'_>, root: &Value) -> Vec<Wrong> {
+    let at = error.instance_path().as_str().to_owned();
+    let one = |reason: String| {
+        vec![Wrong {
+            pointer: at.clone(),
+            at_key: false,
+            reason,
+            wants_text: false,
+        }]
+    };
+    let found = || shown(error.instance());
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            let there = error.instance().as_object();
+            let keys = there.into_iter().flat_map(|object| object.keys());
+            let hint = nearest(name, keys.map(String::as_str))
+                .map(|near| format!(". `{near}` is there: was it meant?"));
+            one(format!("`{name}` is missing{}", hint.unwrap_or_default()))
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected } => unexpected
+            .iter()
+            .map(|key| Wrong {
+                pointer: pointer::key(&at, key),
+                at_key: true,
+                reason: unknown_key(key, &known_keys(error, root)),
+                wants_text: false,
+            })
+            .collect(),
+        ValidationErrorKind::Type { kind } => {
+            let wanted = wanted(kind);
+            let scalar = error.instance().is_number() || error.instance().is_boolean();
+            let wants_text = scalar && wanted.iter().any(|word| word == "text");
+            vec![Wrong {
+                pointer: at.clone(),
+                at_key: false,
+                reason: format!("{} stands here, and {} is wanted", found(), or(&wanted)),
+                wants_text,
+            }]
+        }
+        ValidationErrorKind::Enum { options } => {
+            let options: Vec<&Value> = options.as_array().into_iter().flatten().collect();
+            one(no_option(error.instance(), &options))
+        }
+        ValidationErrorKind::Constant { expected_value } => {
+            one(no_option(error.instance(), &[expected_value]))
+        }
+        ValidationErrorKind::AnyOf { context }
+        | ValidationErrorKind::OneOfNotValid { context }
+        | ValidationErrorKind::OneOfMultipleValid { context } => branches(error, context, root),
+        ValidationErrorKind::Minimum { limit } => {
+            one(format!("{} is too small; the least is {limit}", found()))
+        }
+        ValidationErrorKind::Maximum { limit } => {
+            one(format!("{} is too large; the most is {limit}", found()))
+        }
+        ValidationErrorKind::MultipleOf { multiple_of } => {
+            one(format!("{} is no multiple of {multiple_of}", found()))
+        }
+        ValidationErrorKind::MinLength { limit: 1 } => one("the text is empty".to_owned()),
+        ValidationErrorKind::MaxLength { limit } => {
+            one(format!("the text is longer than {limit} characters"))
+        }
+        ValidationErrorKind::MinItems { limit } => {
+            one(format!("the list has fewer than {limit} items"))
+        }
+        _ => one(error.masked().to_string()),
+    }
+}
+
+/// What is wrong with a value that fits none of several forms: the wrongs of the form that it is nearest to.
+fn branches(
+    error: &ValidationError<'_>,
+    context: &[Vec<ValidationError<'static>>],
+    root: &Value,
+) -> Vec<Wrong> {
+    let constants: Vec<&Value> = context
+        .iter()
+        .filter_map(|branch| constant(branch))
+        .collect();
+    let at = error.instance_path().as_str();
+    if constants.len() == context.len() || (!constants.is_empty() && error.instance().is_string()) {
+        return vec![Wrong {
+            pointer: at.to_owned(),
+            at_key: false,
+            reason: no_option(error.instance(), &constants),
+            wants_text: false,
+        }];
+    }
+    // A form whose very type is wrong was not meant.
+    let is_other_type = |branch: &[ValidationError<'_>]| {
+        branch.iter().any(|error| {
+            error.instance_path().as_str() == at
+                && matches!(error.kind(), ValidationErrorKind::Type { .. })
+        })
+    };
+    let near: Vec<&Vec<ValidationError<'_>>> = context
+        .iter()
+        .filter(|branch| !is_other_type(branch))
+        .collect();
+    let near = near.iter().min_by_key(|branch| branch.len());
+    if let Some(branch) = near {
+        let only_missing = branch.iter().all(|error| {
+            error.instance_path().as_str() == at
+                && matches!(error.kind(), ValidationErrorKind::Required { .. })
+        });
+        if only_missing && context.len() > 1 {
+            return vec![missing_one_of(error, context)];
+        }
+        return branch
+            .iter()
+            .flat_map(|error| explain(error, root))
+            .collect();
+    }
+    let mut wanted_types = Vec::new();
+    let mut wants_text = false;
+    for error in context.iter().flatten() {
+        if let ValidationErrorKind::Type { kind } = error.kind() {
+            for word in wanted(kind) {
+                wants_text |= word == "text";
+                if !wanted_types.contains(&word) {
+                    wanted_types.push(word);
+                }
+            }
+        }
+    }
+    let scalar = error.instance().is_number() || error.instance().is_boolean();
+    vec![Wrong {
+        pointer: at.to_owned(),
+        at_key: false,
+        reason: format!(
+            "{} stands here, and {} is wanted",
+            shown(error.instance()),
+            or(&wanted_types)
+        ),
+        wants_text: scalar && wants_text,
+    }]
+}
+
+fn missing_one_of(error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) -> Wrong {
+    let mut names: Vec<String> = Vec::new();
+    for error in context.iter().flatten() {
+        if let ValidationErrorKind::Required { property } = error.kind() {
+            names.push(format!("`{}`", property.as_str().unwrap_or_default()));
+        }
+    }
+    Wrong {
+        pointer: error.instance_path().as_str().to_owned(),
+        at_key: false,
+        reason: format!("{} is missing", or(&names)),
+        wants_text: false,
+    }
+}
+
+/// The value that a branch wants, where that is all that is wrong in it.
+fn constant<'c>(branch: &'c [ValidationError<'_>]) -> Option<&'c Value> {
+    branch.iter().find_map(|error| match error.kind() {
+        ValidationErrorKind::Constant { expected_value } => Some(expected_value.as_ref()),
+        _ => None,
+    })
+}
+
+fn no_option(found: &Value, options: &[&Value]) -> String {
+    let words: Vec<&str> = options
+        .iter()
+        .filter_map(|option| option.as_str())
+        .collect();
+    let listed: Vec<String> = options
+        .iter()
+        .map(|option| format!("`{}`", plain(option)))
+        .collect();
+    let hint = found
+        .as_str()
+        .and_then(|typed| nearest(typed, words.iter().copied()))
+        .map(|near| format!("; did you mean `{near}`?"));
+    format!(
+        "{} stands here, and {} is wanted{}",
+        shown(found),
+        or(&listed),
+        hint.unwrap_or_default()
+    )
+}
+
+fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn unknown_key(key: &str, known: &[String]) -> String {
+    let hint = match nearest(key, known.iter().map(String::as_str)) {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None if known.is_empty() => String::new(),
+        None => format!("; known are {}", known.join(", ")),
+    };
+    format!("`{key}` is no known key{hint}")
+}
+
+/// The keys that the object of `error` may have.
+fn known_keys(error: &ValidationError<'_>, root: &Value) -> Vec<String> {
+    let path = error.schema_path().as_str();
+    let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+    let properties = root
+        .pointer(parent)
+        .and_then(|schema| schema.get("properties"));
+    let keys = properties.and_then(Value::as_object).into_iter().flatten();
+    keys.map(|(key, _)| key.clone()).collect()
+}
+
+fn wanted(kind: &TypeKind) -> Vec<String> {
+    let word = |name: String| {
+        match name.as_str() {
+            "string" => "text",
+            "integer" => "a whole number",
+            "number" => "a number",
+            "boolean" => "true or false",
+            "array" => "a list",
+            "object" => "an object",
+            _ => "null",
+        }
+        .to_owned()
+    };
+    match kind {
+        TypeKind::Single(kind) => vec![word(kind.to_string())],
+        TypeKind::Multiple(kinds) => {
+            let mut words: Vec<String> = kinds.iter().map(|kind| word(kind.to_string())).collect();
+            // What is meant comes first.
+            words.sort_by_key(|word| word == "null");
+            words
+        }
+    }
+}
+
+/// `a`, `a or b`, `a, b or c`.
+fn or(words: &[String]) -> String {
+    match words {
+        [] => "something else".to_owned(),
+        [one] => one.clone(),
+        [init @ .., last] => format!("{} or {last}", init.join(", ")),
+    }
+}
+
+/// A value in few words.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) if text.chars().count() <= 40 => format!("{text:?}"),
+        Value::String(_) => "a text".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}

@@ -1,0 +1,120 @@
+//! One file.
+
+mod lines;
+mod objects;
+mod rows;
+mod texts;
+
+use std::{fs::File, io, path::Path};
+
+use crate::{
+    FileReport, Finding, Kind, Options, Place,
+    checker::{Checker, Found, Source, placed},
+    rules::Facts,
+};
+
+/// Checks a file of a known kind. What is learned of it for other files goes into `facts`.
+pub(crate) fn check_file(
+    path: &Path,
+    kind: Kind,
+    options: &Options<'_>,
+    facts: &mut Facts,
+) -> FileReport {
+    let mut report = FileReport::new(path, kind, options.keep);
+    if let Err(error) = File::open(path).and_then(|file| is_file(&file)) {
+        report.push(Finding::problem(
+            "",
+            format!("the file cannot be read: {error}"),
+        ));
+        return report;
+    }
+    match kind {
+        _ if kind.is_rows() => rows::check(path, kind, &mut report, facts),
+        Kind::Journal => lines::journal(path, &mut report),
+        _ if kind.is_lines() => lines::json_lines(path, kind, &mut report),
+        Kind::TestCases => texts::pack(path, &mut report),
+        Kind::Config if options.config.is_some() => {
+            if let Some(read) = options.config {
+                report.rows = 1;
+                report.extend(read(path));
+            }
+        }
+        Kind::Benchmark | Kind::Hazards | Kind::Config => {
+            texts::tree(path, kind, &mut report, facts);
+        }
+        _ => objects::check(path, kind, &mut report, facts),
+    }
+    report
+}
+
+fn is_file(file: &File) -> io::Result<()> {
+    match file.metadata()?.is_dir() {
+        true => Err(io::Error::other("it is a folder")),
+        false => Ok(()),
+    }
+}
+
+/// The text of a whole file. What keeps it from being text goes into the report.
+fn text(path: &Path, report: &mut FileReport) -> Option<String> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            report.push(Finding::problem(
+                "",
+                format!("the file cannot be read: {error}"),
+            ));
+            return None;
+        }
+    };
+    match String::from_utf8(bytes) {
+        Ok(text) if text.trim_start_matches('\u{feff}').trim().is_empty() => {
+            report.push(Finding::problem("", "the file is empty"));
+            None
+        }
+        Ok(text) => Some(text),
+        Err(error) => {
+            let valid = error.utf8_error().valid_up_to();
+            let place = crate::json::Index::new(error.as_bytes(), Place::START).place(valid);
+            let binary = error.as_bytes().iter().take(512).any(|byte| *byte == 0);
+            report.push(
+                Finding::problem(
+                    "",
+                    match binary {
+                        true => "this is binary data, not text",
+                        false => "this is not UTF-8 text",
+                    },
+                )
+                .at(Some(place)),
+            );
+            None
+        }
+    }
+}
+
+/// One value: keys that stand twice, the schema, and `more`, which is asked when the schema holds.
+fn check_value(
+    checker: &Checker,
+    value: &serde_json::Value,
+    twice: Vec<String>,
+    row: Option<u64>,
+    source: &Source<'_>,
+    more: impl FnOnce() -> Vec<Found>,
+) -> Vec<Finding> {
+    let mut found: Vec<Found> = twice
+        .into_iter()
+        .map(|pointer| {
+            Found::problem(
+                pointer,
+                "the key stands twice, and the last one counts. Take one out",
+            )
+            .at_key()
+        })
+        .collect();
+    let wrongs = checker.wrongs(value);
+    if wrongs.is_empty() {
+        found.extend(more());
+    } else {
+        found.extend(wrongs.into_iter().map(Found::from));
+    }
+    placed(found, row, source)
+}

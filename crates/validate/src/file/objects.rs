@@ -1,0 +1,105 @@
+//! Files that are one JSON object.
+
+use std::path::Path;
+
+use schema::safety::results::SafetyFile;
+use serde_json::Value;
+
+use super::{check_value, text};
+use crate::{
+    FileReport, Finding, Kind, Place,
+    checker::{Checker, Found, Source},
+    json,
+    rules::{self, Facts},
+};
+
+/// Checks the file as a whole.
+pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut Facts) {
+    report.rows = 1;
+    let Some(text) = text(path, report) else {
+        return;
+    };
+    // Safety files of other programs may begin with one; their reader takes it.
+    let is_safety = matches!(kind, Kind::SafetySingleTurn | Kind::SafetyMultiTurn);
+    let body = match text.strip_prefix('\u{feff}') {
+        Some(rest) if is_safety => rest,
+        Some(_) => {
+            let reason = "the file begins with a byte order mark, which JSON does not allow. Save it as UTF-8 without one";
+            report.push(Finding::problem("", reason).at(Some(Place::START)));
+            return;
+        }
+        None => &text,
+    };
+    let (value, twice) = match json::parse(body.as_bytes()) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let reason = match error.is_cut {
+                true => "the file ends in the middle: it was cut off".to_owned(),
+                false => format!("this is no valid JSON: {}", error.reason),
+            };
+            report.push(Finding::problem("", reason).at(Some(error.place)));
+            return;
+        }
+    };
+    let source = Source::Json {
+        text: body.as_bytes(),
+        at: Place::START,
+    };
+    // Of a version that is not read here nothing more can be said.
+    if let Some(found) = rules::check_version(kind, &value) {
+        let is_problem = found.severity == crate::Severity::Problem;
+        report.extend(crate::checker::placed(vec![found], None, &source));
+        if is_problem {
+            return;
+        }
+    }
+    let checker = Checker::new(kind);
+    let more = || more(kind, path, body, &value, facts);
+    report.extend(check_value(&checker, &value, twice, None, &source, more));
+}
+
+/// What types and rules say when the schema holds.
+fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &Facts) -> Vec<Found> {
+    match kind {
+        Kind::Grades => typed::<schema::Grades>(value, |grades| rules::grades(&grades, facts)),
+        Kind::Record => typed::<schema::Record>(value, |_| Vec::new()),
+        Kind::Standards => match aggregator::read_standards(text.as_bytes()) {
+            Ok(file) => rules::standards(&file, facts),
+            Err(error) => vec![Found::problem("", error.to_string())],
+        },
+        Kind::Cost => typed::<pipeline::tree::CostFile>(value, |costs| {
+            let other = costs.iter().filter(|(name, entry)| **name != entry.phase);
+            other
+                .map(|(name, entry)| {
+                    let at = crate::pointer::key(&crate::pointer::key("", name), "phase");
+                    Found::problem(
+                        at,
+                        format!("the entry of {name:?} says that it is {:?}", entry.phase),
+                    )
+                })
+                .collect()
+        }),
+        Kind::SafetySingleTurn | Kind::SafetyMultiTurn => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            match SafetyFile::read(&name, text) {
+                Ok(_) => Vec::new(),
+                Err(error) => {
+                    let reason = error.to_string();
+                    let reason = reason.strip_prefix(&*name).unwrap_or(&reason);
+                    vec![Found::problem("", reason.trim_start_matches([':', ' ']))]
+                }
+            }
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn typed<T: serde::de::DeserializeOwned>(
+    value: &Value,
+    rules: impl FnOnce(T) -> Vec<Found>,
+) -> Vec<Found> {
+    match T::deserialize(value) {
+        Ok(typed) => rules(typed),
+        Err(error) => vec![Found::problem("", error.to_string())],
+    }
+}

@@ -1,0 +1,194 @@
+//! Files that people write: YAML, TOML, and packs of test cases.
+
+use std::path::Path;
+
+use pipeline::Layout;
+use schema::{
+    Benchmark, Hazard,
+    safety::pack::{self, PackFormat, PackOptions},
+};
+use serde_json::Value;
+
+use super::{check_value, text};
+use crate::{
+    FileReport, Finding, Kind, Place,
+    checker::{Checker, Found, Source, placed},
+    json,
+    rules::{Facts, check_benchmark, check_hazard_list},
+    shapes,
+    tree::{self, NoTree, Tree},
+};
+
+/// A `benchmark.yaml`, its hazards alone, or a configuration.
+pub(super) fn tree(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut Facts) {
+    report.rows = 1;
+    let Some(text) = text(path, report) else {
+        return;
+    };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let is_toml = path
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("toml"));
+    let parsed = if is_toml {
+        tree::toml(text)
+    } else {
+        tree::yaml(text)
+    };
+    let Some(mut tree) = told(parsed, report) else {
+        return;
+    };
+    if tree.value.is_null() {
+        report.push(Finding::problem(
+            "",
+            "the file is empty: it holds comments alone",
+        ));
+        return;
+    }
+    let checker = Checker::new(kind);
+    as_text(&checker, &mut tree);
+    let more = || match kind {
+        Kind::Benchmark => {
+            let mut found = benchmark(path, &tree.value, facts);
+            found.extend(checker.near_keys(&tree.value));
+            found
+        }
+        Kind::Hazards => match serde_json::from_value::<Vec<Hazard>>(tree.value.clone()) {
+            Ok(hazards) => check_hazard_list(&hazards, ""),
+            Err(error) => vec![Found::problem("", error.to_string())],
+        },
+        _ => Vec::new(),
+    };
+    let source = Source::Tree(&tree);
+    report.extend(check_value(
+        &checker,
+        &tree.value,
+        Vec::new(),
+        None,
+        &source,
+        more,
+    ));
+}
+
+/// The tree, or its error in the report.
+fn told(parsed: Result<Tree, NoTree>, report: &mut FileReport) -> Option<Tree> {
+    parsed
+        .map_err(|error| report.push(Finding::problem("", error.reason).at(error.place)))
+        .ok()
+}
+
+/// Numbers and booleans where text is wanted become the text that is written, as readers of YAML take them.
+fn as_text(checker: &Checker, tree: &mut Tree) {
+    for wrong in checker.wrongs(&tree.value) {
+        if !wrong.wants_text {
+            continue;
+        }
+        let written = tree.written.get(&wrong.pointer);
+        if let (Some(slot), Some(written)) = (tree.value.pointer_mut(&wrong.pointer), written) {
+            *slot = Value::String(written.clone());
+        }
+    }
+}
+
+fn benchmark(path: &Path, value: &Value, facts: &mut Facts) -> Vec<Found> {
+    let benchmark: Benchmark = match serde_json::from_value(value.clone()) {
+        Ok(benchmark) => benchmark,
+        Err(error) => return vec![Found::problem("", error.to_string())],
+    };
+    let mut found = check_benchmark(&benchmark);
+    if found.is_empty() {
+        found.extend(refused_by_a_run(path));
+    }
+    facts.benchmark = Some(benchmark);
+    found
+}
+
+/// The last word has what a run itself says, so that nothing passes here which is refused there.
+fn refused_by_a_run(path: &Path) -> Option<Found> {
+    if path.file_name()? != "benchmark.yaml" {
+        return None;
+    }
+    let absolute = path.canonicalize().ok()?;
+    let folder = absolute.parent()?;
+    let name = folder.file_name()?.to_str()?;
+    let dir = Layout::new(folder.parent()?).benchmark(name).ok()?;
+    let error = pipeline::tree::read_benchmark(&dir).err()?.to_string();
+    let file = dir.yaml().display().to_string();
+    let reason = error.strip_prefix(&file).unwrap_or(&error);
+    Some(Found::problem("", reason.trim_start_matches([':', ' '])))
+}
+
+/// A pack of test cases.
+pub(super) fn pack(path: &Path, report: &mut FileReport) {
+    report.rows = 1;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let Some(format) = PackFormat::of_name(&name) else {
+        report.push(Finding::problem(
+            "",
+            "the name ends in none of .yaml, .yml, .jsonl, .ndjson and .csv, and how a pack is written is told by that",
+        ));
+        return;
+    };
+    let Some(text) = text(path, report) else {
+        return;
+    };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    match format {
+        PackFormat::Yaml => {
+            let Some(mut tree) = told(tree::yaml(text), report) else {
+                return;
+            };
+            let checker = Checker::new(Kind::TestCases);
+            as_text(&checker, &mut tree);
+            let wrongs = checker.wrongs(&tree.value);
+            let found = wrongs.into_iter().map(Found::from).collect();
+            report.extend(placed(found, None, &Source::Tree(&tree)));
+        }
+        PackFormat::Jsonl => {
+            let checker = Checker::of(shapes::case());
+            for (number, line) in (1..).zip(text.lines()) {
+                report.extend(pack_line(&checker, line, number));
+            }
+        }
+        PackFormat::Csv => {}
+    }
+    if report.is_fine()
+        && let Err(error) = pack::parse(&name, text, format, &PackOptions::default())
+    {
+        let shown = error.to_string();
+        // The place stands in the finding itself.
+        let reason = shown
+            .split_once(": ")
+            .map_or(shown.as_str(), |(_, reason)| reason);
+        let row = error.row().map(|row| format!("row {row}"));
+        let key = error.key().map(str::to_owned).or(row).unwrap_or_default();
+        report.push(Finding::problem(key, reason).at_line(error.line()));
+    }
+}
+
+fn pack_line(checker: &Checker, line: &str, number: u64) -> Vec<Finding> {
+    // What is blank or no JSON is told by the reader of packs.
+    let Ok((value, twice)) = json::parse(line.as_bytes()) else {
+        return Vec::new();
+    };
+    let source = Source::Json {
+        text: line.as_bytes(),
+        at: Place {
+            line: number,
+            column: 1,
+        },
+    };
+    check_value(checker, &value, twice, None, &source, Vec::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_taken_as_written_where_text_is_wanted() {
+        let mut tree = tree::yaml("version: 1.10\nname: 007\nmetrics: []\n").unwrap();
+        as_text(&Checker::new(Kind::Benchmark), &mut tree);
+        assert_eq!(tree.value["version"], "1.10");
+        assert_eq!(tree.value["name"], "007");
+    }
+}

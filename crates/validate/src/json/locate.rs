@@ -1,0 +1,221 @@
+//! Where the values of a JSON text stand.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::{Place, pointer};
+
+/// Offsets in a text as lines and columns.
+pub(crate) struct Index<'t> {
+    text: &'t [u8],
+    base: Place,
+    /// The offsets behind each line break.
+    lines: Vec<usize>,
+}
+
+impl<'t> Index<'t> {
+    /// The index of `text`, which stands at `base` in its file.
+    pub(crate) fn new(text: &'t [u8], base: Place) -> Self {
+        let breaks = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        Self {
+            text,
+            base,
+            lines: breaks.map(|(at, _)| at + 1).collect(),
+        }
+    }
+
+    /// The place of an offset.
+    pub(crate) fn place(&self, offset: usize) -> Place {
+        let before = self.lines.partition_point(|start| *start <= offset);
+        let start = before
+            .checked_sub(1)
+            .and_then(|last| self.lines.get(last).copied())
+            .unwrap_or(0);
+        let chars = characters(self.text.get(start..offset).unwrap_or_default());
+        Place {
+            line: self.base.line + before as u64,
+            column: match before {
+                0 => self.base.column + chars,
+                _ => 1 + chars,
+            },
+        }
+    }
+}
+
+/// Characters of UTF-8 text.
+pub(crate) fn characters(text: &[u8]) -> u64 {
+    // Bytes that begin a character.
+    text.iter().filter(|byte| (**byte & 0xc0) != 0x80).count() as u64
+}
+
+/// For each pointer that is in the value: the offsets of its key, or of itself where it has none, and of the value. `text` is
+/// known to be JSON. Where a key stands twice, the last one counts.
+pub(crate) fn locate(text: &[u8], wanted: &[String]) -> HashMap<String, (usize, usize)> {
+    let above = wanted.iter().flat_map(|pointer| {
+        let ends = pointer.match_indices('/');
+        ends.filter_map(|(end, _)| pointer.get(..end))
+    });
+    let mut walk = Walk {
+        text,
+        at: 0,
+        wanted: wanted.iter().map(String::as_str).collect(),
+        above: above.collect(),
+        found: HashMap::new(),
+    };
+    let start = walk.blank();
+    walk.value(String::new(), start);
+    walk.found
+}
+
+struct Walk<'t> {
+    text: &'t [u8],
+    at: usize,
+    wanted: HashSet<&'t str>,
+    /// What the wanted ones are in.
+    above: HashSet<&'t str>,
+    found: HashMap<String, (usize, usize)>,
+}
+
+impl Walk<'_> {
+    /// Steps over blanks; the offset behind them.
+    fn blank(&mut self) -> usize {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+            self.at += 1;
+        }
+        self.at
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn value(&mut self, path: String, key: usize) {
+        let start = self.blank();
+        let is_wanted = self.wanted.contains(path.as_str());
+        let is_above = self.above.contains(path.as_str());
+        match self.peek() {
+            Some(b'{') if is_above => self.object(&path),
+            Some(b'[') if is_above => self.list(&path),
+            _ => self.skip(),
+        }
+        if is_wanted {
+            self.found.insert(path, (key, start));
+        }
+    }
+
+    fn object(&mut self, path: &str) {
+        self.at += 1;
+        loop {
+            let start = self.blank();
+            if self.peek() != Some(b'"') {
+                self.at += 1; // the brace
+                return;
+            }
+            self.string();
+            let key = self.text.get(start..self.at).unwrap_or_default();
+            let key: String = serde_json::from_slice(key).unwrap_or_default();
+            self.blank();
+            self.at += 1; // the colon
+            self.value(pointer::key(path, &key), start);
+            self.blank();
+            self.at += 1; // a comma, or the brace
+            if self.text.get(self.at - 1) != Some(&b',') {
+                return;
+            }
+        }
+    }
+
+    fn list(&mut self, path: &str) {
+        self.at += 1;
+        let mut number = 0;
+        loop {
+            let start = self.blank();
+            if self.peek() == Some(b']') || self.peek().is_none() {
+                self.at += 1;
+                return;
+            }
+            self.value(pointer::index(path, number), start);
+            number += 1;
+            self.blank();
+            self.at += 1; // a comma, or the bracket
+            if self.text.get(self.at - 1) != Some(&b',') {
+                return;
+            }
+        }
+    }
+
+    fn string(&mut self) {
+        self.at += 1;
+        while let Some(byte) = self.peek() {
+            self.at += 1;
+            match byte {
+                b'\\' => self.at += 1,
+                b'"' => return,
+                _ => {}
+            }
+        }
+    }
+
+    /// Steps over a value without looking into it.
+    fn skip(&mut self) {
+        let mut depth = 0_usize;
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'"' => {
+                    self.string();
+                    if depth == 0 {
+                        return;
+                    }
+                    continue;
+                }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' if depth == 0 => return,
+                b'}' | b']' => {
+                    depth -= 1;
+                    if depth == 0 {
+                        self.at += 1;
+                        return;
+                    }
+                }
+                b',' if depth == 0 => return,
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_values_are_found() {
+        let text = "{ \"a\": [1,\n {\"é\": \"x,]\\\"}\", \"c\" : -1.5e3}], \"d/e\": null }";
+        let wanted: Vec<String> = ["", "/a", "/a/0", "/a/1/é", "/a/1/c", "/d~1e", "/gone"]
+            .map(str::to_owned)
+            .into();
+        let found = locate(text.as_bytes(), &wanted);
+        let index = Index::new(
+            text.as_bytes(),
+            Place {
+                line: 10,
+                column: 5,
+            },
+        );
+        let at = |pointer: &str| {
+            let (key, value) = found[pointer];
+            let place = |at| {
+                let place = index.place(at);
+                (place.line, place.column)
+            };
+            (place(key), place(value))
+        };
+        assert_eq!(at(""), ((10, 5), (10, 5)));
+        assert_eq!(at("/a"), ((10, 7), (10, 12)));
+        assert_eq!(at("/a/0"), ((10, 13), (10, 13)));
+        assert_eq!(at("/a/1/é"), ((11, 3), (11, 8)));
+        assert_eq!(at("/a/1/c"), ((11, 18), (11, 24)));
+        assert_eq!(at("/d~1e"), ((11, 34), (11, 41)));
+        assert!(!found.contains_key("/gone"));
+    }
+}

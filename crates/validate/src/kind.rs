@@ -1,0 +1,188 @@
+//! The files that Probity reads and writes.
+
+use std::{fmt, str::FromStr};
+
+/// What a file is. Each kind has a published schema, `docs/schemas/<name>.schema.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Kind {
+    /// `benchmark.yaml`.
+    Benchmark,
+    /// The list `hazards` of a `benchmark.yaml` by itself.
+    Hazards,
+    /// `scenarios.json`.
+    Scenarios,
+    /// `conversations.json`.
+    Conversations,
+    /// `scores.json`.
+    Scores,
+    /// `cost.json`.
+    Cost,
+    /// `results.json`.
+    Results,
+    /// `grades.json`.
+    Grades,
+    /// `standards.json`, as `calibrate` writes it.
+    Standards,
+    /// `record.json`.
+    Record,
+    /// `manifest.json`.
+    Manifest,
+    /// `config.yaml` or `probity.toml`.
+    Config,
+    /// One line of a run journal.
+    Journal,
+    /// The results of a single-turn safety run, wrapped or bare.
+    SafetySingleTurn,
+    /// The results of a multi-turn safety run, wrapped or bare.
+    SafetyMultiTurn,
+    /// A pack of safety test cases: YAML, JSONL or CSV.
+    TestCases,
+    /// A table of prices.
+    Prices,
+    /// One line of `runs.jsonl`, an export.
+    ExportRuns,
+    /// One line of `conversations.jsonl`, an export.
+    ExportConversations,
+    /// One line of `scores.jsonl`, an export.
+    ExportScores,
+    /// What a command prints with `--json`.
+    Output,
+}
+
+impl Kind {
+    /// All kinds, in the order of the documentation.
+    pub const ALL: [Self; 21] = [
+        Self::Benchmark,
+        Self::Hazards,
+        Self::Scenarios,
+        Self::Conversations,
+        Self::Scores,
+        Self::Cost,
+        Self::Results,
+        Self::Grades,
+        Self::Standards,
+        Self::Record,
+        Self::Manifest,
+        Self::Config,
+        Self::Journal,
+        Self::SafetySingleTurn,
+        Self::SafetyMultiTurn,
+        Self::TestCases,
+        Self::Prices,
+        Self::ExportRuns,
+        Self::ExportConversations,
+        Self::ExportScores,
+        Self::Output,
+    ];
+
+    /// The kind's name: of its schema's file, and on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Benchmark => "benchmark",
+            Self::Hazards => "hazards",
+            Self::Scenarios => "scenarios",
+            Self::Conversations => "conversations",
+            Self::Scores => "scores",
+            Self::Cost => "cost",
+            Self::Results => "results",
+            Self::Grades => "grades",
+            Self::Standards => "standards",
+            Self::Record => "record",
+            Self::Manifest => "manifest",
+            Self::Config => "config",
+            Self::Journal => "journal",
+            Self::SafetySingleTurn => "safety-single-turn",
+            Self::SafetyMultiTurn => "safety-multi-turn",
+            Self::TestCases => "test-cases",
+            Self::Prices => "prices",
+            Self::ExportRuns => "export-runs",
+            Self::ExportConversations => "export-conversations",
+            Self::ExportScores => "export-scores",
+            Self::Output => "output",
+        }
+    }
+
+    /// What the schema is about, in a few words.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Benchmark => "benchmark.yaml",
+            Self::Hazards => "hazards of a benchmark.yaml",
+            Self::Scenarios => "scenarios.json",
+            Self::Conversations => "conversations.json",
+            Self::Scores => "scores.json",
+            Self::Cost => "cost.json",
+            Self::Results => "results.json",
+            Self::Grades => "grades.json",
+            Self::Standards => "standards.json",
+            Self::Record => "record.json",
+            Self::Manifest => "manifest.json",
+            Self::Config => "config.yaml and probity.toml",
+            Self::Journal => "a line of a run journal",
+            Self::SafetySingleTurn => "results of a single-turn safety run",
+            Self::SafetyMultiTurn => "results of a multi-turn safety run",
+            Self::TestCases => "a pack of safety test cases",
+            Self::Prices => "a table of prices",
+            Self::ExportRuns => "a line of runs.jsonl",
+            Self::ExportConversations => "a line of conversations.jsonl",
+            Self::ExportScores => "a line of scores.jsonl",
+            Self::Output => "what a command prints with --json",
+        }
+    }
+
+    /// The name of its published schema.
+    #[must_use]
+    pub fn schema_file(self) -> String {
+        format!("{}.schema.json", self.name())
+    }
+
+    /// Whether a file of this kind is a JSON list of rows, which is read row by row.
+    #[must_use]
+    pub fn is_rows(self) -> bool {
+        matches!(
+            self,
+            Self::Scenarios | Self::Conversations | Self::Scores | Self::Results
+        )
+    }
+
+    /// Whether a file of this kind holds one JSON object a line.
+    #[must_use]
+    pub fn is_lines(self) -> bool {
+        matches!(
+            self,
+            Self::Journal | Self::ExportRuns | Self::ExportConversations | Self::ExportScores
+        )
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why a word names no kind: the word, what may have been meant, and the words there are.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` is no kind of file{hint}")]
+pub struct UnknownKind {
+    word: String,
+    hint: String,
+}
+
+impl FromStr for Kind {
+    type Err = UnknownKind;
+
+    fn from_str(word: &str) -> Result<Self, UnknownKind> {
+        let names = Self::ALL.map(Self::name);
+        let found = Self::ALL.into_iter().find(|kind| kind.name() == word);
+        found.ok_or_else(|| UnknownKind {
+            word: word.to_owned(),
+            hint: match schema::safety::nearest(word, names) {
+                Some(near) => format!("; did you mean `{near}`?"),
+                None => format!("; known are {}", names.join(", ")),
+            },
+        })
+    }
+}

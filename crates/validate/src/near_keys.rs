@@ -1,0 +1,82 @@
+//! Keys that a reader keeps because it does not know them, and that are nearly a known one.
+
+use schema::safety::nearest;
+use serde_json::{Map, Value};
+
+use crate::{checker::Found, pointer};
+
+/// Notes on such keys in `value`, which fits `root`.
+pub(crate) fn near_keys(root: &Value, value: &Value) -> Vec<Found> {
+    let mut found = Vec::new();
+    walk(root, root, value, "", &mut found);
+    found
+}
+
+fn walk(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<Found>) {
+    let schema = resolved(root, schema);
+    match value {
+        Value::Object(object) => {
+            let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+                return;
+            };
+            for (key, value) in object {
+                let at = pointer::key(at, key);
+                match properties.get(key) {
+                    Some(schema) => walk(root, schema, value, &at, found),
+                    None => found.extend(near(key, &at, object, properties)),
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                for (number, item) in items.iter().enumerate() {
+                    walk(root, schema, item, &pointer::index(at, number), found);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn near(
+    key: &str,
+    at: &str,
+    object: &Map<String, Value>,
+    properties: &Map<String, Value>,
+) -> Option<Found> {
+    let known = properties
+        .keys()
+        .filter(|known| !object.contains_key(*known));
+    let near = nearest(key, known.map(String::as_str))?;
+    let reason = format!("`{key}` is no known key and does nothing; did you mean `{near}`?");
+    Some(Found::note(at, reason).at_key())
+}
+
+/// What `schema` refers to: itself, a definition, or the first of several forms.
+fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
+    let form = schema.pointer("/anyOf/0").unwrap_or(schema);
+    let reference = form.get("$ref").and_then(Value::as_str);
+    let target = reference.and_then(|reference| root.pointer(reference.strip_prefix('#')?));
+    target.unwrap_or(form)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Kind, schema};
+
+    #[test]
+    fn only_keys_that_are_nearly_a_known_one_are_told() {
+        let value = json!({
+            "world_stat": "x",
+            "weight": 1,
+            "metrics": [{"id": "m", "exmples": [], "examples": []}, {"id": "n", "exmples": []}],
+        });
+        let found = near_keys(&schema(Kind::Benchmark), &value);
+        let told: Vec<&str> = found.iter().map(|found| found.pointer.as_str()).collect();
+        assert_eq!(told, ["/world_stat", "/metrics/1/exmples"]);
+        assert!(found[0].reason.contains("did you mean `world_state`?"));
+    }
+}

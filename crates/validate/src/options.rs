@@ -1,0 +1,83 @@
+//! What a check is told, and why there may be none.
+
+use std::{fmt, io, path::Path};
+
+use crate::{Finding, Kind};
+
+/// Reads a configuration file and tells what is wrong with it.
+pub type ConfigReader<'a> = &'a dyn Fn(&Path) -> Vec<Finding>;
+
+/// How to check.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// What the file is, where neither its name nor its content tells.
+    pub kind: Option<Kind>,
+    /// How many findings of a file are kept at most. All are counted.
+    pub keep: usize,
+    /// Reads a configuration. `None`: it is held against its schema alone, and variables in it are not looked up.
+    pub config: Option<ConfigReader<'a>>,
+}
+
+impl Default for Options<'_> {
+    /// Kinds are recognised, and the first hundred findings of a file are kept.
+    fn default() -> Self {
+        Self {
+            kind: None,
+            keep: 100,
+            config: None,
+        }
+    }
+}
+
+impl fmt::Debug for Options<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("kind", &self.kind)
+            .field("keep", &self.keep)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a path cannot be checked. Its text names the path and says what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {reason}")]
+pub struct Unchecked {
+    path: String,
+    reason: String,
+}
+
+impl Unchecked {
+    fn new(path: &Path, reason: impl Into<String>) -> Self {
+        Self {
+            path: path.display().to_string(),
+            reason: reason.into(),
+        }
+    }
+
+    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
+        let reason = match error.kind() {
+            io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
+            _ => format!("it cannot be read: {error}"),
+        };
+        Self::new(path, reason)
+    }
+
+    pub(crate) fn unknown(path: &Path) -> Self {
+        let kinds = Kind::ALL.map(Kind::name).join(", ");
+        Self::new(
+            path,
+            format!("neither name nor content tell what this file is. Say it: one of {kinds}"),
+        )
+    }
+
+    pub(crate) fn nothing(path: &Path) -> Self {
+        Self::new(path, "nothing in this folder is recognised")
+    }
+
+    pub(crate) fn folder_as(path: &Path) -> Self {
+        Self::new(
+            path,
+            "this is a folder, and only a file can be said to be of a kind",
+        )
+    }
+}

@@ -1,0 +1,45 @@
+//! JSON pointers (RFC 6901), and key paths for people.
+
+/// `pointer` with the key `key` behind it.
+pub(crate) fn key(pointer: &str, key: &str) -> String {
+    format!("{pointer}/{}", escaped(key))
+}
+
+/// `pointer` with the index `index` behind it.
+pub(crate) fn index(pointer: &str, index: usize) -> String {
+    format!("{pointer}/{index}")
+}
+
+/// A key as pointers spell it.
+pub(crate) fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+/// `/metrics/0/type` as people read it: `metrics[0].type`. `row` is the index of the row that the pointer begins at.
+pub(crate) fn shown(row: Option<u64>, pointer: &str) -> String {
+    let mut path = row.map(|row| format!("[{row}]")).unwrap_or_default();
+    for part in pointer.split('/').skip(1) {
+        if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) {
+            path.push_str(&format!("[{part}]"));
+            continue;
+        }
+        if !path.is_empty() {
+            path.push('.');
+        }
+        path.push_str(&part.replace("~1", "/").replace("~0", "~"));
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_are_shown_as_key_paths() {
+        assert_eq!(shown(None, ""), "");
+        assert_eq!(shown(None, "/metrics/0/type"), "metrics[0].type");
+        assert_eq!(shown(Some(3), "/a~1b/1/c~0"), "[3].a/b[1].c~");
+        assert_eq!(key(&index("/a", 2), "x/y"), "/a/2/x~1y");
+    }
+}

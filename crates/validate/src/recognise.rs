@@ -1,0 +1,222 @@
+//! What a file is, by its name and what is in it.
+
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read},
+    path::Path,
+};
+
+use serde_json::Value;
+
+use crate::{
+    Kind,
+    json::{self, Rows},
+    tree,
+};
+
+/// So much of a file of lines is looked at to tell what it is.
+const LOOKED_AT: u64 = 1 << 20;
+
+/// What the file at `path` is; `None` where neither its name nor its content tells.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("mine.yaml");
+/// std::fs::write(&path, "group: sleep\ncases: []\n")?;
+/// assert_eq!(validate::recognise(&path), Some(validate::Kind::TestCases));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[must_use]
+pub fn recognise(path: &Path) -> Option<Kind> {
+    let name = path.file_name()?.to_str()?;
+    by_name(name).or_else(|| by_content(path, name))
+}
+
+/// By the name alone.
+pub(crate) fn by_name(name: &str) -> Option<Kind> {
+    let is_record = name.starts_with("record-") && name.ends_with(".json");
+    let is_journal =
+        name.starts_with("journal-") && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst"));
+    Some(match name {
+        "benchmark.yaml" | "benchmark.yml" => Kind::Benchmark,
+        "scenarios.json" => Kind::Scenarios,
+        "conversations.json" => Kind::Conversations,
+        "scores.json" => Kind::Scores,
+        "cost.json" => Kind::Cost,
+        "results.json" => Kind::Results,
+        "grades.json" => Kind::Grades,
+        "standards.json" => Kind::Standards,
+        "record.json" => Kind::Record,
+        "manifest.json" => Kind::Manifest,
+        "config.yaml" | "probity.toml" => Kind::Config,
+        "prices.json" => Kind::Prices,
+        "runs.jsonl" => Kind::ExportRuns,
+        "conversations.jsonl" => Kind::ExportConversations,
+        "scores.jsonl" => Kind::ExportScores,
+        _ if is_record => Kind::Record,
+        _ if is_journal => Kind::Journal,
+        _ => return None,
+    })
+}
+
+fn by_content(path: &Path, name: &str) -> Option<Kind> {
+    let (_, end) = name.rsplit_once('.')?;
+    match end.to_ascii_lowercase().as_str() {
+        "json" => json_file(path, name),
+        "jsonl" | "ndjson" => line_file(path),
+        "zst" if name.ends_with(".jsonl.zst") => Some(Kind::Journal),
+        "yaml" | "yml" => text_file(path, false),
+        "toml" => text_file(path, true),
+        "csv" => csv_file(path),
+        _ => None,
+    }
+}
+
+fn json_file(path: &Path, name: &str) -> Option<Kind> {
+    let mut rows = Rows::new(BufReader::new(File::open(path).ok()?));
+    match rows.next_row() {
+        Some(Ok((row, _))) => {
+            let row = json::parse(row).ok()?.0;
+            let has = |key: &str| row.get(key).is_some();
+            Some(if has("transcript") {
+                Kind::Conversations
+            } else if has("present") && has("metric_id") {
+                Kind::Scores
+            } else if has("by_metric") {
+                Kind::Results
+            } else if has("metric_id") {
+                Kind::Scenarios
+            } else if has("metrics") {
+                Kind::Hazards
+            } else {
+                return None;
+            })
+        }
+        None => None,
+        // No list: an object, most likely.
+        Some(Err(_)) => object_file(path, name),
+    }
+}
+
+fn object_file(path: &Path, name: &str) -> Option<Kind> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let value: Value = serde_json::from_str(text).ok()?;
+    let has = |key: &str| value.get(key).is_some();
+    let data = value.get("data").unwrap_or(&value);
+    Some(if has("command") && has("exit_code") {
+        Kind::Output
+    } else if has("data")
+        || data.get("total_failed").is_some()
+        || data.get("failed_results").is_some()
+    {
+        return safety(name, text, &value);
+    } else if has("run_uid") {
+        Kind::Record
+    } else if has("standards") && value.pointer("/_metadata/file_format_version").is_some() {
+        Kind::Standards
+    } else if has("prices") {
+        Kind::Prices
+    } else if has("scores") && has("standards") && has("benchmark") {
+        Kind::Grades
+    } else if has("run_id") && has("outcome") {
+        Kind::Manifest
+    } else {
+        return None;
+    })
+}
+
+/// Single-turn or multi-turn: by the envelope, else as the reader of these files tells.
+fn safety(name: &str, text: &str, value: &Value) -> Option<Kind> {
+    use schema::safety::results::{SafetyFile, SafetyResults};
+    match value.get("type").and_then(Value::as_str) {
+        Some("single_turn_response") => return Some(Kind::SafetySingleTurn),
+        Some("multi_turn_response") => return Some(Kind::SafetyMultiTurn),
+        _ => {}
+    }
+    if let Ok(file) = SafetyFile::read(name, text) {
+        return Some(match file.results {
+            SafetyResults::SingleTurn(_) => Kind::SafetySingleTurn,
+            SafetyResults::MultiTurn(_) => Kind::SafetyMultiTurn,
+        });
+    }
+    // A file that cannot be read is told apart by what a layer is: a list.
+    let data = value.get("data").unwrap_or(value);
+    let nested = data
+        .pointer("/failed_results/0")
+        .is_some_and(Value::is_array);
+    let single =
+        nested || data.get("results_by_iteration").is_some() || name.contains("single_turn");
+    Some(if single {
+        Kind::SafetySingleTurn
+    } else {
+        Kind::SafetyMultiTurn
+    })
+}
+
+fn line_file(path: &Path) -> Option<Kind> {
+    let mut line = Vec::new();
+    let mut input = BufReader::new(File::open(path).ok()?.take(LOOKED_AT));
+    while line.trim_ascii().is_empty() {
+        line.clear();
+        if input.read_until(b'\n', &mut line).ok()? == 0 {
+            return None;
+        }
+    }
+    let object = json::parse(&line).ok()?.0;
+    let has = |key: &str| object.get(key).is_some();
+    Some(if has("message") {
+        Kind::Journal
+    } else if has("transcript") && has("benchmark") {
+        Kind::ExportConversations
+    } else if has("present") && has("benchmark") {
+        Kind::ExportScores
+    } else if has("definition") && has("benchmark") {
+        Kind::ExportRuns
+    } else if has("prompt") || has("intent") {
+        Kind::TestCases
+    } else {
+        return None;
+    })
+}
+
+fn text_file(path: &Path, is_toml: bool) -> Option<Kind> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let parsed = if is_toml {
+        tree::toml(text)
+    } else {
+        tree::yaml(text)
+    };
+    let value = parsed.ok()?.value;
+    let has = |keys: &[&str]| keys.iter().any(|key| value.get(key).is_some());
+    if let Some(first) = value.as_array().and_then(|items| items.first()) {
+        let case = ["prompt", "intent"]
+            .iter()
+            .any(|key| first.get(key).is_some());
+        let hazard = first.get("metrics").is_some();
+        return match (case, hazard) {
+            (true, _) => Some(Kind::TestCases),
+            (_, true) => Some(Kind::Hazards),
+            _ => None,
+        };
+    }
+    Some(if has(&["cases"]) {
+        Kind::TestCases
+    } else if has(&["metrics", "description"]) && !is_toml {
+        Kind::Benchmark
+    } else if has(&["targets", "user_model", "evaluator_model", "generation"]) {
+        Kind::Config
+    } else {
+        return None;
+    })
+}
+
+fn csv_file(path: &Path) -> Option<Kind> {
+    let mut header = String::new();
+    let input = File::open(path).ok()?.take(LOOKED_AT);
+    BufReader::new(input).read_line(&mut header).ok()?;
+    let mut columns = header.trim_start_matches('\u{feff}').split(',');
+    let known = |name: &str| ["prompt", "intent"].contains(&name.trim().trim_matches('"'));
+    columns.any(known).then_some(Kind::TestCases)
+}

@@ -1,0 +1,63 @@
+//! What schemas cannot say: rules within a file, and between the files of a benchmark.
+
+mod benchmark;
+mod conversations;
+mod results;
+mod scenarios;
+mod scores;
+mod versions;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use schema::{Benchmark, Summary};
+
+pub(crate) use benchmark::{check_benchmark, check_hazard_list};
+pub(crate) use conversations::ConversationRules;
+pub(crate) use results::{ResultRules, grades, standards};
+pub(crate) use scenarios::ScenarioRules;
+pub(crate) use scores::ScoreRules;
+pub(crate) use versions::check_version;
+
+/// What is known of a benchmark from the files that were read before. What is `None` is not known, and then nothing is held
+/// against it.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    /// The benchmark.
+    pub(crate) benchmark: Option<Benchmark>,
+    /// Its folder's name.
+    pub(crate) folder: Option<String>,
+    /// The ids of its scenarios.
+    pub(crate) scenarios: Option<HashSet<String>>,
+    /// The system under test whose folder is being read.
+    pub(crate) target: Option<String>,
+    /// The ids of that system's conversations.
+    pub(crate) conversations: Option<HashSet<String>>,
+    /// What the scores sum up to, by system under test. Systems whose scores cannot be read are left out.
+    pub(crate) summaries: Option<BTreeMap<String, Summary>>,
+    /// Systems under test whose scores cannot be read.
+    pub(crate) unread: HashSet<String>,
+}
+
+/// Ids that must stand once, and the line of the first.
+#[derive(Debug, Default)]
+pub(crate) struct Once {
+    lines: HashMap<String, u64>,
+}
+
+impl Once {
+    /// Takes an id; gives the line of the first where it stood before.
+    pub(crate) fn take(&mut self, id: &str, line: u64) -> Option<u64> {
+        match self.lines.get(id) {
+            Some(first) => Some(*first),
+            None => {
+                self.lines.insert(id.to_owned(), line);
+                None
+            }
+        }
+    }
+
+    /// The ids.
+    pub(crate) fn into_ids(self) -> HashSet<String> {
+        self.lines.into_keys().collect()
+    }
+}

@@ -1,0 +1,152 @@
+//! What is summed up from other files: `results.json`, `grades.json` and standards.
+
+use schema::{Grades, StandardsFile, Summary};
+use serde_json::Value;
+
+use super::{Facts, Once};
+use crate::checker::Found;
+
+/// Looks at the rows of `results.json` one after the other.
+pub(crate) struct ResultRules<'f> {
+    facts: &'f Facts,
+    seen: Once,
+}
+
+impl<'f> ResultRules<'f> {
+    pub(crate) fn new(facts: &'f Facts) -> Self {
+        Self {
+            facts,
+            seen: Once::default(),
+        }
+    }
+
+    pub(crate) fn row(&mut self, row: &Value, line: u64) -> Vec<Found> {
+        let Some(id) = row.get("target_model").and_then(Value::as_str) else {
+            return Vec::new();
+        };
+        if let Some(first) = self.seen.take(id, line) {
+            return vec![Found::problem(
+                "/target_model",
+                format!("{id:?} stands in line {first} already"),
+            )];
+        }
+        let Some(summaries) = &self.facts.summaries else {
+            return Vec::new();
+        };
+        match summaries.get(id) {
+            Some(summary) => differences(row, summary),
+            None if self.facts.unread.contains(id) => Vec::new(),
+            None => vec![Found::problem(
+                "/target_model",
+                format!(
+                    "there are no scores of {id:?} under runs/. `aggregate` writes results.json anew"
+                ),
+            )],
+        }
+    }
+
+    /// Systems under test that have scores and no row.
+    pub(crate) fn finish(self) -> Vec<String> {
+        let ids = self.seen.into_ids();
+        let summaries = self.facts.summaries.iter().flatten();
+        summaries
+            .filter(|(id, _)| !ids.contains(*id))
+            .map(|(id, _)| {
+                format!("{id:?} has scores and no row here. `aggregate` writes results.json anew")
+            })
+            .collect()
+    }
+}
+
+fn differences(row: &Value, summary: &Summary) -> Vec<Found> {
+    let Ok(Value::Object(ours)) = serde_json::to_value(summary) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for (key, wanted) in &ours {
+        let theirs = row.get(key).unwrap_or(&Value::Null);
+        if is_same(theirs, wanted) {
+            continue;
+        }
+        let reason = match wanted {
+            Value::Object(_) => {
+                "does not fit the scores. `aggregate` writes results.json anew".to_owned()
+            }
+            wanted => format!(
+                "is {theirs}, and the scores sum up to {wanted}. `aggregate` writes results.json anew"
+            ),
+        };
+        let pointer = format!("/{key}");
+        found.push(match row.get(key) {
+            Some(_) => Found::problem(pointer, reason).at_key(),
+            None => Found::problem("", format!("`{key}` {reason}")),
+        });
+    }
+    found
+}
+
+/// Equal as values: `1` and `1.0` are.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
+        (Value::Object(one), Value::Object(other)) => {
+            let same = |(key, value)| {
+                one.get(key)
+                    .is_some_and(|theirs: &Value| is_same(theirs, value))
+            };
+            one.len() == other.len() && other.iter().all(same)
+        }
+        (one, other) => one == other,
+    }
+}
+
+/// That `grades.json` is of this benchmark.
+pub(crate) fn grades(grades: &Grades, facts: &Facts) -> Vec<Found> {
+    let (Some(benchmark), Some(folder)) = (&facts.benchmark, &facts.folder) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    let uid = benchmark.uid_or(folder);
+    if grades.benchmark.uid != uid {
+        found.push(Found::problem(
+            "/benchmark/uid",
+            format!("these are the grades of {:?}, and the benchmark is {uid:?}. `aggregate` writes them anew", grades.benchmark.uid),
+        ));
+    }
+    let known = facts.summaries.iter().flatten().map(|(id, _)| id.as_str());
+    let known: Vec<&str> = known.collect();
+    for (number, score) in grades.scores.iter().enumerate() {
+        let sut = score.sut.as_str();
+        if facts.summaries.is_some() && !known.contains(&sut) && !facts.unread.contains(sut) {
+            found.push(Found::problem(
+                format!("/scores/{number}/sut"),
+                format!("there are no scores of {sut:?} under runs/. `aggregate` writes grades.json anew"),
+            ));
+        }
+    }
+    found
+}
+
+/// That standards fit the benchmark they lie beside.
+pub(crate) fn standards(file: &StandardsFile, facts: &Facts) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (hazard, value) in &file.standards.reference_standards {
+        if !(0.0..=1.0).contains(value) {
+            let at = crate::pointer::key("/standards/reference_standards", hazard);
+            found.push(Found::problem(
+                at,
+                format!("the reference is {value}, and must be from 0 to 1"),
+            ));
+        }
+    }
+    if let (Some(benchmark), Some(folder), true) =
+        (&facts.benchmark, &facts.folder, found.is_empty())
+    {
+        let uid = benchmark.uid_or(folder);
+        let hazards = benchmark.scored_hazards();
+        if let Err(error) = aggregator::check_standards(&file.standards, &uid, &hazards) {
+            found.push(Found::problem("/standards", error.to_string()));
+        }
+    }
+    found
+}

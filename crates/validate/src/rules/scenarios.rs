@@ -1,0 +1,107 @@
+//! The rules of `scenarios.json`.
+
+use serde_json::Value;
+
+use super::{Facts, Once, benchmark::meant};
+use crate::checker::Found;
+
+/// Looks at the rows one after the other.
+pub(crate) struct ScenarioRules<'f> {
+    facts: &'f Facts,
+    seen: Once,
+    rows: u64,
+    fitting: u64,
+}
+
+impl<'f> ScenarioRules<'f> {
+    pub(crate) fn new(facts: &'f Facts) -> Self {
+        Self {
+            facts,
+            seen: Once::default(),
+            rows: 0,
+            fitting: 0,
+        }
+    }
+
+    pub(crate) fn row(&mut self, row: &Value, line: u64) -> Vec<Found> {
+        let mut found = Vec::new();
+        self.rows += 1;
+        let text = |key: &str| row.get(key).and_then(Value::as_str);
+        if let Some(id) = text("id") {
+            if id.trim().is_empty() || id.chars().any(char::is_control) {
+                found.push(Found::problem(
+                    "/id",
+                    "the id is blank or holds a control character",
+                ));
+            } else if let Some(first) = self.seen.take(id, line) {
+                found.push(Found::problem(
+                    "/id",
+                    format!("{id:?} stands in line {first} already. Ids must be unique"),
+                ));
+            }
+        }
+        let Some(benchmark) = &self.facts.benchmark else {
+            return found;
+        };
+        if let Some(id) = text("metric_id").filter(|_| !benchmark.metrics.is_empty()) {
+            match benchmark.metric(id) {
+                None => {
+                    let ids: Vec<&str> = benchmark
+                        .metrics
+                        .iter()
+                        .map(|metric| metric.id.as_str())
+                        .collect();
+                    found.push(Found::note(
+                        "/metric_id",
+                        format!(
+                            "the row is passed over: benchmark.yaml has no metric {id:?}{}",
+                            meant(id, &ids)
+                        ),
+                    ));
+                }
+                Some(metric) => {
+                    self.fitting += 1;
+                    let ours = metric.metric_type.as_str();
+                    if text("metric_type").is_some_and(|theirs| theirs != ours) {
+                        found.push(Found::note(
+                            "/metric_type",
+                            format!("the metric {id:?} of benchmark.yaml is {ours}"),
+                        ));
+                    }
+                }
+            }
+        }
+        let names = row.get("tools").and_then(Value::as_array);
+        for (index, name) in names.into_iter().flatten().enumerate() {
+            let known: Vec<&str> = benchmark
+                .tools
+                .iter()
+                .map(|tool| tool.name.as_str())
+                .collect();
+            if let Some(name) = name.as_str()
+                && !known.contains(&name)
+            {
+                found.push(Found::problem(
+                    format!("/tools/{index}"),
+                    format!("benchmark.yaml has no tool {name:?}{}", meant(name, &known)),
+                ));
+            }
+        }
+        found
+    }
+
+    /// What can be said at the end, and the ids.
+    pub(crate) fn finish(self) -> (Option<String>, std::collections::HashSet<String>) {
+        let has_metrics = self
+            .facts
+            .benchmark
+            .as_ref()
+            .is_some_and(|benchmark| !benchmark.metrics.is_empty());
+        let foreign = (has_metrics && self.rows > 0 && self.fitting == 0).then(|| {
+            "no row fits a metric of benchmark.yaml: these scenarios belong to another benchmark. Restore the right file, or replace \
+             the scenarios with `gen-scenarios --force`"
+                .to_owned()
+        });
+        (foreign, self.seen.into_ids())
+    }
+}

@@ -1,0 +1,139 @@
+//! The published JSON Schemas, made of the Rust types.
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde_json::{Map, Value};
+
+use crate::{Kind, shapes};
+
+/// The JSON Schema (draft 2020-12) of files of this kind, as readers take them: what a reader gets by without is not required, and
+/// keys that a reader keeps or passes over are allowed.
+///
+/// ```
+/// use validate::{Kind, schema};
+///
+/// let schema = schema(Kind::Scores);
+/// assert_eq!(schema["$id"], "scores.schema.json");
+/// assert_eq!(schema["type"], "array");
+/// ```
+#[must_use]
+pub fn schema(kind: Kind) -> Value {
+    let mut schema = match kind {
+        Kind::Benchmark => of::<schema::Benchmark>(),
+        Kind::Hazards => of::<Vec<schema::Hazard>>(),
+        Kind::Scenarios => of::<Vec<schema::Scenario>>(),
+        Kind::Conversations => shapes::conversations(of::<Vec<schema::Conversation>>()),
+        Kind::Scores => shapes::scores(of::<Vec<schema::Score>>()),
+        Kind::Cost => of::<pipeline::tree::CostFile>(),
+        Kind::Results => of::<Vec<schema::Summary>>(),
+        Kind::Grades => of::<schema::Grades>(),
+        Kind::Standards => of::<schema::StandardsFile>(),
+        Kind::Record => of::<schema::Record>(),
+        Kind::Manifest => of::<pipeline::Manifest>(),
+        Kind::Config => of::<shapes::Config>(),
+        Kind::Journal => shapes::journal(),
+        Kind::SafetySingleTurn => shapes::wrapped(
+            "single_turn_response",
+            of::<schema::safety::results::SingleTurnResults>(),
+        ),
+        Kind::SafetyMultiTurn => shapes::wrapped(
+            "multi_turn_response",
+            of::<schema::safety::results::MultiTurnResults>(),
+        ),
+        Kind::TestCases => of::<shapes::Pack>(),
+        Kind::Prices => of::<shapes::Prices>(),
+        Kind::ExportRuns => of::<shapes::ExportRun>(),
+        Kind::ExportConversations => of::<shapes::ExportConversation>(),
+        Kind::ExportScores => of::<shapes::ExportScore>(),
+        Kind::Output => shapes::output(),
+    };
+    plain_words(&mut schema);
+    let mut named = Map::new();
+    named.insert(
+        "$schema".to_owned(),
+        "https://json-schema.org/draft/2020-12/schema".into(),
+    );
+    named.insert("$id".to_owned(), kind.schema_file().into());
+    named.insert("title".to_owned(), kind.title().into());
+    if let Value::Object(schema) = schema {
+        for (key, value) in schema {
+            named.entry(key).or_insert(value);
+        }
+    }
+    Value::Object(named)
+}
+
+/// The text of a published schema: indented by two blanks, with a line break at the end.
+#[must_use]
+pub fn schema_text(kind: Kind) -> String {
+    format!("{:#}\n", schema(kind))
+}
+
+/// The schema of one row of a list, or of the whole file where it is no list.
+pub(crate) fn row_schema(kind: Kind) -> Value {
+    let mut whole = schema(kind);
+    if !kind.is_rows() {
+        return whole;
+    }
+    let defs = whole.get("$defs").cloned();
+    let mut row = whole.get_mut("items").map(Value::take).unwrap_or_default();
+    if let (Some(defs), Some(row)) = (defs, row.as_object_mut()) {
+        row.insert("$defs".to_owned(), defs);
+    }
+    row
+}
+
+pub(crate) fn of<T: JsonSchema>() -> Value {
+    let generator = SchemaSettings::draft2020_12().into_generator();
+    generator.into_root_schema_for::<T>().to_value()
+}
+
+/// Makes descriptions of doc comments: no links to Rust items.
+fn plain_words(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                match value {
+                    Value::String(text) if key == "description" => *text = unlinked(text),
+                    // An empty list or table as the default of a key says nothing.
+                    other => plain_words(other),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(plain_words),
+        _ => {}
+    }
+}
+
+/// `[`Role::User`]` becomes `` `user` ``: what a file holds, and not what Rust calls it.
+fn unlinked(text: &str) -> String {
+    let text = text
+        .replace('\n', " ")
+        .replace("[`", "`")
+        .replace("`]", "`")
+        .replace("crate::", "");
+    let mut parts = Vec::new();
+    // Every second part is code.
+    for (number, part) in text.split('`').enumerate() {
+        let name = part.rsplit_once("::").map(|(_, name)| name);
+        parts.push(match name.filter(|_| number % 2 == 1) {
+            Some(name) => name.to_lowercase(),
+            None => part.to_owned(),
+        });
+    }
+    parts.join("`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_do_not_speak_rust() {
+        assert_eq!(
+            unlinked(
+                "Who speaks: [`Role::User`]\nor [`Role::Tool`], see [`crate::Turn`]: `a` is not ::b."
+            ),
+            "Who speaks: `user` or `tool`, see `Turn`: `a` is not ::b."
+        );
+    }
+}

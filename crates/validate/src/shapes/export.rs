@@ -1,0 +1,103 @@
+//! The lines of the JSONL export.
+
+use interop::Call;
+use schema::{Benchmark, Conversation, Extra, Score, TargetRef};
+use schemars::JsonSchema;
+
+/// A line of `runs.jsonl`: what holds for all rows of one system under test of one benchmark. Null: not known.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct ExportRun {
+    /// The name of the benchmark's folder.
+    benchmark: String,
+    /// What names the benchmark in other programs.
+    benchmark_uid: String,
+    /// The benchmark itself.
+    definition: Benchmark,
+    /// The system under test.
+    target: TargetRef,
+    /// Which provider served it.
+    source: Option<String>,
+    /// How it was asked: the keys of the request body but its messages.
+    settings: Extra,
+    /// The run's id.
+    run_id: Option<String>,
+    /// How the run ended, as its manifest says.
+    outcome: Option<String>,
+    /// When the results were made, UTC.
+    time: String,
+    /// When the run started, UTC.
+    started: Option<String>,
+    /// When the run ended, UTC.
+    ended: Option<String>,
+    /// Version of Probity that made the results.
+    probity_version: Option<String>,
+    /// Git revision of the folder that the run was started in.
+    revision: Option<String>,
+    /// How often each scenario was played.
+    samples_per_scenario: Option<u32>,
+    /// Turns that each conversation was to have.
+    turns: Option<u32>,
+    /// Who played the user.
+    user_model: Option<TargetRef>,
+    /// Who judged.
+    judges: Vec<Judge>,
+    /// Names of implementations, their versions and the hashes of their prompts, by phase.
+    fingerprints: Extra,
+}
+
+/// A model that judged.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct Judge {
+    /// The user's own name for it.
+    id: String,
+    /// Its name on the wire; empty when it is not known.
+    model: String,
+    /// Which provider served it.
+    source: Option<String>,
+    /// How it was asked.
+    settings: Extra,
+    /// What it was told. Empty when it is not known.
+    prompt: Vec<PromptPart>,
+}
+
+/// One message of a judge's prompt.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct PromptPart {
+    /// `system` or `user`.
+    role: String,
+    /// The text, with `{{ definition }}` and the like where those were put in.
+    content: String,
+}
+
+/// A line of `conversations.jsonl`: a row of `conversations.json`, and what the journal knows beyond it.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct ExportConversation {
+    /// The name of the benchmark's folder.
+    benchmark: String,
+    /// The row.
+    #[serde(flatten)]
+    row: Conversation,
+    /// What the system under test was told first; null: nothing, or not known.
+    system_prompt: Option<String>,
+    /// When the row was begun, UTC.
+    started: Option<String>,
+    /// When the row ended, UTC.
+    ended: Option<String>,
+    /// The calls for it, in the order they ended. Empty where no journal tells of them.
+    calls: Vec<Call>,
+}
+
+/// A line of `scores.jsonl`: a row of `scores.json`.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct ExportScore {
+    /// The name of the benchmark's folder.
+    benchmark: String,
+    /// The row.
+    #[serde(flatten)]
+    row: Score,
+}

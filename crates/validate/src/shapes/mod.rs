@@ -1,0 +1,20 @@
+//! The shapes of files that are read without a Rust type of their own, told as types that only schemas are made of.
+
+mod config;
+mod config_values;
+mod export;
+mod journal;
+mod journal_calls;
+mod journal_messages;
+mod output;
+mod pack;
+mod prices;
+mod tree;
+
+pub(crate) use config::Config;
+pub(crate) use export::{ExportConversation, ExportRun, ExportScore};
+pub(crate) use journal::{journal, messages};
+pub(crate) use output::output;
+pub(crate) use pack::{Pack, case};
+pub(crate) use prices::Prices;
+pub(crate) use tree::{conversations, scores, wrapped};

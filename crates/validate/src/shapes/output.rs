@@ -1,0 +1,210 @@
+//! What commands print with `--json`: the keys that all have, and those of each command.
+
+use schema::{BenchmarkScore, Extra, Grades, Standards, Summary};
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
+use serde_json::{Value, json};
+
+use super::journal_calls::shapes;
+
+shapes! {
+    /// One JSON object. The keys that all commands have come first, then those of the command.
+    struct Output {
+        /// Version of what is printed. A new first number means that a key has gone or means something else.
+        format: String,
+        /// The command as it is typed: `run`, `journal check`.
+        command: String,
+        /// What the command ends with.
+        exit_code: u8,
+    }
+
+    /// Of `run` and of each phase.
+    struct RunOutput {
+        /// The run's id.
+        run_id: String,
+        /// `complete`, `failed_rows`, `nothing_ran` or `interrupted`.
+        outcome: String,
+        /// The folder of the run's manifest and journal.
+        record: String,
+        /// Replies by where they came from.
+        replies: Replies,
+        /// What was paid now.
+        paid_now: Paid,
+        /// What came of each benchmark.
+        benchmarks: Vec<BenchmarkOutput>,
+    }
+
+    /// Replies by where they came from.
+    struct Replies {
+        /// From endpoints.
+        asked: u64,
+        /// From the cache.
+        cached: u64,
+        /// Calls that failed.
+        failed: u64,
+    }
+
+    /// Dollars and tokens.
+    struct Paid {
+        /// Dollars; null where the price of a call is not known.
+        dollars: Option<f64>,
+        /// Dollars of the calls whose price is known.
+        priced_dollars: Option<f64>,
+        /// Calls whose price is not known.
+        unpriced_calls: u64,
+        /// Tokens sent.
+        input_tokens: u64,
+        /// Tokens received.
+        output_tokens: u64,
+    }
+
+    /// What came of a benchmark.
+    struct BenchmarkOutput {
+        /// The benchmark's folder.
+        name: String,
+        /// The content of `results.json`.
+        results: Vec<Summary>,
+        /// The content of `grades.json`, where it was written.
+        grades: Option<Grades>,
+        /// Rows by phase and system under test.
+        counts: Vec<Value>,
+        /// Rows that failed, by reason.
+        failures: Vec<Value>,
+        /// The files that were written.
+        files: Vec<String>,
+        /// Where the journal is, and what its check says.
+        journal: Option<JournalOutput>,
+        /// What all that is in the tree has cost.
+        cost_of_tree: Paid,
+        /// Why the benchmark could not be run to its end.
+        error: Option<String>,
+    }
+
+    /// Where a journal is, and what its check says.
+    struct JournalOutput {
+        /// The file.
+        path: String,
+        /// `passed`, `failed`, `not_checkable` or `incomplete`.
+        check: String,
+        /// The same in words.
+        text: String,
+    }
+
+    /// Of `plan`.
+    struct PlanOutput {
+        /// What would be asked, by benchmark and phase.
+        rows: Vec<Value>,
+        /// `{calls, tokens, dollars, unpriced}`.
+        total: Extra,
+        /// `{max_cost, max_tokens, suffices}`.
+        budget: Extra,
+    }
+
+    /// Of `doctor`.
+    struct DoctorOutput {
+        /// The configuration file, or null.
+        config: Option<String>,
+        /// `{model, endpoint, ok, text, to_mend}` of each model.
+        models: Vec<Value>,
+    }
+
+    /// Of `calibrate`.
+    struct CalibrateOutput {
+        /// The benchmark's folder.
+        benchmark: String,
+        /// The file that was written.
+        standards_file: String,
+        /// The journal of the calibration.
+        journal: String,
+        /// The content of the file.
+        standards: Standards,
+        /// The scores of the reference systems.
+        scores: Vec<BenchmarkScore>,
+        /// What a reader should know.
+        warnings: Vec<String>,
+    }
+
+    /// Of `validate`.
+    struct ValidateOutput {
+        /// Problems in all files.
+        problems: u64,
+        /// Notes on all files.
+        notes: u64,
+        /// The files that were looked at.
+        files: Vec<FileOutput>,
+        /// Why paths could not be checked.
+        unchecked: Vec<String>,
+    }
+
+    /// What came of checking one file.
+    struct FileOutput {
+        /// The file.
+        path: String,
+        /// What it is.
+        kind: String,
+        /// Rows or lines that were looked at.
+        rows: u64,
+        /// How many problems there are.
+        problems: u64,
+        /// How many notes there are.
+        notes: u64,
+        /// Problems and notes in the order of the file.
+        findings: Vec<FindingOutput>,
+    }
+
+    /// Something that is to be mended, or to be known.
+    struct FindingOutput {
+        /// `problem` or `note`.
+        severity: String,
+        /// The line, from 1; null: of the file as a whole.
+        line: Option<u64>,
+        /// The column in characters, from 1.
+        column: Option<u64>,
+        /// The key path.
+        key: String,
+        /// What is wrong.
+        reason: String,
+    }
+}
+
+fn of_command(generator: &mut SchemaGenerator) -> Vec<(Vec<&'static str>, Schema)> {
+    let run = vec![
+        "run",
+        "gen-metrics",
+        "gen-scenarios",
+        "simulate",
+        "evaluate",
+        "aggregate",
+    ];
+    vec![
+        (run, generator.subschema_for::<RunOutput>()),
+        (vec!["plan"], generator.subschema_for::<PlanOutput>()),
+        (vec!["doctor"], generator.subschema_for::<DoctorOutput>()),
+        (
+            vec!["calibrate"],
+            generator.subschema_for::<CalibrateOutput>(),
+        ),
+        (
+            vec!["validate"],
+            generator.subschema_for::<ValidateOutput>(),
+        ),
+    ]
+}
+
+/// The schema of what commands print. A command that is not listed has the common keys alone.
+pub(crate) fn output() -> Value {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let each = of_command(&mut generator).into_iter().map(|(names, keys)| {
+        json!({
+            "if": {"properties": {"command": {"enum": names}}, "required": ["command"]},
+            "then": keys,
+        })
+    });
+    let each: Vec<Value> = each.collect();
+    let mut schema = generator.into_root_schema_for::<Output>().to_value();
+    if let Some(schema) = schema.as_object_mut() {
+        let defs = schema.shift_remove("$defs");
+        schema.insert("allOf".to_owned(), each.into());
+        schema.extend(defs.map(|defs| ("$defs".to_owned(), defs)));
+    }
+    schema
+}

@@ -1,0 +1,39 @@
+//! A table of prices.
+
+use schemars::JsonSchema;
+
+/// What models cost, in dollars per million tokens. Shipped as `fixtures/prices.json`.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct Prices {
+    /// Version of the format: 1.
+    #[schemars(range(min = 1, max = 1))]
+    format: u32,
+    /// The newest date at which a row was checked, `YYYY-MM-DD`.
+    as_of: String,
+    /// What the table is made of. For people.
+    #[serde(default)]
+    about: Vec<String>,
+    /// One row for each model. The first that fits counts.
+    prices: Vec<Price>,
+}
+
+/// What one model costs.
+#[derive(JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct Price {
+    /// The provider, as `source` in the configuration names it. Absent: any.
+    source: Option<String>,
+    /// The model's name on the wire. With `*` at its end it stands for every name with that beginning.
+    model: String,
+    /// Dollars per million tokens sent.
+    #[schemars(range(min = 0))]
+    input: f64,
+    /// Dollars per million tokens received.
+    #[schemars(range(min = 0))]
+    output: f64,
+    /// Dollars per million tokens that the endpoint read from its own prompt cache. Absent: as other input.
+    #[schemars(range(min = 0))]
+    cached_input: Option<f64>,
+}

@@ -1,0 +1,181 @@
+//! Folders: benchmarks, runs, and whatever else lies in them.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+use schema::ModelId;
+
+use crate::{
+    FileReport, Kind, Options, Report, Unchecked,
+    file::check_file,
+    recognise::{by_name, recognise},
+    rules::Facts,
+};
+
+/// How deep folders are looked into that are no benchmark.
+const DEEPEST: usize = 6;
+
+/// Folders that hold nothing of ours for people to look at.
+const PASSED_OVER: [&str; 6] = [
+    "spool",
+    "locks",
+    "gaps",
+    "prompts",
+    "target",
+    "node_modules",
+];
+
+/// Checks the file or folder at `path`.
+///
+/// Of a folder that is a benchmark, its files are held against each other. In any other folder every file that is recognised
+/// is checked, and the folders in it.
+///
+/// # Errors
+/// When there is no such path, or nothing in it is recognised.
+pub fn check(path: &Path, options: &Options<'_>) -> Result<Report, Unchecked> {
+    let metadata = fs::metadata(path).map_err(|error| Unchecked::unreadable(path, &error))?;
+    let mut report = Report::default();
+    if metadata.is_dir() {
+        if options.kind.is_some() {
+            return Err(Unchecked::folder_as(path));
+        }
+        folder(path, options, 0, &mut report)?;
+        if report.files.is_empty() {
+            return Err(Unchecked::nothing(path));
+        }
+    } else {
+        let kind = options.kind.or_else(|| recognise(path));
+        let kind = kind.ok_or_else(|| Unchecked::unknown(path))?;
+        let mut facts = Facts::default();
+        report
+            .files
+            .push(check_file(path, kind, options, &mut facts));
+    }
+    Ok(report)
+}
+
+fn folder(
+    path: &Path,
+    options: &Options<'_>,
+    depth: usize,
+    report: &mut Report,
+) -> Result<(), Unchecked> {
+    if path.join("benchmark.yaml").exists() {
+        return benchmark(path, options, report);
+    }
+    let mut folders = Vec::new();
+    for (entry, name) in entries(path)? {
+        if entry.is_dir() {
+            let hidden = name.starts_with('.') && name != ".probity";
+            if depth < DEEPEST && !hidden && !PASSED_OVER.contains(&name.as_str()) {
+                folders.push(entry);
+            }
+        } else if let Some(kind) = recognise(&entry) {
+            let mut facts = Facts::default();
+            report
+                .files
+                .push(check_file(&entry, kind, options, &mut facts));
+        }
+    }
+    for entry in folders {
+        folder(&entry, options, depth + 1, report)?;
+    }
+    Ok(())
+}
+
+/// The entries of a folder with their names, sorted. Names that are no text are left out.
+fn entries(path: &Path) -> Result<Vec<(PathBuf, String)>, Unchecked> {
+    let unreadable = |error: std::io::Error| Unchecked::unreadable(path, &error);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        if let Ok(name) = entry.file_name().into_string() {
+            found.push((entry.path(), name));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The files of a benchmark, those first that others are held against.
+fn benchmark(path: &Path, options: &Options<'_>, report: &mut Report) -> Result<(), Unchecked> {
+    let name = path.canonicalize().ok();
+    let name = name.as_deref().and_then(Path::file_name);
+    let mut facts = Facts {
+        folder: name.map(|name| name.to_string_lossy().into_owned()),
+        ..Facts::default()
+    };
+    let add = |name: &str, facts: &mut Facts, report: &mut Report| {
+        let file = path.join(name);
+        if let Some(kind) = by_name(name).filter(|_| file.exists()) {
+            report.files.push(check_file(&file, kind, options, facts));
+        }
+    };
+    add("benchmark.yaml", &mut facts, report);
+    add("scenarios.json", &mut facts, report);
+    let runs = path.join("runs");
+    let mut summaries = BTreeMap::new();
+    if runs.is_dir() {
+        for (folder, target) in entries(&runs)? {
+            if folder.is_dir() {
+                target_folder(
+                    &folder,
+                    &target,
+                    options,
+                    &mut facts,
+                    report,
+                    &mut summaries,
+                );
+            }
+        }
+    }
+    facts.target = None;
+    facts.conversations = None;
+    facts.summaries = Some(summaries);
+    for name in ["cost.json", "results.json", "standards.json", "grades.json"] {
+        add(name, &mut facts, report);
+    }
+    Ok(())
+}
+
+fn target_folder(
+    folder: &Path,
+    target: &str,
+    options: &Options<'_>,
+    facts: &mut Facts,
+    report: &mut Report,
+    summaries: &mut BTreeMap<String, schema::Summary>,
+) {
+    facts.target = Some(target.to_owned());
+    facts.conversations = None;
+    for name in ["conversations.json", "scores.json", "cost.json"] {
+        let file = folder.join(name);
+        let Some(kind) = by_name(name).filter(|_| file.exists()) else {
+            continue;
+        };
+        let checked = check_file(&file, kind, options, facts);
+        if kind == Kind::Scores {
+            match summary(&file, target, &checked) {
+                Some(summary) => {
+                    summaries.insert(target.to_owned(), summary);
+                }
+                None => {
+                    facts.unread.insert(target.to_owned());
+                }
+            }
+        }
+        report.files.push(checked);
+    }
+}
+
+/// What the scores of a system sum up to, where they can be read.
+fn summary(path: &Path, target: &str, checked: &FileReport) -> Option<schema::Summary> {
+    if !checked.is_fine() {
+        return None;
+    }
+    let file = File::open(path).ok()?;
+    aggregator::aggregate_reader(ModelId::new(target).ok()?, file).ok()
+}

@@ -1,0 +1,75 @@
+//! Whatever a file holds: it is checked to its end, and every place that is told lies in it.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
+
+use std::fs;
+
+use proptest::prelude::*;
+use validate::{Kind, Options, check};
+
+const SEEDS: [(Kind, &str, &str); 5] = [
+    (
+        Kind::Conversations,
+        "a.json",
+        r#"[{"id": "s", "metric_id": "m", "conv_id": "c", "target": {"id": "t"}, "transcript": [{"role": "user", "content": "é\u0041\n"}]}, {"id": 5}]"#,
+    ),
+    (
+        Kind::Benchmark,
+        "benchmark.yaml",
+        "name: é\nmetrics:\n- {id: m01, name: a, type: positive, definition: x}\n- id: &x m02\ntools: [{name: t, answer: {a: 1}}]\n",
+    ),
+    (
+        Kind::Standards,
+        "a.json",
+        r#"{"_metadata": {"file_format_version": "2.0.0"}, "standards": {"reference_suts": ["a"], "reference_benchmark": "b", "reference_standards": {"h": 0.5}}}"#,
+    ),
+    (
+        Kind::Journal,
+        "journal-a.jsonl",
+        "{\"message\": \"starting journal\"}\n{\"message\": \"item finished\", \"test\": \"a\"}\n",
+    ),
+    (
+        Kind::TestCases,
+        "a.yaml",
+        "group: a\ncases:\n- {id: a, prompt: x, tags: [y]}\n",
+    ),
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn broken_files_are_told_with_places_in_them(
+        seed in 0..SEEDS.len(),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 0..6),
+    ) {
+        let (kind, name, text) = SEEDS[seed];
+        let mut bytes = text.as_bytes().to_vec();
+        for (at, byte, what) in changes {
+            if bytes.is_empty() {
+                break;
+            }
+            let at = at.index(bytes.len());
+            match what {
+                0 => bytes.truncate(at),
+                1 => bytes[at] = byte,
+                2 => bytes.insert(at, b"{}[]\",:\n -&*"[usize::from(byte) % 12]),
+                _ => { bytes.remove(at); }
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        fs::write(&path, &bytes).unwrap();
+        let options = Options { kind: Some(kind), ..Options::default() };
+        let report = check(&path, &options).unwrap();
+        let lines = bytes.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+        for finding in &report.files[0].findings {
+            prop_assert!(!finding.reason.is_empty());
+            if let Some(line) = finding.line {
+                prop_assert!((1..=lines + 1).contains(&line), "line {line} of {lines}");
+            }
+        }
+        // Without being told what it is, either.
+        let _ = check(&path, &Options::default());
+    }
+}

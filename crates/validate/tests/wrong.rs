@@ -1,0 +1,479 @@
+//! Files with mistakes: each is told with line, column, key path and reason.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
+
+use std::{fs, path::Path};
+
+use tempfile::TempDir;
+use validate::{FileReport, Kind, Options, Report, check};
+
+/// A folder with these files.
+fn folder(files: &[(&str, &[u8])]) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    for (name, content) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    folder
+}
+
+/// What is said of a file by itself: `line:column key: reason`, and `note` in front of notes.
+fn told(kind: Kind, name: &str, content: &[u8]) -> Vec<String> {
+    let folder = folder(&[(name, content)]);
+    let options = Options {
+        kind: Some(kind),
+        ..Options::default()
+    };
+    let report = check(&folder.path().join(name), &options).unwrap();
+    lines(&report.files[0])
+}
+
+fn lines(file: &FileReport) -> Vec<String> {
+    let line = |finding: &validate::Finding| {
+        let number = |n: Option<u64>| n.map_or_else(|| "-".to_owned(), |n| n.to_string());
+        let note = match finding.severity {
+            validate::Severity::Note => "note ",
+            _ => "",
+        };
+        let (line, column) = (number(finding.line), number(finding.column));
+        format!("{note}{line}:{column} {}: {}", finding.key, finding.reason)
+    };
+    file.findings.iter().map(line).collect()
+}
+
+/// Holds that each line said begins and goes on as expected.
+fn assert_told(said: &[String], expected: &[&str]) {
+    assert_eq!(said.len(), expected.len(), "{said:#?}");
+    for (said, expected) in said.iter().zip(expected) {
+        assert!(said.starts_with(expected), "{said}\n{expected}");
+    }
+}
+
+const METRIC: &str = "- {id: m01, name: a, type: positive, definition: x}\n";
+
+#[test]
+fn a_benchmark_with_mistakes_of_form() {
+    let text = b"name: [1]\nmetrics:\n- id: m01\n  name: a\n  type: negativ\n  defintion: x\n- 5\n";
+    assert_told(
+        &told(Kind::Benchmark, "benchmark.yaml", text),
+        &[
+            "1:7 name: a list stands here, and text or null is wanted",
+            "3:3 metrics[0]: `definition` is missing. `defintion` is there: was it meant?",
+            "5:9 metrics[0].type: \"negativ\" stands here, and `positive` or `negative` is wanted; did you mean `negative`?",
+            "7:3 metrics[1]: 5 stands here, and an object is wanted",
+        ],
+    );
+}
+
+#[test]
+fn a_benchmark_with_mistakes_of_meaning() {
+    let text = "name: a\nworld_stat: x\nmetrics:\n- {id: m01, name: a, type: positive, definition: ''}\n- {id: m01, name: 7, type: positive, definition: x}\n\
+        hazards:\n- {id: h, metrics: [m01, m03]}\n- {id: h, metrics: [m01]}\n\
+        tools:\n- {name: a b, answer: 1}\n- {name: t}\n- {name: t, answer: 1, parameters: {type: object, properties: 5}}\n";
+    assert_told(
+        &told(Kind::Benchmark, "benchmark.yaml", text.as_bytes()),
+        &[
+            "note 2:1 world_stat: `world_stat` is no known key and does nothing; did you mean `world_state`?",
+            "4:50 metrics[0].definition: the definition is empty",
+            "5:8 metrics[1].id: \"m01\" stands in metrics[0] already",
+            "7:26 hazards[0].metrics[1]: there is no metric \"m03\"; did you mean \"m01\"?",
+            "8:8 hazards[1].id: \"h\" stands in hazards[0] already",
+            "8:21 hazards[1].metrics[0]: the metric \"m01\" is in hazards[0] already",
+            "10:3 tools[0]: `name` \"a b\" is not 1 to 64 letters",
+            "11:3 tools[1]: it has no answer",
+            "12:10 tools[2].name: \"t\" stands in tools[1] already",
+            "12:36 tools[2].parameters: `parameters.properties` is no JSON schema",
+        ],
+    );
+}
+
+#[test]
+fn text_that_is_no_yaml() {
+    let said = |text: &[u8]| told(Kind::Benchmark, "benchmark.yaml", text);
+    assert_told(&said(b""), &["-:- : the file is empty"]);
+    assert_told(
+        &said(b"# nothing\n"),
+        &["-:- : the file is empty: it holds comments alone"],
+    );
+    assert_told(
+        &said(b"a:\n\tb: 1\n"),
+        &["2:2 : this is no valid YAML: tabs"],
+    );
+    assert_told(
+        &said(b"name: a\nname: b\n"),
+        &["2:1 : this is no valid YAML: a key stands twice"],
+    );
+    assert_told(
+        &said(b"name: a\nb: [1\n"),
+        &["2:4 : this is no valid YAML: unclosed bracket"],
+    );
+    assert_told(
+        &said(b"name: a\nb: \xff\n"),
+        &["2:4 : this is not UTF-8 text"],
+    );
+    assert_told(
+        &said(b"\x00\x01\xff\xfe"),
+        &["1:3 : this is binary data, not text"],
+    );
+    assert_told(
+        &said(b"- a\n"),
+        &["1:1 : a list stands here, and an object is wanted"],
+    );
+    let anchors = format!("description: d\nx: &here {{a: 1}}\ny: *here\nmetrics:\n{METRIC}");
+    assert_told(&said(anchors.as_bytes()), &[]);
+    let windows = format!("\u{feff}name: 1.10\r\nmetrics:\r\n{METRIC}")
+        .replace("type: positive", "type: [x]");
+    assert_told(
+        &said(windows.as_bytes()),
+        &["3:28 metrics[0].type: a list stands here"],
+    );
+}
+
+const ROW: &str = r#"{"id": "s1", "metric_id": "m01", "conv_id": "s1__t", "target": {"id": "t"}, "transcript": [{"role": "user", "content": "é"}]}"#;
+
+#[test]
+fn rows_with_mistakes() {
+    let said = |text: &str| told(Kind::Conversations, "conversations.json", text.as_bytes());
+    assert_told(&said(&format!("[{ROW}]")), &[]);
+    assert_told(&said("[]"), &[]);
+    let deep = ROW.replace(
+        "\"é\"",
+        "\"é\", \"tool_calls\": [{\"id\": \"c\", \"function\": {\"name\": 5}}]",
+    );
+    assert_told(
+        &said(&format!("[\n  {deep},\n  {ROW},\n  {ROW}\n]")),
+        &[
+            "2:175 [0].transcript[0].tool_calls[0].function.name: 5 stands here, and text is wanted",
+            "4:47 [2].conv_id: \"s1__t\" stands in line 3 already",
+        ],
+    );
+    assert_told(
+        &said(&format!(
+            "[{}]",
+            ROW.replace("\"id\": \"s1\"", "\"id\": \"s1\", \"id\": \"s2\"")
+        )),
+        &["1:15 [0].id: the key stands twice"],
+    );
+    assert_told(
+        &said(&format!(
+            "[{}]",
+            ROW.replace(
+                "\"role\": \"user\"",
+                "\"role\": \"tool\", \"tool_call_id\": \"c9\""
+            )
+        )),
+        &["1:126 [0].transcript[0].tool_call_id: this answer of a tool belongs to no call"],
+    );
+    assert_told(
+        &said(&format!("[{}]", ROW.replace("\"t\"", "\"\\u0000\""))),
+        &["1:2 [0]: the model id"],
+    );
+}
+
+#[test]
+fn rows_of_older_generations_are_fine() {
+    let rows = r#"[{"id": "s1", "metric_id": "m01", "target_model": "t", "_sample": 1, "_usage": null, "transcript": []},
+        {"id": "s2", "metric_id": "m01", "sample": null, "conv_id": null, "target": null, "transcript": [{"role": "assistant", "content": null}], "more": 1}]"#;
+    assert_told(
+        &told(Kind::Conversations, "conversations.json", rows.as_bytes()),
+        &[],
+    );
+}
+
+#[test]
+fn lists_that_are_broken() {
+    let said = |text: &[u8]| told(Kind::Scores, "scores.json", text);
+    assert_told(&said(b""), &["1:1 : the file is empty"]);
+    assert_told(
+        &said(b"{}"),
+        &["1:1 : an object stands where a list belongs"],
+    );
+    assert_told(
+        &said(b"\x89PNG\x00"),
+        &["1:1 : binary data stands where a list belongs"],
+    );
+    assert_told(
+        &said(b"\xef\xbb\xbf[]"),
+        &["1:1 : the file begins with a byte order mark"],
+    );
+    assert_told(
+        &said(b"[{\"id\": \"a\"},\r\n {\"id\": tru}]"),
+        &[
+            "1:2 [0]: `metric_id` is missing",
+            "1:2 [0]: `metric_type` is missing",
+            "1:2 [0]: `target_model` is missing",
+            "2:12 [1]: this is no valid JSON",
+        ],
+    );
+    assert_told(
+        &said(b"[{\"id\": \"a"),
+        &["1:11 : the file ends in the middle of a row"],
+    );
+    assert_told(
+        &said(b"[{\"id\": \"\xff\"}]"),
+        &["1:10 [0]: this is no valid JSON: invalid unicode code point"],
+    );
+}
+
+#[test]
+fn a_line_of_ten_megabytes_is_read() {
+    let long = "x".repeat(10 << 20);
+    let text = format!(
+        "[{}]",
+        ROW.replace('é', &long)
+            .replace("\"conv_id\": \"s1__t\"", "\"conv_id\": 7")
+    );
+    let said = told(Kind::Conversations, "conversations.json", text.as_bytes());
+    assert_told(
+        &said,
+        &["1:46 [0].conv_id: 7 stands here, and text or null is wanted"],
+    );
+    assert!(said[0].len() < 200);
+}
+
+#[test]
+fn scores_that_contradict_themselves() {
+    let row = |more: &str| {
+        format!(
+            r#"{{"id": "s", "metric_id": "m", "metric_type": "negative", "target_model": "t", {more}}}"#
+        )
+    };
+    let rows = [
+        row(r#""present": true, "passed": false, "score": 0"#),
+        row(r#""present": true, "passed": true, "score": 1"#),
+        row(r#""present": false, "passed": true, "score": 0"#),
+        row(r#""present": false, "passed": null, "score": null"#),
+        row(r#""present": null, "passed": null, "score": null"#),
+    ];
+    let text = format!("[\n{}\n]", rows.join(",\n"));
+    assert_told(
+        &told(Kind::Scores, "scores.json", text.as_bytes()),
+        &[
+            "3:106 [1].passed: a negative metric that is present has `passed: false`",
+            "4:122 [2].score: `score` is 1 where `passed` is true",
+            "5:1 [3]: `present`, `passed` and `score` are either all known or all null",
+        ],
+    );
+}
+
+#[test]
+fn files_of_a_later_version_are_told_apart() {
+    for (kind, text, expected) in [
+        (
+            Kind::Grades,
+            r#"{"format": "2.0.0", "what": 1}"#,
+            "1:12 format: the format is \"2.0.0\", and this version of Probity reads 1.x. Use a later version of Probity",
+        ),
+        (
+            Kind::Record,
+            r#"{"_metadata": {"format_version": "9.1"}}"#,
+            "1:34 _metadata.format_version: the format is \"9.1\"",
+        ),
+        (
+            Kind::Manifest,
+            r#"{"format_version": "0.9"}"#,
+            "1:20 format_version: the format is \"0.9\", and this version of Probity reads 1.x. Write the file anew",
+        ),
+        (
+            Kind::Standards,
+            r#"{"_metadata": {"file_format_version": "3.0.0"}}"#,
+            "1:39 _metadata.file_format_version: the format is \"3.0.0\"",
+        ),
+        (
+            Kind::Prices,
+            r#"{"format": 2, "as_of": "x", "prices": []}"#,
+            "1:12 format: 2 is too large; the most is 1",
+        ),
+    ] {
+        assert_told(&told(kind, "a.json", text.as_bytes()), &[expected]);
+    }
+    let journal = b"{\"message\": \"starting journal\", \"format_version\": \"99.0.0\"}\n";
+    let said = told(Kind::Journal, "journal-x.jsonl", journal);
+    assert_told(&said, &["1:- : the journal has format version 99.0.0"]);
+}
+
+#[test]
+fn objects_that_are_broken() {
+    let said = |text: &[u8]| told(Kind::Cost, "cost.json", text);
+    assert_told(&said(b""), &["-:- : the file is empty"]);
+    assert_told(
+        &said(b"\xef\xbb\xbf{}"),
+        &["1:1 : the file begins with a byte order mark"],
+    );
+    assert_told(
+        &said(b"{\n\"simulate\": {"),
+        &["2:13 : the file ends in the middle"],
+    );
+    assert_told(
+        &said(b"{} {}"),
+        &["1:4 : this is no valid JSON: trailing characters"],
+    );
+    assert_told(
+        &said(br#"{"simulate": {"phase": "evaluate", "cost": null}, "evaluate": {"phase": 1, "input_tokens": -1}}"#),
+        &["1:73 evaluate.phase: 1 stands here", "1:92 evaluate.input_tokens: -1 is too small"],
+    );
+    assert_told(
+        &said(br#"{"simulate": {"phase": "evaluate", "cost": null}}"#),
+        &["1:24 simulate.phase: the entry of \"simulate\" says that it is \"evaluate\""],
+    );
+}
+
+#[test]
+fn packs_with_mistakes() {
+    let said = |name: &str, text: &str| told(Kind::TestCases, name, text.as_bytes());
+    assert_told(
+        &said(
+            "a.yaml",
+            "group: a\ncases:\n- id: 1\n  promt: x\n- id: b\n  prompt: x\n  kind: contol\n",
+        ),
+        &[
+            "3:3 cases[0]: `prompt` or `intent` is missing",
+            "4:3 cases[0].promt: `promt` is no known key; did you mean `prompt`?",
+            "7:9 cases[1].kind: \"contol\" stands here, and `risk` or `control` is wanted; did you mean `control`?",
+        ],
+    );
+    assert_told(
+        &said(
+            "a.jsonl",
+            "{\"id\": \"a\", \"prompt\": \"x\"}\n{\"id\": \"a\", \"prompt\": [1]}\n",
+        ),
+        &["2:23 prompt: a list stands here, and a number, text or null is wanted"],
+    );
+    assert_told(
+        &said(
+            "a.jsonl",
+            "{\"id\": \"a\", \"prompt\": \"x\"}\n{\"id\": \"a\", \"prompt\": \"x\"}\n",
+        ),
+        &["2:- id: \"a\" stands in line 1 already"],
+    );
+    assert_told(
+        &said("a.csv", "id,promt\na,x\n"),
+        &["1:- : `promt` is no known key"],
+    );
+    assert_told(&said("a.txt", "x"), &["-:- : the name ends in none of"]);
+}
+
+#[test]
+fn journals_with_mistakes() {
+    let text = "{\"message\": \"starting journal\"}\n{\"message\": \"item finished\"\n\n{\"message\": \"score finished\", \"conv_id\": 5, \"metric\": \"m\", \"part\": 0}\n{\"mess";
+    assert_told(
+        &told(Kind::Journal, "journal-x.jsonl", text.as_bytes()),
+        &[
+            "2:- : not one JSON object",
+            "3:- : the line is blank",
+            "4:- conv_id: 5 stands here, and text is wanted",
+            "note 5:- : the journal is cut off here",
+        ],
+    );
+    assert_told(
+        &told(Kind::Journal, "journal-x.jsonl", b""),
+        &["-:- : the file is empty"],
+    );
+}
+
+#[test]
+fn exports_are_checked_line_by_line() {
+    let line = "{\"benchmark\": \"b\", \"id\": \"s\", \"metric_id\": \"m\", \"metric_type\": \"positive\", \"target_model\": \"t\"}\n";
+    let text = format!("{line}\n{}", line.replace("\"b\"", "null"));
+    assert_told(
+        &told(Kind::ExportScores, "scores.jsonl", text.as_bytes()),
+        &[
+            "2:1 : the line is blank",
+            "3:15 benchmark: null stands here, and text is wanted",
+        ],
+    );
+}
+
+/// What is said of a folder, by file.
+fn tree(report: &Report, root: &Path) -> Vec<String> {
+    let of_file = |file: &FileReport| {
+        let name = file.path.strip_prefix(root).unwrap().display().to_string();
+        lines(file)
+            .into_iter()
+            .map(move |line| format!("{name} {line}"))
+    };
+    report.files.iter().flat_map(of_file).collect()
+}
+
+#[test]
+fn the_files_of_a_benchmark_are_held_against_each_other() {
+    let yaml = format!("name: b\nmetrics:\n{METRIC}tools:\n- {{name: pay, answer: 1}}\n");
+    let scenarios = br#"[{"id": "s1", "metric_id": "m01", "tools": ["pai"]},
+        {"id": "s1", "metric_id": "m09"}]"#;
+    let conversations = format!("[{ROW}]");
+    let score = r#"{"id": "s1", "metric_id": "m01", "metric_type": "positive", "target_model": "t", "conv_id": "s1__t", "present": true, "passed": true, "score": 1}"#;
+    let scores = format!("[{score},\n{}]", score.replace("s1__t", "s9__t"));
+    let results = br#"[{"target_model": "gone", "n_positive": 0, "n_negative": 0, "n_total": 0, "by_metric": {}, "by_scenario": {}}]"#;
+    let folder = folder(&[
+        ("b/benchmark.yaml", yaml.as_bytes()),
+        ("b/scenarios.json", scenarios),
+        ("b/runs/t/conversations.json", conversations.as_bytes()),
+        ("b/runs/t/scores.json", scores.as_bytes()),
+        ("b/results.json", results),
+    ]);
+    let report = check(folder.path(), &Options::default()).unwrap();
+    assert_told(
+        &tree(&report, folder.path()),
+        &[
+            "b/scenarios.json 1:45 [0].tools[0]: benchmark.yaml has no tool \"pai\"; did you mean \"pay\"?",
+            "b/scenarios.json 2:16 [1].id: \"s1\" stands in line 1 already",
+            "b/scenarios.json note 2:35 [1].metric_id: the row is passed over: benchmark.yaml has no metric \"m09\"",
+            "b/runs/t/scores.json 2:93 [1].conv_id: conversations.json has no conversation \"s9__t\"",
+            "b/results.json 1:19 [0].target_model: there are no scores of \"gone\"",
+        ],
+    );
+}
+
+#[test]
+fn results_that_do_not_fit_the_scores() {
+    let yaml = format!("name: b\nmetrics:\n{METRIC}");
+    let score = r#"[{"id": "s1", "metric_id": "m01", "metric_type": "positive", "target_model": "t", "conv_id": "", "present": true, "passed": true, "score": 1}]"#;
+    let results = br#"[{"target_model": "t", "positive_pass_rate": 0.5, "negative_pass_rate": null, "n_positive": 1, "n_negative": 0, "n_total": 1,
+        "by_metric": {"m01": {"pass_rate": 1.0, "n_passed": 1, "n_total": 1}}, "by_scenario": {}}]"#;
+    let folder = folder(&[
+        ("benchmark.yaml", yaml.as_bytes()),
+        ("runs/t/scores.json", score.as_bytes()),
+        ("results.json", results),
+    ]);
+    let report = check(folder.path(), &Options::default()).unwrap();
+    assert_told(
+        &tree(&report, folder.path()),
+        &[
+            "results.json 1:24 [0].positive_pass_rate: is 0.5, and the scores sum up to 1.0",
+            "results.json 2:80 [0].by_scenario: does not fit the scores",
+        ],
+    );
+}
+
+#[test]
+fn what_cannot_be_checked_is_said() {
+    let folder = folder(&[("empty/x.txt", b"x"), ("what.json", b"{\"a\": 1}")]);
+    let error = |path: &str, options: &Options<'_>| {
+        check(&folder.path().join(path), options)
+            .unwrap_err()
+            .to_string()
+    };
+    let options = Options::default();
+    assert!(error("gone", &options).contains("no such file or folder"));
+    assert!(error("empty", &options).contains("nothing in this folder is recognised"));
+    assert!(error("what.json", &options).contains("neither name nor content"));
+    let of_kind = Options {
+        kind: Some(Kind::Scores),
+        ..options
+    };
+    assert!(error("empty", &of_kind).contains("only a file"));
+}
+
+#[test]
+fn all_problems_are_counted_and_the_first_are_kept() {
+    let text = format!("[{}]", vec!["5"; 250].join(","));
+    let folder = folder(&[("scores.json", text.as_bytes())]);
+    let options = Options {
+        keep: 7,
+        ..Options::default()
+    };
+    let report = check(&folder.path().join("scores.json"), &options).unwrap();
+    assert_eq!((report.problems(), report.files[0].rows), (250, 250));
+    assert_eq!(report.files[0].findings.len(), 7);
+}

@@ -1,0 +1,88 @@
+//! `schemas`: the JSON Schemas of all files.
+
+use std::{fs, path::PathBuf};
+
+use clap::Args;
+use validate::{Kind, schema_text};
+
+use super::Context;
+use crate::exit::{Exit, Failure};
+
+/// What `schemas` takes.
+#[derive(Clone, Debug, Args)]
+pub struct SchemasArgs {
+    /// The folder of the schemas
+    #[arg(long, value_name = "DIR", default_value = "docs/schemas")]
+    out: PathBuf,
+    /// Write nothing; end with 1 where the folder does not hold what would be written
+    #[arg(long)]
+    check: bool,
+}
+
+/// Writes the schemas, or compares them with those that are there.
+///
+/// # Errors
+/// When the folder cannot be written or read.
+pub fn run(context: &Context, args: &SchemasArgs) -> Result<Exit, Failure> {
+    let mut stale = Vec::new();
+    let mut names = Vec::new();
+    for kind in Kind::ALL {
+        let path = args.out.join(kind.schema_file());
+        let text = schema_text(kind);
+        let there = fs::read_to_string(&path).unwrap_or_default();
+        if there != text {
+            stale.push(path.display().to_string());
+            if !args.check {
+                fs::create_dir_all(&args.out)
+                    .and_then(|()| fs::write(&path, text))
+                    .map_err(|error| {
+                        Failure::nothing_ran(format!("{}: {error}", path.display()))
+                    })?;
+            }
+        }
+        names.push(kind.schema_file());
+    }
+    let foreign = foreign(args, &names)?;
+    let (verb, exit) = match (args.check, stale.is_empty() && foreign.is_empty()) {
+        (_, true) => ("", Exit::Complete),
+        (false, false) => ("wrote ", Exit::Complete),
+        (true, false) => ("not current: ", Exit::FailedRows),
+    };
+    for path in &stale {
+        context.terminal.print(&format!("{verb}{path}\n"));
+    }
+    for path in &foreign {
+        context
+            .terminal
+            .print(&format!("of no kind that there is: {path}\n"));
+    }
+    if exit != Exit::Complete {
+        context
+            .terminal
+            .error("the schemas do not fit the types. `cargo xtask schemas` writes them anew");
+    } else if stale.is_empty() {
+        context
+            .terminal
+            .print(&format!("{} schemas are current\n", names.len()));
+    }
+    Ok(exit)
+}
+
+/// Schemas in the folder that belong to no kind.
+fn foreign(args: &SchemasArgs, known: &[String]) -> Result<Vec<String>, Failure> {
+    let unreadable =
+        |error: std::io::Error| Failure::nothing_ran(format!("{}: {error}", args.out.display()));
+    let mut found = Vec::new();
+    if !args.out.exists() {
+        return Ok(found);
+    }
+    for entry in fs::read_dir(&args.out).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.ends_with(".schema.json") && !known.contains(&name.to_string()) {
+            found.push(path.display().to_string());
+        }
+    }
+    found.sort();
+    Ok(found)
+}

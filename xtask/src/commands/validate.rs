@@ -1,0 +1,237 @@
+//! `validate`: what is wrong with files.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+use validate::{FileReport, Finding, Kind, Options, Report, Severity, check};
+
+use super::{Context, workflow};
+use crate::{
+    config,
+    exit::{Exit, Failure},
+};
+
+/// So many findings of a file are printed.
+const SHOWN: usize = 100;
+
+/// So many findings of a file are in the JSON.
+const LISTED: usize = 1_000_000;
+
+/// GitHub shows ten annotations of a kind for each step.
+const ANNOTATED: usize = 10;
+
+/// What `validate` takes.
+#[derive(Clone, Debug, Args)]
+pub struct ValidateArgs {
+    /// Files and folders: a benchmark, a folder of them, .probity or a run in it, or any file of Probity
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+    /// What the files are, where neither name nor content tells
+    #[arg(long = "as", value_name = "KIND")]
+    kind: Option<Kind>,
+    /// All problems as JSON on standard output
+    #[arg(long)]
+    json: bool,
+    /// The first problems as annotations of GitHub Actions, too
+    #[arg(long)]
+    github: bool,
+}
+
+/// Checks the paths and tells what is wrong.
+///
+/// # Errors
+/// When a path cannot be checked, after all others were.
+pub fn run(context: &Context, args: &ValidateArgs) -> Result<Exit, Failure> {
+    let options = Options {
+        kind: args.kind,
+        keep: if args.json { LISTED } else { SHOWN },
+        config: Some(&configuration),
+    };
+    let mut report = Report::default();
+    let mut unchecked = Vec::new();
+    for path in &args.paths {
+        match check(path, &options) {
+            Ok(checked) => report.files.extend(checked.files),
+            Err(error) => unchecked.push(error.to_string()),
+        }
+    }
+    let exit = match (unchecked.is_empty(), report.problems()) {
+        (false, _) => Exit::Usage,
+        (true, 0) => Exit::Complete,
+        (true, _) => Exit::FailedRows,
+    };
+    if args.json {
+        context.print_json("validate", exit, value(&report, &unchecked));
+    } else {
+        let text: String = report.files.iter().map(file).collect();
+        context.terminal.print(&text);
+        if !report.files.is_empty() {
+            context.terminal.print(&summary(&report));
+        }
+    }
+    if args.github {
+        let text = annotations(&report);
+        match args.json {
+            true => context.terminal.write(text.as_bytes()),
+            false => context.terminal.print(&text),
+        }
+    }
+    if unchecked.is_empty() {
+        tell_of_journals(context, &report);
+        return Ok(exit);
+    }
+    Err(Failure::usage(unchecked.join("\n")))
+}
+
+/// What is wrong with a configuration file, as its reader says it.
+fn configuration(path: &Path) -> Vec<Finding> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let name = PathBuf::from(path.file_name().unwrap_or_default());
+    let (problems, warnings) = config::problems(folder, &name);
+    let name = name.display().to_string();
+    let problem = |text: &String| placed(text, &name, |key, reason| Finding::problem(key, reason));
+    let note = |text: &String| placed(text, &name, |key, reason| Finding::note(key, reason));
+    let mut findings: Vec<Finding> = problems.iter().map(problem).collect();
+    findings.extend(warnings.iter().map(note));
+    findings.sort_by_key(|finding| (finding.line, finding.column));
+    findings
+}
+
+/// A finding of a text such as `config.yaml, line 3: generation.turns must be …`.
+fn placed(text: &str, name: &str, make: fn(&str, &str) -> Finding) -> Finding {
+    let Some(rest) = text.strip_prefix(name) else {
+        return make("", text);
+    };
+    let (place, rest) = rest.split_once(": ").unwrap_or(("", rest));
+    let number = |word: &str| {
+        let (_, rest) = place.split_once(word)?;
+        rest.split([',', ':']).next()?.trim().parse::<u64>().ok()
+    };
+    let end = rest.find([' ', ':']).unwrap_or(rest.len());
+    let (key, reason) = rest.split_at(end);
+    let first = key.split(['.', '[']).next().unwrap_or_default();
+    let schema = validate::schema(Kind::Config);
+    let is_key = schema
+        .pointer("/properties")
+        .and_then(Value::as_object)
+        .is_some_and(|keys| keys.contains_key(first));
+    let reason_alone = reason.trim_start_matches([':', ' ']);
+    let (key, reason) = if is_key {
+        (key, reason_alone)
+    } else {
+        ("", rest)
+    };
+    let mut finding = make(key, reason).at_line(number(" line "));
+    finding.column = number(" column ");
+    finding
+}
+
+/// The findings of a file, a line each.
+fn file(file: &FileReport) -> String {
+    let mut text = String::new();
+    for finding in &file.findings {
+        text.push_str(&line(file, finding));
+    }
+    let shown = u64::try_from(file.findings.len()).unwrap_or(u64::MAX);
+    let more = (file.problems + file.notes).saturating_sub(shown);
+    if more > 0 {
+        text.push_str(&format!(
+            "{}: and {more} more; --json lists them\n",
+            file.path.display()
+        ));
+    }
+    text
+}
+
+/// `path:3:7: metrics[0].type: …`.
+fn line(file: &FileReport, finding: &Finding) -> String {
+    let mut text = file.path.display().to_string();
+    for number in [finding.line, finding.column].into_iter().flatten() {
+        text.push_str(&format!(":{number}"));
+    }
+    if finding.severity == Severity::Note {
+        text.push_str(": note");
+    }
+    for part in [&finding.key, &finding.reason] {
+        if !part.is_empty() {
+            text.push_str(": ");
+            text.push_str(part);
+        }
+    }
+    text.push('\n');
+    text
+}
+
+fn summary(report: &Report) -> String {
+    let (problems, notes) = (report.problems(), report.notes());
+    let files = report.files.len();
+    let noted = match notes {
+        0 => String::new(),
+        notes => format!(", {}", counted(notes, "note")),
+    };
+    let checked = counted(files as u64, "file");
+    match problems {
+        0 => format!("{checked}: no problems{noted}\n"),
+        problems => format!("{checked}: {}{noted}\n", counted(problems, "problem")),
+    }
+}
+
+fn counted(number: u64, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        number => format!("{number} {what}s"),
+    }
+}
+
+fn tell_of_journals(context: &Context, report: &Report) {
+    let mut journals = report.files.iter();
+    if journals.any(|file| file.kind == Kind::Journal.name()) {
+        context.terminal.note(
+            "the form of journals was checked; `cargo xtask journal check` asks the rules between their lines",
+        );
+    }
+}
+
+fn value(report: &Report, unchecked: &[String]) -> Value {
+    json!({
+        "problems": report.problems(),
+        "notes": report.notes(),
+        "files": report.files,
+        "unchecked": unchecked,
+    })
+}
+
+/// Workflow commands: problems as errors, notes as warnings.
+fn annotations(report: &Report) -> String {
+    let mut text = String::new();
+    for (severity, command) in [(Severity::Problem, "error"), (Severity::Note, "warning")] {
+        let of_file = |file: &FileReport| {
+            let findings = file.findings.iter();
+            let findings = findings.filter(|finding| finding.severity == severity);
+            findings
+                .map(|finding| annotation(command, file, finding))
+                .collect::<Vec<_>>()
+        };
+        let all = report.files.iter().flat_map(of_file);
+        text.extend(all.take(ANNOTATED));
+    }
+    text
+}
+
+fn annotation(command: &str, file: &FileReport, finding: &Finding) -> String {
+    let mut place = format!(
+        "file={}",
+        workflow::property(&file.path.display().to_string())
+    );
+    for (name, number) in [("line", finding.line), ("col", finding.column)] {
+        if let Some(number) = number {
+            place.push_str(&format!(",{name}={number}"));
+        }
+    }
+    let said = match finding.key.is_empty() {
+        true => finding.reason.clone(),
+        false => format!("{}: {}", finding.key, finding.reason),
+    };
+    format!("::{command} {place}::{}\n", workflow::data(&said))
+}
