@@ -150,7 +150,7 @@ mod tests {
         };
         let main = json!({"when": {"account": "main"}, "answer": 1});
         tool(json!([main, {"answer": 2}])).unwrap();
-        let told = tool(json!([{"wen": {"account": "x"}, "answer": 2}, main])).unwrap_err();
+        let told = tool(json!([{"answer": 2}, main])).unwrap_err();
         assert!(
             told.starts_with("`answers[1]` is never reached: `answers[0]` has no `when`"),
             "{told}"
