@@ -57,8 +57,8 @@ pub use check::{check_journal, check_tree};
 pub use error::{PipelineError, PipelineErrorKind};
 pub use export::{ExportOptions, ExportReport, export, export_safety};
 pub use import::{
-    ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut, import, imported_targets,
-    plan_judging, read_metrics,
+    ImportFormat, ImportOptions, ImportRecord, ImportReport, ImportedTarget, LeftOut, import,
+    imported_targets, plan_judging, read_metrics,
 };
 pub use journals::{JournalEnd, RunJournals};
 pub use layout::{BenchmarkDir, Layout, TargetDir};

@@ -28,6 +28,8 @@ pub enum Kind {
     Record,
     /// `manifest.json`.
     Manifest,
+    /// `imported.json`: where an imported benchmark came from.
+    Imported,
     /// `config.yaml` or `probity.toml`.
     Config,
     /// One line of a run journal.
@@ -52,7 +54,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of the documentation.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Benchmark,
         Self::Hazards,
         Self::Scenarios,
@@ -64,6 +66,7 @@ impl Kind {
         Self::Standards,
         Self::Record,
         Self::Manifest,
+        Self::Imported,
         Self::Config,
         Self::Journal,
         Self::SafetySingleTurn,
@@ -91,6 +94,7 @@ impl Kind {
             Self::Standards => "standards",
             Self::Record => "record",
             Self::Manifest => "manifest",
+            Self::Imported => "imported",
             Self::Config => "config",
             Self::Journal => "journal",
             Self::SafetySingleTurn => "safety-single-turn",
@@ -119,6 +123,7 @@ impl Kind {
             Self::Standards => "standards.json",
             Self::Record => "record.json",
             Self::Manifest => "manifest.json",
+            Self::Imported => "imported.json",
             Self::Config => "config.yaml and probity.toml",
             Self::Journal => "a line of a run journal",
             Self::SafetySingleTurn => "results of a single-turn safety run",

@@ -48,6 +48,7 @@ pub(crate) fn by_name(name: &str) -> Option<Kind> {
         "standards.json" => Kind::Standards,
         "record.json" => Kind::Record,
         "manifest.json" => Kind::Manifest,
+        "imported.json" => Kind::Imported,
         "config.yaml" | "probity.toml" => Kind::Config,
         "prices.json" => Kind::Prices,
         "runs.jsonl" => Kind::ExportRuns,

@@ -29,6 +29,7 @@ pub fn schema(kind: Kind) -> Value {
         Kind::Standards => of::<schema::StandardsFile>(),
         Kind::Record => of::<schema::Record>(),
         Kind::Manifest => of::<pipeline::Manifest>(),
+        Kind::Imported => of::<pipeline::ImportRecord>(),
         Kind::Config => of::<shapes::Config>(),
         Kind::Journal => shapes::journal(),
         Kind::SafetySingleTurn => shapes::wrapped(

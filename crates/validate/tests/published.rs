@@ -123,6 +123,10 @@ fn wrong_files_are_refused() {
         ),
         (Kind::Record, json!({})),
         (Kind::Manifest, json!({"format_version": 1})),
+        (
+            Kind::Imported,
+            json!({"format_version": "1.0.0", "from": "eee"}),
+        ),
         (Kind::Config, json!({"generation": {"turns": 0}})),
         (Kind::Config, json!({"targets": {"id": "a"}})),
         (Kind::Journal, json!({"timestamp": "x"})),

@@ -20,15 +20,12 @@ use std::{
 use interop::import::{Format, ImportError, Source};
 use schema::Metric;
 
-use self::{
-    builder::Builder, metrics::Wanted, names::safe_name, record::ImportRecord,
-    unfinished::Unfinished,
-};
+use self::{builder::Builder, metrics::Wanted, names::safe_name, unfinished::Unfinished};
 use crate::{error::PipelineError, layout::Layout, tree::write_atomically};
 
 pub use metrics::read_metrics;
 pub use plan::plan_judging;
-pub use record::imported_targets;
+pub use record::{ImportRecord, imported_targets};
 pub use report::{ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut};
 
 impl From<ImportError> for PipelineError {

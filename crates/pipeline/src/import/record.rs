@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use schema::TargetRef;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -13,17 +14,17 @@ use crate::{
 
 const NAME: &str = "imported.json";
 
-/// What `imported.json` holds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct ImportRecord {
+/// What `imported.json` holds: where an imported benchmark came from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ImportRecord {
     /// Version of this file.
-    pub(super) format_version: String,
+    pub format_version: String,
     /// `tree`, `inspect` or `eee`.
-    pub(super) from: String,
+    pub from: String,
     /// The names of the files, without folders.
-    pub(super) files: Vec<String>,
+    pub files: Vec<String>,
     /// The systems under test, whether the configuration has them or not.
-    pub(super) targets: Vec<TargetRef>,
+    pub targets: Vec<TargetRef>,
 }
 
 impl ImportRecord {
