@@ -34,7 +34,7 @@ fn paying(replies: Vec<Answer>) -> impl Fn(&str, usize) -> Answer + Send + Sync 
 async fn an_empty_answer_is_asked_for_again() {
     let replies = vec![
         Answer::says(" \n"),
-        Answer::ends("", "length"),
+        Answer::says("(no answer)"),
         Answer::says("paid"),
     ];
     let played = play_scenario(paying(replies), turns(1), scenario()).await;
@@ -42,7 +42,7 @@ async fn an_empty_answer_is_asked_for_again() {
     let asked = played.server.asked("tool");
     assert_eq!(roles(&asked[2]), ["user", "assistant", "user"]);
     assert!(last(&asked[1]).contains("Reply 1 cannot be used: it is empty"));
-    assert!(last(&asked[2]).contains("Reply 2 cannot be used: the token limit"));
+    assert!(last(&asked[2]).contains("Reply 2 cannot be used: it is empty"));
     // Two to the target, one to the user, three to the tool model.
     assert_eq!(played.row.usage.unwrap().input_tokens, 60);
 }

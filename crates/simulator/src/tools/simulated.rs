@@ -14,6 +14,9 @@ use serde_json::{Value, json};
 use super::{AnsweredCall, ToolAnswerer, ToolFailed, ToolReply, ToolRequest};
 use crate::{play::LATER_RUNS, prompts::render};
 
+/// Stands for an empty reply when the model is asked again. Small models say it after us.
+const NOTHING: &str = "(no answer)";
+
 /// The tags that data stands in. No text inside the prompt can close any of them.
 const TAGS: [&str; 7] = [
     "tool_request",
@@ -185,8 +188,12 @@ impl ToolAnswerer for SimulatedTools {
             // try before, which the cache would answer.
             let again =
                 format!("Reply {asked} cannot be used: {refused}. Write the tool's answer.");
-            chat.messages
-                .push(Message::new(Role::Assistant, "(no answer)"));
+            let said = if reply.content.trim().is_empty() {
+                NOTHING
+            } else {
+                &reply.content
+            };
+            chat.messages.push(Message::new(Role::Assistant, said));
             chat.messages.push(Message::new(Role::User, again));
         }
     }
@@ -204,7 +211,7 @@ fn usable(reply: &ChatReply) -> Result<&str, &'static str> {
             return Err("the token limit cut it off; a shorter answer is needed");
         }
         FinishReason::ContentFilter => return Err("the provider's filter stopped it"),
-        _ if text.is_empty() => return Err("it is empty"),
+        _ if text.is_empty() || text == NOTHING => return Err("it is empty"),
         _ => {}
     }
     // A model that does not understand its task gives the request back, as tags or as keys.
