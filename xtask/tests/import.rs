@@ -11,7 +11,7 @@ mod imports;
 
 use common::Ground;
 use exports::json_of;
-use imports::{FLATTERY, fixture, golden, golden_of, rows};
+use imports::{FLATTERY, fixture, golden, golden_of, rows, rows_at};
 use serde_json::{Value, json};
 
 #[test]
@@ -69,8 +69,17 @@ fn calls_of_tools_come_back_as_they_were() {
     let ground = golden_of("delegated-actions/");
     for format in ["inspect", "eee"] {
         ground.succeeds(&["export", format, "delegated-actions", "--out", format]);
-        ground.succeeds(&["import", format, "--as", &format!("from-{format}")]);
+        let name = format!("from-{format}");
+        ground.succeeds(&["import", format, "--as", &name]);
+        ground.succeeds(&["evaluate", &name]);
     }
+    // The format has no answers of tools: scenarios that named them could not be played.
+    let scenarios = rows_at(&ground, "benchmarks/from-eee/scenarios.json");
+    assert!(!scenarios.is_empty());
+    for scenario in &scenarios {
+        assert_eq!(scenario.get("tools"), None, "{scenario}");
+    }
+    ground.succeeds(&["validate", "benchmarks/from-eee"]);
     // Every Eval Ever knows arguments that are texts only.
     let as_texts = |mut transcript: Value| {
         for turn in transcript.as_array_mut().unwrap() {
@@ -109,6 +118,8 @@ fn calls_of_tools_come_back_as_they_were() {
             assert_eq!(as_texts(before["transcript"].clone()), eee["transcript"]);
         }
     }
+    // Without tools, but played.
+    ground.succeeds(&["simulate", "from-eee"]);
 }
 
 #[test]

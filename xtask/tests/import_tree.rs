@@ -106,6 +106,50 @@ fn a_benchmark_that_is_there_stays_unless_it_is_to_be_replaced() {
 }
 
 #[test]
+fn what_a_killed_import_left_is_cleared_away_or_put_back() {
+    let ground = golden();
+    let log = fixture("bank.eval");
+    let mut args = vec!["import", &log, "--as", "sycophancy"];
+    args.extend(FLATTERY);
+    let names = || -> Vec<String> {
+        let entries = fs::read_dir(ground.path("benchmarks")).unwrap();
+        entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect()
+    };
+    let before = content(&ground.path("benchmarks"));
+    // Killed while it made the benchmark.
+    ground.write("benchmarks/.import-sycophancy/benchmark/runs/x", "half");
+    ground.write("benchmarks/.import-sycophancy/scratch/rows", "half");
+    assert_eq!(ground.run(&args).code, 2);
+    assert_eq!(content(&ground.path("benchmarks")), before);
+    assert_eq!(names(), ["sycophancy"]);
+    // Killed when the earlier one had been moved away, and the new one had not its name yet.
+    let around = ground.path("benchmarks/.import-sycophancy");
+    fs::create_dir_all(around.join("benchmark")).unwrap();
+    fs::rename(ground.path("benchmarks/sycophancy"), around.join("earlier")).unwrap();
+    let ran = ground.run(&args);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("--force"), "{}", ran.err);
+    assert_eq!(content(&ground.path("benchmarks")), before);
+    // The same, and somebody made another one of this name since: both stay.
+    fs::create_dir_all(around.join("benchmark")).unwrap();
+    fs::rename(ground.path("benchmarks/sycophancy"), around.join("earlier")).unwrap();
+    ground.write("benchmarks/sycophancy/benchmark.yaml", "metrics: []\n");
+    args.push("--force");
+    let there = content(&ground.path("benchmarks"));
+    let ran = ground.run(&args);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("earlier"), "{}", ran.err);
+    assert_eq!(content(&ground.path("benchmarks")), there);
+    // Killed when all was done but clearing away.
+    fs::remove_dir_all(around.join("benchmark")).unwrap();
+    ground.succeeds(&args);
+    assert_eq!(names(), ["sycophancy"]);
+    assert_eq!(rows(&ground, "sycophancy", "mockllm-a-model-v1").len(), 4);
+}
+
+#[test]
 fn trees_that_are_broken_are_refused() {
     let ground = Ground::new();
     let import = |path: &str, words: &str| {

@@ -33,6 +33,10 @@ pub trait Exporter {
     /// next one can follow.
     fn end(&mut self) -> Result<(), ExportError>;
 
+    /// What is not whole in what was given, one line each: rows that are missing, targets that were refused. It comes once, after the last
+    /// target. Most formats have no place for it.
+    fn tell(&mut self, _problems: &[&str]) {}
+
     /// All targets have ended.
     ///
     /// # Errors

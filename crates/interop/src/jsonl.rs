@@ -1,7 +1,8 @@
 //! JSONL: everything that is known, one object a line: `runs.jsonl`, `conversations.jsonl` and `scores.jsonl`.
 //!
 //! Rows of conversations and scores have the keys of the tree's files; what journals know beyond them stands under `calls`,
-//! `system_prompt`, `started` and `ended`. U+0085, U+2028 and U+2029 are escaped, so that no reader ends a line at them.
+//! `system_prompt`, `started` and `ended`. A key of a scenario that has one of these names, or `benchmark`, is called `scenario.<key>`.
+//! U+0085, U+2028 and U+2029 are escaped, so that no reader ends a line at them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use schema::{Conversation, Score};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{Call, ExportError, Exported, Exporter, OutFile, Run, Sample, json};
+use crate::{Call, ExportError, Exported, Exporter, OutFile, Run, Sample, apart, json};
 
 /// Writes JSONL.
 #[derive(Debug)]
@@ -18,6 +19,9 @@ pub struct Jsonl {
     files: Option<[OutFile; 3]>,
     folder: String,
 }
+
+/// Keys of a line that are not the row's.
+const OWN_KEYS: [&str; 5] = ["benchmark", "system_prompt", "started", "ended", "calls"];
 
 #[derive(Serialize)]
 struct ConversationLine<'a> {
@@ -76,7 +80,7 @@ impl Exporter for Jsonl {
         };
         let line = ConversationLine {
             benchmark: &self.folder,
-            row: &sample.conversation,
+            row: &apart::conversation(&sample.conversation, &OWN_KEYS),
             system_prompt: sample.system_prompt.as_deref(),
             started: sample.started.map(|time| time.to_string()),
             ended: sample.ended.map(|time| time.to_string()),
@@ -85,6 +89,7 @@ impl Exporter for Jsonl {
         Self::line(conversations, &line)?;
         for row in &sample.scores {
             let benchmark = &self.folder;
+            let row = &apart::score(row, &["benchmark"]);
             Self::line(scores, &ScoreLine { benchmark, row })?;
         }
         Ok(())

@@ -35,6 +35,7 @@
 //! - Lone surrogates cannot be in a Rust text. Whoever reads them from a file has to replace or refuse them before.
 //! - A file is written whole or not at all, but the files of one export do not appear together: a crash can leave some of them.
 
+mod apart;
 mod attribution;
 pub mod csv;
 pub mod eee;

@@ -21,7 +21,7 @@ const LISTED: usize = 25;
 /// Characters of a text that are shown.
 const SHOWN: usize = 300;
 
-/// Bytes of a page: beyond it GitHub shows nothing.
+/// Bytes of the targets on a page: beyond a MiB GitHub shows nothing.
 const PAGE: usize = 1_000_000;
 
 /// Writes the page.
@@ -98,6 +98,23 @@ impl Exporter for JobSummary {
             }
         }
         Ok(())
+    }
+
+    fn tell(&mut self, problems: &[&str]) {
+        if problems.is_empty() {
+            return;
+        }
+        let mut text = "**Not everything is whole:**\n\n".to_owned();
+        for problem in problems.iter().take(LISTED) {
+            text.push_str(&format!("- {}\n", escaped(problem)));
+        }
+        let more = problems.len().saturating_sub(LISTED);
+        if more > 0 {
+            text.push_str(&format!("- {more} more\n"));
+        }
+        text.push('\n');
+        // Whoever looks at the rates is to see it first.
+        self.page.insert_str(0, &text);
     }
 
     fn finish(mut self: Box<Self>) -> Result<Exported, ExportError> {

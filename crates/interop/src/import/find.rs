@@ -1,12 +1,15 @@
 //! Which files are meant, and what they are.
 
 use std::{
+    fmt,
     fs::{self, File},
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
 };
 
-use super::{ImportError, eee};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+
+use super::{ImportError, clean::Clean, eee};
 
 /// The formats that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,17 +127,56 @@ impl Format {
             return Ok(Some(Self::EveryEvalEver));
         }
         reader.read_to_end(&mut begin).map_err(read)?;
-        let has = |key: &str| {
-            begin
-                .windows(key.len())
-                .any(|window| window == key.as_bytes())
-        };
-        Ok(if has("\"schema_version\"") && has("\"evaluation_id\"") {
+        let keys = outer_keys(&begin);
+        let has = |key: &str| keys.iter().any(|known| known == key);
+        Ok(if has("schema_version") && has("evaluation_id") {
             Some(Self::EveryEvalEver)
-        } else if has("\"version\"") && has("\"eval\"") {
+        } else if has("version") && has("eval") {
             Some(Self::Inspect)
         } else {
             None
         })
+    }
+}
+
+/// The keys of the object that `text` begins with, as far as it goes.
+fn outer_keys(text: &[u8]) -> Vec<String> {
+    struct Keys<'a>(&'a mut Vec<String>);
+
+    impl<'de> Visitor<'de> for Keys<'_> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            while let Some(key) = map.next_key()? {
+                self.0.push(key);
+                map.next_value::<IgnoredAny>()?;
+            }
+            Ok(())
+        }
+    }
+
+    let mut keys = Vec::new();
+    let mut json = serde_json::Deserializer::from_reader(BufReader::new(Clean::new(text)));
+    // The text may be cut off, or be no JSON: what was seen before counts.
+    let _ = serde::Deserializer::deserialize_map(&mut json, Keys(&mut keys));
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_inner_objects_are_none_of_a_file() {
+        assert_eq!(
+            outer_keys(br#"{"version": "1", "scripts": {"eval": "x"}, "x": NaN, "eval": {"cut"#),
+            ["version", "scripts", "x", "eval"]
+        );
+        assert!(outer_keys(b"[{\"version\": 1}]").is_empty());
+        assert!(outer_keys(b"").is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use schema::{Extra, Metric, PhaseCost, Scenario, Turn};
+use schema::{Extra, Metric, PhaseCost, Scenario, Tool, Turn};
 use serde_json::Value;
 
 /// What holds for all conversations of one file.
@@ -22,6 +22,10 @@ pub struct Source {
     pub target: Option<String>,
     /// Metrics with definitions that a judge can go by. Empty where the file has none: only Probity's own files have them.
     pub metrics: Vec<Metric>,
+    /// The tools of the benchmark, where Probity wrote the file and they stand in it.
+    pub tools: Vec<Tool>,
+    /// What simulated tools are told of the world, where Probity wrote the file.
+    pub world_state: Option<String>,
     /// The ids of the samples in the order of the data set; empty where it is not known.
     pub sample_ids: Vec<String>,
     /// What a person should know of the file, one line each.
@@ -33,6 +37,11 @@ pub struct Source {
 pub struct Recorded {
     /// The sample's id in the data set. Repetitions share it.
     pub sample_id: String,
+    /// A hash of the question, in formats in which different questions can have one id: samples are the same where id and question are.
+    /// `None` where the id alone tells.
+    pub question: Option<[u8; 32]>,
+    /// What names this run of the sample, where the file says it: a copy in another file has the same.
+    pub uuid: Option<String>,
     /// Which repetition of the sample, from 0.
     pub repetition: u32,
     /// What the target was told first.

@@ -15,7 +15,7 @@ use super::{
     tools::Tools,
     usage::{ByName, Used},
 };
-use crate::{Asked, Call, Run, Sample, places::places};
+use crate::{Asked, Call, Run, Sample, apart, places::places};
 
 /// What a sample of the log is made of.
 pub(super) struct Parts<'a> {
@@ -193,7 +193,7 @@ pub(super) struct EvalSample<'a> {
 #[derive(Serialize)]
 struct Metadata<'a> {
     #[serde(flatten)]
-    scenario: &'a Scenario,
+    scenario: Cow<'a, Scenario>,
     conv_id: &'a str,
     sample: u32,
     target_id: &'a str,
@@ -212,7 +212,7 @@ impl<'a> Metadata<'a> {
             conv_id: &conversation.conv_id,
             sample: conversation.sample,
             target_id: conversation.target.id.as_str(),
-            scenario: &conversation.scenario,
+            scenario: apart::scenario(&conversation.scenario, &apart::INSPECT),
             usage: conversation.usage.as_ref(),
             calls: calls.filter(|call| call.by != Asked::Target).collect(),
         }
@@ -277,7 +277,7 @@ impl<'a> SummaryMetadata<'a> {
             user_goal: thin::text(&scenario.user_goal),
             latent_adversarial_goal: thin::text(&scenario.latent_adversarial_goal),
             demographic: &scenario.demographic,
-            extra: thin::extra(&scenario.extra),
+            extra: thin::extra(&apart::scenario(scenario, &apart::INSPECT).extra),
         }
     }
 }

@@ -9,7 +9,8 @@ use interop::import::{Found, Recorded, Source};
 use schema::TargetRef;
 
 use super::{
-    ImportedTarget, LeftOut, metrics::Wanted, names::TargetIds, rows::Draft, unfinished::Unfinished,
+    ImportedTarget, LeftOut, metrics::Wanted, names::TargetIds, numbers::Numbers, rows::Draft,
+    unfinished::Unfinished,
 };
 use crate::{
     error::PipelineError,
@@ -19,20 +20,21 @@ use crate::{
 /// How many examples are told of each reason to leave something out.
 const EXAMPLES: usize = 3;
 
-/// A benchmark in the making. Rows are on disk; memory holds some numbers for each.
+/// A benchmark in the making. Rows are on disk; memory holds some numbers and a short name for each.
 pub(super) struct Builder<'a> {
     unfinished: &'a Unfinished,
     from: &'static str,
     wanted: &'a Wanted,
     ids: TargetIds,
     targets: Vec<(ImportedTarget, Spool)>,
-    /// The number of each sample of each task, in the order they are told of.
-    numbers: HashMap<(String, String), u32>,
+    numbers: Numbers,
     scenarios: Spool,
     written: HashSet<(u32, u32)>,
     seen: HashSet<(usize, u32, u32)>,
-    /// The first repetition that later files of a target and task begin with.
-    next: HashMap<(usize, String), u32>,
+    /// The runs of samples that have a name, by target and the sample's number.
+    runs: HashSet<(usize, u32, String)>,
+    /// The repetition that later files begin with, by target and the sample's number.
+    next: HashMap<(usize, u32), u32>,
     left_out: BTreeMap<String, (u64, Vec<String>)>,
     not_text: BTreeMap<&'static str, u64>,
 }
@@ -49,8 +51,8 @@ pub(super) struct Built {
 pub(super) struct Reading {
     source: Source,
     target: usize,
-    base: u32,
-    highest: u32,
+    /// What `next` is to be when the file has ended, by the sample's number.
+    next: HashMap<u32, u32>,
 }
 
 impl<'a> Builder<'a> {
@@ -66,9 +68,10 @@ impl<'a> Builder<'a> {
             wanted,
             ids: TargetIds::default(),
             targets: Vec::new(),
-            numbers: HashMap::new(),
+            numbers: Numbers::default(),
             written: HashSet::new(),
             seen: HashSet::new(),
+            runs: HashSet::new(),
             next: HashMap::new(),
             left_out: BTreeMap::new(),
             not_text: BTreeMap::new(),
@@ -78,7 +81,7 @@ impl<'a> Builder<'a> {
     /// A file begins.
     pub(super) fn begin(&mut self, source: Source) -> Result<Reading, PipelineError> {
         for id in &source.sample_ids {
-            self.number(&source.task, id);
+            self.numbers.reserve(&source.task, id);
         }
         let target = self
             .ids
@@ -87,13 +90,10 @@ impl<'a> Builder<'a> {
                 PipelineError::input(format!("{}: the model's name cannot be used", source.file))
             })?;
         let target = self.target(target)?;
-        let base = self.next.get(&(target, source.task.clone()));
-        let base = base.copied().unwrap_or_default();
         Ok(Reading {
             source,
             target,
-            base,
-            highest: base,
+            next: HashMap::new(),
         })
     }
 
@@ -111,16 +111,12 @@ impl<'a> Builder<'a> {
         Ok(at)
     }
 
-    fn number(&mut self, task: &str, sample: &str) -> u32 {
-        let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
-        let key = (task.to_owned(), sample.to_owned());
-        *self.numbers.entry(key).or_insert(next)
-    }
-
     /// A file has ended.
     pub(super) fn end(&mut self, reading: Reading) {
-        let key = (reading.target, reading.source.task);
-        self.next.insert(key, reading.highest);
+        let next = reading.next.into_iter();
+        let target = reading.target;
+        self.next
+            .extend(next.map(|(number, next)| ((target, number), next)));
     }
 
     /// Takes what was found in a file.
@@ -167,8 +163,16 @@ impl<'a> Builder<'a> {
             self.leave_out(told("sample"), why.to_owned());
             return Ok(());
         }
-        let number = self.number(&reading.source.task, &recorded.sample_id);
-        let sample = reading.base.saturating_add(recorded.repetition);
+        let number = self.numbers.number(&reading.source.task, &recorded);
+        if let Some(uuid) = recorded.uuid.clone()
+            && !self.runs.insert((reading.target, number, uuid))
+        {
+            let why = "the same run of the sample (its uuid) stands twice; the first counts";
+            self.leave_out(told("sample"), why.to_owned());
+            return Ok(());
+        }
+        let base = self.next.get(&(reading.target, number)).copied();
+        let sample = base.unwrap_or_default().saturating_add(recorded.repetition);
         if !self.seen.insert((reading.target, number, sample)) {
             let what = format!("{}, repetition {}", told("sample"), recorded.repetition + 1);
             self.leave_out(
@@ -177,7 +181,8 @@ impl<'a> Builder<'a> {
             );
             return Ok(());
         }
-        reading.highest = reading.highest.max(sample.saturating_add(1));
+        let next = reading.next.entry(number).or_default();
+        *next = (*next).max(sample.saturating_add(1));
         for kind in &recorded.not_text {
             *self.not_text.entry(kind).or_default() += 1;
         }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use interop::import::Source;
-use schema::{Benchmark, Extra, Metric, MetricType};
+use schema::{Extra, Metric, MetricType};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -128,15 +128,5 @@ impl Wanted {
         metrics.sort_by(|a, b| a.id.cmp(&b.id));
         check_metrics(Path::new("the metrics of the files"), &metrics)?;
         Ok(Self { metrics, own: true })
-    }
-}
-
-/// The benchmark that the metrics make.
-pub(super) fn benchmark(name: &str, description: String, metrics: Vec<Metric>) -> Benchmark {
-    Benchmark {
-        name: name.to_owned(),
-        description,
-        metrics,
-        ..Benchmark::default()
     }
 }

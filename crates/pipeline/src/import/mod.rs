@@ -3,10 +3,12 @@
 mod builder;
 mod metrics;
 mod names;
+mod numbers;
 mod plan;
 mod record;
 mod report;
 mod rows;
+mod tools;
 mod tree;
 mod unfinished;
 
@@ -18,9 +20,11 @@ use std::{
 };
 
 use interop::import::{Format, ImportError, Source};
-use schema::Metric;
+use schema::{Benchmark, Metric};
 
-use self::{builder::Builder, metrics::Wanted, names::safe_name, unfinished::Unfinished};
+use self::{
+    builder::Builder, metrics::Wanted, names::safe_name, tools::Offered, unfinished::Unfinished,
+};
 use crate::{error::PipelineError, layout::Layout, tree::write_atomically};
 
 pub use metrics::read_metrics;
@@ -128,7 +132,11 @@ fn sources(
             let source = interop::import::source(format, &file)?;
             notes.extend(source.notes.iter().cloned());
             let same = |other: &&(PathBuf, Source)| {
-                !source.id.is_empty() && other.1.id == source.id && other.1.model == source.model
+                let of = |source: &Source| {
+                    let target = source.target.clone();
+                    (source.id.clone(), source.model.clone(), target)
+                };
+                !source.id.is_empty() && of(&other.1) == of(&source)
             };
             match found.iter().find(same) {
                 Some((_, other)) => notes.push(format!(
@@ -153,7 +161,8 @@ fn recorded(
         Format::EveryEvalEver => ImportFormat::EveryEvalEver,
     };
     let mut notes = Vec::new();
-    let sources = sources(&options.paths, format, &mut notes)?;
+    let mut sources = sources(&options.paths, format, &mut notes)?;
+    let offered = tools::offered(&mut sources, &mut notes);
     let heads: Vec<Source> = sources.iter().map(|(_, source)| source.clone()).collect();
     let wanted = Wanted::of(&options.metrics, &heads)?;
     let name = match (&options.name, heads.first()) {
@@ -201,7 +210,14 @@ fn recorded(
         .collect();
     let files = heads.iter().map(|source| source.file.clone()).collect();
     ImportRecord::new(kind.as_str(), files, targets).write(unfinished.root())?;
-    write_benchmark(unfinished.root(), format, &name, &heads, &wanted.metrics)?;
+    write_benchmark(
+        unfinished.root(),
+        format,
+        &name,
+        &heads,
+        &wanted.metrics,
+        offered,
+    )?;
     let folder = unfinished.keep()?;
     Ok(ImportReport {
         format: kind,
@@ -247,6 +263,7 @@ fn write_benchmark(
     name: &str,
     sources: &[Source],
     metrics: &[Metric],
+    offered: Offered,
 ) -> Result<(), PipelineError> {
     let path = root.join("benchmark.yaml");
     let mut tasks: BTreeMap<&str, &str> = BTreeMap::new();
@@ -261,7 +278,14 @@ fn write_benchmark(
         about => about.to_owned(),
     };
     let description: Vec<String> = tasks.iter().map(describe).collect();
-    let benchmark = metrics::benchmark(name, description.join("\n\n"), metrics.to_vec());
+    let benchmark = Benchmark {
+        name: name.to_owned(),
+        description: description.join("\n\n"),
+        metrics: metrics.to_vec(),
+        tools: offered.tools,
+        world_state: offered.world_state,
+        ..Benchmark::default()
+    };
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
     let yaml = serde_saphyr::to_string_with_options(&benchmark, options)
         .map_err(|error| PipelineError::output(format!("{}: {error}", path.display())))?;

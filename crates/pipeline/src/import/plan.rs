@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use schema::TargetRef;
+use schema::{TargetRef, Turn};
 
 use crate::{
     error::PipelineError,
@@ -11,6 +11,15 @@ use crate::{
     progress::Phase,
     tree::{read_benchmark, read_conversations, read_scenarios},
 };
+
+/// Tokens of what a judge reads of a message: what is said, and the calls.
+fn read_of(turn: &Turn) -> u64 {
+    let calls = turn.tool_calls.iter();
+    let calls: u64 = calls
+        .map(|call| tokens(&call.name) + tokens(&call.arguments))
+        .sum();
+    tokens(&turn.content) + calls + turn.name.as_deref().map_or(0, tokens)
+}
 
 /// What `evaluate` alone would ask for: one call for each conversation of `targets` that is there and did not fail. Targets without
 /// conversations are passed over. As in a plan of a whole run, what is in the cache is counted as if it were not.
@@ -37,11 +46,7 @@ pub fn plan_judging(
             let metric = benchmark.metric(&row.scenario.metric_id);
             if let (Some(metric), None) = (metric, &row.error) {
                 rows += 1;
-                let said: u64 = row
-                    .transcript
-                    .iter()
-                    .map(|turn| tokens(&turn.content))
-                    .sum();
+                let said: u64 = row.transcript.iter().map(read_of).sum();
                 input += PROMPT + tokens(&metric.definition) + said;
             }
             ControlFlow::Continue(())

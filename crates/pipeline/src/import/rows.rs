@@ -4,8 +4,8 @@ use interop::import::{Recorded, Source};
 use schema::{Conversation, Extra, Metric, Role, Scenario, TargetRef};
 use serde_json::{Value, json};
 
-/// Keys that rows have themselves: metadata of these names stand under `imported`.
-const TAKEN: [&str; 21] = [
+/// Keys that rows have themselves, here or in an export: metadata of these names stand under `imported`.
+const TAKEN: [&str; 28] = [
     "id",
     "metric_id",
     "metric_name",
@@ -27,6 +27,13 @@ const TAKEN: [&str; 21] = [
     "transcript",
     "error",
     "imported",
+    "benchmark",
+    "calls",
+    "ended",
+    "started",
+    "system_prompt",
+    "target_id",
+    "usage",
 ];
 
 /// One conversation in the words of the tree, before it is known which metric it is judged for.
@@ -47,6 +54,13 @@ impl Draft {
             } else {
                 scenario.extra.insert(key, value);
             }
+        }
+        // Names of tools that the benchmark does not have are none.
+        let known = |name: &String| source.tools.iter().any(|tool| tool.name == *name);
+        match &mut scenario.tools {
+            Some(_) if source.tools.is_empty() => scenario.tools = None,
+            Some(names) => names.retain(known),
+            None => {}
         }
         if scenario.target_system_prompt.is_none() {
             scenario.target_system_prompt = recorded.system_prompt.as_deref().map(str::to_owned);

@@ -13,7 +13,12 @@ use crate::{
     tree::TreeLock,
 };
 
-/// A folder beside the benchmarks in which one is made. Dropped before [`Unfinished::keep`], it leaves nothing.
+/// The new benchmark, and the one that it replaces, in the folder around them.
+const MADE: &str = "benchmark";
+const EARLIER: &str = "earlier";
+
+/// A folder beside the benchmarks in which one is made: `.import-<name>`. Dropped before [`Unfinished::keep`], it leaves nothing. What a killed
+/// program left is cleared away, or put back, when a benchmark of that name is begun again.
 #[derive(Debug)]
 pub(super) struct Unfinished {
     dir: BenchmarkDir,
@@ -30,17 +35,21 @@ impl Unfinished {
         dir: BenchmarkDir,
         force: bool,
     ) -> Result<Self, PipelineError> {
-        check_free(&dir, force)?;
         let lock = TreeLock::take(&dir)?;
         let folder = layout.benchmarks();
         let failed = |error| PipelineError::write(folder, error);
         fs::create_dir_all(folder).map_err(failed)?;
+        let name = format!(".import-{}", dir.name());
+        clear(&folder.join(&name), dir.root())?;
+        check_free(&dir, force)?;
+        // One of a name is enough: whoever makes it holds the lock.
         let around = tempfile::Builder::new()
-            .prefix(".import-")
+            .prefix(&name)
+            .rand_bytes(0)
             .tempdir_in(folder)
             .map_err(failed)?;
         // The folder around it is private; the benchmark is made as the user's umask allows.
-        let root = around.path().join("benchmark");
+        let root = around.path().join(MADE);
         fs::create_dir(&root).map_err(failed)?;
         Ok(Self {
             dir,
@@ -67,22 +76,55 @@ impl Unfinished {
         check_free(&self.dir, self.force)?;
         let root = self.dir.root();
         let failed = |error| PipelineError::write(root, error);
-        let earlier = self.around.path().join("earlier");
+        let earlier = self.around.path().join(EARLIER);
         let replaces = match fs::rename(root, &earlier) {
             Ok(()) => true,
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(failed(error)),
         };
         if let Err(error) = fs::rename(&self.root, root) {
-            if replaces {
-                fs::rename(&earlier, root).map_err(failed)?;
-            }
-            return Err(failed(error));
+            let error = failed(error);
+            return Err(match replaces {
+                true => put_back(self.around, root, error),
+                false => error,
+            });
         }
         // Which scenarios were missing in the one that was there says nothing of this one.
         let _ = fs::remove_file(self.dir.gaps());
         Ok(root.to_owned())
     }
+}
+
+/// Puts the earlier benchmark back to `root` after `error`, and gives what to say. Where that fails too, it stays where it is.
+fn put_back(around: TempDir, root: &Path, error: PipelineError) -> PipelineError {
+    let Err(again) = fs::rename(around.path().join(EARLIER), root) else {
+        return error;
+    };
+    let kept = around.keep().join(EARLIER);
+    PipelineError::output(format!(
+        "{error}. The benchmark that was there could not be put back ({again}): it lies in {} now. Move it back by hand, or run the import again",
+        kept.display()
+    ))
+}
+
+/// Clears away the folder `around` that a killed import left, and puts the benchmark back that it had moved out of the way of its own.
+fn clear(around: &Path, root: &Path) -> Result<(), PipelineError> {
+    let there = |path: &Path| fs::symlink_metadata(path).is_ok();
+    if !there(around) {
+        return Ok(());
+    }
+    let earlier = around.join(EARLIER);
+    if there(&earlier) {
+        if !there(root) {
+            fs::rename(&earlier, root).map_err(|error| PipelineError::write(root, error))?;
+        } else if there(&around.join(MADE)) {
+            return Err(PipelineError::input(format!(
+                "{}: an import that was stopped left an earlier benchmark here, and there is another of its name now. Move it elsewhere or delete                  it, and run the command again; nothing was changed",
+                earlier.display()
+            )));
+        }
+    }
+    fs::remove_dir_all(around).map_err(|error| PipelineError::write(around, error))
 }
 
 fn check_free(dir: &BenchmarkDir, force: bool) -> Result<(), PipelineError> {
@@ -94,4 +136,27 @@ fn check_free(dir: &BenchmarkDir, force: bool) -> Result<(), PipelineError> {
         "{}: there is a benchmark of this name. Choose another with `--as NAME`, or replace it with `--force`; nothing was changed",
         root.display()
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_benchmark_that_cannot_be_put_back_is_kept() {
+        let ground = tempfile::tempdir().unwrap();
+        let around = tempfile::tempdir_in(ground.path()).unwrap();
+        let earlier = around.path().join(EARLIER);
+        fs::create_dir(&earlier).unwrap();
+        fs::write(earlier.join("benchmark.yaml"), "mine").unwrap();
+        let nowhere = ground.path().join("gone").join("b");
+        let error = put_back(around, &nowhere, PipelineError::output("the disk is odd"));
+        let text = error.to_string();
+        assert!(text.contains("the disk is odd"), "{text}");
+        assert!(text.contains(&earlier.display().to_string()), "{text}");
+        assert_eq!(
+            fs::read_to_string(earlier.join("benchmark.yaml")).unwrap(),
+            "mine"
+        );
+    }
 }

@@ -1,6 +1,7 @@
 //! Instance files of Every Eval Ever.
 
 mod aggregate;
+mod own;
 mod row;
 
 use std::{
@@ -127,10 +128,13 @@ fn give(recorded: Option<Box<Recorded>>, take: &mut Take<'_>) -> ControlFlow<()>
 /// What was read of each sample: the hash of each conversation, and the results it was scored for.
 #[derive(Default)]
 struct Seen {
-    samples: HashMap<String, Vec<Scored>>,
+    samples: HashMap<Key, Vec<Scored>>,
     results: HashMap<String, u64>,
-    last: Option<(String, usize)>,
+    last: Option<(Key, usize)>,
 }
+
+/// A sample's id, its question, and the repetition as far as it is told.
+type Key = (String, Option<[u8; 32]>, u32);
 
 /// The hash of a conversation, and the numbers of the results it was scored for.
 type Scored = ([u8; 32], Vec<u64>);
@@ -150,10 +154,10 @@ impl Seen {
         let next = self.results.len() as u64;
         let result = *self.results.entry(read.result.clone()).or_insert(next);
         // Repetitions that are told are two, also where the same was said in both.
-        let key = format!(
-            "{}
-{}",
-            read.recorded.sample_id, read.recorded.repetition
+        let key = (
+            read.recorded.sample_id.clone(),
+            read.recorded.question,
+            read.recorded.repetition,
         );
         let known = self.samples.entry(key.clone()).or_default();
         for (at, (hash, results)) in known.iter_mut().enumerate() {

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use schema::{Extra, MetricType, Role, Scenario, ToolCall, Turn};
+use schema::{Extra, Role, ToolCall, Turn};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::own::{number, own, text_of};
 use crate::import::{
-    Recorded,
+    Recorded, calls,
     inspect::split_system,
     text::{json_text, known},
 };
@@ -134,6 +135,7 @@ impl Row {
             .input
             .as_ref()
             .map_or(Value::Null, |input| input.reference.clone());
+        let raw = self.input.as_ref().and_then(|input| input.raw.clone());
         let (system_prompt, transcript) =
             conversation(self.messages.or(self.interactions), self.input, self.output)?;
         let mut hash = Sha256::new();
@@ -171,6 +173,7 @@ impl Row {
                 metadata.insert("error".to_owned(), error.into());
             }
             recorded.metadata = metadata;
+            recorded.question = Some(question(raw.as_deref(), &recorded.transcript));
         }
         recorded.repetition = told.unwrap_or_default();
         recorded.check();
@@ -181,6 +184,15 @@ impl Row {
             told,
         })
     }
+}
+
+/// A hash of what is asked: the input, or what the user says first where there is none.
+fn question(raw: Option<&str>, transcript: &[Turn]) -> [u8; 32] {
+    let mut turns = transcript.iter();
+    let first = turns.find(|turn| turn.role == Role::User);
+    let raw = raw.filter(|raw| !raw.is_empty());
+    let asked = raw.or(first.map(|turn| &*turn.content));
+    Sha256::digest(asked.unwrap_or_default()).into()
 }
 
 /// What was said: the messages, or a single question and its answer.
@@ -233,25 +245,23 @@ fn transcript(messages: Vec<Message>) -> Result<(Option<Arc<str>>, Vec<Turn>), S
         };
         let mut turn = Turn::new(role, message.content.unwrap_or_default());
         if role == Role::Assistant {
-            let calls = message.tool_calls.into_iter().flatten().enumerate();
-            turn.tool_calls = calls.map(|(at, call)| call.tool_call(at)).collect();
+            let calls = message.tool_calls.into_iter().flatten();
+            turn.tool_calls = calls.map(Call::tool_call).collect();
         }
         if role == Role::Tool {
             let id = message.tool_call_id.into_list().into_iter().next();
-            let called = turns.iter().rev().flat_map(|turn| &turn.tool_calls);
-            let mut called = called.filter(|call| Some(&call.id) == id.as_ref());
-            turn.name = called.next().map(|call| call.name.as_str().into());
             turn.tool_call_id = id.map(Arc::from);
         }
         turns.push(turn);
     }
+    calls::link(&mut turns);
     Ok(split_system(turns))
 }
 
 impl Call {
-    fn tool_call(self, at: usize) -> ToolCall {
+    fn tool_call(self) -> ToolCall {
         ToolCall {
-            id: self.id.unwrap_or_else(|| format!("call_{at}")),
+            id: self.id.unwrap_or_default(),
             name: self.name,
             arguments: match self.arguments {
                 Value::Null => String::new(),
@@ -260,39 +270,4 @@ impl Call {
             },
         }
     }
-}
-
-fn text_of(metadata: &Extra, key: &str) -> Option<String> {
-    metadata.get(key)?.as_str().map(str::to_owned)
-}
-
-fn number(metadata: &Extra, key: &str) -> Option<u32> {
-    text_of(metadata, key)?.parse().ok()
-}
-
-/// The scenario, where Probity wrote the row. Its values are texts here, and landmarks are not in it.
-fn own(metadata: &Extra) -> Option<Scenario> {
-    let text = |key: &str| text_of(metadata, key);
-    text("conv_id")?;
-    text("target_id")?;
-    let metric_type: Option<MetricType> =
-        text("metric_type").and_then(|of| serde_json::from_value(json!(of)).ok());
-    let mut scenario = Scenario {
-        id: text("scenario_id")?,
-        metric_id: text("metric_id")?,
-        metric_name: text("metric_name"),
-        metric_type,
-        persona: text("persona").unwrap_or_default(),
-        user_goal: text("user_goal").unwrap_or_default(),
-        latent_adversarial_goal: text("latent_adversarial_goal").unwrap_or_default(),
-        ..Scenario::default()
-    };
-    for (key, value) in metadata {
-        if let Some(axis) = key.strip_prefix("demographic.") {
-            scenario.demographic.insert(axis.to_owned(), value.clone());
-        } else if let Some(key) = key.strip_prefix("scenario.") {
-            scenario.extra.insert(key.to_owned(), value.clone());
-        }
-    }
-    Some(scenario)
 }

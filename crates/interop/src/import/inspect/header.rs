@@ -1,6 +1,6 @@
 //! What a log says of the whole evaluation.
 
-use schema::{Metric, MetricType};
+use schema::{Metric, MetricType, Tool};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -90,8 +90,14 @@ impl Header {
             .and_then(|metadata| metadata.get("target_id")?.as_str())
             .filter(|_| ours)
             .map(str::to_owned);
+        let own = eval.metadata.as_ref().filter(|_| ours);
+        let told = |key: &str| own.and_then(|metadata| metadata.get(key));
+        let world_state = told("world_state")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
         let sample_ids = eval.dataset.and_then(|dataset| dataset.sample_ids);
         let mut notes = Vec::new();
+        let tools = told("tools").map(|tools| read_tools(tools, file, &mut notes));
         match self.status.as_deref() {
             Some("success") => {}
             Some(status) => notes.push(format!(
@@ -115,6 +121,8 @@ impl Header {
             model,
             target,
             metrics: eval.scorers.iter().flatten().filter_map(metric).collect(),
+            tools: tools.unwrap_or_default(),
+            world_state,
             sample_ids: sample_ids.iter().flatten().filter_map(id_text).collect(),
             notes,
         })
@@ -134,6 +142,20 @@ impl Header {
         };
         Err(ImportError::unusable(place, what))
     }
+}
+
+/// The benchmark's tools, as Probity wrote them. One that cannot be read is left out, with a word.
+fn read_tools(tools: &Value, file: &str, notes: &mut Vec<String>) -> Vec<Tool> {
+    let mut read = Vec::new();
+    for (tool, number) in tools.as_array().into_iter().flatten().zip(1..) {
+        match serde_json::from_value(tool.clone()) {
+            Ok(tool) => read.push(tool),
+            Err(error) => notes.push(format!(
+                "{file}: tool {number} in its metadata was left out: {error}"
+            )),
+        }
+    }
+    read
 }
 
 /// The metric that a scorer is, where its metadata define one.

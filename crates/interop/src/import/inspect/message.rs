@@ -52,8 +52,8 @@ impl Messages<'_> {
         };
         let mut turn = Turn::new(role, self.text(&message.content)?);
         if role == Role::Assistant {
-            for (at, call) in message.tool_calls.iter().flatten().enumerate() {
-                turn.tool_calls.push(self.call(at, call)?);
+            for call in message.tool_calls.iter().flatten() {
+                turn.tool_calls.push(self.call(call)?);
             }
         }
         if role == Role::Tool {
@@ -117,7 +117,7 @@ impl Messages<'_> {
     }
 
     /// A call in Inspect's form, or in that of the OpenAI API.
-    fn call(&self, at: usize, call: &Value) -> Result<ToolCall, String> {
+    fn call(&self, call: &Value) -> Result<ToolCall, String> {
         let function = call.get("function");
         let (name, arguments) = match function {
             Some(Value::String(name)) => (Some(name.as_str()), call.get("arguments")),
@@ -130,15 +130,24 @@ impl Messages<'_> {
         let name = name.ok_or("a call of a tool names no function")?;
         let id = call.get("id").and_then(Value::as_str);
         Ok(ToolCall {
-            id: id.map_or_else(|| format!("call_{at}"), str::to_owned),
+            id: id.unwrap_or_default().to_owned(),
             name: name.to_owned(),
-            arguments: match arguments {
-                None | Some(Value::Null) => String::new(),
-                Some(Value::String(text)) => self.resolved(text).to_owned(),
-                Some(Value::Object(map)) => json_text(&Value::Object(self.all_resolved(map))),
-                Some(other) => json_text(other),
-            },
+            arguments: self.arguments(arguments.unwrap_or(&Value::Null), call.get("parse_error")),
         })
+    }
+
+    /// The arguments as a text. Where they could not be parsed, `given` is empty.
+    fn arguments(&self, given: &Value, parse_error: Option<&Value>) -> String {
+        let lost = given.is_null() || given.as_object().is_some_and(Extra::is_empty);
+        if let (true, Some(told)) = (lost, parse_error.and_then(Value::as_str)) {
+            return unparsed(self.resolved(told));
+        }
+        match given {
+            Value::Null => String::new(),
+            Value::String(text) => self.resolved(text).to_owned(),
+            Value::Object(map) => json_text(&Value::Object(self.all_resolved(map))),
+            other => json_text(other),
+        }
     }
 
     fn all_resolved(&self, map: &Extra) -> Extra {
@@ -150,6 +159,35 @@ impl Messages<'_> {
             .map(|(key, value)| (key.clone(), resolve(value)))
             .collect()
     }
+}
+
+/// The arguments that could not be parsed, out of what is told of them by Inspect or by Probity; the whole of it where it has another form.
+fn unparsed(told: &str) -> String {
+    let by_inspect = told
+        .strip_prefix("Error parsing the following tool call arguments:\n\n")
+        .and_then(|rest| rest.rsplit_once("\n\nError details: "));
+    if let Some((arguments, _)) = by_inspect {
+        return arguments.to_owned();
+    }
+    by_probity(told).unwrap_or(told).to_owned()
+}
+
+/// How far into the text the arguments begin at most, in bytes: what is said before them is short.
+const FARTHEST: usize = 300;
+
+/// The arguments behind the reason that they are none.
+fn by_probity(told: &str) -> Option<&str> {
+    let ends = told.match_indices(": ").map(|(at, _)| at);
+    let mut ends = ends.take_while(|at| *at < FARTHEST);
+    ends.find_map(|at| {
+        let (why, rest) = (told.get(..at)?, told.get(at + 2..)?);
+        let call = ToolCall {
+            id: String::new(),
+            name: String::new(),
+            arguments: rest.to_owned(),
+        };
+        (call.object().err()? == why).then_some(rest)
+    })
 }
 
 /// What Probity itself tells of a message that Inspect has no place for.

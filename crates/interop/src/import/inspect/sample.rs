@@ -10,12 +10,17 @@ use super::{
     header::id_text,
     message::{ChatMessage, Messages},
 };
-use crate::import::{Recorded, text::known};
+use crate::{
+    apart,
+    import::{Recorded, calls, text::known},
+};
 
 /// A sample. Its events are not read: what was said stands in the messages.
 #[derive(Debug, Deserialize)]
 pub(super) struct EvalSample {
     id: Value,
+    #[serde(default)]
+    uuid: Option<Value>,
     #[serde(default)]
     epoch: Option<Value>,
     #[serde(default)]
@@ -46,9 +51,6 @@ struct Choice {
     stop_reason: Option<String>,
 }
 
-/// Keys of a sample's metadata that Probity writes besides the scenario.
-const OWN: [&str; 5] = ["conv_id", "sample", "target_id", "usage", "calls"];
-
 impl EvalSample {
     /// The conversation.
     pub(super) fn recorded(self) -> Result<Recorded, String> {
@@ -71,13 +73,15 @@ impl EvalSample {
         for message in self.messages.unwrap_or_default() {
             turns.push(messages.turn(message).map_err(named)?);
         }
+        calls::link(&mut turns);
         let not_text = messages.not_text;
         let (system_prompt, mut transcript) = split_system(turns);
         let stopped = self
             .output
-            .and_then(|output| output.choices?.pop()?.stop_reason);
+            .and_then(|output| output.choices?.into_iter().next()?.stop_reason);
         mark_cut_off(&mut transcript, stopped.as_deref());
         let mut recorded = Recorded {
+            uuid: self.uuid.as_ref().and_then(id_text),
             repetition,
             system_prompt,
             transcript,
@@ -174,7 +178,12 @@ fn own(recorded: &mut Recorded) {
         return;
     }
     let mut scenario = metadata.clone();
-    scenario.retain(|key, _| !OWN.contains(&key.as_str()));
+    scenario.retain(|key, _| !apart::INSPECT.contains(&key.as_str()));
+    for key in apart::INSPECT {
+        if let Some(value) = scenario.remove(&apart::of_scenario(key)) {
+            scenario.insert(key.to_owned(), value);
+        }
+    }
     let Ok(scenario) = serde_json::from_value::<Scenario>(Value::Object(scenario)) else {
         return;
     };
