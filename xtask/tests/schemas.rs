@@ -69,6 +69,76 @@ fn known_messages() -> BTreeSet<String> {
     .collect()
 }
 
+/// The schema of what commands print.
+struct Outputs(Value);
+
+impl Outputs {
+    fn published() -> Self {
+        let path = Path::new(&published()).join("output.schema.json");
+        Self(serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap())
+    }
+
+    /// Holds that what a command printed has the keys of its schema and no others, and so have the objects in it.
+    fn assert_keys(&self, printed: &str) {
+        let mut printed: Value = serde_json::from_str(printed).unwrap();
+        let command = printed["command"].clone();
+        let all = self.0["allOf"].as_array().unwrap().iter();
+        let mut own = all.filter(|one| {
+            let names = one["if"]["properties"]["command"]["enum"].as_array();
+            names.unwrap().contains(&command)
+        });
+        let own = own.next();
+        let own = own.unwrap_or_else(|| panic!("{command} has no keys of its own"));
+        let common = keys(&self.0["properties"]);
+        let printed = printed.as_object_mut().unwrap();
+        for key in common {
+            assert!(printed.shift_remove(&key).is_some(), "{command}: {key}");
+        }
+        let printed = Value::Object(printed.clone());
+        self.compare(&own["then"], &printed, command.as_str().unwrap());
+    }
+
+    fn compare(&self, schema: &Value, value: &Value, place: &str) {
+        if let Some(name) = schema["$ref"].as_str() {
+            // Rows of files are held to their own schemas.
+            if name.ends_with("Output") || name.ends_with("Report") || name.ends_with("Stats") {
+                let schema = self.0.pointer(name.trim_start_matches('#')).unwrap();
+                assert_eq!(keys(value), keys(&schema["properties"]), "{place}");
+                self.compare(schema, value, place);
+            }
+            return;
+        }
+        match value {
+            Value::Object(object) => {
+                for (key, value) in object {
+                    self.compare(&schema["properties"][key], value, &format!("{place}.{key}"));
+                }
+            }
+            Value::Array(items) => {
+                for item in items {
+                    self.compare(&schema["items"], item, place);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Holds that the lines of an export have the keys of their schema and no others.
+fn assert_export_keys(ground: &Ground, file: &str, kind: &str) {
+    let path = Path::new(&published()).join(format!("{kind}.schema.json"));
+    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    for line in fs::read_to_string(ground.path(file)).unwrap().lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(keys(&line), keys(&schema["properties"]), "{file}");
+    }
+}
+
+fn keys(object: &Value) -> BTreeSet<String> {
+    let object = object.as_object().unwrap_or_else(|| panic!("{object}"));
+    object.keys().cloned().collect()
+}
+
 #[test]
 fn all_that_runs_write_is_what_the_schemas_say() {
     let ground = Ground::new();
@@ -102,7 +172,9 @@ fn all_that_runs_write_is_what_the_schemas_say() {
     }
     let ran = ground.run(&["export", "jsonl", "--all", "--out", "exported"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let printing: [&[&str]; 5] = [
+    assert_export_keys(&ground, "exported/runs.jsonl", "export-runs");
+    ground.succeeds(&["export", "eee", "sycophancy", "--out", "eee"]);
+    let printing: [&[&str]; 9] = [
         &["run", "sycophancy", "--json", "--quiet"],
         &["plan", "sycophancy", "--json"],
         &["doctor", "--json"],
@@ -115,11 +187,17 @@ fn all_that_runs_write_is_what_the_schemas_say() {
             "--json",
         ],
         &["validate", "benchmarks", "--json"],
+        &["export", "junit", "sycophancy", "--out", "junit", "--json"],
+        &["import", "eee", "--as", "theirs", "--json"],
+        &["journal", "check", "--json"],
+        &["journal", "stats", "--json"],
     ];
+    let shapes = Outputs::published();
     for args in printing {
         let ran = ground.run(args);
         assert!(ran.code <= 1, "{args:?}: {}", ran.err);
-        ground.write(&format!("printed/{}.json", args[0]), &ran.out);
+        shapes.assert_keys(&ran.out);
+        ground.write(&format!("printed/{}-{}.json", args[0], args[1]), &ran.out);
     }
     let checked = ground.run(&["validate", ".", "--json"]);
     assert_eq!(checked.code, 0, "{}", checked.out);

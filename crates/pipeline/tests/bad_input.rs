@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::fs;
+use std::{collections::BTreeSet, fs};
 
 use common::{Bench, YAML};
 use pipeline::{Phase, PipelineErrorKind, RunOptions, RunOutcome};
@@ -200,6 +200,17 @@ async fn a_second_run_on_the_same_tree_is_refused_while_the_first_goes_on() {
         error.to_string().contains("another run is at work"),
         "{error}"
     );
+    // What the first run is about to write is not read: it is not missing.
+    let later = RunOptions {
+        phases: BTreeSet::from([Phase::Evaluate]),
+        ..RunOptions::default()
+    };
+    let error = bench
+        .pipeline(later)
+        .run(&["flattery".to_owned()])
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), PipelineErrorKind::Busy, "{error}");
     bench.server.release();
     assert_eq!(
         first.await.unwrap().unwrap().outcome(),

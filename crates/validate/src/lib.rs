@@ -22,8 +22,8 @@
 //! # Limits
 //! - A list of rows is read row by row: memory holds one row, of 256 MiB at most, and about a hundred bytes for each id. Any other JSON file, and
 //!   YAML and TOML, are held as a whole.
-//! - A row that is no JSON ends the look at its list: where the next row begins cannot be told. The first mistake in the syntax of YAML, TOML or a JSON
-//!   object ends the look at its file.
+//! - A row that is no JSON ends the look at its list: where the next row begins cannot be told. So does a line of more than 256 MiB.
+//!   The first mistake in the syntax of YAML, TOML or a JSON object ends the look at its file.
 //! - A pack of test cases in CSV, and rules of packs that the schema does not have, are told up to the first mistake.
 //! - Rules are asked of a file, or of a row, that fits its schema: what the schema says is to be mended first.
 //! - Columns are not known in journals. Their rules are asked by [`journal::check::check`].

@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use journal::{JournalReader, Source};
 use serde_json::Value;
 
 use crate::{
@@ -65,7 +66,7 @@ fn by_content(path: &Path, name: &str) -> Option<Kind> {
     match end.to_ascii_lowercase().as_str() {
         "json" => json_file(path, name),
         "jsonl" | "ndjson" => line_file(path),
-        "zst" if name.ends_with(".jsonl.zst") => Some(Kind::Journal),
+        "zst" if name.ends_with(".jsonl.zst") => packed_file(path),
         "yaml" | "yml" => text_file(path, false),
         "toml" => text_file(path, true),
         "csv" => csv_file(path),
@@ -104,13 +105,9 @@ fn object_file(path: &Path, name: &str) -> Option<Kind> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let value: Value = serde_json::from_str(text).ok()?;
     let has = |key: &str| value.get(key).is_some();
-    let data = value.get("data").unwrap_or(&value);
     Some(if has("command") && has("exit_code") {
         Kind::Output
-    } else if has("data")
-        || data.get("total_failed").is_some()
-        || data.get("failed_results").is_some()
-    {
+    } else if is_safety(&value) {
         return safety(name, text, &value);
     } else if has("run_uid") {
         Kind::Record
@@ -125,6 +122,18 @@ fn object_file(path: &Path, name: &str) -> Option<Kind> {
     } else {
         return None;
     })
+}
+
+/// Whether an object is a safety result: by the envelope's type, or by a key that other files do not have.
+fn is_safety(value: &Value) -> bool {
+    let of_safety = value.get("type").and_then(Value::as_str);
+    let data = value.get("data").unwrap_or(value);
+    matches!(
+        of_safety,
+        Some("single_turn_response" | "multi_turn_response")
+    ) || ["failed_results", "results_by_iteration", "total_failed"]
+        .iter()
+        .any(|key| data.get(key).is_some())
 }
 
 /// Single-turn or multi-turn: by the envelope, else as the reader of these files tells.
@@ -155,6 +164,23 @@ fn safety(name: &str, text: &str, value: &Value) -> Option<Kind> {
     })
 }
 
+/// What the first line of a journal says. Logs of other programs have a `message` too.
+fn begins_journal(message: &str) -> bool {
+    [
+        "starting journal",
+        "starting run",
+        "starting calibration run",
+    ]
+    .contains(&message)
+}
+
+fn packed_file(path: &Path) -> Option<Kind> {
+    let source = Source::new(File::open(path).ok()?).ok()?;
+    let mut reader = JournalReader::new(source.take(LOOKED_AT), "");
+    let first = reader.next_line()?.ok()?;
+    begins_journal(&first.message).then_some(Kind::Journal)
+}
+
 fn line_file(path: &Path) -> Option<Kind> {
     let mut line = Vec::new();
     let mut input = BufReader::new(File::open(path).ok()?.take(LOOKED_AT));
@@ -166,7 +192,8 @@ fn line_file(path: &Path) -> Option<Kind> {
     }
     let object = json::parse(&line).ok()?.0;
     let has = |key: &str| object.get(key).is_some();
-    Some(if has("message") {
+    let message = object.get("message").and_then(Value::as_str);
+    Some(if message.is_some_and(begins_journal) {
         Kind::Journal
     } else if has("transcript") && has("benchmark") {
         Kind::ExportConversations

@@ -18,7 +18,7 @@ use crate::{
 /// How deep folders are looked into that are no benchmark.
 const DEEPEST: usize = 6;
 
-/// Folders that hold nothing of ours for people to look at.
+/// Folders that hold nothing of ours for people to look at, unless they are a benchmark.
 const PASSED_OVER: [&str; 6] = [
     "spool",
     "locks",
@@ -63,14 +63,15 @@ fn folder(
     depth: usize,
     report: &mut Report,
 ) -> Result<(), Unchecked> {
-    if path.join("benchmark.yaml").exists() {
+    if is_benchmark(path) {
         return benchmark(path, options, report);
     }
     let mut folders = Vec::new();
     for (entry, name) in entries(path)? {
         if entry.is_dir() {
             let hidden = name.starts_with('.') && name != ".probity";
-            if depth < DEEPEST && !hidden && !PASSED_OVER.contains(&name.as_str()) {
+            let passed = PASSED_OVER.contains(&name.as_str()) && !is_benchmark(&entry);
+            if depth < DEEPEST && !hidden && !passed {
                 folders.push(entry);
             }
         } else if let Some(kind) = recognise(&entry) {
@@ -84,6 +85,10 @@ fn folder(
         folder(&entry, options, depth + 1, report)?;
     }
     Ok(())
+}
+
+fn is_benchmark(folder: &Path) -> bool {
+    folder.join("benchmark.yaml").exists()
 }
 
 /// The entries of a folder with their names, sorted. Names that are no text are left out.

@@ -35,6 +35,26 @@ const SEEDS: [(Kind, &str, &str); 5] = [
     ),
 ];
 
+/// The lines of a file. In YAML a carriage return alone ends a line, too.
+fn lines(name: &str, bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut lines = vec![Vec::new()];
+    let mut rest = bytes.iter().copied().peekable();
+    while let Some(byte) = rest.next() {
+        let alone = byte == b'\r' && name.ends_with(".yaml") && rest.peek() != Some(&b'\n');
+        match byte {
+            _ if alone => lines.push(Vec::new()),
+            b'\n' => lines.push(Vec::new()),
+            byte => lines.last_mut().unwrap().push(byte),
+        }
+    }
+    lines
+}
+
+/// Characters of a line. A byte that belongs to no character counts as one.
+fn characters(line: &[u8]) -> u64 {
+    String::from_utf8_lossy(line).chars().count() as u64
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -62,11 +82,19 @@ proptest! {
         fs::write(&path, &bytes).unwrap();
         let options = Options { kind: Some(kind), ..Options::default() };
         let report = check(&path, &options).unwrap();
-        let lines = bytes.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+        // A place is that of a character, or the one behind the last of its line.
+        let columns: Vec<u64> = lines(name, &bytes).iter().map(|line| characters(line)).collect();
         for finding in &report.files[0].findings {
             prop_assert!(!finding.reason.is_empty());
-            if let Some(line) = finding.line {
-                prop_assert!((1..=lines + 1).contains(&line), "line {line} of {lines}");
+            let Some(line) = finding.line else {
+                prop_assert_eq!(finding.column, None);
+                continue;
+            };
+            let at = usize::try_from(line).unwrap();
+            prop_assert!((1..=columns.len()).contains(&at), "line {line} of {}: {finding:?}", columns.len());
+            if let Some(column) = finding.column {
+                let last = columns[at - 1] + 1;
+                prop_assert!((1..=last).contains(&column), "column {column} of {last}: {finding:?}");
             }
         }
         // Without being told what it is, either.

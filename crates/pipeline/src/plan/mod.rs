@@ -1,14 +1,15 @@
 //! What a run would ask for, before anything is asked.
 
+mod benchmark;
 mod talk;
 
 use std::ops::Add;
 
 use llm_client::Price;
-use schema::{Benchmark, ModelId, Scenario, Usage};
+use schema::{ModelId, Usage};
 use serde::Serialize;
 
-use self::talk::{Talk, Tools};
+use self::benchmark::plan_benchmark;
 use crate::{
     error::PipelineError,
     layout::Layout,
@@ -31,7 +32,18 @@ impl<T: Copy> Range<T> {
     }
 }
 
-impl<T: Add<Output = T>> Add for Range<T> {
+/// Counts stop at the largest number that there is.
+impl Add for Range<u64> {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            low: self.low.saturating_add(other.low),
+            high: self.high.saturating_add(other.high),
+        }
+    }
+}
+
+impl Add for Range<f64> {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self {
@@ -139,154 +151,6 @@ pub fn plan(
         rows.extend(plan_benchmark(name, &benchmark, &scenarios, settings));
     }
     Ok(rows)
-}
-
-fn plan_benchmark(
-    name: &str,
-    benchmark: &Benchmark,
-    scenarios: &[Scenario],
-    settings: &PlanSettings,
-) -> Vec<PlanRow> {
-    let brief = tokens(&benchmark.description)
-        + tokens(benchmark.scenario.user_context.as_deref().unwrap_or(""));
-    let row = |phase, who: String, rows, calls, input, output, model: &PlanModel| {
-        let cost = model
-            .price
-            .as_ref()
-            .map(|price| dollars(price, input, output));
-        let benchmark = name.to_owned();
-        PlanRow {
-            benchmark,
-            phase,
-            who,
-            rows,
-            calls,
-            input_tokens: input,
-            output_tokens: output,
-            cost,
-        }
-    };
-    let mut plan = Vec::new();
-    let generator = &settings.generator;
-    let metrics = match benchmark.metrics.len() as u64 {
-        0 => {
-            let input = Range::exact(PROMPT + brief);
-            let who = format!("generator {}", generator.id);
-            let one = Range::exact(1);
-            plan.push(row(
-                Phase::GenMetrics,
-                who,
-                one,
-                one,
-                input,
-                METRICS_REPLY,
-                generator,
-            ));
-            settings.metrics
-        }
-        n => Range::exact(n),
-    };
-    let have = |id: &str| scenarios.iter().any(|row| row.metric_id == id);
-    let kept = scenarios
-        .iter()
-        .filter(|row| benchmark.metric(&row.metric_id).is_some())
-        .count() as u64;
-    let covered = benchmark
-        .metrics
-        .iter()
-        .filter(|metric| have(&metric.id))
-        .count() as u64;
-    let missing = Range {
-        low: metrics.low - covered.min(metrics.low),
-        high: metrics.high - covered.min(metrics.high),
-    };
-    let per_metric = settings.scenarios_per_metric * settings.variants;
-    let made = Range {
-        low: missing.low * per_metric,
-        high: missing.high * per_metric,
-    };
-    if missing.high > 0 {
-        let calls = generation_calls(missing, settings);
-        let input = each(
-            calls,
-            Range {
-                low: PROMPT + brief,
-                high: PROMPT + brief + SCENARIO_TEXT.high,
-            },
-        );
-        let output = each(made, SCENARIO_REPLY);
-        let who = format!("generator {}", generator.id);
-        plan.push(row(
-            Phase::GenScenarios,
-            who,
-            made,
-            calls,
-            input,
-            output,
-            generator,
-        ));
-    }
-    let rows = each(made + Range::exact(kept), Range::exact(settings.samples));
-    let tools = Tools::of(benchmark, settings);
-    for target in &settings.targets {
-        let talk = Talk::new(settings, target, brief, &tools);
-        let user = &settings.user;
-        let who = format!("user {} for target {}", user.id, target.id);
-        plan.push(row(
-            Phase::Simulate,
-            who,
-            rows,
-            each(rows, talk.user_calls),
-            each(rows, talk.user_input),
-            each(rows, talk.user_output),
-            user,
-        ));
-        let who = format!("target {}", target.id);
-        plan.push(row(
-            Phase::Simulate,
-            who,
-            rows,
-            each(rows, talk.target_calls),
-            each(rows, talk.target_input),
-            each(rows, talk.target_output),
-            target,
-        ));
-        if tools.simulated {
-            let who = format!("tools {} for target {}", settings.tools.id, target.id);
-            plan.push(row(
-                Phase::Simulate,
-                who,
-                rows,
-                each(rows, talk.tool_calls),
-                each(rows, talk.tool_input),
-                each(rows, talk.tool_output),
-                &settings.tools,
-            ));
-        }
-        let judge = &settings.judge;
-        let who = format!("judge {} for target {}", judge.id, target.id);
-        let output = cut(JUDGE_REPLY, judge.max_tokens);
-        plan.push(row(
-            Phase::Evaluate,
-            who,
-            rows,
-            rows,
-            each(rows, talk.judge_input),
-            each(rows, output),
-            judge,
-        ));
-    }
-    plan
-}
-
-/// One call for each metric, and one for each variant where there are demographic axes.
-fn generation_calls(metrics: Range<u64>, settings: &PlanSettings) -> Range<u64> {
-    let variants = if settings.demographics {
-        settings.scenarios_per_metric * settings.variants
-    } else {
-        0
-    };
-    each(metrics, Range::exact(1 + variants))
 }
 
 pub(crate) fn each(times: Range<u64>, of: Range<u64>) -> Range<u64> {

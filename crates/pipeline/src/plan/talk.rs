@@ -53,7 +53,7 @@ impl Tools {
         Self {
             rounds,
             simulated: benchmark.tools.iter().any(|tool| tool.simulated),
-            told: told.sum(),
+            told: told.fold(0, u64::saturating_add),
             world: tokens(benchmark.world_state.as_deref().unwrap_or("")),
             answer: cut(TOOL_ANSWER, settings.tools.max_tokens).high,
         }
@@ -131,24 +131,52 @@ impl Talk {
             rounds,
         } = length;
         // Turn t repeats all that was said in the t-1 exchanges before it.
-        let repeated = |turns: u64| turns * turns.saturating_sub(1) / 2 * (user + reply);
-        let calls = exchanges * rounds;
-        let called = calls * (TOOL_CALL + tools.answer);
+        let repeated = |turns: u64| times(&[pairs(turns), user.saturating_add(reply)]);
+        let calls = exchanges.saturating_mul(rounds);
+        let replies = exchanges.saturating_add(calls);
+        let called = calls.saturating_mul(tools.answer.saturating_add(TOOL_CALL));
         // Each call is asked for with all the ones before it, and so is the reply of each exchange.
-        let repeated_calls = called * (calls + exchanges) / 2;
+        let repeated_calls = called.saturating_mul(replies) / 2;
+        let prompt = sum(&[PROMPT, scenario, context]);
+        let told = sum(&[context, 20, user, tools.told]);
+        let tool_prompt = sum(&[PROMPT, tools.world, tools.told]);
+        let earlier_calls = times(&[pairs(calls), tools.answer.saturating_add(TOOL_CALL)]);
         [
             asked,
-            asked * (PROMPT + scenario + context) + repeated(asked),
-            asked * user,
-            exchanges + calls,
-            (exchanges + calls) * (context + 20 + user + tools.told)
-                + repeated(exchanges) * (1 + rounds)
-                + repeated_calls,
-            exchanges * reply + calls * TOOL_CALL,
-            PROMPT + exchanges * (user + reply) + called,
+            sum(&[times(&[asked, prompt]), repeated(asked)]),
+            times(&[asked, user]),
+            replies,
+            sum(&[
+                times(&[replies, told]),
+                times(&[repeated(exchanges), rounds.saturating_add(1)]),
+                repeated_calls,
+            ]),
+            sum(&[times(&[exchanges, reply]), times(&[calls, TOOL_CALL])]),
+            sum(&[
+                PROMPT,
+                times(&[exchanges, user.saturating_add(reply)]),
+                called,
+            ]),
             calls,
-            calls * (PROMPT + tools.world + tools.told) + called * calls.saturating_sub(1) / 2,
-            calls * tools.answer,
+            sum(&[times(&[calls, tool_prompt]), earlier_calls]),
+            times(&[calls, tools.answer]),
         ]
     }
+}
+
+/// How many pairs `n` things make.
+fn pairs(n: u64) -> u64 {
+    // One of the two is even, so that nothing is lost.
+    match n % 2 {
+        0 => (n / 2).saturating_mul(n.saturating_sub(1)),
+        _ => n.saturating_mul(n.saturating_sub(1) / 2),
+    }
+}
+
+fn sum(parts: &[u64]) -> u64 {
+    parts.iter().copied().fold(0, u64::saturating_add)
+}
+
+fn times(factors: &[u64]) -> u64 {
+    factors.iter().copied().fold(1, u64::saturating_mul)
 }

@@ -1,6 +1,6 @@
 //! What is checked before the first call that costs something.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, fs};
 
 use aggregator::standards_note;
 
@@ -89,6 +89,11 @@ impl Pipeline {
 
     fn check_benchmark(&self, name: &str) -> Result<BenchmarkRun<'_>, PipelineError> {
         let dir = self.layout.benchmark(name)?;
+        let yaml = dir.yaml();
+        // What is no benchmark gets no lock file.
+        fs::metadata(&yaml).map_err(|error| PipelineError::read(&yaml, error))?;
+        // Another run may write what is read here, so the lock comes first.
+        let lock = TreeLock::take(&dir)?;
         let benchmark = read_benchmark(&dir)?;
         let scenarios = read_scenarios(&dir.scenarios())?;
         let replaced = self.replaces() && self.runs(Phase::GenScenarios);
@@ -106,13 +111,8 @@ impl Pipeline {
         self.check_phases(&loaded)?;
         self.check_input(&loaded, &dir, scenarios.is_empty())?;
         let standards = self.standards(&dir, &loaded)?;
-        let lock = TreeLock::take(&dir)?;
         remove_unfinished(dir.root());
-        for entry in std::fs::read_dir(dir.runs())
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
+        for entry in fs::read_dir(dir.runs()).into_iter().flatten().flatten() {
             remove_unfinished(&entry.path());
         }
         check_writable(dir.root())?;
@@ -236,10 +236,7 @@ fn placeholder() -> schema::Metric {
 }
 
 fn has_scores(dir: &crate::layout::BenchmarkDir) -> bool {
-    let entries = std::fs::read_dir(dir.runs())
-        .into_iter()
-        .flatten()
-        .flatten();
+    let entries = fs::read_dir(dir.runs()).into_iter().flatten().flatten();
     entries
         .into_iter()
         .any(|entry| entry.path().join("scores.json").exists())

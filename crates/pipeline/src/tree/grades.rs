@@ -77,7 +77,8 @@ pub fn score_tree(
     Ok(scorer.finish(sut.clone(), standards))
 }
 
-/// The ids of the folders under `runs/` that hold scores, sorted.
+/// The ids of the folders under `runs/` that hold scores, sorted. Entries whose names no target can have, such as those that
+/// desktops leave behind, are passed over.
 pub(crate) fn scored_targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, PipelineError> {
     let runs = dir.runs();
     let entries = match fs::read_dir(&runs) {
@@ -88,17 +89,36 @@ pub(crate) fn scored_targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, Pipelin
     let mut ids = Vec::new();
     for entry in entries {
         let entry = entry.map_err(|error| PipelineError::read(&runs, error))?;
-        let id = entry
-            .file_name()
-            .into_string()
-            .ok()
-            .and_then(|name| ModelId::new(name).ok());
-        if let Some(id) = id
-            && dir.target(&id)?.scores().exists()
+        let name = entry.file_name().into_string().ok();
+        if let Some(id) = name.and_then(|name| ModelId::new(name).ok())
+            && let Ok(files) = dir.target(&id)
+            && files.scores().exists()
         {
             ids.push(id);
         }
     }
     ids.sort();
     Ok(ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Layout;
+
+    #[test]
+    fn what_can_be_no_target_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Layout::new(folder.path()).benchmark("b").unwrap();
+        for id in ["b", "a", " c", ".hidden", "nothing"] {
+            fs::create_dir_all(dir.runs().join(id)).unwrap();
+        }
+        for id in ["b", "a", " c", ".hidden"] {
+            fs::write(dir.runs().join(id).join("scores.json"), "[]").unwrap();
+        }
+        fs::write(dir.runs().join(".DS_Store"), "x").unwrap();
+        let found = scored_targets(&dir).unwrap();
+        let found: Vec<&str> = found.iter().map(ModelId::as_str).collect();
+        assert_eq!(found, ["a", "b"]);
+    }
 }

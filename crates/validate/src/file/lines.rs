@@ -17,8 +17,8 @@ use crate::{
     json, shapes,
 };
 
-/// The longest line that is read.
-const LONGEST: u64 = 256 * 1024 * 1024;
+/// The longest line that is read, in MiB.
+const LONGEST_MIB: u64 = 256;
 
 /// A run journal: the form of its lines, as its reader sees it, and the fields of the messages that are known.
 pub(super) fn journal(path: &Path, report: &mut FileReport) {
@@ -106,14 +106,26 @@ pub(super) fn json_lines(path: &Path, kind: Kind, report: &mut FileReport) {
     let Ok(file) = File::open(path) else {
         return;
     };
-    let checker = Checker::new(kind);
-    let mut input = BufReader::with_capacity(1 << 16, file);
+    let input = BufReader::with_capacity(1 << 16, file);
+    each_line(input, LONGEST_MIB, &Checker::new(kind), report);
+}
+
+/// Checks the lines of `input`, up to the first that cannot be read or is longer than so many MiB.
+fn each_line(
+    mut input: impl BufRead,
+    longest_mib: u64,
+    checker: &Checker,
+    report: &mut FileReport,
+) {
+    let longest = longest_mib * 1024 * 1024;
     let mut line = Vec::new();
     let mut number = 0;
     loop {
         line.clear();
+        line.shrink_to(1 << 20);
         number += 1;
-        let read = (&mut input).take(LONGEST).read_until(b'\n', &mut line);
+        // One byte more tells a line that is too long from one that is not.
+        let read = (&mut input).take(longest + 1).read_until(b'\n', &mut line);
         let at = Place {
             line: number,
             column: 1,
@@ -130,9 +142,16 @@ pub(super) fn json_lines(path: &Path, kind: Kind, report: &mut FileReport) {
                 }
                 return;
             }
+            Ok(read) if read as u64 > longest && !line.ends_with(b"\n") => {
+                let reason = format!(
+                    "the line is longer than {longest_mib} MiB, which is the most that is read. It and the lines behind it were not looked at"
+                );
+                report.push(Finding::problem("", reason).at(Some(at)));
+                return;
+            }
             Ok(_) => {
                 report.rows += 1;
-                report.extend(check_line(&checker, &line, at));
+                report.extend(check_line(checker, &line, at));
             }
         }
     }
@@ -146,7 +165,7 @@ fn check_line(checker: &Checker, line: &[u8], at: Place) -> Vec<Finding> {
         Err(error) => {
             let place = Place {
                 line: at.line,
-                column: error.place.column.max(1),
+                column: error.place.column,
             };
             let reason = match error.is_cut {
                 true => "the line ends in the middle of its object: it was cut off".to_owned(),
@@ -157,6 +176,35 @@ fn check_line(checker: &Checker, line: &[u8], at: Place) -> Vec<Finding> {
         Ok((value, twice)) => {
             let source = Source::Json { text: line, at };
             check_value(checker, &value, twice, None, &source, Vec::new)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_is_told_and_not_read_as_several() {
+        let checker = Checker::of(serde_json::json!({"type": "object"}));
+        let of_length = |length: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(length - 8));
+        let most = 1024 * 1024;
+        for (length, end, rows, problems) in [
+            (most, "\n{}\n", 3, 0),
+            (most, "", 2, 0),
+            (most + 1, "\n{}\n", 1, 1),
+            (3 * most, "\n{}\n", 1, 1),
+            (3 * most, "", 1, 1),
+        ] {
+            let text = format!("{{}}\n{}{end}", of_length(length));
+            let mut report = FileReport::new(Path::new("a.jsonl"), Kind::ExportScores, 10);
+            each_line(text.as_bytes(), 1, &checker, &mut report);
+            assert_eq!(report.rows, rows, "{length}: {:?}", report.findings);
+            assert_eq!(report.findings.len(), problems, "{:?}", report.findings);
+            for finding in &report.findings {
+                assert!(finding.reason.contains("longer than 1 MiB"));
+                assert_eq!((finding.line, finding.column), (Some(2), Some(1)));
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use std::{cell::RefCell, fmt};
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use super::Index;
 use crate::{Place, pointer};
 
 /// Why a text is no JSON.
@@ -26,14 +27,21 @@ pub(crate) fn parse(text: &[u8]) -> Result<(Value, Vec<String>), StrictError> {
     let parsed = serde::de::DeserializeSeed::deserialize(value, &mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value));
     let value = parsed.map_err(|error| StrictError {
-        place: Place {
-            line: error.line() as u64,
-            column: error.column() as u64,
-        },
+        place: place(text, error.line(), error.column()),
         is_cut: error.is_eof(),
         reason: without_place(&error.to_string()),
     })?;
     Ok((value, twice.into_inner()))
+}
+
+/// The place of the byte that an error is about. The parser counts columns in bytes, and a line break as column 0 of the line that
+/// it begins.
+fn place(text: &[u8], line: usize, column: usize) -> Place {
+    let breaks = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    let before = breaks.take(line.saturating_sub(1)).last();
+    let start = before.map_or(0, |(at, _)| at + 1);
+    let offset = start.saturating_add(column).saturating_sub(1);
+    Index::new(text, Place::START).place(offset.min(text.len()))
 }
 
 /// The reason without ` at line 1 column 2`.
@@ -158,6 +166,16 @@ mod tests {
         let error = parse(b"{\n  \"a\": tru }").unwrap_err();
         assert_eq!((error.place.line, error.place.column), (2, 11));
         assert_eq!(error.reason, "expected ident");
+        for (text, line, column) in [
+            ("", 1, 1),
+            ("{\"é\": x}", 1, 7),
+            ("{\"é\nb\": 1}", 1, 4),
+            ("[1,\n", 1, 4),
+            ("\n\n[é]", 3, 2),
+        ] {
+            let place = parse(text.as_bytes()).unwrap_err().place;
+            assert_eq!((place.line, place.column), (line, column), "{text:?}");
+        }
         assert!(parse(b"[1, 2").unwrap_err().is_cut);
         assert!(!parse(b"[1] 2").unwrap_err().is_cut);
     }

@@ -40,6 +40,8 @@ pub(crate) struct ExportRun {
     turns: Option<u32>,
     /// Who played the user.
     user_model: Option<TargetRef>,
+    /// Which model answered calls of simulated tools.
+    tool_model: Option<TargetRef>,
     /// Who judged.
     judges: Vec<Judge>,
     /// Names of implementations, their versions and the hashes of their prompts, by phase.

@@ -123,6 +123,100 @@ shapes! {
         warnings: Vec<String>,
     }
 
+    /// Of `export`.
+    struct ExportOutput {
+        /// The format that was written: `eee`, `inspect` and so on.
+        export_format: String,
+        /// Systems under test whose results were exported.
+        targets: u64,
+        /// Conversations that were exported.
+        conversations: u64,
+        /// The files that were written.
+        files: Vec<String>,
+        /// What was wrong with rows that were left out.
+        problems: Vec<String>,
+        /// What kept results from being exported at all.
+        refused: Vec<String>,
+        /// What a reader should know.
+        notes: Vec<String>,
+    }
+
+    /// Of `import`.
+    struct ImportOutput {
+        /// The format that was read: `eee` or `inspect`.
+        from: String,
+        /// The benchmark that was made.
+        benchmark: String,
+        /// Its folder.
+        folder: String,
+        /// How many files were read.
+        files: Vec<String>,
+        /// The ids of its metrics.
+        metrics: Vec<String>,
+        /// How many scenarios it has.
+        scenarios: u64,
+        /// How many conversations there are of all systems.
+        conversations: u64,
+        /// What came of each system under test.
+        targets: Vec<Value>,
+        /// Rows that were left out, by reason.
+        left_out: Vec<Value>,
+        /// What a reader should know.
+        notes: Vec<String>,
+    }
+
+    /// Of `journal check`.
+    struct CheckOutput {
+        /// What the rules say.
+        report: CheckReport,
+    }
+
+    /// What the rules say of a journal.
+    struct CheckReport {
+        /// The file.
+        journal: String,
+        /// `passed`, `failed` or `not_checkable`.
+        verdict: String,
+        /// Why the rules could not be asked, else null.
+        reason: Option<String>,
+        /// The run's id.
+        run_id: Option<String>,
+        /// Lines that were read.
+        lines: u64,
+        /// Items that the journal tells of.
+        items: u64,
+        /// `{rule, about, outcome, checked, failed, failures, reason}` of each rule.
+        rows: Vec<Value>,
+        /// What a reader should know.
+        notes: Vec<String>,
+    }
+
+    /// Of `journal stats`.
+    struct StatsOutput {
+        /// The file.
+        journal: String,
+        /// The figures.
+        stats: JournalStats,
+    }
+
+    /// The figures of a journal.
+    struct JournalStats {
+        /// Events that were read.
+        entries: u64,
+        /// The time of the first event, UTC; null where no event has one.
+        start: Option<String>,
+        /// The time of the last event, UTC.
+        end: Option<String>,
+        /// `{message, count}` of each event.
+        events: Vec<Value>,
+        /// Calls by role and model.
+        calls: Vec<Value>,
+        /// Retries by cause.
+        retries: Vec<Value>,
+        /// `{bucket_seconds, buckets}`.
+        over_time: Extra,
+    }
+
     /// Of `validate`.
     struct ValidateOutput {
         /// Problems in all files.
@@ -182,6 +276,16 @@ fn of_command(generator: &mut SchemaGenerator) -> Vec<(Vec<&'static str>, Schema
         (
             vec!["calibrate"],
             generator.subschema_for::<CalibrateOutput>(),
+        ),
+        (vec!["export"], generator.subschema_for::<ExportOutput>()),
+        (vec!["import"], generator.subschema_for::<ImportOutput>()),
+        (
+            vec!["journal check"],
+            generator.subschema_for::<CheckOutput>(),
+        ),
+        (
+            vec!["journal stats"],
+            generator.subschema_for::<StatsOutput>(),
         ),
         (
             vec!["validate"],
