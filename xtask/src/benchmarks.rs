@@ -122,7 +122,7 @@ fn unnamed(
 }
 
 /// A name that a shell has completed to a path, `benchmarks/honesty/`, is the name of its folder.
-fn name_of<'a>(folder: &Path, given: &'a str) -> &'a str {
+pub fn name_of<'a>(folder: &Path, given: &'a str) -> &'a str {
     let path = Path::new(given);
     match (
         path.parent(),

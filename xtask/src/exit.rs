@@ -15,7 +15,7 @@ pub enum Exit {
     FailedRows,
     /// The command line or the configuration cannot be used.
     Usage,
-    /// Nothing could be run.
+    /// Nothing could be run, or the result cannot be written.
     NothingRan,
     /// Somebody stopped it.
     Interrupted,

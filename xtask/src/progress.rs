@@ -169,10 +169,14 @@ impl Shared {
             task.bar.set_length(task.ended);
             task.bar.finish();
             task.told = task.ended;
-            task.line(benchmark, phase)
+            let end = match task.skipped {
+                0 => "done",
+                _ => "stopped",
+            };
+            format!("{}, {end}", task.line(benchmark, phase))
         };
         if !self.terminal.draws() {
-            self.terminal.line(&format!("{line}, done"));
+            self.terminal.line(&line);
         }
     }
 
@@ -266,7 +270,9 @@ impl Task {
         let mut line = format!("{benchmark}: {}", phase.command());
         // What is not counted in rows, such as aggregate, is only begun and done.
         if self.ended > 0 || !of.is_empty() {
-            line.push_str(&format!(" {}{of}", self.ended));
+            // What was skipped was not done.
+            let done = self.ended.saturating_sub(self.skipped);
+            line.push_str(&format!(" {done}{of}"));
         }
         line
     }

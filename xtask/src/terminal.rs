@@ -1,8 +1,8 @@
 //! What is written to the terminal: one place, so that messages and progress bars do not tear each other.
 
 use std::{
-    io::{IsTerminal, Write, stderr, stdout},
-    sync::Arc,
+    io::{self, IsTerminal, Write, stderr, stdout},
+    sync::{Arc, OnceLock},
 };
 
 use indicatif::{MultiProgress, ProgressDrawTarget};
@@ -14,6 +14,8 @@ use crate::cli::{ColorChoice, Global};
 pub struct Terminal {
     bars: MultiProgress,
     style: Arc<Style>,
+    /// Why results could not be written.
+    unwritten: Arc<OnceLock<String>>,
 }
 
 #[derive(Debug)]
@@ -48,6 +50,7 @@ impl Terminal {
         Self {
             bars: MultiProgress::with_draw_target(target),
             style: Arc::new(style),
+            unwritten: Arc::default(),
         }
     }
 
@@ -103,13 +106,21 @@ impl Terminal {
         });
     }
 
-    /// Results: to standard output. A reader that has gone away, such as `head`, is no error.
+    /// Results: to standard output. That they cannot be written is kept for the end: see [`unwritten`](Self::unwritten).
     pub fn print(&self, text: &str) {
-        self.bars.suspend(|| {
+        let written = self.bars.suspend(|| {
             let mut out = stdout().lock();
-            let _ = out.write_all(text.as_bytes());
-            let _ = out.flush();
+            out.write_all(text.as_bytes()).and_then(|()| out.flush())
         });
+        if let Some(why) = written.err().as_ref().and_then(unwritten) {
+            // The first reason is the one to tell.
+            let _ = self.unwritten.set(why);
+        }
+    }
+
+    /// Why results could not be written to standard output; `None` where all were, or nobody reads them.
+    pub fn unwritten(&self) -> Option<&str> {
+        self.unwritten.get().map(String::as_str)
     }
 
     /// Columns for results: as many as they want where standard output is a file or a pipe, so that nothing is cut off.
@@ -142,4 +153,10 @@ impl Terminal {
         };
         self.write(line.as_bytes());
     }
+}
+
+/// What to tell of an error of standard output. A reader that has gone away, such as `head`, is none.
+pub fn unwritten(error: &io::Error) -> Option<String> {
+    (error.kind() != io::ErrorKind::BrokenPipe)
+        .then(|| format!("standard output cannot be written: {error}"))
 }

@@ -393,3 +393,36 @@ fn diagnostics_can_be_json_and_colours_can_be_had() {
     assert!(red(ground.run(&["run", "zebra", "--color", "always"])));
     assert!(!red(ground.run(&["run", "zebra"])));
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_result_that_cannot_be_written_is_told() {
+    let ground = Ground::new();
+    ground.succeeds(&["run", "--quiet"]);
+    for args in [
+        &["run", "--json"][..],
+        &["run"],
+        &["plan"],
+        &["plan", "--json"],
+        &["doctor", "--scripted"],
+        &["validate", "."],
+        &["export", "csv", "--json"],
+        &["journal", "stats", "--json"],
+    ] {
+        // A device whose every write fails: the disk is full.
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+        let output = ground.command(args).stdout(full.unwrap()).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(3), "{args:?}: {err}");
+        let told = "error: standard output cannot be written: No space left on device";
+        assert_eq!(err.matches(told).count(), 1, "{args:?}: {err}");
+    }
+    // Nobody reads: that is no error.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = ground.command(&["plan"]);
+    let output = command.stdout(writer).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    assert!(!err.contains("cannot be written"), "{err}");
+}

@@ -9,6 +9,7 @@
 mod common;
 mod exports;
 
+use common::Ground;
 use exports::{FORMATS, aggregates, by_hand, content, demonstration, judged, rows, said};
 use serde_json::{Value, json};
 
@@ -219,7 +220,7 @@ fn no_text_breaks_a_format() {
 fn a_copy_of_a_tree_has_the_same_ids_and_another_content_has_others() {
     let talk = |said_last: &str| json!([{"id": "m01_s001_v01", "transcript": said(&["a", "b", "c", said_last])}]);
     let scores = json!([judged("m01_s001_v01", Some(true), "ok")]);
-    let names = |ground: &common::Ground| {
+    let names = |ground: &Ground| {
         for format in ["eee", "inspect"] {
             ground.succeeds(&["export", format, "--out", &format!("out/{format}")]);
         }
@@ -244,7 +245,7 @@ fn a_copy_of_a_tree_has_the_same_ids_and_another_content_has_others() {
 
 #[test]
 fn a_target_that_never_answered_keeps_its_run_and_its_judge() {
-    let ground = common::Ground::new();
+    let ground = Ground::new();
     ground.write(
         "config.yaml",
         "generation: {scenarios_per_metric: 1, turns: 2}\n\

@@ -311,3 +311,45 @@ fn texts_and_names_from_a_file_cannot_break_out() {
     );
     assert_eq!(content(&ground.path("inspect")).len(), 1);
 }
+
+#[test]
+fn a_file_without_conversations_has_nothing_to_export() {
+    let ground = evaluated();
+    let mut file: Value = serde_json::from_str(&ground.read("multi.json")).unwrap();
+    empty(&mut file);
+    ground.write("empty.json", &file.to_string());
+    for format in FORMATS {
+        let ran = ground.run(&["export", format, "--out", "out", "--safety", "empty.json"]);
+        assert_eq!(ran.code, 2, "{format}: {}{}", ran.out, ran.err);
+        assert!(
+            ran.err
+                .contains("empty.json: there is no conversation in it to export"),
+            "{format}: {}",
+            ran.err
+        );
+    }
+    assert!(content(&ground.path("out")).is_empty());
+    let args = ["export", "csv", "--target", "x", "--safety", "multi.json"];
+    let ran = ground.run(&args);
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    assert!(
+        ran.err.contains("no run is of a target that was asked for"),
+        "{}",
+        ran.err
+    );
+}
+
+/// Takes every list and every count out.
+fn empty(value: &mut Value) {
+    match value {
+        Value::Array(list) => list.clear(),
+        Value::Number(_) => *value = json!(0),
+        Value::Object(keys) => {
+            let settings = ["run", "cost", "probity_version"];
+            let keys = keys.iter_mut();
+            keys.filter(|(key, _)| !settings.contains(&key.as_str()))
+                .for_each(|(_, value)| empty(value));
+        }
+        _ => {}
+    }
+}

@@ -211,7 +211,7 @@ fn files_that_are_no_journals_get_one_clear_error() {
         ("half.jsonl", "line 1 is cut off after 26 bytes"),
         ("binary", "it holds binary data"),
         ("folder", "there is no journal in this folder"),
-        ("nothing", "there is no such file, folder or run"),
+        ("nothing", "there is no such file, folder, run or benchmark"),
     ] {
         for command in ["show", "stats", "scores", "check"] {
             let ran = ask(&ground, &[command, name]);

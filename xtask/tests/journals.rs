@@ -12,7 +12,10 @@ use std::{
 };
 
 use common::Ground;
-use journal::{JournalReader, check::Verdict};
+use journal::{
+    JournalReader,
+    check::{Outcome, Verdict},
+};
 use pipeline::{Layout, check_journal, rebuild};
 use scripted_llm::ScriptedServer;
 
@@ -135,5 +138,127 @@ async fn a_killed_run_leaves_a_journal_that_reads_and_the_next_one_is_whole() {
         "fetched sut response",
     ] {
         assert!(messages.iter().any(|m| m == message), "{message}");
+    }
+}
+
+/// The outcomes of the rules between journal and tree, and the notes of the report.
+fn tree_rules(ground: &Ground, benchmarks: &str, journal: &Path) -> (Vec<Outcome>, Vec<String>) {
+    let report = check_journal(journal, Some(&Layout::new(ground.path(benchmarks))));
+    let rules = report.rows.iter().rev().take(4);
+    (rules.map(|row| row.outcome).collect(), report.notes)
+}
+
+#[test]
+fn what_a_later_run_wrote_is_not_compared_with_an_older_journal() {
+    let ground = Ground::new();
+    ground.succeeds(&["run", "--quiet"]);
+    let first = journals(&ground).pop().unwrap();
+    // As it was written again, it still fits.
+    ground.succeeds(&["run", "--quiet"]);
+    let (outcomes, notes) = tree_rules(&ground, "benchmarks", &first);
+    assert_eq!(outcomes, [Outcome::Passed; 4], "{notes:?}");
+
+    ground.succeeds(&["run", "--quiet", "--turns", "2"]);
+    let latest = journals(&ground).pop().unwrap();
+    let (outcomes, notes) = tree_rules(&ground, "benchmarks", &first);
+    // The costs of metrics and scenarios are still those of the first run.
+    let none = Outcome::NotApplicable;
+    assert_eq!(outcomes, [none, Outcome::Passed, none, none], "{notes:?}");
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.contains(&latest.display().to_string())),
+        "{notes:?}"
+    );
+    let id = first.parent().unwrap().file_name().unwrap();
+    let ran = ground.succeeds(&["journal", "check", id.to_str().unwrap()]);
+    assert!(ran.out.contains("a later run wrote"), "{}", ran.out);
+    assert_passes(&ground, &latest);
+
+    // A tree that was changed still fails the run that wrote it.
+    let scores = "benchmarks/sycophancy/runs/scripted-careful/scores.json";
+    ground.write(
+        scores,
+        &ground
+            .read(scores)
+            .replace("\"present\": false", "\"present\": true"),
+    );
+    let (outcomes, notes) = tree_rules(&ground, "benchmarks", &latest);
+    assert!(outcomes.contains(&Outcome::Failed), "{notes:?}");
+}
+
+#[test]
+fn a_run_of_another_folder_of_benchmarks_is_told_from_this_one() {
+    let ground = Ground::new();
+    ground.succeeds(&["run", "--quiet"]);
+    for file in ["benchmark.yaml", "scenarios.json"] {
+        let text = ground.read(&format!("benchmarks/sycophancy/{file}"));
+        ground.write(&format!("other/sycophancy/{file}"), &text);
+    }
+    let other = ["run", "--quiet", "--benchmarks", "other", "--turns", "3"];
+    ground.succeeds(&other);
+    let all = journals(&ground);
+    let [here, there] = all.as_slice() else {
+        panic!("{all:?}");
+    };
+    let (outcomes, notes) = tree_rules(&ground, "benchmarks", here);
+    assert_eq!(outcomes, [Outcome::Passed; 4], "{notes:?}");
+    let (outcomes, notes) = tree_rules(&ground, "other", there);
+    assert!(!outcomes.contains(&Outcome::Failed), "{notes:?}");
+    let (outcomes, notes) = tree_rules(&ground, "benchmarks", there);
+    assert_eq!(outcomes, [Outcome::NotApplicable; 4], "{notes:?}");
+    assert!(
+        notes.iter().any(|note| note.contains("another folder")),
+        "{notes:?}"
+    );
+
+    // The run of the other folder came later, and did not write this tree.
+    let results = "benchmarks/sycophancy/results.json";
+    ground.write(
+        results,
+        &ground
+            .read(results)
+            .replacen("\"n_passed\": ", "\"n_passed\": 1", 1),
+    );
+    let (outcomes, notes) = tree_rules(&ground, "benchmarks", here);
+    assert_eq!(outcomes.first(), Some(&Outcome::Failed), "{notes:?}");
+}
+
+#[test]
+fn a_benchmarks_name_stands_for_its_newest_journal() {
+    let ground = Ground::new();
+    ground.succeeds(&["run", "--quiet", "sycophancy"]);
+    ground.succeeds(&["run", "--quiet", "sycophancy"]);
+    ground.write(
+        "benchmarks/unrun/benchmark.yaml",
+        "name: none\ndescription: None.\n",
+    );
+    ground.succeeds(&["run", "--quiet", "unrun"]);
+    let path = journals(&ground).remove(1);
+    let path = path.file_name().unwrap().to_str().unwrap().to_owned();
+    for name in [
+        "sycophancy",
+        "benchmarks/sycophancy",
+        "benchmarks/sycophancy/",
+    ] {
+        for command in ["check", "stats"] {
+            let ran = ground.succeeds(&["journal", command, name]);
+            let first = ran.out.lines().next().unwrap_or_default();
+            assert!(first.contains(&path), "{command} {name}: {first}");
+        }
+        ground.succeeds(&["journal", "show", name]);
+        ground.succeeds(&["journal", "scores", name]);
+    }
+    fs::remove_dir_all(ground.path(".probity/runs")).unwrap();
+    for (name, wanted) in [
+        (
+            "unrun",
+            "there is no run with a journal of the benchmark `unrun`",
+        ),
+        ("sycophanzy", "did you mean `sycophancy`?"),
+    ] {
+        let ran = ground.run(&["journal", "check", name]);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains(wanted), "{}", ran.err);
     }
 }

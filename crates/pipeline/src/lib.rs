@@ -53,7 +53,7 @@ mod standard;
 pub mod tree;
 
 pub use calibrate::{CalibrateOptions, Calibration, calibrate};
-pub use check::{check_journal, check_tree};
+pub use check::{check_journal, check_tree, journal_benchmark};
 pub use error::{PipelineError, PipelineErrorKind};
 pub use export::{ExportOptions, ExportReport, export, export_safety};
 pub use import::{

@@ -84,9 +84,14 @@ pub fn dispatch(cli: Cli) -> Exit {
         Command::Bench(args) => bench(args),
         Command::Init { name } => init::run(&context, &name),
     };
-    done.unwrap_or_else(|failure| {
+    let exit = done.unwrap_or_else(|failure| {
         context.terminal.error(&failure.to_string());
         failure.exit
+    });
+    // Whoever asked has no result, whatever came of the work.
+    context.terminal.unwritten().map_or(exit, |why| {
+        context.terminal.error(why);
+        Exit::NothingRan
     })
 }
 

@@ -11,6 +11,9 @@ use crate::Line;
 /// So many models are told apart; the rest are counted together. Each has a histogram of up to 100 KB.
 const MODELS: usize = 100;
 
+/// Who is asked, in the order in which figures are given.
+const ROLES: [&str; 6] = ["generator", "user", "sut", "tool", "annotator", "probe"];
+
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
@@ -33,9 +36,7 @@ impl<'a> Call<'a> {
     /// The call that `line` tells of; `None` when it tells of something else.
     pub(super) fn of(line: &Line<'a>) -> Option<Self> {
         let (part, ending) = part(&line.message)?;
-        let role = *["sut", "annotator", "user", "tool", "generator", "probe"]
-            .iter()
-            .find(|role| **role == part)?;
+        let role = ROLES.into_iter().find(|role| *role == part)?;
         let model = match role {
             "sut" => line.sut.clone(),
             "annotator" => line.text("annotator"),
@@ -158,10 +159,9 @@ impl Calls {
     }
 
     pub(super) fn finish(self) -> Vec<CallStats> {
-        let order = ["generator", "user", "sut", "annotator", "probe"];
         let mut all = Vec::new();
         let mut roles = self.roles;
-        for role in order {
+        for role in ROLES {
             let models = roles.remove(role).unwrap_or_default();
             all.extend(
                 models
@@ -217,6 +217,15 @@ mod tests {
         assert_eq!((annotator.role, &*annotator.model), ("annotator", "a"));
         assert_eq!(annotator.latency, None);
         assert_eq!(annotator.used.input_tokens, None);
+    }
+
+    #[test]
+    fn every_role_is_told_in_its_order() {
+        let lines = ["tool", "probe", "user", "sut", "annotator", "generator"]
+            .map(|role| format!(r#"{{"message":"fetched {role} response","model":"m"}}"#));
+        let all = calls(&lines.each_ref().map(String::as_str));
+        let roles: Vec<&str> = all.iter().map(|call| call.role).collect();
+        assert_eq!(roles, ROLES);
     }
 
     #[test]

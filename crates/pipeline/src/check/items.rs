@@ -24,6 +24,8 @@ pub(super) struct Told {
 pub(super) struct Item {
     /// Replies of the system under test.
     pub(super) replies: u32,
+    /// The texts of all of them, as a number; `None` without a text.
+    pub(super) said: Option<u64>,
     /// Replies of judges.
     pub(super) judgements: u32,
     pub(super) played: Sum,
@@ -60,6 +62,16 @@ pub(super) fn key(prompt_id: &str, sut: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (prompt_id, sut).hash(&mut hasher);
     hasher.finish()
+}
+
+/// A number that stands for the texts of replies: `before`, and `text` after them. Empty texts are passed over.
+pub(super) fn said(before: Option<u64>, text: &str) -> Option<u64> {
+    if text.is_empty() {
+        return before;
+    }
+    let mut hasher = DefaultHasher::new();
+    (before, text).hash(&mut hasher);
+    Some(hasher.finish())
 }
 
 impl Sum {
@@ -118,6 +130,10 @@ impl Told {
             "fetched sut response" | "using cached sut response" => {
                 item.replies += 1;
                 item.played.add(line);
+            }
+            "translated sut response" => {
+                let text = line.text("response_text").unwrap_or_default();
+                item.said = said(item.said, &text);
             }
             "fetched user response"
             | "using cached user response"

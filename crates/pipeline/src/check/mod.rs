@@ -1,23 +1,25 @@
 //! Checks a journal, alone and against the benchmark tree that it tells of.
 
+mod aside;
 mod items;
 mod rules;
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
 use journal::{
     JournalReader,
-    check::{Report, Verdict},
+    check::{Outcome, Report, Row, Verdict},
 };
 
-use self::{items::Told, rules::Rules};
+use self::{aside::Aside, items::Told, rules::Rules};
 use crate::layout::{BenchmarkDir, Layout};
 
 /// Checks the journal at `journal` against the rules of journals and, where `layout` holds the benchmark that it tells of, against
 /// that benchmark's files.
 ///
-/// The files are those of the latest run: an older journal of the same benchmark does not fit them any more wherever a later run
-/// gave other rows.
+/// The files are those of the runs that wrote them last. Where they do not fit this journal, what a later run of the same benchmark
+/// wrote (its journal lies in the records of `layout`) is left out, and so is a system under test of whose conversations most are not
+/// as the journal tells them: then the tree is of other runs, or of another folder of benchmarks. The notes of the report say both.
 ///
 /// ```no_run
 /// use journal::check::Verdict;
@@ -29,13 +31,22 @@ use crate::layout::{BenchmarkDir, Layout};
 #[must_use]
 pub fn check_journal(journal: &Path, layout: Option<&Layout>) -> Report {
     let mut report = journal::check::check(journal);
-    let folder = layout.and_then(|layout| {
-        let dir = layout.benchmark(&folder_of(journal)?).ok()?;
-        dir.root().exists().then_some(dir)
+    let dir = layout.and_then(|layout| {
+        let dir = layout.benchmark(&journal_benchmark(journal)?).ok()?;
+        dir.root().exists().then_some((layout, dir))
     });
-    if let Some(dir) = folder {
-        check_tree(journal, &dir, &mut report);
-    }
+    let Some((layout, dir)) = dir else {
+        return report;
+    };
+    compare(journal, &mut report, |told, report| {
+        let rows = Rules::new(told, &dir, &Aside::default()).check();
+        if !failed(&rows) {
+            return rows;
+        }
+        let aside = Aside::of(told, layout, &dir, report.run_id.as_deref());
+        report.notes.extend(aside.notes());
+        Rules::new(told, &dir, &aside).check()
+    });
     report
 }
 
@@ -51,12 +62,23 @@ pub fn check_journal(journal: &Path, layout: Option<&Layout>) -> Report {
 /// Only systems under test whose rows the run wrote are looked at. A journal that is not checkable gets no rules. Both are read row by
 /// row; memory holds about a hundred bytes for each item.
 pub fn check_tree(journal: &Path, dir: &BenchmarkDir, report: &mut Report) {
+    compare(journal, report, |told, _| {
+        Rules::new(told, dir, &Aside::default()).check()
+    });
+}
+
+/// Adds the rows of `rules` to `report`, where the journal can be checked.
+fn compare(
+    journal: &Path,
+    report: &mut Report,
+    rules: impl FnOnce(&Told, &mut Report) -> Vec<Row>,
+) {
     if matches!(report.verdict(), Verdict::NotCheckable(_)) {
         return;
     }
     match Told::read(journal) {
         Ok(told) => {
-            for row in Rules::new(told, dir).check() {
+            for row in rules(&told, report) {
                 report.push(row);
             }
         }
@@ -64,13 +86,27 @@ pub fn check_tree(journal: &Path, dir: &BenchmarkDir, report: &mut Report) {
     }
 }
 
-/// The benchmark's folder as the run named it.
-fn folder_of(journal: &Path) -> Option<String> {
+fn failed(rows: &[Row]) -> bool {
+    rows.iter().any(|row| row.outcome == Outcome::Failed)
+}
+
+/// The benchmark whose run the journal at `journal` tells of, by the name of its folder. `None` where no run starts in it, the run was
+/// of no benchmark's folder, or the file cannot be read.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("journal.jsonl");
+/// std::fs::write(&path, "{\"message\": \"starting run\", \"folder\": \"honesty\"}\n")?;
+/// assert_eq!(pipeline::journal_benchmark(&path).as_deref(), Some("honesty"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[must_use]
+pub fn journal_benchmark(journal: &Path) -> Option<String> {
     let mut reader = JournalReader::open(journal).ok()?;
     while let Some(line) = reader.next_line() {
         let line = line.ok()?;
         if line.message.starts_with("starting ") && line.message.ends_with(" run") {
-            return line.text("folder").map(std::borrow::Cow::into_owned);
+            return line.text("folder").map(Cow::into_owned);
         }
     }
     None

@@ -2,11 +2,14 @@
 
 use std::{fs, ops::ControlFlow, path::Path};
 
-use journal::check::{Failure, Row};
+use journal::check::{Failure, Outcome, Row};
 use schema::{Conversation, ModelId, PhaseCost, Role, Summary};
 use serde::{Deserialize, de::IgnoredAny};
 
-use super::items::{Item, Sum, Told, key};
+use super::{
+    aside::Aside,
+    items::{Item, Sum, Told, key},
+};
 use crate::{
     layout::{BenchmarkDir, TargetDir},
     tree::{each_row, read_costs},
@@ -14,8 +17,10 @@ use crate::{
 
 /// The rules, over what a journal tells and the files of a benchmark.
 pub(super) struct Rules<'d> {
-    told: Told,
+    told: &'d Told,
     dir: &'d BenchmarkDir,
+    /// What is not compared.
+    aside: &'d Aside,
 }
 
 /// What is looked at of a row of `scores.json`.
@@ -51,8 +56,8 @@ struct Said {
 }
 
 impl<'d> Rules<'d> {
-    pub(super) fn new(told: Told, dir: &'d BenchmarkDir) -> Self {
-        Self { told, dir }
+    pub(super) fn new(told: &'d Told, dir: &'d BenchmarkDir, aside: &'d Aside) -> Self {
+        Self { told, dir, aside }
     }
 
     /// One row for each rule.
@@ -78,18 +83,26 @@ impl<'d> Rules<'d> {
                 scores.fail(Failure::new("the id cannot name a folder of the tree").sut(sut));
                 continue;
             };
-            if sums.conversations > 0 {
+            if sums.conversations > 0 && !self.aside.holds(Some(sut), "simulate") {
                 self.conversations(sut, sums.conversations, &target, &mut conversations);
                 let sum = sums.simulate.total();
                 cost(&mut costs, &target.cost(), "simulate", &sum, Some(sut));
             }
-            if sums.scores > 0 {
+            if sums.scores > 0 && !self.aside.holds(Some(sut), "evaluate") {
                 self.scores(sut, sums.scores, &target, &mut scores);
                 let sum = sums.evaluate.total();
                 cost(&mut costs, &target.cost(), "evaluate", &sum, Some(sut));
             }
         }
-        vec![conversations, scores, costs, self.results()]
+        let mut rows = vec![conversations, scores, costs, self.results()];
+        if let Some(reason) = self.aside.reason() {
+            for row in &mut rows {
+                if row.outcome == Outcome::NotApplicable {
+                    row.reason = Some(reason.into());
+                }
+            }
+        }
+        rows
     }
 
     fn conversations(&self, sut: &str, told: u64, target: &TargetDir, rule: &mut Row) {
@@ -176,7 +189,9 @@ impl<'d> Rules<'d> {
     /// The entries of the generating phases.
     fn generation(&self, rule: &mut Row) {
         for (phase, sum) in self.told.costs.generated_entries() {
-            cost(rule, &self.dir.cost(), phase, &sum, None);
+            if !self.aside.holds(None, phase) {
+                cost(rule, &self.dir.cost(), phase, &sum, None);
+            }
         }
     }
 
@@ -185,8 +200,11 @@ impl<'d> Rules<'d> {
             "ResultsCountItems",
             "the counts of results.json are those of the items that were measured",
         );
-        let scored = |sut: &&String| self.told.suts.get(*sut).is_some_and(|sums| sums.scores > 0);
-        let suts: Vec<&String> = self.told.suts.keys().filter(scored).collect();
+        let suts = self.told.suts.iter();
+        let suts: Vec<&String> = suts
+            .filter(|(sut, sums)| sums.scores > 0 && !self.aside.holds(Some(sut), "evaluate"))
+            .map(|(sut, _)| sut)
+            .collect();
         if suts.is_empty() {
             return rule.not_applicable("the run made no scores");
         }

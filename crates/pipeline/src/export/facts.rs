@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, HashMap},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use interop::{Asked, Judge, Sample};
@@ -12,6 +12,7 @@ use journal::{JournalReader, Line};
 use schema::{Conversation, Extra, ModelId};
 
 use super::{
+    find::Source,
     item::{ItemFacts, messages},
     scores::{Shelf, key},
 };
@@ -46,7 +47,7 @@ type ItemKey = (String, String);
 
 impl Facts {
     /// Reads the journals, the oldest first.
-    pub(super) fn read(journals: &[PathBuf], targets: &[ModelId]) -> Result<Self, PipelineError> {
+    pub(super) fn read(journals: &[Source], targets: &[ModelId]) -> Result<Self, PipelineError> {
         let targets = targets
             .iter()
             .map(|id| (id.to_string(), TargetFacts::default()));
@@ -83,7 +84,8 @@ impl Facts {
         }
     }
 
-    fn journal(&mut self, path: &Path) -> Result<(), PipelineError> {
+    fn journal(&mut self, source: &Source) -> Result<(), PipelineError> {
+        let path = &source.journal;
         let mut reader = match JournalReader::open(path) {
             Ok(reader) => reader,
             Err(error) => {
@@ -95,7 +97,7 @@ impl Facts {
         let mut run = TargetFacts::default();
         while let Some(line) = reader.next_line() {
             match line {
-                Ok(line) => self.line(path, &line, &mut run, &mut open)?,
+                Ok(line) => self.line(source, &line, &mut run, &mut open)?,
                 Err(error) => self.notes.push(error.to_string()),
             }
         }
@@ -110,20 +112,22 @@ impl Facts {
 
     fn line(
         &mut self,
-        path: &Path,
+        source: &Source,
         line: &Line<'_>,
         run: &mut TargetFacts,
         open: &mut HashMap<ItemKey, ItemFacts>,
     ) -> Result<(), PipelineError> {
         let (Some(prompt), Some(sut), Some(_)) = (&line.prompt_id, &line.sut, &line.test) else {
             if line.message == "starting run" {
-                run.journal = Some(path.to_owned());
+                run.journal = Some(source.journal.clone());
                 run.run_id = line.text("run_id").map(Cow::into_owned);
                 run.samples = line.get("samples");
                 let phases: Vec<String> = line.get("phases").unwrap_or_default();
                 let suts: Vec<String> = line.get("suts").unwrap_or_default();
                 if phases.iter().any(|phase| phase == "simulate") {
-                    let set_out = suts.into_iter().map(|sut| (sut, run.clone()));
+                    let suts = suts.into_iter();
+                    let told = suts.filter(|sut| source.targets.contains(sut));
+                    let set_out = told.map(|sut| (sut, run.clone()));
                     self.set_out.extend(set_out);
                 }
             }
@@ -132,7 +136,10 @@ impl Facts {
         let Some(target) = self.targets.get_mut(sut.as_ref()) else {
             return Ok(());
         };
-        target.take(line, run);
+        // Other trees of the same name may have been played by it.
+        if source.targets.contains(sut.as_ref()) {
+            target.take(line, run);
+        }
         let key = (prompt.to_string(), sut.to_string());
         match line.message.as_ref() {
             "queuing item" => {

@@ -11,7 +11,10 @@ use journal::JournalReader;
 use schema::{Benchmark, ModelId};
 use serde::Deserialize;
 
-use super::raw::{self, Ended, Took};
+use super::{
+    raw::{self, Ended, Took},
+    told::Replies,
+};
 use crate::{
     error::PipelineError,
     layout::{BenchmarkDir, Layout},
@@ -57,52 +60,63 @@ pub(super) fn count_scenarios(dir: &BenchmarkDir, benchmark: &Benchmark) -> Opti
     (ended == Ended::Done).then_some(count)
 }
 
-/// The journals that tell of a benchmark's rows, and what a person should know of others.
-#[derive(Default)]
-pub(super) struct Found {
-    /// The oldest first.
-    pub(super) journals: Vec<PathBuf>,
-    pub(super) notes: Vec<String>,
+/// A journal, and the targets of whose conversations it tells.
+pub(super) struct Source {
+    pub(super) journal: PathBuf,
+    pub(super) targets: BTreeSet<String>,
 }
 
-/// The newest journals of the benchmark `name` that together tell how all of `targets` were played and judged.
-pub(super) fn journals(layout: &Layout, name: &str, targets: &[ModelId]) -> Found {
+/// The newest journals of the benchmark `name` that together tell how all of `targets` were played and judged, the oldest first.
+/// `replies` are those of the tree.
+pub(super) fn journals(
+    layout: &Layout,
+    name: &str,
+    targets: &[ModelId],
+    replies: &Replies,
+) -> Vec<Source> {
     let runs = layout.state().join("runs");
-    let mut found = Found::default();
-    let mut played: BTreeSet<&ModelId> = targets.iter().collect();
+    let mut found = Vec::new();
+    let mut played: BTreeSet<String> = targets.iter().map(ModelId::to_string).collect();
     let mut judged = played.clone();
     let mut earlier = None;
     let mut folders = names(&runs);
     folders.reverse();
     for folder in folders {
-        for file in names(&runs.join(&folder)).into_iter().rev() {
-            let path = runs.join(&folder).join(&file);
-            let Some(head) = is_journal(&file).then(|| head(&path)).flatten() else {
+        for journal in journals_in(&runs.join(&folder)).into_iter().rev() {
+            let Some(head) = head(&journal).filter(|head| head.folder == name) else {
                 continue;
             };
-            if head.folder != name {
-                continue;
-            }
             // A run that went on from an earlier one has that one's replies from the cache, which does not know their times.
             let is_earlier = earlier.is_some() && earlier == head.run_id;
-            let of = |left: &mut BTreeSet<&ModelId>, phase: &str| {
-                let before = left.len();
-                if head.phases.iter().any(|of| of == phase) {
-                    left.retain(|id| !head.suts.iter().any(|sut| sut == id.as_str()));
-                }
-                left.len() < before
+            let [plays, judges] = ["simulate", "evaluate"].map(|phase| head.has(phase));
+            let is_open =
+                |sut: &String| (plays && played.contains(sut)) || (judges && judged.contains(sut));
+            let is_wanted = |sut: &&String| {
+                is_open(sut) || (is_earlier && targets.iter().any(|id| id.as_str() == sut.as_str()))
             };
-            // Both have to be asked.
-            let tells = [of(&mut played, "simulate"), of(&mut judged, "evaluate")];
-            if is_earlier || tells.contains(&true) {
-                found.journals.insert(0, path);
-                earlier = head.earlier;
+            let wanted = head.suts.iter().filter(is_wanted).cloned().collect();
+            let told = replies.told_by(&journal, wanted);
+            if !is_earlier && told.is_empty() {
+                continue;
             }
+            if plays {
+                played.retain(|id| !told.contains(id));
+            }
+            if judges {
+                judged.retain(|id| !told.contains(id));
+            }
+            found.push(Source {
+                journal,
+                targets: told,
+            });
+            earlier = head.earlier;
             if earlier.is_none() && played.is_empty() && judged.is_empty() {
+                found.reverse();
                 return found;
             }
         }
     }
+    found.reverse();
     found
 }
 
@@ -124,6 +138,12 @@ struct Head {
     folder: String,
     phases: Vec<String>,
     suts: Vec<String>,
+}
+
+impl Head {
+    fn has(&self, phase: &str) -> bool {
+        self.phases.iter().any(|of| of == phase)
+    }
 }
 
 fn head(path: &Path) -> Option<Head> {

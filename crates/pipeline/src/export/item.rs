@@ -82,11 +82,7 @@ impl ItemFacts {
 
     /// Whether the replies are those of `transcript`.
     pub(super) fn fits(&self, transcript: &[Turn]) -> bool {
-        let said = transcript
-            .iter()
-            .filter(|turn| turn.role == Role::Assistant);
-        let said = said.map(|turn| reply_key(&turn.content, &turn.tool_calls));
-        said.eq(self.replies.iter().copied())
+        reply_keys(transcript).eq(self.replies.iter().copied())
     }
 
     /// Whether the conversation was played in this run.
@@ -95,8 +91,16 @@ impl ItemFacts {
     }
 }
 
+/// Keys of the target's replies in `transcript`.
+pub(super) fn reply_keys(transcript: &[Turn]) -> impl Iterator<Item = u64> {
+    let said = transcript
+        .iter()
+        .filter(|turn| turn.role == Role::Assistant);
+    said.map(|turn| reply_key(&turn.content, &turn.tool_calls))
+}
+
 /// A key of a reply. Ids of calls are left out: the simulator may give a call another one than the model did.
-fn reply_key(text: &str, calls: &[ToolCall]) -> u64 {
+pub(super) fn reply_key(text: &str, calls: &[ToolCall]) -> u64 {
     let calls = calls.iter().map(|call| (&*call.name, &*call.arguments));
     key((text, calls.collect::<Vec<_>>()))
 }

@@ -9,6 +9,7 @@ mod rows;
 mod safety;
 mod scores;
 mod source;
+mod told;
 
 use std::{ops::ControlFlow, path::Path, thread};
 
@@ -16,7 +17,13 @@ use interop::{ExportError, Exported, Exporter, Interval, Sample};
 use schema::{Benchmark, ModelId, TargetRef};
 
 pub use self::safety::export_safety;
-use self::{facts::Facts, problems::Problems, rows::Rows, scores::Scores};
+use self::{
+    facts::Facts,
+    problems::{Expected, Problems},
+    rows::Rows,
+    scores::Scores,
+    told::Replies,
+};
 use crate::{
     error::PipelineError,
     layout::{BenchmarkDir, Layout},
@@ -109,10 +116,15 @@ fn once_or_twice(
         }
     }
     let mut report = work(&mut *exporter)?;
+    let told = report.problems.iter().chain(&report.refused);
+    let told: Vec<&str> = told.map(String::as_str).collect();
     if report.targets == 0 {
-        let told = report.problems.into_iter().chain(report.refused);
-        return Err(PipelineError::input(told.collect::<Vec<_>>().join("\n")));
+        return Err(PipelineError::input(match told.is_empty() {
+            true => "nothing is exported: no run is of a target that was asked for".to_owned(),
+            false => told.join("\n"),
+        }));
     }
+    exporter.tell(&told);
     report.exported = exporter.finish().map_err(failed)?;
     Ok(report)
 }
@@ -172,10 +184,10 @@ impl<'a> Work<'a> {
                 ));
                 continue;
             }
-            let found = find::journals(self.layout, name, &targets);
-            self.report.problems.extend(found.notes);
             let benchmark = read_benchmark(&dir)?;
-            let mut facts = Facts::read(&found.journals, &targets)?;
+            let replies = Replies::read(&dir, &benchmark, &targets);
+            let journals = find::journals(self.layout, name, &targets, &replies);
+            let mut facts = Facts::read(&journals, &targets)?;
             self.report.problems.extend(facts.notes().iter().cloned());
             let bench = Bench {
                 scenarios: find::count_scenarios(&dir, &benchmark),
@@ -234,6 +246,10 @@ impl<'a> Work<'a> {
         };
         let run = source::run(bench, facts, first, content);
         problems.outcome(run.outcome.as_deref());
+        let expected = Expected {
+            scenarios: bench.scenarios.unwrap_or_default(),
+            samples: run.samples_per_scenario.unwrap_or_default(),
+        };
         if let Err(error) = exporter.begin(&interop::Run {
             interval: Some(INTERVAL),
             ..run
@@ -258,7 +274,7 @@ impl<'a> Work<'a> {
             problems.told.push(told);
         }
         self.report.conversations += problems.rows;
-        let told = problems.finish(bench.scenarios.unwrap_or_default(), scores.left());
+        let told = problems.finish(expected, scores.left());
         self.report.tell(&place, told);
         match exporter.end() {
             Ok(()) if unread => {

@@ -4,6 +4,14 @@ use std::collections::BTreeSet;
 
 use interop::Sample;
 
+/// What is to be there.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Expected {
+    pub(super) scenarios: u64,
+    /// Of each scenario, as the run was to play it; 0 where no journal tells.
+    pub(super) samples: u32,
+}
+
 /// What is not whole in the rows of a target.
 pub(super) struct Problems {
     pub(super) told: Vec<String>,
@@ -46,11 +54,11 @@ impl Problems {
         }
     }
 
-    /// One line for each thing that is not whole. `scenarios` are to be there for each sample of them; `orphans` are scores without a
-    /// conversation.
-    pub(super) fn finish(mut self, scenarios: u64, orphans: usize) -> Vec<String> {
-        let samples = u64::try_from(self.by_sample.len().max(1)).unwrap_or(u64::MAX);
-        let expected = scenarios.saturating_mul(samples);
+    /// One line for each thing that is not whole. `orphans` are scores without a conversation.
+    pub(super) fn finish(mut self, expected: Expected, orphans: usize) -> Vec<String> {
+        let seen = u64::try_from(self.by_sample.len().max(1)).unwrap_or(u64::MAX);
+        let samples = seen.max(expected.samples.into());
+        let expected = expected.scenarios.saturating_mul(samples);
         if self.rows < expected {
             self.told.push(format!(
                 "{} of {expected} conversations are there",

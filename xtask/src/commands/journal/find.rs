@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{super::Context, Which};
-use crate::{config::nearest, exit::Failure};
+use crate::{benchmarks::name_of, config::nearest, exit::Failure};
 
 /// The journal that the command line means.
 ///
@@ -14,14 +14,22 @@ use crate::{config::nearest, exit::Failure};
 /// When there is none, or a folder cannot be read.
 pub fn journal(context: &Context, which: &Which) -> Result<PathBuf, Failure> {
     let runs = context.layout.state().join("runs");
+    let benchmark = which
+        .path
+        .as_deref()
+        .and_then(|path| benchmark(context, path));
     let mut found = match &which.path {
         None => newest(&runs)?,
-        Some(path) if path.is_dir() => in_folder(path)?,
-        Some(path) if path.exists() => return Ok(path.clone()),
+        Some(path) if path.is_file() => return Ok(path.clone()),
         Some(path) if path.components().count() == 1 && runs.join(path).is_dir() => {
             in_folder(&runs.join(path))?
         }
-        Some(path) => return Err(nothing_there(path, &runs)),
+        Some(path) => match benchmark {
+            Some(name) => return newest_of(&name, &runs),
+            None if path.is_dir() => in_folder(path)?,
+            None if path.exists() => return Ok(path.clone()),
+            None => return Err(nothing_there(context, path, &runs)),
+        },
     };
     let journal = found.pop().unwrap_or_default();
     if !found.is_empty() {
@@ -56,6 +64,29 @@ fn newest(runs: &Path) -> Result<Vec<PathBuf>, Failure> {
         })
 }
 
+/// The name of the benchmark that `path` is or names: one that is in the folder of benchmarks.
+fn benchmark(context: &Context, path: &Path) -> Option<String> {
+    let name = name_of(context.layout.benchmarks(), path.to_str()?);
+    let dir = context.layout.benchmark(name).ok()?;
+    dir.yaml().exists().then(|| name.to_owned())
+}
+
+/// The newest journal of a run of the benchmark `name`.
+fn newest_of(name: &str, runs: &Path) -> Result<PathBuf, Failure> {
+    let ids = names(runs).unwrap_or_default();
+    let mut journals = ids.iter().rev().flat_map(|id| {
+        let journals = in_folder(&runs.join(id)).unwrap_or_default();
+        journals.into_iter().rev()
+    });
+    let of = |path: &PathBuf| pipeline::journal_benchmark(path).as_deref() == Some(name);
+    journals.find(of).ok_or_else(|| {
+        Failure::usage(format!(
+            "{}: there is no run with a journal of the benchmark `{name}` here. Run it first, or name a journal",
+            runs.display()
+        ))
+    })
+}
+
 /// The journals in a run's folder, one or more, the newest last.
 fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut names = names(folder).map_err(|error| unreadable(folder, &error))?;
@@ -71,20 +102,22 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(names.iter().map(|name| folder.join(name)).collect())
 }
 
-fn nothing_there(path: &Path, runs: &Path) -> Failure {
+fn nothing_there(context: &Context, path: &Path, runs: &Path) -> Failure {
     let name = path.to_string_lossy();
-    let known = names(runs).unwrap_or_default();
+    let mut known = names(runs).unwrap_or_default();
     // Ids differ in digits only, and any two are near each other: what helps is the one that begins alike.
     let alike = known.iter().rfind(|run| run.starts_with(&*name));
+    let alike = alike.cloned();
+    known.extend(context.layout.names().unwrap_or_default());
     let near = alike
-        .map(String::as_str)
+        .as_deref()
         .or_else(|| nearest(&name, known.iter().map(String::as_str)));
     let hint = match near {
         Some(near) => format!("; did you mean `{near}`?"),
         None => format!("; the runs are in {}", runs.display()),
     };
     Failure::usage(format!(
-        "{name}: there is no such file, folder or run{hint}"
+        "{name}: there is no such file, folder, run or benchmark{hint}"
     ))
 }
 

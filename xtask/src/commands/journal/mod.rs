@@ -58,7 +58,7 @@ pub enum JournalCommand {
 /// Which journal.
 #[derive(Clone, Debug, Args)]
 pub struct Which {
-    /// A journal, a run's folder, or a run's id [default: the newest run]
+    /// A journal, a run's folder, a run's id, or a benchmark: its newest run [default: the newest run of all]
     #[arg(value_name = "PATH")]
     pub path: Option<PathBuf>,
 }

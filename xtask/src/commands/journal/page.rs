@@ -2,7 +2,10 @@
 
 use std::io::{self, IsTerminal, StdoutLock, Write};
 
-use crate::{exit::Failure, terminal::Terminal};
+use crate::{
+    exit::Failure,
+    terminal::{Terminal, unwritten},
+};
 
 /// Wrapped text is this wide where there is no terminal.
 const WIDTH: usize = 80;
@@ -44,12 +47,10 @@ impl Page {
     fn done(&mut self, written: io::Result<()>) -> Result<bool, Failure> {
         match written {
             Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.ended = true,
-            Err(error) => {
-                return Err(Failure::nothing_ran(format!(
-                    "standard output cannot be written: {error}"
-                )));
-            }
+            Err(error) => match unwritten(&error) {
+                None => self.ended = true,
+                Some(why) => return Err(Failure::nothing_ran(why)),
+            },
         }
         Ok(!self.ended)
     }

@@ -20,7 +20,12 @@ use self::{
     rows::{End, Row, Rows},
     run::Source,
 };
-use super::{ExportOptions, ExportReport, explained, facts::Facts, failed, problems::Problems};
+use super::{
+    ExportOptions, ExportReport, explained,
+    facts::Facts,
+    failed,
+    problems::{Expected, Problems},
+};
 use crate::{error::PipelineError, layout::Layout};
 
 /// Exports the result files `files` of safety evaluations with `exporter`: each is a run of its target. A group is a metric, passed by the
@@ -78,6 +83,11 @@ impl Work<'_> {
         }
         let place = path.display().to_string();
         let rows = Rows::of(source.results);
+        if rows.rows.is_empty() && rows.unlisted.is_empty() {
+            let told = format!("{place}: there is no conversation in it to export");
+            self.report.refused.push(told);
+            return Ok(());
+        }
         let records = source.records(self.layout);
         let mut facts = source.facts(records.as_deref())?;
         self.report.problems.extend(facts.notes().iter().cloned());
@@ -94,7 +104,8 @@ impl Work<'_> {
             exporter.push(&sample).map_err(failed)?;
         }
         self.report.conversations += problems.rows;
-        self.report.tell(&place, problems.finish(0, 0));
+        self.report
+            .tell(&place, problems.finish(Expected::default(), 0));
         match exporter.end() {
             Ok(()) => {
                 self.report.targets += 1;

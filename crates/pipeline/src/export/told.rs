@@ -1,0 +1,135 @@
+//! Which journals tell of the conversations in a tree, by the replies.
+//!
+//! A journal names its benchmark by the folder's name alone, and runs of several folders of benchmarks may share their records.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    ops::ControlFlow,
+    path::Path,
+};
+
+use journal::JournalReader;
+use schema::{Benchmark, Conversation, ModelId, Scenario, TargetRef};
+
+use super::{
+    item::{reply_key, reply_keys},
+    raw::{self, Ended, Took},
+    scores::key,
+};
+use crate::{
+    layout::BenchmarkDir,
+    tree::{read_conversations, read_scenarios},
+};
+
+/// The replies of a tree's conversations, by target.
+pub(super) struct Replies(BTreeMap<String, OfTarget>);
+
+#[derive(Default)]
+struct OfTarget {
+    /// By the key of a conversation: that of its replies.
+    rows: HashMap<u64, u64>,
+    /// Whether the target replied at all.
+    replied: bool,
+}
+
+impl Replies {
+    /// Reads the conversations of `targets`, as far as they can be read: what is wrong with a file is told when it is exported.
+    pub(super) fn read(dir: &BenchmarkDir, benchmark: &Benchmark, targets: &[ModelId]) -> Self {
+        let read = |id: &ModelId| {
+            let mut replies = OfTarget::default();
+            if let Ok(files) = dir.target(id) {
+                replies.read(&files.conversations(), id, benchmark, || {
+                    read_scenarios(&dir.scenarios()).unwrap_or_default()
+                });
+            }
+            (id.to_string(), replies)
+        };
+        Self(targets.iter().map(read).collect())
+    }
+
+    /// Those of `targets` of whose conversations in the tree the journal at `path` tells: of one at least, with all its replies.
+    pub(super) fn told_by(&self, path: &Path, mut targets: BTreeSet<String>) -> BTreeSet<String> {
+        let mut told = BTreeSet::new();
+        let Ok(mut reader) = JournalReader::open(path) else {
+            return told;
+        };
+        let mut open: HashMap<(String, String), Vec<u64>> = HashMap::new();
+        // The common case ends with the first conversation of each target.
+        while !targets.is_empty()
+            && let Some(line) = reader.next_line()
+        {
+            let Ok(line) = line else { continue };
+            let (Some(prompt), Some(sut)) = (&line.prompt_id, &line.sut) else {
+                continue;
+            };
+            let Some(target) = targets.get(sut.as_ref()) else {
+                continue;
+            };
+            let item = (prompt.to_string(), sut.to_string());
+            match line.message.as_ref() {
+                "queuing item" => {
+                    open.insert(item, Vec::new());
+                }
+                "translated sut response" => {
+                    if let Some(replies) = open.get_mut(&item) {
+                        let text = line.text("response_text").unwrap_or_default();
+                        let calls: Vec<_> = line.get("tool_calls").unwrap_or_default();
+                        replies.push(reply_key(&text, &calls));
+                    }
+                }
+                "item finished" | "item failed" => {
+                    let of = self.0.get(target.as_str());
+                    if let Some(replies) = open.remove(&item)
+                        && of.is_some_and(|of| of.holds(&item.0, &replies))
+                        && let Some(target) = targets.take(sut.as_ref())
+                    {
+                        told.insert(target);
+                    }
+                }
+                _ => {}
+            }
+        }
+        told
+    }
+}
+
+impl OfTarget {
+    fn read(
+        &mut self,
+        path: &Path,
+        id: &ModelId,
+        benchmark: &Benchmark,
+        scenarios: impl Fn() -> Vec<Scenario>,
+    ) {
+        let ended = raw::each(path, |row| match serde_json::from_slice(row) {
+            Ok(row) => {
+                self.add(&row);
+                Took::Next
+            }
+            Err(_) => Took::Odd,
+        });
+        if ended != Ended::Done {
+            let target = TargetRef {
+                id: id.clone(),
+                model: String::new(),
+            };
+            let _ = read_conversations(path, &target, benchmark, &scenarios(), |row| {
+                self.add(&row);
+                ControlFlow::Continue(())
+            });
+        }
+    }
+
+    fn add(&mut self, row: &Conversation) {
+        let prompt = Conversation::prompt_id(&row.scenario.id, row.sample);
+        let replies: Vec<u64> = reply_keys(&row.transcript).collect();
+        self.replied |= !replies.is_empty();
+        self.rows.insert(key(prompt.as_str()), key(replies));
+    }
+
+    /// Whether the tree holds conversation `prompt` with these replies. That there are none tells nothing where others have some.
+    fn holds(&self, prompt: &str, replies: &[u64]) -> bool {
+        let is_there = self.rows.get(&key(prompt)) == Some(&key(replies));
+        is_there && replies.is_empty() != self.replied
+    }
+}
