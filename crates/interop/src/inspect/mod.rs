@@ -46,6 +46,7 @@ mod header;
 mod ids;
 mod json;
 mod message;
+mod packer;
 mod results;
 mod sample;
 mod score;

@@ -2,15 +2,18 @@
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-use zip::{
-    CompressionMethod, DateTime, ZipWriter,
-    write::{SimpleFileOptions, StreamWriter},
+use super::{
+    LogFormat,
+    header::Header,
+    ids, json,
+    packer::{Packer, put, start},
+    results::Sums,
+    sample::Parts,
+    tools::Tools,
 };
-
-use super::{LogFormat, header::Header, ids, json, results::Sums, sample::Parts, tools::Tools};
 use crate::{Run, Sample};
 
-/// Writes one log. Memory holds one sample at a time, besides what the module's limits name.
+/// Writes one log. Memory holds a few samples at a time, besides what the module's limits name.
 pub(super) struct LogWriter<W: Write, S> {
     run: Run,
     eval_id: String,
@@ -25,12 +28,11 @@ pub(super) struct LogWriter<W: Write, S> {
 }
 
 enum Out<W: Write> {
-    // As a stream: going back to the head of each sample would empty the buffer twice per sample.
-    Zip(Box<ZipWriter<StreamWriter<W>>>),
+    Zip(Packer<W>),
     Json(W),
 }
 
-impl<W: Write, S: Read + Write + Seek> LogWriter<W, S> {
+impl<W: Write + Send + 'static, S: Read + Write + Seek> LogWriter<W, S> {
     /// Begins the log of `run`.
     ///
     /// `out` takes the log. `scratch` is an empty file, or memory, that holds for a while what comes later in the log: about 1 kB
@@ -43,7 +45,7 @@ impl<W: Write, S: Read + Write + Seek> LogWriter<W, S> {
             tools: Tools::of(run)?,
             sums: Sums::new(run),
             out: match format {
-                LogFormat::Eval => Out::Zip(Box::new(ZipWriter::new_stream(out))),
+                LogFormat::Eval => Out::Zip(Packer::new(out)?),
                 LogFormat::Json => Out::Json(out),
             },
             scratch,
@@ -70,8 +72,7 @@ impl<W: Write, S: Read + Write + Seek> LogWriter<W, S> {
         if let Out::Zip(zip) = &mut self.out {
             json::write(&mut self.buffer, &parts.sample())?;
             let name = format!("samples/{}_epoch_{}.json", parts.id, parts.epoch);
-            put(zip, &name, &self.buffer)?;
-            self.buffer.clear();
+            zip.put(name, &mut self.buffer)?;
             self.buffer.extend_from_slice(comma);
             json::write(&mut self.buffer, &parts.summary())?;
         } else {
@@ -92,7 +93,8 @@ impl<W: Write, S: Read + Write + Seek> LogWriter<W, S> {
         self.buffer.clear();
         json::write(&mut self.buffer, &header)?;
         let mut out = match self.out {
-            Out::Zip(mut zip) => {
+            Out::Zip(packer) => {
+                let mut zip = packer.finish()?;
                 start(&mut zip, "summaries.json")?;
                 io::copy(&mut self.scratch, &mut zip)?;
                 if let Some(reductions) = &reductions {
@@ -123,26 +125,3 @@ impl<W: Write, S: Read + Write + Seek> LogWriter<W, S> {
         Ok(out)
     }
 }
-
-fn put<W: Write>(
-    zip: &mut ZipWriter<StreamWriter<W>>,
-    name: &str,
-    content: &[u8],
-) -> io::Result<()> {
-    start(zip, name)?;
-    zip.write_all(content)
-}
-
-/// Begins a file. All carry the same time, so that the same log has the same bytes.
-fn start<W: Write>(zip: &mut ZipWriter<StreamWriter<W>>, name: &str) -> io::Result<()> {
-    let options = SimpleFileOptions::default()
-        .compression_method(CompressionMethod::Deflated)
-        .compression_level(Some(LEVEL))
-        .last_modified_time(DateTime::default())
-        .unix_permissions(0o644);
-    zip.start_file(name, options)
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("{name}: {error}")))
-}
-
-/// Little pressure: the text of conversations shrinks to a fourth, and more would cost more time than disk.
-const LEVEL: i64 = 1;
