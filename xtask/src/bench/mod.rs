@@ -1,10 +1,11 @@
-//! `cargo xtask bench`: whole pipelines against the scripted server in a second process, beside a floor client; and exports of a
-//! large tree.
+//! `cargo xtask bench`: whole pipelines against the scripted server in a second process, beside a floor client; what journaling
+//! costs them; and exports of a large tree.
 //!
 //! Every figure is of a process of its own, so that CPU time and memory belong to what is measured and nothing else.
 
 mod export;
 mod floor;
+mod journal;
 mod ours;
 mod process;
 mod server;
@@ -33,6 +34,10 @@ pub(crate) struct BenchArgs {
     /// Measure exports of a tree of so many conversations of 12 messages, and nothing else.
     #[arg(long, value_name = "CONVERSATIONS")]
     export: Option<usize>,
+    /// Measure the CPU that journaling costs, and nothing else: so many runs with a journal and as many without, in turn, for each
+    /// number of requests in flight.
+    #[arg(long, value_name = "PAIRS", conflicts_with = "export")]
+    journal: Option<u32>,
     /// Print the figures as JSON.
     #[arg(long)]
     json: bool,
@@ -53,6 +58,9 @@ enum Part {
         base_url: String,
         in_flight: usize,
         samples: u32,
+        /// Leave the journal out.
+        #[arg(long)]
+        no_journal: bool,
     },
     /// Export a tree.
     #[command(hide = true)]
@@ -136,7 +144,8 @@ pub(crate) async fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
             base_url,
             in_flight,
             samples,
-        }) => print(&ours::run(&folder, &base_url, in_flight, samples).await?),
+            no_journal,
+        }) => print(&ours::run(&folder, &base_url, in_flight, samples, !no_journal).await?),
         Some(Part::Floor {
             bodies,
             base_url,
@@ -160,11 +169,14 @@ async fn measure_all(args: &BenchArgs) -> Result<(), Box<dyn Error>> {
     if let Some(conversations) = args.export {
         return export::measure(conversations, args.json).await;
     }
+    if args.in_flight.contains(&0) || args.rounds == 0 || args.journal == Some(0) {
+        return Err("--in-flight, --rounds and --journal must be at least 1".into());
+    }
+    if let Some(pairs) = args.journal {
+        return journal::measure(args, pairs).await;
+    }
     let mut figures = Vec::new();
     for &in_flight in &args.in_flight {
-        if in_flight == 0 || args.rounds == 0 {
-            return Err("--in-flight and --rounds must be at least 1".into());
-        }
         eprintln!(
             "{in_flight} requests in flight, {} conversations …",
             in_flight * args.rounds as usize

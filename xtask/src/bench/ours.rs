@@ -16,7 +16,7 @@ use llm_client::{
 use pipeline::{
     Concurrency, Layout, Models, Phase, PhaseSettings, Phases, Pipeline, RunOptions, RunOutcome,
 };
-use schema::{ChatModel, Journal, ModelId, TargetRef};
+use schema::{ChatModel, Journal, ModelId, NoJournal, TargetRef};
 use serde_json::json;
 
 use super::{Measure, process::Used};
@@ -53,11 +53,13 @@ pub(super) fn prepare(folder: &Path, scenarios: usize) -> Result<(), Box<dyn Err
 }
 
 /// Plays and judges every scenario of the benchmark in `folder` `samples` times, with at most `in_flight` requests in flight.
+/// Without `journaled`, events go nowhere.
 pub(super) async fn run(
     folder: &Path,
     base_url: &str,
     in_flight: usize,
     samples: u32,
+    journaled: bool,
 ) -> Result<Measure, Box<dyn Error>> {
     let before = Used::now();
     let start = Instant::now();
@@ -65,8 +67,15 @@ pub(super) async fn run(
     let run_id = RunId::now();
     let records = layout.run(run_id.as_str());
     fs::create_dir_all(&records)?;
-    let journal = Arc::new(JournalWriter::create(&records, &run_id)?);
-    let provider = provider(&layout, in_flight, Arc::clone(&journal) as _)?;
+    let writer = match journaled {
+        true => Some(Arc::new(JournalWriter::create(&records, &run_id)?)),
+        false => None,
+    };
+    let journal: Arc<dyn Journal> = match &writer {
+        Some(writer) => Arc::clone(writer) as _,
+        None => Arc::new(NoJournal),
+    };
+    let provider = provider(&layout, in_flight, Arc::clone(&journal))?;
     let options = RunOptions {
         phases: [Phase::Simulate, Phase::Evaluate].into(),
         samples,
@@ -76,13 +85,15 @@ pub(super) async fn run(
         },
         ..RunOptions::default()
     };
-    let phases = phases(&provider, base_url, Arc::clone(&journal) as _)?;
+    let phases = phases(&provider, base_url, Arc::clone(&journal))?;
     let pipeline = Pipeline::new(layout, phases, options)
         .meter(provider.meter().clone())
-        .journal(Arc::clone(&journal) as _)
+        .journal(journal)
         .run_id(run_id);
     let report = pipeline.run(&["bench".to_owned()]).await?;
-    journal.close()?;
+    if let Some(writer) = writer {
+        writer.close()?;
+    }
     if report.outcome() != RunOutcome::Complete {
         return Err(format!("the run was not complete: {:?}", report.benchmarks).into());
     }

@@ -1,0 +1,124 @@
+//! What journaling costs: the CPU of runs with a journal beside that of the same runs without.
+//!
+//! The runs alternate, and which comes first alternates too: what else the machine does then weighs on both alike. Without a journal, events are
+//! made and go nowhere. The check of the journal at the end of a run is not part of it.
+
+use std::{cmp::Ordering, error::Error};
+
+use serde::Serialize;
+
+use super::{BenchArgs, Measure, child, ours, print, server::Server};
+
+/// The figures for one number of requests in flight.
+#[derive(Debug, Serialize)]
+struct Cost {
+    in_flight: usize,
+    /// Replies in each run.
+    calls: usize,
+    /// Microseconds of CPU for each call, with a journal and without: the medians.
+    cpu_per_call: (f64, f64),
+    /// Part of the CPU without a journal that the journal comes to, in percent: the median of the pairs.
+    percent: f64,
+    /// The same for each pair.
+    pairs: Vec<f64>,
+}
+
+/// Runs `pairs` pairs for each number of requests in flight, and prints the figures.
+pub(super) async fn measure(args: &BenchArgs, pairs: u32) -> Result<(), Box<dyn Error>> {
+    let mut costs = Vec::new();
+    for &in_flight in &args.in_flight {
+        eprintln!("{in_flight} requests in flight, {pairs} pairs of runs …");
+        costs.push(of(in_flight, args, pairs).await?);
+    }
+    if args.json {
+        return print(&costs);
+    }
+    println!("in flight    calls  with µs  without µs   cost %  each pair");
+    for cost in &costs {
+        let pairs: Vec<_> = cost
+            .pairs
+            .iter()
+            .map(|percent| format!("{percent:.1}"))
+            .collect();
+        println!(
+            "{:>9} {:>8} {:>8.1} {:>11.1} {:>8.1}  {}",
+            cost.in_flight,
+            cost.calls,
+            cost.cpu_per_call.0,
+            cost.cpu_per_call.1,
+            cost.percent,
+            pairs.join(" "),
+        );
+    }
+    Ok(())
+}
+
+async fn of(in_flight: usize, args: &BenchArgs, pairs: u32) -> Result<Cost, Box<dyn Error>> {
+    let (mut with, mut without, mut percent) = (Vec::new(), Vec::new(), Vec::new());
+    let mut calls = 0;
+    for pair in 0..pairs {
+        let first = pair % 2 == 0;
+        let one = run(in_flight, args, first).await?;
+        let other = run(in_flight, args, !first).await?;
+        calls = one.calls;
+        let known = |measure: &Measure| measure.cpu_per_call().map(|seconds| seconds * 1e6);
+        let (Some(one), Some(other)) = (known(&one), known(&other)) else {
+            return Err("this system does not tell CPU times".into());
+        };
+        let (journaled, plain) = if first { (one, other) } else { (other, one) };
+        with.push(journaled);
+        without.push(plain);
+        percent.push((journaled / plain - 1.0) * 100.0);
+    }
+    Ok(Cost {
+        in_flight,
+        calls,
+        cpu_per_call: (median(&with), median(&without)),
+        percent: median(&percent),
+        pairs: percent,
+    })
+}
+
+/// One run in an empty folder.
+async fn run(
+    in_flight: usize,
+    args: &BenchArgs,
+    journaled: bool,
+) -> Result<Measure, Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    ours::prepare(folder.path(), in_flight)?;
+    let path = folder.path().to_string_lossy().into_owned();
+    let (number, rounds) = (in_flight.to_string(), args.rounds.to_string());
+    let server = Server::start(args.latency_ms).await?;
+    let mut words = vec!["ours", &path, &server.base_url, &number, &rounds];
+    if !journaled {
+        words.push("--no-journal");
+    }
+    let measure = child(&words).await;
+    server.stop().await;
+    measure
+}
+
+/// The middle value; the mean of the two middle ones of an even number. Not a number when there are none.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
+    let half = sorted.len() / 2;
+    let at = |index: usize| sorted.get(index).copied().unwrap_or(f64::NAN);
+    match sorted.len() % 2 {
+        1 => at(half),
+        _ => (at(half.wrapping_sub(1)) + at(half)) / 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert!(median(&[]).is_nan());
+    }
+}
