@@ -59,7 +59,8 @@
 //! - The cache only grows: replies that are too old are replaced when they are asked for again, and never removed. It belongs
 //!   on a local disk; SQLite's log does not work on most network file systems. A power cut may take the last replies with it.
 //! - Whether a stored reply is too old is told by the system's clock.
-//! - A call made by two processes at the same moment is paid for twice; the first reply that is stored counts for both.
+//! - A call made by two processes at the same moment is paid for twice. Each goes on with its own reply; the cache keeps the
+//!   first that is stored. A process finds what another stored half a second before.
 //! - A budget is passed by what calls cost above their estimate: a token for every four bytes, and `max_tokens` or 1,024.
 //! - List prices age, and do not know discounts, long-prompt surcharges or hosts that differ; see [`PriceTable`].
 

@@ -6,7 +6,7 @@ mod endpoint;
 use std::{
     fs,
     io::{BufRead, BufReader},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -123,6 +123,7 @@ async fn a_full_disk_costs_no_reply_and_is_told() {
     for row in 0..20 {
         model.chat(&request(&row.to_string())).await.unwrap();
     }
+    cache.flush();
     let stats = cache.stats();
     assert_eq!(stats.stored + stats.not_stored, 20);
     assert!(stats.stored > 0 && stats.not_stored > 0, "{stats:?}");
@@ -168,6 +169,96 @@ async fn a_file_that_is_damaged_while_in_use_fails_the_call_with_its_name() {
         1,
         "nothing is paid for that cannot be kept"
     );
+}
+
+/// The files beside `path` that hold replies on their way into it.
+fn tails(path: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(path.parent().unwrap()).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut tails: Vec<PathBuf> = paths
+        .filter(|path| path.to_string_lossy().contains(".sqlite-tail"))
+        .collect();
+    tails.sort();
+    tails
+}
+
+#[tokio::test]
+async fn what_a_killed_process_left_is_taken_over_once_and_a_torn_line_costs_itself_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replies.sqlite");
+    let endpoint = Endpoint::numbered().await;
+    let ask = |cache: &Cache| {
+        provider()
+            .with_cache(cache.clone())
+            .model(endpoint.settings())
+            .unwrap()
+    };
+    // The lines of two replies, as they stand in the tail before they are in the database.
+    let line = {
+        let other = folder.path().join("other.sqlite");
+        let cache = Cache::open(&other, CacheSettings::default()).unwrap();
+        ask(&cache).chat(&request("a")).await.unwrap();
+        let text: String = tails(&other)
+            .iter()
+            .map(|tail| fs::read_to_string(tail).unwrap())
+            .collect();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        text
+    };
+    assert!(tails(&path).is_empty(), "closed in order");
+
+    let left = folder.path().join("replies.sqlite-tail1-0");
+    let torn = &line[..line.len() / 2];
+    fs::write(&left, format!("{torn}\n{line}\0\0\n{torn}")).unwrap();
+    let newer = folder.path().join("replies.sqlite-tail2-0");
+    fs::write(&newer, "of a later version").unwrap();
+    let cache = Cache::open(&path, CacheSettings::default()).unwrap();
+    assert_eq!(cache.count().unwrap(), 1);
+    let reply = ask(&cache).chat(&request("a")).await.unwrap();
+    assert_eq!((reply.origin, endpoint.calls()), (Origin::Cached, 1));
+    let own = tails(&path);
+    assert_eq!(own.len(), 3, "two of this process, and the newer one");
+
+    // The tails of a process that lives are its own.
+    ask(&cache).chat(&request("b")).await.unwrap();
+    let second = Cache::open(&path, CacheSettings::default()).unwrap();
+    assert_eq!(tails(&path).len(), 5);
+    assert!(own.iter().all(|tail| tail.exists()));
+    drop((cache, second));
+    assert_eq!(tails(&path), [newer]);
+    let cache = Cache::open(&path, CacheSettings::default()).unwrap();
+    assert_eq!(cache.count().unwrap(), 2);
+}
+
+#[tokio::test]
+async fn many_replies_at_once_all_arrive() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replies.sqlite");
+    let endpoint = Endpoint::numbered().await;
+    let cache = Cache::open(&path, CacheSettings::default()).unwrap();
+    let model = provider()
+        .with_cache(cache.clone())
+        .model(endpoint.settings())
+        .unwrap();
+    // More than one commit takes, and more than may wait, while another process holds the database.
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let calls: Vec<_> = (0..3000)
+        .map(|row| {
+            let model = model.clone();
+            tokio::spawn(async move { model.chat(&request(&row.to_string())).await.unwrap() })
+        })
+        .collect();
+    while endpoint.calls() < 2048 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    other.execute_batch("ROLLBACK").unwrap();
+    for call in calls {
+        call.await.unwrap();
+    }
+    assert_eq!(cache.count().unwrap(), 3000);
+    let stats = cache.stats();
+    assert_eq!((stats.stored, stats.not_stored), (3000, 0));
 }
 
 const CHILD_URL: &str = "CACHE_TEST_URL";

@@ -12,7 +12,6 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::{
     Cache, Found, KeyMaker,
     stored::{Response, StoredReply, repriced},
-    writer::Outcome,
 };
 use crate::{
     settings::ModelSettings,
@@ -52,7 +51,7 @@ impl<M: ChatModel> Cached<M> {
         stored: StoredReply,
         origin: Origin,
     ) -> Option<ChatReply> {
-        let parsed = wire::parse(stored.response()).ok()?;
+        let parsed = wire::parse(stored.response().get()).ok()?;
         let price = self.settings.price;
         let cost = parsed
             .cost
@@ -137,12 +136,7 @@ impl<M: ChatModel> ChatModel for Cached<M> {
             run_time: reply.run_time,
             failed: reply.failed_attempts,
         };
-        match self.cache.store(key, stored, replace).await {
-            Outcome::Stored | Outcome::Failed => Ok(reply),
-            // Both were paid for. Counted as fetched, so that this run's bill holds one of them.
-            Outcome::Beaten(first) => Ok(self
-                .replay(request, first, Origin::Fetched)
-                .unwrap_or(reply)),
-        }
+        self.cache.store(key, stored, replace).await;
+        Ok(reply)
     }
 }

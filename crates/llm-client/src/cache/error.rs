@@ -21,6 +21,7 @@ pub(super) enum Problem {
     Sqlite(rusqlite::Error),
     Folder(std::io::Error),
     Thread(std::io::Error),
+    Tail(std::io::Error),
     Foreign,
     Newer { found: i64, known: i64 },
 }
@@ -31,6 +32,12 @@ impl CacheError {
             path: path.to_owned(),
             problem: problem.into(),
         }
+    }
+}
+
+impl From<std::io::Error> for Problem {
+    fn from(error: std::io::Error) -> Self {
+        Self::Tail(error)
     }
 }
 
@@ -57,6 +64,10 @@ impl fmt::Display for CacheError {
                     "the response cache {path} cannot start its writer: {error}"
                 )
             }
+            Problem::Tail(error) => write!(
+                f,
+                "the response cache {path} cannot use the files beside it whose names begin with its own and `-tail`: {error}"
+            ),
             Problem::Foreign => write!(
                 f,
                 "{path} is a database of another program, not a response cache: name another file"
@@ -74,7 +85,7 @@ impl Error for CacheError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.problem {
             Problem::Sqlite(error) => Some(error),
-            Problem::Folder(error) | Problem::Thread(error) => Some(error),
+            Problem::Folder(error) | Problem::Thread(error) | Problem::Tail(error) => Some(error),
             Problem::Foreign | Problem::Newer { .. } => None,
         }
     }

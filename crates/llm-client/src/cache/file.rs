@@ -10,7 +10,8 @@ use rusqlite::{
 use super::{
     CacheKey,
     error::{CacheError, Problem},
-    stored::{Row, StoredReply},
+    stored::Row,
+    tail::{self, Tail, Waiting},
 };
 
 /// The layout's version. A newer file is refused, an older one emptied.
@@ -41,19 +42,21 @@ const INSERT: &str = "
         failed = excluded.failed, response = excluded.response
     WHERE replies.created < ?6";
 
-/// Opens the file for writing, and makes it where it is not there yet.
-pub(super) fn open(path: &Path) -> Result<Connection, CacheError> {
+/// Opens the file for writing, and makes it where it is not there yet. Gives two empty tails with it, and takes over what killed
+/// processes left in theirs.
+pub(super) fn open(path: &Path) -> Result<(Connection, [Tail; 2]), CacheError> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)
             .map_err(|error| CacheError::new(path, Problem::Folder(error)))?;
     }
-    let prepare = || -> Result<Connection, Problem> {
+    let prepare = || -> Result<(Connection, [Tail; 2]), Problem> {
         let mut connection = connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
         // Looked at before anything is changed: the file may be somebody else's.
         identify(&connection)?;
         write_ahead(&connection)?;
         create(&mut connection)?;
-        Ok(connection)
+        let tails = take_over(&mut connection, path)?;
+        Ok((connection, tails))
     };
     prepare().map_err(|problem| CacheError::new(path, problem))
 }
@@ -140,6 +143,23 @@ fn create(connection: &mut Connection) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Stores what killed processes left behind, and makes tails for this one. The lock that comes with writing keeps two processes
+/// from doing so at once: a tail that is there and not locked has no owner.
+fn take_over(connection: &mut Connection, path: &Path) -> Result<[Tail; 2], Problem> {
+    let transaction = begin(connection)?;
+    let orphans = tail::orphans(path).map_err(Problem::Tail)?;
+    for orphan in &orphans {
+        orphan.read(|waiting| insert(&transaction, &waiting).map_err(Problem::from))?;
+    }
+    let create = || Tail::create(path).map_err(Problem::Tail);
+    let tails = [create()?, create()?];
+    transaction.commit()?;
+    for orphan in orphans {
+        orphan.remove().map_err(Problem::Tail)?;
+    }
+    Ok(tails)
+}
+
 /// Begins to write. The lock is taken now, so that waiting for another process happens here and nowhere else.
 pub(super) fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
@@ -177,23 +197,18 @@ fn text(value: ValueRef<'_>) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Stores `reply`, unless there is one that is not older than `oldest`. Whether it was stored.
-pub(super) fn insert(
-    connection: &Connection,
-    key: &CacheKey,
-    reply: &StoredReply,
-    created: i64,
-    oldest: i64,
-) -> rusqlite::Result<bool> {
-    let changed = connection.prepare_cached(INSERT)?.execute(params![
-        key.as_bytes(),
-        created,
+/// Stores a reply, unless there is one that is not older than it allows.
+pub(super) fn insert(connection: &Connection, waiting: &Waiting) -> rusqlite::Result<()> {
+    let reply = &waiting.reply;
+    connection.prepare_cached(INSERT)?.execute(params![
+        waiting.key.as_bytes(),
+        waiting.created,
         reply.run_time_us(),
         reply.failed_text(),
-        reply.response(),
-        oldest,
+        reply.response().get(),
+        waiting.oldest,
     ])?;
-    Ok(changed > 0)
+    Ok(())
 }
 
 /// How many replies there are.

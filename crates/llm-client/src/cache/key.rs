@@ -23,11 +23,33 @@ impl CacheKey {
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+
+    /// The hash as 64 hexadecimal digits.
+    pub(super) fn hex(&self) -> String {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble & 15)]);
+        let digits = self.0.iter().flat_map(|byte| [byte >> 4, *byte]);
+        digits.map(digit).collect()
+    }
+
+    /// The reverse of [`hex`](Self::hex); `None` for anything else.
+    pub(super) fn from_hex(text: &str) -> Option<Self> {
+        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+        let value = |digit: u8| char::from(digit).to_digit(16);
+        let mut bytes = [0; 32];
+        if pairs.len() != bytes.len() || !rest.is_empty() {
+            return None;
+        }
+        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+            *byte = u8::try_from(value(*high)? * 16 + value(*low)?).ok()?;
+        }
+        Some(Self(bytes))
+    }
 }
 
 impl fmt::Debug for CacheKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&self.hex())
     }
 }
 
@@ -76,6 +98,18 @@ mod tests {
     fn request() -> ChatRequest {
         let context = CallContext::new(Purpose::TargetTurn, "m01_s001_v01__a");
         ChatRequest::new(vec![Message::new(Role::User, "hi")], context)
+    }
+
+    #[test]
+    fn keys_are_read_as_they_are_written() {
+        let key = CacheKey(std::array::from_fn(|at| (at * 9) as u8));
+        assert_eq!(key.hex(), format!("{key:?}"));
+        assert!(key.hex().starts_with("0009121b"));
+        assert_eq!(CacheKey::from_hex(&key.hex()), Some(key));
+        let short = &key.hex()[1..];
+        for other in ["", short, &format!("{short}g"), &format!("{short}00")] {
+            assert_eq!(CacheKey::from_hex(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The response cache: every good reply, kept by what was asked.
 //!
-//! This is how runs resume. A reply is on disk before the caller sees it, so whatever the caller did with it, the same call
-//! in the next run is answered from here.
+//! This is how runs resume. A reply is with the operating system before the caller sees it, so whatever the caller did with it,
+//! the same call in the next run is answered from here, even when the process is killed. Replies wait in a tail (`tail`) and
+//! enter the database in groups (`writer`), because a commit for each would cost several times as much.
 
 mod cached;
 mod error;
@@ -10,6 +11,7 @@ mod flight;
 mod key;
 mod settings;
 mod stored;
+mod tail;
 mod writer;
 
 use std::{
@@ -30,7 +32,8 @@ pub use settings::{CacheMode, CacheSettings, CacheStats};
 
 use flight::Flights;
 use stored::StoredReply;
-use writer::{Outcome, Writer};
+use tail::Waiting;
+use writer::Writer;
 
 /// A file of replies. Clones share it; several processes may have it open at once.
 ///
@@ -77,13 +80,13 @@ impl Cache {
     pub fn open(path: impl AsRef<Path>, settings: CacheSettings) -> Result<Self, CacheError> {
         let path = path.as_ref();
         let opened = now();
-        let writing = file::open(path)?;
+        let (writing, tails) = file::open(path)?;
         if let Some(bytes) = settings.max_bytes {
             file::limit(&writing, bytes).map_err(|error| CacheError::new(path, error))?;
         }
         // Opened now, so that a failure shows here and not in the middle of a run.
         let reader = file::open_reader(path)?;
-        let writer = Writer::start(writing, path)?;
+        let writer = Writer::start(writing, tails, path)?;
         Ok(Self {
             shared: Arc::new(Shared {
                 path: path.to_owned(),
@@ -103,12 +106,19 @@ impl Cache {
         &self.shared.path
     }
 
-    /// How many replies the file holds, old ones included.
+    /// How many replies the file holds, old ones included. Blocks until those of this process are in it.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn count(&self) -> Result<u64, CacheError> {
+        self.flush();
         self.read(file::count)
+    }
+
+    /// Waits until all replies stored so far are in the file, where other processes find them. They come there by themselves
+    /// within half a second, and outlive the process before that.
+    pub fn flush(&self) {
+        self.shared.writer.flush();
     }
 
     /// What happened since it was opened.
@@ -133,6 +143,10 @@ impl Cache {
     /// The reply stored under `key`, where the settings allow it to be used.
     fn lookup(&self, key: &CacheKey) -> Result<Found, CacheError> {
         let oldest = self.oldest();
+        // Before the database: on its way there a reply is in both places, never in none.
+        if let Some(waiting) = self.shared.writer.fresh(key, oldest) {
+            return Ok(Found::Reply(waiting.reply.clone()));
+        }
         let found = self.read(|connection| file::find(connection, key, oldest))?;
         Ok(match found {
             None => Found::Nothing,
@@ -140,11 +154,18 @@ impl Cache {
         })
     }
 
-    /// Stores `reply` and waits until it is on disk. `replace` puts it in the place of whatever is stored; else a usable
+    /// Stores `reply` so that it outlives the process. `replace` puts it in the place of whatever is stored; else a usable
     /// reply that is there already stays.
-    async fn store(&self, key: CacheKey, reply: StoredReply, replace: bool) -> Outcome {
+    async fn store(&self, key: CacheKey, reply: StoredReply, replace: bool) {
         let oldest = if replace { i64::MAX } else { self.oldest() };
-        self.shared.writer.store(key, reply, oldest).await
+        let created = now();
+        let waiting = Waiting {
+            key,
+            reply,
+            created,
+            oldest,
+        };
+        self.shared.writer.store(waiting).await;
     }
 
     /// Replies stored before this are not used, in microseconds since 1970.

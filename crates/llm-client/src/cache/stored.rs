@@ -50,10 +50,10 @@ impl Row {
 }
 
 impl StoredReply {
-    pub(super) fn response(&self) -> &str {
+    pub(super) fn response(&self) -> &RawValue {
         match &self.response {
-            Response::Fetched(exchange) => exchange.response.get(),
-            Response::Found(response) => response.get(),
+            Response::Fetched(exchange) => &exchange.response,
+            Response::Found(response) => response,
         }
     }
 

@@ -1,9 +1,10 @@
-//! The one thread that writes.
+//! Replies on their way into the database: at once into the tail, a little later, many together, into the database.
 
 use std::{
+    collections::HashMap,
     path::Path,
     sync::{
-        Arc, OnceLock,
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     thread::JoinHandle,
@@ -11,109 +12,162 @@ use std::{
 };
 
 use rusqlite::Connection;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::Semaphore;
 
 use super::{
     CacheKey,
     error::{CacheError, Problem, sqlite_problem},
-    file, now,
-    stored::StoredReply,
+    file,
+    tail::{Tail, Waiting},
 };
 
-/// Most replies that one commit takes.
-const GROUP: usize = 256;
-/// How long a commit waits for replies that come shortly after its first one. Little beside the seconds of a call, and each
-/// reply that shares a commit saves the locks, the writes and the wake-ups of one.
-const LINGER: Duration = Duration::from_millis(2);
+/// A commit is made when this many replies wait.
+const GROUP: usize = 512;
+/// Most replies that wait, those included that are being committed.
+const MOST: usize = 2048;
+/// How long the first of a group waits for others. Each reply that shares a commit saves the locks and the writes of one.
+const LINGER: Duration = Duration::from_millis(250);
 
-/// What became of a reply that was to be stored.
-#[derive(Debug)]
-pub(super) enum Outcome {
-    /// It is on disk.
-    Stored,
-    /// Another process stored one for the same key before; that one counts.
-    Beaten(StoredReply),
-    /// It could not be stored.
-    Failed,
-}
-
-/// Takes replies and writes them, all that wait in one commit. Dropping it waits until everything is on disk.
+/// Takes replies and writes them. Dropping it waits until everything is in the database.
 #[derive(Debug)]
 pub(super) struct Writer {
+    shared: Arc<Shared>,
     /// `None` only while it is dropped.
-    jobs: Option<mpsc::Sender<Job>>,
     thread: Option<JoinHandle<()>>,
-    state: Arc<State>,
 }
 
-#[derive(Debug, Default)]
-struct State {
+/// What the callers and the thread share.
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Told when the thread has something to do.
+    work: Condvar,
+    /// Told when a group is in the database.
+    done: Condvar,
+    /// A permit for each reply that may wait.
+    room: Semaphore,
     stored: AtomicU64,
     not_stored: AtomicU64,
     trouble: OnceLock<String>,
+    /// How messages call the file.
+    name: String,
 }
 
-struct Job {
-    key: CacheKey,
-    reply: StoredReply,
-    oldest: i64,
-    done: oneshot::Sender<Outcome>,
+#[derive(Debug)]
+struct State {
+    /// One takes replies while those of the other are committed.
+    tails: [Tail; 2],
+    active: usize,
+    /// Replies that are in a tail and not yet in the database.
+    fresh: HashMap<CacheKey, Arc<Waiting>>,
+    /// Those of them that no commit has taken, in order.
+    queue: Vec<Arc<Waiting>>,
+    /// How many replies came, and how many of them were committed or given up.
+    came: u64,
+    settled: u64,
+    /// Somebody waits for the database.
+    urgent: bool,
+    closing: bool,
+    /// The thread is gone.
+    ended: bool,
 }
 
 impl Writer {
-    pub(super) fn start(connection: Connection, path: &Path) -> Result<Self, CacheError> {
-        let (jobs, waiting) = mpsc::channel(GROUP);
-        let state = Arc::new(State::default());
-        let name = path.display().to_string();
+    /// Starts the thread. `tails` are empty.
+    pub(super) fn start(
+        connection: Connection,
+        tails: [Tail; 2],
+        path: &Path,
+    ) -> Result<Self, CacheError> {
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                tails,
+                active: 0,
+                fresh: HashMap::new(),
+                queue: Vec::new(),
+                came: 0,
+                settled: 0,
+                urgent: false,
+                closing: false,
+                ended: false,
+            }),
+            work: Condvar::new(),
+            done: Condvar::new(),
+            room: Semaphore::new(MOST),
+            stored: AtomicU64::new(0),
+            not_stored: AtomicU64::new(0),
+            trouble: OnceLock::new(),
+            name: path.display().to_string(),
+        });
+        let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("response-cache".to_owned())
-            .spawn({
-                let state = Arc::clone(&state);
-                let file = File { connection, name };
-                move || file.write_all(waiting, &state)
-            })
+            .spawn(move || run(connection, &of_thread))
             .map_err(|error| CacheError::new(path, Problem::Thread(error)))?;
         Ok(Self {
-            jobs: Some(jobs),
+            shared,
             thread: Some(thread),
-            state,
         })
     }
 
-    /// Hands `reply` over and waits until it is on disk.
-    pub(super) async fn store(&self, key: CacheKey, reply: StoredReply, oldest: i64) -> Outcome {
-        let (done, outcome) = oneshot::channel();
-        let job = Job {
-            key,
-            reply,
-            oldest,
-            done,
-        };
-        let Some(jobs) = &self.jobs else {
-            return Outcome::Failed;
-        };
-        if jobs.send(job).await.is_err() {
-            return Outcome::Failed;
+    /// Stores `waiting` so that it outlives the process, and returns. Waits only while too many others wait for the database.
+    pub(super) async fn store(&self, waiting: Waiting) {
+        let shared = &*self.shared;
+        match shared.room.acquire().await {
+            // Given back when it is in the database.
+            Ok(permit) => permit.forget(),
+            Err(_) => return shared.lost("its thread stopped by a fault in the program"),
         }
-        outcome.await.unwrap_or(Outcome::Failed)
+        let result = waiting
+            .line()
+            .and_then(|line| shared.enqueue(&line, waiting));
+        match result {
+            Ok(()) => {
+                shared.stored.fetch_add(1, Relaxed);
+            }
+            Err(error) => {
+                shared.room.add_permits(1);
+                shared.lost(&format!("cannot be written beside it: {error}"));
+            }
+        }
+    }
+
+    /// The reply that waits under `key`, where it is not older than `oldest`.
+    pub(super) fn fresh(&self, key: &CacheKey, oldest: i64) -> Option<Arc<Waiting>> {
+        let waiting = self.shared.state().fresh.get(key).cloned()?;
+        (waiting.created >= oldest).then_some(waiting)
+    }
+
+    /// Waits until everything that came before is in the database.
+    pub(super) fn flush(&self) {
+        let mut state = self.shared.state();
+        let target = state.came;
+        if state.settled >= target {
+            return;
+        }
+        state.urgent = true;
+        self.shared.work.notify_one();
+        let open = |state: &mut State| state.settled < target && !state.ended;
+        drop(self.shared.done.wait_while(state, open));
     }
 
     pub(super) fn stored(&self) -> u64 {
-        self.state.stored.load(Relaxed)
+        self.shared.stored.load(Relaxed)
     }
 
     pub(super) fn not_stored(&self) -> u64 {
-        self.state.not_stored.load(Relaxed)
+        self.shared.not_stored.load(Relaxed)
     }
 
     pub(super) fn trouble(&self) -> Option<String> {
-        self.state.trouble.get().cloned()
+        self.shared.trouble.get().cloned()
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.jobs = None;
+        self.shared.state().closing = true;
+        self.shared.work.notify_one();
         if let Some(thread) = self.thread.take() {
             // It fails only if the thread panicked, and then there is nothing left to wait for.
             let _ = thread.join();
@@ -121,100 +175,107 @@ impl Drop for Writer {
     }
 }
 
-/// The file, as the thread holds it.
-struct File {
-    connection: Connection,
-    /// How messages call it.
-    name: String,
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enqueue(&self, line: &[u8], waiting: Waiting) -> std::io::Result<()> {
+        let mut state = self.state();
+        let active = state.active;
+        state.tails[active].append(line)?;
+        let waiting = Arc::new(waiting);
+        state.fresh.insert(waiting.key, Arc::clone(&waiting));
+        state.queue.push(waiting);
+        state.came += 1;
+        let news = matches!(state.queue.len(), 1 | GROUP);
+        drop(state);
+        if news {
+            self.work.notify_one();
+        }
+        Ok(())
+    }
+
+    /// The next group, and the tail that holds it; `None` when there will be no more.
+    fn next_group(&self) -> Option<(Vec<Arc<Waiting>>, usize)> {
+        let nothing = |state: &mut State| state.queue.is_empty() && !state.closing;
+        let state = self.work.wait_while(self.state(), nothing);
+        let few = |state: &mut State| state.queue.len() < GROUP && !state.urgent && !state.closing;
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        let state = self.work.wait_timeout_while(state, LINGER, few);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner).0;
+        if state.queue.is_empty() {
+            return None;
+        }
+        let full = state.active;
+        state.active = 1 - full;
+        state.urgent = false;
+        Some((std::mem::take(&mut state.queue), full))
+    }
+
+    /// Forgets a group that was committed or given up.
+    fn settle(&self, group: &[Arc<Waiting>], tail: usize) {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        for waiting in group {
+            // A later reply to the same question may wait by now.
+            let same = |fresh: &Arc<Waiting>| Arc::ptr_eq(fresh, waiting);
+            if state.fresh.get(&waiting.key).is_some_and(same) {
+                state.fresh.remove(&waiting.key);
+            }
+        }
+        state.settled += group.len() as u64;
+        // Lines that cannot be removed are read once more by a later process, and change nothing there.
+        let _ = state.tails[tail].clear();
+        drop(guard);
+        self.room.add_permits(group.len());
+        self.done.notify_all();
+    }
+
+    /// Counts a reply that is not kept, and tells the first time why.
+    fn lost(&self, problem: &str) {
+        self.not_stored.fetch_add(1, Relaxed);
+        let problem = format!("the response cache {} {problem}", self.name);
+        if self.trouble.set(problem.clone()).is_ok() {
+            tracing::warn!(
+                "{problem}. Replies that are not stored will be paid for again by a later run"
+            );
+        }
+    }
 }
 
-impl File {
-    fn write_all(mut self, mut waiting: mpsc::Receiver<Job>, state: &State) {
-        let mut group = Vec::with_capacity(GROUP);
-        while waiting.blocking_recv_many(&mut group, GROUP) > 0 {
-            linger(&mut waiting, &mut group);
-            match self.commit(&group) {
-                Ok(outcomes) => answer(group.drain(..).zip(outcomes), state),
-                // One that is too large must not take the others with it.
-                Err(_) if group.len() > 1 => {
-                    for job in group.drain(..) {
-                        self.one(job, state);
-                    }
-                }
-                Err(error) => {
-                    failed(state, &self.name, &error);
-                    answer(group.drain(..).map(|job| (job, Outcome::Failed)), state);
+/// Wakes everybody when the thread ends, by a panic too.
+struct WakeAtEnd<'a>(&'a Shared);
+
+impl Drop for WakeAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.state().ended = true;
+        self.0.room.close();
+        self.0.done.notify_all();
+    }
+}
+
+fn run(mut connection: Connection, shared: &Shared) {
+    let _wake = WakeAtEnd(shared);
+    while let Some((group, tail)) = shared.next_group() {
+        if commit(&mut connection, &group).is_err() {
+            // One that is too large must not take the others with it.
+            for waiting in &group {
+                if let Err(error) = commit(&mut connection, std::slice::from_ref(waiting)) {
+                    shared.stored.fetch_sub(1, Relaxed);
+                    shared.lost(&sqlite_problem(&error));
                 }
             }
         }
-    }
-
-    fn one(&mut self, job: Job, state: &State) {
-        let outcome = match self.commit(std::slice::from_ref(&job)) {
-            Ok(outcomes) => outcomes.into_iter().next().unwrap_or(Outcome::Failed),
-            Err(error) => {
-                failed(state, &self.name, &error);
-                Outcome::Failed
-            }
-        };
-        answer(std::iter::once((job, outcome)), state);
-    }
-
-    /// Writes a group in one transaction. All of it is on disk, or nothing.
-    fn commit(&mut self, group: &[Job]) -> rusqlite::Result<Vec<Outcome>> {
-        let transaction = file::begin(&mut self.connection)?;
-        let created = now();
-        let mut outcomes = Vec::with_capacity(group.len());
-        for job in group {
-            let stored = file::insert(&transaction, &job.key, &job.reply, created, job.oldest)?;
-            outcomes.push(if stored {
-                Outcome::Stored
-            } else {
-                first(&transaction, job)?
-            });
-        }
-        transaction.commit()?;
-        Ok(outcomes)
+        shared.settle(&group, tail);
     }
 }
 
-/// Waits a little for more to write, unless the group is full.
-fn linger(waiting: &mut mpsc::Receiver<Job>, group: &mut Vec<Job>) {
-    if group.len() < GROUP && !waiting.is_closed() {
-        std::thread::sleep(LINGER);
+/// Writes a group in one transaction. All of it is in the database, or nothing. What another process stored first stays.
+fn commit(connection: &mut Connection, group: &[Arc<Waiting>]) -> rusqlite::Result<()> {
+    let transaction = file::begin(connection)?;
+    for waiting in group {
+        file::insert(&transaction, waiting)?;
     }
-    while group.len() < GROUP
-        && let Ok(job) = waiting.try_recv()
-    {
-        group.push(job);
-    }
-}
-
-/// The reply that was stored before this one.
-fn first(connection: &Connection, job: &Job) -> rusqlite::Result<Outcome> {
-    let row = file::find(connection, &job.key, job.oldest)?;
-    Ok(row
-        .and_then(super::stored::Row::into_reply)
-        .map_or(Outcome::Failed, Outcome::Beaten))
-}
-
-fn answer(done: impl Iterator<Item = (Job, Outcome)>, state: &State) {
-    for (job, outcome) in done {
-        match outcome {
-            Outcome::Stored => state.stored.fetch_add(1, Relaxed),
-            Outcome::Failed => state.not_stored.fetch_add(1, Relaxed),
-            Outcome::Beaten(_) => 0,
-        };
-        // Nobody waits any more when the call was dropped; the reply is stored all the same.
-        let _ = job.done.send(outcome);
-    }
-}
-
-fn failed(state: &State, name: &str, error: &rusqlite::Error) {
-    let problem = format!("the response cache {name} {}", sqlite_problem(error));
-    if state.trouble.set(problem.clone()).is_ok() {
-        tracing::warn!(
-            "{problem}. Replies that are not stored will be paid for again by a later run"
-        );
-    }
+    transaction.commit()
 }

@@ -1,0 +1,248 @@
+//! The tail: replies on their way into the database, a line of JSON each, in a file that outlives the process.
+//!
+//! Handing a line to the operating system is all that a reply needs to survive the end of the process, and it costs a small
+//! part of what a commit of the database costs. So a reply is in the tail before anybody sees it, and replies enter the
+//! database many at a time. A tail is locked by its process: one that can be locked has lost it, and is taken over.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File, TryLockError},
+    io::{self, BufRead, BufReader, Read, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use schema::Spend;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{
+    CacheKey,
+    stored::{Response, StoredReply},
+};
+
+/// Between the database's name and the number of a tail. The digit is the version of the lines.
+const MIDDLE: &str = "-tail1-";
+/// Longer lines are no lines of ours.
+const LONGEST_LINE: u64 = 256 << 20;
+
+/// A reply that waits for its place in the database.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) key: CacheKey,
+    pub(super) reply: StoredReply,
+    /// When it came, in microseconds since 1970.
+    pub(super) created: i64,
+    /// It replaces only what is older than this.
+    pub(super) oldest: i64,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    key: &'a str,
+    created: i64,
+    oldest: i64,
+    run_time_us: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<&'a Spend>,
+    response: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct ReadLine {
+    key: String,
+    created: i64,
+    oldest: i64,
+    run_time_us: u64,
+    #[serde(default)]
+    failed: Spend,
+    response: Box<RawValue>,
+}
+
+impl Waiting {
+    /// The line, its line break included.
+    pub(super) fn line(&self) -> io::Result<Vec<u8>> {
+        let response = self.reply.response();
+        let mut line = Vec::with_capacity(response.get().len() + 256);
+        let failed = &self.reply.failed;
+        let parts = Line {
+            key: &self.key.hex(),
+            created: self.created,
+            oldest: self.oldest,
+            run_time_us: self.reply.run_time_us(),
+            failed: (failed.calls > 0).then_some(failed),
+            response,
+        };
+        serde_json::to_writer(&mut line, &parts)?;
+        line.push(b'\n');
+        Ok(line)
+    }
+
+    /// `None` when `line` is torn or damaged.
+    fn read(line: &[u8]) -> Option<Self> {
+        let line: ReadLine = serde_json::from_slice(line).ok()?;
+        Some(Self {
+            key: CacheKey::from_hex(&line.key)?,
+            reply: StoredReply {
+                response: Response::Found(line.response),
+                run_time: Duration::from_micros(line.run_time_us),
+                failed: line.failed,
+            },
+            created: line.created,
+            oldest: line.oldest,
+        })
+    }
+}
+
+/// A tail of this process. Dropping it removes the file.
+#[derive(Debug)]
+pub(super) struct Tail {
+    file: File,
+    path: PathBuf,
+    length: u64,
+}
+
+impl Tail {
+    /// An empty tail beside `database`, locked. Nobody may take tails over meanwhile.
+    pub(super) fn create(database: &Path) -> io::Result<Self> {
+        let mut options = File::options();
+        options.append(true).create_new(true);
+        for number in 0u32.. {
+            let path = name(database, number);
+            match options.open(&path) {
+                Ok(file) => {
+                    let tail = Self {
+                        file,
+                        path,
+                        length: 0,
+                    };
+                    tail.file.try_lock().or_else(|error| match error {
+                        // No locks on this file system: nobody takes tails over then.
+                        TryLockError::Error(error)
+                            if error.kind() == io::ErrorKind::Unsupported =>
+                        {
+                            Ok(())
+                        }
+                        other => Err(other),
+                    })?;
+                    return Ok(tail);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::Error::other("there are too many files beside it"))
+    }
+
+    /// Appends `line`. On an error the tail is as it was, as far as the disk allows it.
+    pub(super) fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        let result = self.file.write_all(line);
+        match result {
+            Ok(()) => self.length += line.len() as u64,
+            // A torn line would spoil the next one.
+            Err(_) => self.file.set_len(self.length)?,
+        }
+        result
+    }
+
+    /// Forgets all lines: they are in the database.
+    pub(super) fn clear(&mut self) -> io::Result<()> {
+        self.file.set_len(0)?;
+        self.length = 0;
+        Ok(())
+    }
+}
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        // What stays behind is taken over by the next process that opens the cache, and changes nothing.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// The tail of a process that has ended, and locked now by this one.
+pub(super) struct Orphan {
+    file: File,
+    path: PathBuf,
+}
+
+/// The tails beside `database` that no process holds. Nobody may create tails meanwhile.
+pub(super) fn orphans(database: &Path) -> io::Result<Vec<Orphan>> {
+    let (folder, prefix) = (folder(database), prefix(database));
+    let mut orphans = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if !is_tail(&entry.file_name(), &prefix) {
+            continue;
+        }
+        let path = entry.path();
+        let file = match File::options().read(true).write(true).open(&path) {
+            Ok(file) => file,
+            // Its process has just ended in order.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        if file.try_lock().is_ok() {
+            orphans.push(Orphan { file, path });
+        }
+    }
+    Ok(orphans)
+}
+
+impl Orphan {
+    /// Gives each whole reply to `take`.
+    pub(super) fn read<E>(&self, mut take: impl FnMut(Waiting) -> Result<(), E>) -> Result<(), E>
+    where
+        E: From<io::Error>,
+    {
+        let mut reader = BufReader::new(&self.file);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            (&mut reader)
+                .take(LONGEST_LINE)
+                .read_until(b'\n', &mut line)?;
+            if line.is_empty() {
+                return Ok(());
+            }
+            match Waiting::read(&line) {
+                Some(waiting) => take(waiting)?,
+                None => tracing::warn!(
+                    file = %self.path.display(),
+                    "a reply that a killed run left behind was not whole; it will be paid for again"
+                ),
+            }
+        }
+    }
+
+    /// Removes the file.
+    pub(super) fn remove(self) -> io::Result<()> {
+        fs::remove_file(&self.path)
+    }
+}
+
+fn folder(database: &Path) -> &Path {
+    match database.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn prefix(database: &Path) -> OsString {
+    let mut prefix = database.file_name().unwrap_or_default().to_owned();
+    prefix.push(MIDDLE);
+    prefix
+}
+
+fn name(database: &Path, number: u32) -> PathBuf {
+    let mut name = prefix(database);
+    name.push(number.to_string());
+    folder(database).join(name)
+}
+
+fn is_tail(name: &std::ffi::OsStr, prefix: &std::ffi::OsStr) -> bool {
+    let number = name
+        .as_encoded_bytes()
+        .strip_prefix(prefix.as_encoded_bytes());
+    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+}
