@@ -17,6 +17,11 @@ mod progress;
 mod shipped;
 mod terminal;
 
+/// A call allocates buffers of several sizes above a kilobyte, for which the system's allocator is slow: it returns memory to the
+/// system and asks for it again at almost every call.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     commands::dispatch(cli::Cli::parse()).into()
 }

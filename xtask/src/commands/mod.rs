@@ -163,9 +163,11 @@ impl Context {
         }
     }
 
-    /// A runtime for the commands that call models.
+    /// A runtime for the commands that call models. It has one thread: calls wait for models and not for the processor, which
+    /// thousands of them a second leave mostly idle, and threads that wake each other for every call cost more than they bring.
+    /// What takes long by itself (files, the cache, the journal) runs on threads of its own.
     fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-        tokio::runtime::Builder::new_multi_thread()
+        tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| Failure::nothing_ran(format!("no threads can be started: {error}")))
