@@ -60,22 +60,24 @@ struct ReadLine {
 }
 
 impl Waiting {
-    /// The line, its line break included.
-    pub(super) fn line(&self) -> io::Result<Vec<u8>> {
-        let response = self.reply.response();
-        let mut line = Vec::with_capacity(response.get().len() + 256);
+    /// Appends the line, its line break included. On an error `lines` is as it was.
+    pub(super) fn write(&self, lines: &mut Vec<u8>) -> io::Result<()> {
+        let start = lines.len();
         let failed = &self.reply.failed;
-        let parts = Line {
+        let line = Line {
             key: &self.key.hex(),
             created: self.created,
             oldest: self.oldest,
             run_time_us: self.reply.run_time_us(),
             failed: (failed.calls > 0).then_some(failed),
-            response,
+            response: self.reply.response(),
         };
-        serde_json::to_writer(&mut line, &parts)?;
-        line.push(b'\n');
-        Ok(line)
+        if let Err(error) = serde_json::to_writer(&mut *lines, &line) {
+            lines.truncate(start);
+            return Err(error.into());
+        }
+        lines.push(b'\n');
+        Ok(())
     }
 
     /// `None` when `line` is torn or damaged.
@@ -134,11 +136,11 @@ impl Tail {
         Err(io::Error::other("there are too many files beside it"))
     }
 
-    /// Appends `line`. On an error the tail is as it was, as far as the disk allows it.
-    pub(super) fn append(&mut self, line: &[u8]) -> io::Result<()> {
-        let result = self.file.write_all(line);
+    /// Appends `lines`. On an error the tail is as it was, as far as the disk allows it.
+    pub(super) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+        let result = self.file.write_all(lines);
         match result {
-            Ok(()) => self.length += line.len() as u64,
+            Ok(()) => self.length += lines.len() as u64,
             // A torn line would spoil the next one.
             Err(_) => self.file.set_len(self.length)?,
         }

@@ -25,6 +25,8 @@ use super::{
 const GROUP: usize = 512;
 /// Most replies that wait, those included that are being committed.
 const MOST: usize = 2048;
+/// A buffer of lines that has grown beyond this is given back.
+const KEEP_LINES: usize = 256 << 10;
 /// How long the first of a group waits for others. Each reply that shares a commit saves the locks and the writes of one.
 const LINGER: Duration = Duration::from_millis(250);
 
@@ -58,9 +60,12 @@ struct State {
     /// One takes replies while those of the other are committed.
     tails: [Tail; 2],
     active: usize,
-    /// Replies that are in a tail and not yet in the database.
+    /// Replies that are not yet in the database.
     fresh: HashMap<CacheKey, Arc<Waiting>>,
-    /// Those of them that no commit has taken, in order.
+    /// Those of them that are not in a tail either, and their lines.
+    unwritten: Vec<Arc<Waiting>>,
+    lines: Vec<u8>,
+    /// Those in a tail that no commit has taken, in order.
     queue: Vec<Arc<Waiting>>,
     /// How many replies came, and how many of them were committed or given up.
     came: u64,
@@ -70,6 +75,16 @@ struct State {
     closing: bool,
     /// The thread is gone.
     ended: bool,
+}
+
+impl State {
+    /// Ends the waiting of one reply. A later one to the same question may wait by now, and stays.
+    fn forget(&mut self, waiting: &Arc<Waiting>) {
+        let same = |fresh: &Arc<Waiting>| Arc::ptr_eq(fresh, waiting);
+        if self.fresh.get(&waiting.key).is_some_and(same) {
+            self.fresh.remove(&waiting.key);
+        }
+    }
 }
 
 impl Writer {
@@ -84,6 +99,8 @@ impl Writer {
                 tails,
                 active: 0,
                 fresh: HashMap::new(),
+                unwritten: Vec::new(),
+                lines: Vec::new(),
                 queue: Vec::new(),
                 came: 0,
                 settled: 0,
@@ -116,20 +133,15 @@ impl Writer {
         match shared.room.acquire().await {
             // Given back when it is in the database.
             Ok(permit) => permit.forget(),
-            Err(_) => return shared.lost("its thread stopped by a fault in the program"),
+            Err(_) => return shared.lost(1, "its thread stopped by a fault in the program"),
         }
-        let result = waiting
-            .line()
-            .and_then(|line| shared.enqueue(&line, waiting));
-        match result {
-            Ok(()) => {
-                shared.stored.fetch_add(1, Relaxed);
-            }
-            Err(error) => {
-                shared.room.add_permits(1);
-                shared.lost(&format!("cannot be written beside it: {error}"));
-            }
+        if let Err(error) = shared.enqueue(waiting) {
+            shared.room.add_permits(1);
+            return shared.lost(1, &format!("cannot take a reply: {error}"));
         }
+        // Replies often come several at a time. Those that came with this one get their turn first, and one write takes all.
+        tokio::task::yield_now().await;
+        shared.write_out(&mut shared.state());
     }
 
     /// The reply that waits under `key`, where it is not older than `oldest`.
@@ -180,20 +192,39 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enqueue(&self, line: &[u8], waiting: Waiting) -> std::io::Result<()> {
-        let mut state = self.state();
-        let active = state.active;
-        state.tails[active].append(line)?;
+    fn enqueue(&self, waiting: Waiting) -> std::io::Result<()> {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        waiting.write(&mut state.lines)?;
         let waiting = Arc::new(waiting);
         state.fresh.insert(waiting.key, Arc::clone(&waiting));
-        state.queue.push(waiting);
-        state.came += 1;
-        let news = matches!(state.queue.len(), 1 | GROUP);
-        drop(state);
-        if news {
+        state.unwritten.push(waiting);
+        Ok(())
+    }
+
+    /// Writes all lines that are still in memory into the tail. When it returns, they outlive the process, or count as lost.
+    fn write_out(&self, state: &mut State) {
+        if state.unwritten.is_empty() {
+            return;
+        }
+        let count = state.unwritten.len();
+        let result = state.tails[state.active].append(&state.lines);
+        state.lines.clear();
+        state.lines.shrink_to(KEEP_LINES);
+        if let Err(error) = result {
+            for waiting in std::mem::take(&mut state.unwritten) {
+                state.forget(&waiting);
+            }
+            self.room.add_permits(count);
+            return self.lost(count, &format!("cannot be written beside it: {error}"));
+        }
+        let before = state.queue.len();
+        state.queue.append(&mut state.unwritten);
+        state.came += count as u64;
+        self.stored.fetch_add(count as u64, Relaxed);
+        if before == 0 || (before < GROUP && state.queue.len() >= GROUP) {
             self.work.notify_one();
         }
-        Ok(())
     }
 
     /// The next group, and the tail that holds it; `None` when there will be no more.
@@ -204,6 +235,8 @@ impl Shared {
         let state = state.unwrap_or_else(PoisonError::into_inner);
         let state = self.work.wait_timeout_while(state, LINGER, few);
         let mut state = state.unwrap_or_else(PoisonError::into_inner).0;
+        // Of calls that were given up in between.
+        self.write_out(&mut state);
         if state.queue.is_empty() {
             return None;
         }
@@ -218,11 +251,7 @@ impl Shared {
         let mut guard = self.state();
         let state = &mut *guard;
         for waiting in group {
-            // A later reply to the same question may wait by now.
-            let same = |fresh: &Arc<Waiting>| Arc::ptr_eq(fresh, waiting);
-            if state.fresh.get(&waiting.key).is_some_and(same) {
-                state.fresh.remove(&waiting.key);
-            }
+            state.forget(waiting);
         }
         state.settled += group.len() as u64;
         // Lines that cannot be removed are read once more by a later process, and change nothing there.
@@ -232,9 +261,9 @@ impl Shared {
         self.done.notify_all();
     }
 
-    /// Counts a reply that is not kept, and tells the first time why.
-    fn lost(&self, problem: &str) {
-        self.not_stored.fetch_add(1, Relaxed);
+    /// Counts replies that are not kept, and tells the first time why.
+    fn lost(&self, count: usize, problem: &str) {
+        self.not_stored.fetch_add(count as u64, Relaxed);
         let problem = format!("the response cache {} {problem}", self.name);
         if self.trouble.set(problem.clone()).is_ok() {
             tracing::warn!(
@@ -263,7 +292,7 @@ fn run(mut connection: Connection, shared: &Shared) {
             for waiting in &group {
                 if let Err(error) = commit(&mut connection, std::slice::from_ref(waiting)) {
                     shared.stored.fetch_sub(1, Relaxed);
-                    shared.lost(&sqlite_problem(&error));
+                    shared.lost(1, &sqlite_problem(&error));
                 }
             }
         }
