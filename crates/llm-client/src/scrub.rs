@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memmem::Finder;
+
 use crate::settings::ModelSettings;
 
 /// Shorter secrets are not taken out of error texts: they would take words with them.
@@ -14,6 +16,8 @@ const SHORTEST_IN_REPLIES: usize = 16;
 pub(crate) struct Scrubber {
     /// Longest first, so that a secret inside another leaves nothing behind.
     secrets: Vec<String>,
+    /// Finds those that are taken out of replies. Every reply is searched, so what a search prepares is kept.
+    in_replies: Vec<Finder<'static>>,
 }
 
 impl Scrubber {
@@ -43,7 +47,15 @@ impl Scrubber {
         }
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         secrets.dedup();
-        Self { secrets }
+        let in_replies = secrets
+            .iter()
+            .filter(|secret| secret.len() >= SHORTEST_IN_REPLIES)
+            .map(|secret| Finder::new(secret).into_owned())
+            .collect();
+        Self {
+            secrets,
+            in_replies,
+        }
     }
 
     /// An error text without secrets, in one line of at most `longest` bytes.
@@ -70,6 +82,10 @@ impl Scrubber {
 
     /// A reply without the secrets that are long enough to be some.
     pub(crate) fn reply(&self, text: String) -> String {
+        let holds = |secret: &Finder<'_>| secret.find(text.as_bytes()).is_some();
+        if !self.in_replies.iter().any(holds) {
+            return text;
+        }
         match self.clean(&text, SHORTEST_IN_REPLIES) {
             Cow::Borrowed(_) => text,
             Cow::Owned(clean) => clean,

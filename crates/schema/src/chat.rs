@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-use crate::{Item, ModelError, ModelId, Spend, ToolCall, ToolChoice, ToolSpec, Usage};
+use crate::{Item, Message, ModelError, ModelId, Spend, ToolCall, ToolChoice, ToolSpec, Usage};
 
 /// A language model that can be talked to. An extension point: implement it to bring a model that has no OpenAI-compatible
 /// endpoint. Policy (journal, cache, budget, retries, limits) is layered around it by types that are `ChatModel`s too.
@@ -46,52 +46,6 @@ impl Role {
             Self::User => "user",
             Self::Assistant => "assistant",
             Self::Tool => "tool",
-        }
-    }
-}
-
-/// One message of a request. Cloning it shares the text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
-    /// Who speaks.
-    pub role: Role,
-    /// What is said. Empty when a model only calls tools.
-    pub content: Arc<str>,
-    /// The tools that an assistant message calls.
-    #[serde(default, skip_serializing_if = "<[ToolCall]>::is_empty")]
-    pub tool_calls: Arc<[ToolCall]>,
-    /// The call that a tool message answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_call_id: Option<Arc<str>>,
-}
-
-impl Message {
-    /// A message.
-    #[must_use]
-    pub fn new(role: Role, content: impl Into<Arc<str>>) -> Self {
-        Self {
-            role,
-            content: content.into(),
-            tool_calls: Arc::default(),
-            tool_call_id: None,
-        }
-    }
-
-    /// The message of a model that calls tools, with what it said beside them.
-    #[must_use]
-    pub fn calling(content: impl Into<Arc<str>>, tool_calls: impl Into<Arc<[ToolCall]>>) -> Self {
-        Self {
-            tool_calls: tool_calls.into(),
-            ..Self::new(Role::Assistant, content)
-        }
-    }
-
-    /// What a tool answered to the call `id`.
-    #[must_use]
-    pub fn tool(id: impl Into<Arc<str>>, content: impl Into<Arc<str>>) -> Self {
-        Self {
-            tool_call_id: Some(id.into()),
-            ..Self::new(Role::Tool, content)
         }
     }
 }
@@ -312,15 +266,21 @@ pub enum FinishReason {
     Other(String),
 }
 
-impl From<String> for FinishReason {
-    fn from(text: String) -> Self {
-        match text.as_str() {
+impl From<&str> for FinishReason {
+    fn from(text: &str) -> Self {
+        match text {
             "stop" => Self::Stop,
             "length" => Self::Length,
             "content_filter" => Self::ContentFilter,
             "tool_calls" => Self::ToolCalls,
-            _ => Self::Other(text),
+            _ => Self::Other(text.to_owned()),
         }
+    }
+}
+
+impl From<String> for FinishReason {
+    fn from(text: String) -> Self {
+        Self::from(text.as_str())
     }
 }
 

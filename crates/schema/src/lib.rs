@@ -41,6 +41,7 @@ mod grade;
 mod grades;
 mod hazard;
 mod id;
+mod message;
 mod phase;
 pub mod prompt;
 mod record;
@@ -54,8 +55,8 @@ mod tool;
 
 pub use benchmark::{Benchmark, Brief, Metric, MetricType, ScenarioDefaults};
 pub use chat::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, FinishReason, Message, Origin,
-    Purpose, ResponseFormat, Role,
+    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, FinishReason, Origin, Purpose,
+    ResponseFormat, Role,
 };
 pub use conversation::{Conversation, TargetRef, Turn};
 pub use cost::{CostSum, PhaseCost, Spend, Usage};
@@ -65,6 +66,7 @@ pub use grade::{BenchmarkScore, Estimate, Grade, HazardScore, TestScore};
 pub use grades::{BenchmarkRef, Grades, StandardsRef};
 pub use hazard::Hazard;
 pub use id::{IdError, ModelId};
+pub use message::Message;
 pub use phase::{
     Aggregator, Evaluator, Fingerprint, MetricGenerator, ScenarioGenerator, Simulator,
 };

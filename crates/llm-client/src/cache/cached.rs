@@ -30,6 +30,8 @@ pub struct Cached<M> {
     cache: Cache,
     keys: KeyMaker,
     settings: ModelSettings,
+    /// The form of requests as the settings ask for it.
+    form: Form,
 }
 
 impl<M: ChatModel> Cached<M> {
@@ -41,6 +43,7 @@ impl<M: ChatModel> Cached<M> {
             cache,
             keys: KeyMaker::new(settings),
             settings: settings.clone(),
+            form: Form::of(settings),
         }
     }
 
@@ -83,7 +86,7 @@ impl<M: ChatModel> Cached<M> {
         let body = Body {
             settings: &self.settings,
             request,
-            form: Form::of(&self.settings),
+            form: self.form,
         };
         to_raw_value(&body).ok()
     }

@@ -81,10 +81,7 @@ impl KeyMaker {
         }
         hash.update(context.sample.to_le_bytes());
         hash.update(context.turn.to_le_bytes());
-        let text: usize = request.messages.iter().map(|m| m.content.len() + 64).sum();
-        let mut bytes = Vec::with_capacity(text + 512);
-        self.canonical.write(request, &mut bytes);
-        hash.update(&bytes);
+        self.canonical.pass(request, |part| hash.update(part));
         CacheKey(hash.finalize().into())
     }
 }
@@ -98,6 +95,17 @@ mod tests {
     fn request() -> ChatRequest {
         let context = CallContext::new(Purpose::TargetTurn, "m01_s001_v01__a");
         ChatRequest::new(vec![Message::new(Role::User, "hi")], context)
+    }
+
+    /// Replies that were stored before must be found.
+    #[test]
+    fn the_key_is_this() {
+        let settings = ModelSettings::new(ModelId::new("a").unwrap(), "m", "http://h/v1");
+        let key = KeyMaker::new(&settings).key(&request());
+        assert_eq!(
+            format!("{key:?}"),
+            "898688846d5f20353f9ad19ea3290e454bf4b1a3d36da0ef8ae64fc9d8efc323"
+        );
     }
 
     #[test]

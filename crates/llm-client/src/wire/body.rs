@@ -4,7 +4,7 @@ use schema::{ChatRequest, ResponseFormat, ToolChoice};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
-use super::calls::Offered;
+use super::{calls::Offered, messages::Messages};
 use crate::settings::{ModelSettings, StructuredSupport, TokenLimitName};
 
 /// A field that an endpoint may refuse and that can be left out.
@@ -170,7 +170,7 @@ impl Serialize for Body<'_> {
         if self.is_ours("model") {
             map.serialize_entry("model", &settings.model)?;
         }
-        map.serialize_entry("messages", &self.request.messages)?;
+        map.serialize_entry("messages", &Messages(&self.request.messages))?;
         let tools = &self.request.tools;
         if !tools.is_empty() && self.is_ours("tools") {
             map.serialize_entry("tools", &Offered(tools))?;

@@ -3,6 +3,7 @@
 use schema::{ChatRequest, ResponseFormat, ToolChoice};
 use serde::Serialize;
 
+use super::messages::Messages;
 use crate::settings::{ModelSettings, StructuredSupport};
 
 /// Raise it whenever the same settings and request give other bytes or another meaning.
@@ -57,35 +58,46 @@ impl Canonical {
             },
             extra_body: &settings.extra_body,
         };
-        let mut bytes = Vec::new();
-        write_json(&prefix, &mut bytes);
-        Self { prefix: bytes }
+        Self {
+            prefix: json_line(&prefix),
+        }
     }
 
     /// Appends the canonical form of `request` to `out`: three lines of JSON, and two more where tools are offered.
     pub fn write(&self, request: &ChatRequest, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.prefix);
-        write_json(&request.messages, out);
+        self.pass(request, |part| out.extend_from_slice(part));
+    }
+
+    /// Passes the canonical form of `request` to `take`, part by part, so that what only hashes it need not hold all of it.
+    pub(crate) fn pass(&self, request: &ChatRequest, mut take: impl FnMut(&[u8])) {
+        take(&self.prefix);
+        // No message is known that cannot be written; the mark keeps it apart from all others if there is one.
+        if Messages(&request.messages).pass(&mut take).is_err() {
+            take(b"!");
+        }
+        take(b"\n");
         match &request.response_format {
-            ResponseFormat::Text => out.extend_from_slice(b"\"text\"\n"),
-            ResponseFormat::JsonObject => out.extend_from_slice(b"\"json_object\"\n"),
-            ResponseFormat::JsonSchema { name, schema } => write_json(&(name, schema), out),
+            ResponseFormat::Text => take(b"\"text\"\n"),
+            ResponseFormat::JsonObject => take(b"\"json_object\"\n"),
+            ResponseFormat::JsonSchema { name, schema } => take(&json_line(&(name, schema))),
         }
         if !request.tools.is_empty() {
-            write_json(&request.tools, out);
+            take(&json_line(&request.tools));
             let may_call = request.tool_choice == ToolChoice::Auto;
-            write_json(&may_call, out);
+            take(&json_line(&may_call));
         }
     }
 }
 
-/// Appends `value` and a line break, which no JSON text of one line holds.
-fn write_json(value: &impl Serialize, out: &mut Vec<u8>) {
+/// `value` and a line break, which no JSON text of one line holds.
+fn json_line(value: &impl Serialize) -> Vec<u8> {
+    let mut line = Vec::new();
     // Writing into memory cannot fail, and none of the types written has a way to refuse.
-    if serde_json::to_writer(&mut *out, value).is_err() {
-        out.extend_from_slice(b"!");
+    if serde_json::to_writer(&mut line, value).is_err() {
+        line.extend_from_slice(b"!");
     }
-    out.push(b'\n');
+    line.push(b'\n');
+    line
 }
 
 #[cfg(test)]
@@ -105,6 +117,54 @@ mod tests {
         let mut out = Vec::new();
         Canonical::new(settings).write(&request, &mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    /// Stored replies are found by it: whatever changes it must raise [`VERSION`].
+    #[test]
+    fn the_text_is_this() {
+        let mut settings = settings();
+        settings.temperature = Some(0.7);
+        settings
+            .extra_body
+            .insert("top_k".to_owned(), serde_json::json!([1, null]));
+        let call = schema::ToolCall {
+            id: "c1".into(),
+            name: "pay".into(),
+            arguments: "{\"n\": 1}".into(),
+        };
+        let messages = vec![
+            Message::new(Role::System, "Be \"brief\".\n\u{1}é"),
+            Message::new(Role::User, "hi"),
+            Message::calling("", vec![call]),
+            Message::tool("c1", "paid"),
+        ];
+        let context = CallContext::new(Purpose::TargetTurn, "row");
+        let mut request = ChatRequest::new(messages, context);
+        request.tools = vec![schema::ToolSpec {
+            name: "pay".into(),
+            description: String::new(),
+            parameters: serde_json::json!({"type": "object"}),
+        }]
+        .into();
+        // The second time the messages are written already.
+        for _ in 0..2 {
+            let mut out = Vec::new();
+            Canonical::new(&settings).write(&request, &mut out);
+            assert_eq!(
+                String::from_utf8(out).unwrap(),
+                concat!(
+                    r#"{"version":1,"endpoint":"https://host/v1","model":"wire","max_tokens":null,"temperature":0.7,"#,
+                    r#""top_p":null,"seed":null,"reasoning_effort":null,"structured":"json_schema","extra_body":{"top_k":[1,null]}}"#,
+                    "\n",
+                    r#"[{"role":"system","content":"Be \"brief\".\n\u0001é"},{"role":"user","content":"hi"},"#,
+                    r#"{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":"#,
+                    r#"{"name":"pay","arguments":"{\"n\": 1}"}}]},{"role":"tool","content":"paid","tool_call_id":"c1"}]"#,
+                    "\n\"text\"\n",
+                    r#"[{"name":"pay","description":"","parameters":{"type":"object"}}]"#,
+                    "\ntrue\n",
+                )
+            );
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod body;
 mod calls;
 mod canonical;
+mod messages;
 mod refusal;
 mod reply;
 mod text;

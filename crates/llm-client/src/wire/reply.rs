@@ -1,12 +1,15 @@
 //! Reading a reply. Generous in what it takes for a completion, strict in what it calls one.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use schema::{FinishReason, ToolCall, Usage, reply::split_thinking};
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{SeqAccess, Visitor},
+};
 use serde_json::{Value, value::RawValue};
 
-use super::{text::Text, usage::usage};
+use super::{text::Text, usage::Billed};
 
 /// A completion.
 #[derive(Debug)]
@@ -43,9 +46,9 @@ struct Completion<'a> {
     #[serde(borrow, default)]
     model: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    choices: Option<Vec<Choice<'a>>>,
+    choices: Option<First<'a>>,
     #[serde(default)]
-    usage: Option<Value>,
+    usage: Billed,
     #[serde(default)]
     error: Option<Value>,
 }
@@ -58,9 +61,38 @@ struct Choice<'a> {
     #[serde(default)]
     text: Option<Text>,
     #[serde(borrow, default)]
-    finish_reason: Option<Cow<'a, str>>,
+    finish_reason: Option<Word<'a>>,
     #[serde(default)]
     error: Option<Value>,
+}
+
+/// Text that is borrowed where it holds no escapes. (In an `Option` of its own, a `Cow` is always owned.)
+#[derive(Deserialize)]
+struct Word<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// The first of a list of choices. The others are read all the same, so that a damaged reply is known as one.
+struct First<'a>(Option<Choice<'a>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(FirstVisitor)
+    }
+}
+
+struct FirstVisitor;
+
+impl<'de> Visitor<'de> for FirstVisitor {
+    type Value = First<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut choices: A) -> Result<First<'de>, A::Error> {
+        let first = choices.next_element()?;
+        while choices.next_element::<Choice<'de>>()?.is_some() {}
+        Ok(First(first))
+    }
 }
 
 #[derive(Deserialize)]
@@ -86,7 +118,7 @@ pub(crate) fn parse(body: &str) -> Result<Parsed, Box<Unparsed>> {
             cost: None,
         })
     })?;
-    let (usage, cost) = completion.usage.as_ref().map_or((None, None), usage);
+    let Billed { usage, cost } = completion.usage;
     let unparsed = |reason| {
         Box::new(Unparsed {
             reason,
@@ -94,10 +126,7 @@ pub(crate) fn parse(body: &str) -> Result<Parsed, Box<Unparsed>> {
             cost,
         })
     };
-    let choice = completion
-        .choices
-        .and_then(|choices| choices.into_iter().next());
-    let Some(choice) = choice else {
+    let Some(choice) = completion.choices.and_then(|choices| choices.0) else {
         let reason = match completion.error {
             Some(error) if !is_blank(&error) => Reason::Error(error),
             _ => Reason::Form("the reply has no choices".to_owned()),
@@ -111,20 +140,24 @@ pub(crate) fn parse(body: &str) -> Result<Parsed, Box<Unparsed>> {
         let reason = "the reply's first choice has no message".to_owned();
         return Err(unparsed(Reason::Form(reason)));
     };
-    let finish = choice
-        .finish_reason
-        .map_or_else(|| "unknown".to_owned(), Cow::into_owned);
+    let finish = choice.finish_reason;
+    let finish = finish.as_ref().map_or("unknown", |word| &*word.0);
     Ok(Parsed {
         content: said.content,
         reasoning: said.reasoning,
         tool_calls: said.tool_calls,
         finish: FinishReason::from(finish),
-        model: completion
-            .model
-            .and_then(|model| serde_json::from_str::<Option<String>>(model.get()).ok()?),
+        model: completion.model.and_then(model_name),
         usage,
         cost,
     })
+}
+
+/// The model's name, if it is text.
+fn model_name(raw: &RawValue) -> Option<String> {
+    serde_json::from_str::<Word<'_>>(raw.get())
+        .ok()
+        .map(|word| word.0.into_owned())
 }
 
 fn completion(body: &str) -> Result<Completion<'_>, String> {
@@ -163,7 +196,10 @@ fn said(message: Option<Said>, text: Option<Text>) -> Option<Heard> {
     if reasoning.is_empty() {
         reasoning = message.reasoning.0;
     }
-    if content.contains("<think") || content.contains("</think") {
+    // Most replies hold no angle bracket, and one byte is found much faster than two words.
+    if memchr::memchr(b'<', content.as_bytes()).is_some()
+        && (content.contains("<think") || content.contains("</think"))
+    {
         let (outside, inside) = split_thinking(&content);
         content = outside;
         if let Some(inside) = inside {

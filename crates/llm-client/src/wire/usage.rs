@@ -1,72 +1,281 @@
 //! What a reply says of its tokens and its cost.
 
+use std::fmt;
+
 use schema::Usage;
-use serde_json::Value;
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
 
-/// Reads `usage` in its common shapes: OpenAI's, and those with `input_tokens` and `output_tokens`. The second part is the
-/// cost in dollars, where the endpoint states one.
-pub(super) fn usage(value: &Value) -> (Option<Usage>, Option<f64>) {
-    let cost = value
-        .get("cost")
-        .and_then(number)
-        .filter(|cost| cost.is_finite() && *cost >= 0.0);
-    let prompt = count(value, &["prompt_tokens"]);
-    let output = count(value, &["completion_tokens"]).or_else(|| count(value, &["output_tokens"]));
-    let openai_cached = count(value, &["prompt_tokens_details", "cached_tokens"])
-        .or_else(|| count(value, &["input_tokens_details", "cached_tokens"]))
-        .or_else(|| count(value, &["prompt_cache_hit_tokens"]));
-    // Anthropic counts what it read from or wrote to its cache beside the other input, not among it.
-    let read = count(value, &["cache_read_input_tokens"]);
-    let written = count(value, &["cache_creation_input_tokens"]);
-    let (input, cached) = match (prompt, count(value, &["input_tokens"])) {
-        (Some(prompt), _) => (Some(prompt), openai_cached.or(read)),
-        (None, Some(fresh)) => {
-            let beside = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
-            (Some(fresh.saturating_add(beside)), openai_cached.or(read))
+/// `usage` in its common shapes: OpenAI's, and those with `input_tokens` and `output_tokens`. Whatever else stands there tells
+/// nothing, and is no error.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Billed {
+    pub(super) usage: Option<Usage>,
+    /// Dollars, where the endpoint states them.
+    pub(super) cost: Option<f64>,
+}
+
+/// The entries of `usage`.
+#[derive(Default)]
+struct Entries {
+    cost: Option<f64>,
+    prompt: Option<u64>,
+    completion: Option<u64>,
+    input: Option<u64>,
+    output: Option<u64>,
+    prompt_details: Figure,
+    input_details: Figure,
+    completion_details: Figure,
+    output_details: Figure,
+    cache_hit: Option<u64>,
+    cache_read: Option<u64>,
+    cache_written: Option<u64>,
+}
+
+/// The names of the entries. Of two with the same name the last counts.
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Name {
+    Cost,
+    PromptTokens,
+    CompletionTokens,
+    InputTokens,
+    OutputTokens,
+    PromptTokensDetails,
+    InputTokensDetails,
+    CompletionTokensDetails,
+    OutputTokensDetails,
+    PromptCacheHitTokens,
+    CacheReadInputTokens,
+    CacheCreationInputTokens,
+    #[serde(other)]
+    Other,
+}
+
+impl Entries {
+    fn billed(&self) -> Billed {
+        let output = self.completion.or(self.output);
+        let openai_cached = self
+            .prompt_details
+            .cached
+            .or(self.input_details.cached)
+            .or(self.cache_hit);
+        let cached = openai_cached.or(self.cache_read);
+        // Anthropic counts what it read from or wrote to its cache beside the other input, not among it.
+        let input = self.prompt.or_else(|| {
+            let beside = self
+                .cache_read
+                .unwrap_or(0)
+                .saturating_add(self.cache_written.unwrap_or(0));
+            Some(self.input?.saturating_add(beside))
+        });
+        let input_tokens = input.unwrap_or(0);
+        let usage = Usage {
+            input_tokens,
+            cached_input_tokens: cached.unwrap_or(0).min(input_tokens),
+            output_tokens: output.unwrap_or(0),
+            reasoning_tokens: self
+                .completion_details
+                .reasoning
+                .or(self.output_details.reasoning)
+                .unwrap_or(0),
+        };
+        Billed {
+            usage: (input.is_some() || output.is_some()).then_some(usage),
+            cost: self.cost.filter(|cost| cost.is_finite() && *cost >= 0.0),
         }
-        (None, None) => (None, None),
-    };
-    if input.is_none() && output.is_none() {
-        return (None, cost);
     }
-    let input_tokens = input.unwrap_or(0);
-    let usage = Usage {
-        input_tokens,
-        cached_input_tokens: cached.unwrap_or(0).min(input_tokens),
-        output_tokens: output.unwrap_or(0),
-        reasoning_tokens: count(value, &["completion_tokens_details", "reasoning_tokens"])
-            .or_else(|| count(value, &["output_tokens_details", "reasoning_tokens"]))
-            .unwrap_or(0),
-    };
-    (Some(usage), cost)
 }
 
-/// The whole number at `path`. Some endpoints write it as a float.
-fn count(value: &Value, path: &[&str]) -> Option<u64> {
-    let value = path.iter().try_fold(value, |value, key| value.get(key))?;
-    value.as_u64().or_else(|| {
-        let number = value.as_f64()?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "checked to be a whole number within range"
-        )]
-        ((0.0..9e15).contains(&number) && number.fract() == 0.0).then_some(number as u64)
-    })
+impl<'de> Deserialize<'de> for Billed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UsageVisitor)
+    }
 }
 
-/// A number, or a string that holds one.
-fn number(value: &Value) -> Option<f64> {
-    value
-        .as_f64()
-        .or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
+struct UsageVisitor;
+
+impl<'de> Visitor<'de> for UsageVisitor {
+    type Value = Billed;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("token counts")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Billed, A::Error> {
+        let mut entries = Entries::default();
+        while let Some(name) = map.next_key()? {
+            if let Name::Other = name {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let figure: Figure = map.next_value()?;
+            match name {
+                Name::Cost => entries.cost = figure.number,
+                Name::PromptTokens => entries.prompt = figure.count,
+                Name::CompletionTokens => entries.completion = figure.count,
+                Name::InputTokens => entries.input = figure.count,
+                Name::OutputTokens => entries.output = figure.count,
+                Name::PromptTokensDetails => entries.prompt_details = figure,
+                Name::InputTokensDetails => entries.input_details = figure,
+                Name::CompletionTokensDetails => entries.completion_details = figure,
+                Name::OutputTokensDetails => entries.output_details = figure,
+                Name::PromptCacheHitTokens => entries.cache_hit = figure.count,
+                Name::CacheReadInputTokens => entries.cache_read = figure.count,
+                Name::CacheCreationInputTokens => entries.cache_written = figure.count,
+                Name::Other => {}
+            }
+        }
+        Ok(entries.billed())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Billed, E> {
+        Ok(Billed::default())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Billed, E> {
+        Ok(Billed::default())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Billed, E> {
+        Ok(Billed::default())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Billed, E> {
+        Ok(Billed::default())
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Billed, E> {
+        Ok(Billed::default())
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Billed, E> {
+        Ok(Billed::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Billed, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Billed::default())
+    }
+}
+
+/// The value of an entry, as far as it tells anything.
+#[derive(Clone, Copy, Debug, Default)]
+struct Figure {
+    /// A whole number. Some endpoints write it as a float.
+    count: Option<u64>,
+    /// A number, or a text that holds one.
+    number: Option<f64>,
+    /// `cached_tokens` of an object.
+    cached: Option<u64>,
+    /// `reasoning_tokens` of an object.
+    reasoning: Option<u64>,
+}
+
+/// The names in an object of details.
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Detail {
+    CachedTokens,
+    ReasoningTokens,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Figure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FigureVisitor)
+    }
+}
+
+struct FigureVisitor;
+
+impl<'de> Visitor<'de> for FigureVisitor {
+    type Value = Figure;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Figure, E> {
+        Ok(Figure {
+            count: Some(number),
+            number: Some(number as f64),
+            ..Figure::default()
+        })
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Figure, E> {
+        self.visit_f64(number as f64)
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Figure, E> {
+        Ok(Figure {
+            count: whole(number),
+            number: Some(number),
+            ..Figure::default()
+        })
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Figure, E> {
+        Ok(Figure {
+            number: text.trim().parse().ok(),
+            ..Figure::default()
+        })
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Figure, E> {
+        Ok(Figure::default())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Figure, E> {
+        Ok(Figure::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Figure, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Figure::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Figure, A::Error> {
+        let mut details = Figure::default();
+        while let Some(name) = map.next_key()? {
+            match name {
+                Detail::CachedTokens => details.cached = map.next_value::<Self::Value>()?.count,
+                Detail::ReasoningTokens => {
+                    details.reasoning = map.next_value::<Self::Value>()?.count;
+                }
+                Detail::Other => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(details)
+    }
+}
+
+/// `number` as a count, if it is one.
+fn whole(number: f64) -> Option<u64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be a whole number within range"
+    )]
+    ((0.0..9e15).contains(&number) && number.fract() == 0.0).then_some(number as u64)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+
+    fn usage(value: &Value) -> (Option<Usage>, Option<f64>) {
+        let billed: Billed = serde_json::from_str(&value.to_string()).unwrap();
+        (billed.usage, billed.cost)
+    }
 
     fn tokens(input: u64, cached: u64, output: u64, reasoning: u64) -> Option<Usage> {
         Some(Usage {
