@@ -1,33 +1,24 @@
-//! The thread that makes lines and writes them.
+//! The thread that writes lines.
 
 use std::{
     io,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
-        mpsc::SyncSender,
     },
     time::{Duration, Instant},
 };
 
-use jiff::Timestamp;
-use schema::Event;
-
 use crate::{
-    line::{self, Clock},
     output::{Output, Syncer},
-    queue::{CloseAtEnd, Command, Queue},
+    queue::{Batch, CloseAtEnd, Flush, Queue},
 };
 
-/// How long a line may wait in memory. With the time in the queue well below the second that is promised, so that a busy
+/// How long a line may wait in the output. With the time in the queue well below the second that is promised, so that a busy
 /// machine can be late.
 const FLUSH_AFTER: Duration = Duration::from_millis(400);
 /// How long what was written waits until the disk is asked to keep it.
-const SYNC_AFTER: Duration = Duration::from_millis(500);
-/// Lines are written when this many bytes have come together.
-const WRITE_AT: usize = 64 * 1024;
-/// A buffer that a long line has grown beyond this is given back.
-const KEEP_BUFFER: usize = 1024 * 1024;
+const SYNC_AFTER: Duration = Duration::from_millis(900);
 
 /// What is known of the journal from outside the thread.
 #[derive(Default)]
@@ -76,18 +67,12 @@ pub(crate) struct Appender {
     syncer: Option<Syncer>,
     name: String,
     progress: Arc<Progress>,
-    buffer: Vec<u8>,
-    /// Lines in the buffer.
-    lines: u64,
     /// Lines that the output has taken and not settled.
     unsettled: u64,
     /// When the oldest line that is not settled came.
     since: Option<Instant>,
     /// When the oldest bytes were written that the disk was not asked to keep.
     written_at: Option<Instant>,
-    /// The time of the last line.
-    last: Timestamp,
-    clock: Clock,
 }
 
 impl Appender {
@@ -102,34 +87,21 @@ impl Appender {
             syncer,
             name,
             progress,
-            buffer: Vec::with_capacity(2 * WRITE_AT),
-            lines: 0,
             unsettled: 0,
             since: None,
             written_at: None,
-            last: Timestamp::MIN,
-            clock: Clock::new(),
         }
     }
 
-    /// Writes what `queue` brings until it is told to close.
+    /// Writes what `queue` brings until the last line is written.
     pub(crate) fn run(mut self, queue: &Queue) {
         let _close = CloseAtEnd(queue);
-        let mut batch = Vec::new();
-        let mut open = true;
-        while open {
+        let mut batch = Batch::default();
+        while !batch.is_last {
             queue.take(&mut batch, self.wait());
-            for command in batch.drain(..) {
-                match command {
-                    Command::Event(time, event) if open => self.append(time, &event),
-                    Command::Flush { sync, done } => self.flush(sync, &done),
-                    Command::Close => open = false,
-                    // Recorded behind the end; it counts as lost.
-                    Command::Event(..) => {}
-                }
-                if self.buffer.len() >= WRITE_AT {
-                    self.write_out();
-                }
+            self.write(&batch.lines, batch.count);
+            for flush in batch.flushes.drain(..) {
+                self.flush(&flush);
             }
             if left(self.since, FLUSH_AFTER).is_some_and(|left| left.is_zero()) {
                 self.settle(false);
@@ -145,16 +117,16 @@ impl Appender {
         }
     }
 
-    fn flush(&mut self, sync: bool, done: &SyncSender<()>) {
-        self.settle(sync);
-        if sync {
+    fn flush(&mut self, flush: &Flush) {
+        self.settle(flush.sync);
+        if flush.sync {
             self.sync();
         }
         // Whoever asked may have gone; that is no fault.
-        let _ = done.send(());
+        let _ = flush.done.send(());
     }
 
-    /// How long to wait for events until something else is due; `None` when nothing is.
+    /// How long to wait for lines until something else is due; `None` when nothing is.
     fn wait(&self) -> Option<Duration> {
         let settle = left(self.since, FLUSH_AFTER);
         let sync = left(self.written_at, SYNC_AFTER);
@@ -165,53 +137,28 @@ impl Appender {
         self.progress.failure.get().is_some()
     }
 
-    fn append(&mut self, time: Timestamp, event: &Event) {
-        if self.failed() {
+    /// Gives `lines` to the output; they are `count`.
+    fn write(&mut self, lines: &[u8], count: u64) {
+        if lines.is_empty() || self.failed() {
             return;
         }
-        // Threads that record at the same time may arrive here in the other order.
-        self.last = self.last.max(time);
-        if let Err(error) = line::append(&mut self.buffer, &mut self.clock, self.last, event) {
-            tracing::error!(
-                journal = self.name,
-                message = event.message,
-                "an event cannot be written as JSON and is lost: {error}"
-            );
-            return;
-        }
-        self.lines += 1;
         self.since.get_or_insert_with(Instant::now);
-    }
-
-    /// Gives the buffer to the output.
-    fn write_out(&mut self) {
-        if self.buffer.is_empty() || self.failed() {
-            return self.clear();
-        }
-        let (certain, result) = self.output.write(&self.buffer);
-        let there = self.buffer.get(..certain).unwrap_or_default();
-        let whole = if certain == self.buffer.len() {
-            self.lines
+        let (certain, result) = self.output.write(lines);
+        let there = lines.get(..certain).unwrap_or_default();
+        let whole = if certain == lines.len() {
+            count
         } else {
             count_lines(there)
         };
         self.progress.written.fetch_add(whole, Ordering::Relaxed);
         if result.is_ok() {
-            self.unsettled += self.lines - whole;
+            self.unsettled += count - whole;
         }
-        self.clear();
         self.wrote(result);
-    }
-
-    fn clear(&mut self) {
-        self.buffer.clear();
-        self.buffer.shrink_to(KEEP_BUFFER);
-        self.lines = 0;
     }
 
     /// Hands all lines to the operating system.
     fn settle(&mut self, end_frame: bool) {
-        self.write_out();
         self.since = None;
         if self.failed() {
             return;

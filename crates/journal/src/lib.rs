@@ -4,9 +4,9 @@
 //! and what failed. Its file is `journal-<run id>.jsonl`, or `journal-<run id>.jsonl.zst` when it is
 //! compressed.
 //!
-//! - [`JournalWriter`] appends. [`Journal::record`](schema::Journal::record) takes the time and hands the event to one
-//!   thread that makes the line and writes it. What is older than a second is with the operating system, so it is there
-//!   after the process was killed, in either [`Form`].
+//! - [`JournalWriter`] appends. [`Journal::record`](schema::Journal::record) takes the time, makes the line and hands it to
+//!   one thread that writes. What is older than a second is with the operating system, so it is there after the process was
+//!   killed, in either [`Form`].
 //! - [`JournalReader`] reads any journal of the same vocabulary, line by line, and says where a torn one ends. A [`Line`]
 //!   borrows from the reader, an [`Entry`] owns what it has.
 //! - [`check`](check::check) asks the consistency rules.
@@ -32,10 +32,10 @@
 //! ```
 //!
 //! # Limits
-//! - When the disk cannot keep up, `record` waits: up to 2,048 events are on their way to the file. On an async
-//!   runtime that blocks the calling thread for as long.
+//! - When the disk cannot keep up, `record` waits: about 2 MiB of lines are on their way to the file, and more only where a
+//!   single line is as long. On an async runtime that blocks the calling thread for as long.
 //! - After the first failed write nothing more is written, even if the disk has room again. Events are counted as lost.
-//! - Up to a second of events is lost when the process is killed. The disk is asked to keep what was written every half
+//! - Up to a second of events is lost when the process is killed. The disk is asked to keep what was written every
 //!   second, without waiting for it; only [`JournalWriter::sync`] and [`JournalWriter::close`] wait.
 //! - After a failed write of a compressed journal, lines that were packed and not yet handed over count as lost, though some
 //!   of them may be there.
@@ -47,6 +47,7 @@
 
 mod appender;
 pub mod check;
+mod clock;
 mod entry;
 mod error;
 mod form;
@@ -61,6 +62,7 @@ mod scores;
 mod show;
 mod stats;
 mod tear;
+mod text;
 mod unpack;
 mod version;
 mod writer;

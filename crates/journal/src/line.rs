@@ -1,78 +1,116 @@
 //! The text of one line.
+//!
+//! It is what serde gives for an [`Event`] with its time before it, to the byte. It is written by hand because a journal is
+//! written at every call of a run: keys and short texts go straight into the buffer, and raw JSON is copied once.
 
-use jiff::Timestamp;
-use schema::Event;
-use serde::Serialize;
+use std::cell::Cell;
 
-/// `2026-11-21T01:52:02.897944+00:00`
-const TIME_FORMAT: &str = "%Y-%m-%dT%H:%M:%S%.6f+00:00";
+use schema::{Event, Field, RawField, Spend};
 
-/// The text of times. Most events share their second with the one before, and then only its fraction is written anew.
-pub(crate) struct Clock {
-    second: i64,
-    text: String,
+use crate::text;
+
+/// The room for a line that a thread keeps when a long line is done.
+const KEEP_ROOM: usize = 64 * 1024;
+
+thread_local! {
+    /// Room for the line that this thread is making.
+    static ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-impl Clock {
-    /// Where the microseconds begin in a text of [`TIME_FORMAT`], which is 32 bytes long.
-    const FRACTION: usize = 20;
-
-    pub(crate) fn new() -> Self {
-        Self {
-            second: i64::MIN,
-            text: String::new(),
-        }
-    }
-
-    /// `time` in [`TIME_FORMAT`].
-    fn text(&mut self, time: Timestamp) -> &str {
-        use std::fmt::Write;
-        let fraction = time.subsec_nanosecond() / 1000;
-        if time.as_second() == self.second && fraction >= 0 && self.text.len() == 32 {
-            self.text.truncate(Self::FRACTION);
-            // Writing to a text does not fail.
-            let _ = write!(self.text, "{fraction:06}+00:00");
-        } else {
-            self.second = time.as_second();
-            self.text = time.strftime(TIME_FORMAT).to_string();
-        }
-        &self.text
-    }
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    timestamp: &'a str,
-    #[serde(flatten)]
-    event: &'a Event,
-}
-
-/// Appends the line of `event`, its line break included. On an error `buffer` is as it was.
-pub(crate) fn append(
-    buffer: &mut Vec<u8>,
-    clock: &mut Clock,
-    time: Timestamp,
+/// Makes the line of `event` without its time, from the comma behind the time to the line break, and gives it to `take`.
+///
+/// # Errors
+/// When a value cannot be written as JSON. `take` is not called then.
+pub(crate) fn with_rest<T>(
     event: &Event,
-) -> Result<(), serde_json::Error> {
-    let start = buffer.len();
-    let line = Line {
-        timestamp: clock.text(time),
-        event,
-    };
-    if let Err(error) = serde_json::to_writer(&mut *buffer, &line) {
-        buffer.truncate(start);
-        return Err(error);
+    take: impl FnOnce(&[u8]) -> T,
+) -> Result<T, serde_json::Error> {
+    // A thread that is ending has no room of its own any more.
+    let mut room = ROOM.try_with(Cell::take).unwrap_or_default();
+    room.clear();
+    let result = append_rest(&mut room, event).map(|()| take(&room));
+    room.shrink_to(KEEP_ROOM);
+    let _ = ROOM.try_with(|kept| kept.set(room));
+    result
+}
+
+fn append_rest(line: &mut Vec<u8>, event: &Event) -> Result<(), serde_json::Error> {
+    line.extend_from_slice(b",\"message\":");
+    text::append(line, event.message);
+    line.extend_from_slice(b",\"class\":");
+    text::append(line, event.class);
+    line.extend_from_slice(b",\"method\":");
+    text::append(line, event.method);
+    if let Some(item) = &event.item {
+        line.extend_from_slice(b",\"test\":");
+        text::append(line, &item.test);
+        line.extend_from_slice(b",\"prompt_id\":");
+        text::append(line, &item.prompt_id);
+        line.extend_from_slice(b",\"sut\":");
+        text::append(line, item.sut.as_str());
     }
-    // Raw JSON of an endpoint may hold line breaks between its tokens. Inside strings JSON has none.
-    let mut rest = buffer.get_mut(start..).unwrap_or_default();
+    for (name, value) in &event.fields {
+        line.push(b',');
+        text::append(line, name);
+        line.push(b':');
+        append_value(line, value)?;
+    }
+    line.extend_from_slice(b"}\n");
+    Ok(())
+}
+
+fn append_value(line: &mut Vec<u8>, value: &Field) -> Result<(), serde_json::Error> {
+    match value {
+        Field::Static(value) => text::append(line, value),
+        Field::Text(value) => text::append(line, value),
+        Field::Raw(raw) => append_raw(line, raw),
+        Field::Bool(value) => line.extend_from_slice(if *value { b"true" } else { b"false" }),
+        Field::Count(n) => serde_json::to_writer(line, n)?,
+        Field::Number(n) => serde_json::to_writer(line, n)?,
+        Field::Spend(spend) => append_spend(line, spend)?,
+        Field::Json(value) => serde_json::to_writer(line, value)?,
+        Field::Scenario(scenario) => serde_json::to_writer(line, scenario)?,
+    }
+    Ok(())
+}
+
+/// Raw JSON of an endpoint may hold line breaks between its tokens. Inside strings JSON has none.
+fn append_raw(line: &mut Vec<u8>, raw: &RawField) {
+    let mut rest = raw.text().as_bytes();
     while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
-        let (before, after) = rest.split_at_mut(at + 1);
-        if let Some(line_break) = before.last_mut() {
-            *line_break = b' ';
-        }
-        rest = after;
+        let (before, behind) = rest.split_at(at);
+        line.extend_from_slice(before);
+        line.push(b' ');
+        rest = behind.get(1..).unwrap_or_default();
     }
-    buffer.push(b'\n');
+    line.extend_from_slice(rest);
+}
+
+fn append_spend(line: &mut Vec<u8>, spend: &Spend) -> Result<(), serde_json::Error> {
+    let Spend {
+        calls,
+        input_tokens,
+        cached_input_tokens,
+        output_tokens,
+        reasoning_tokens,
+        priced_cost,
+        unpriced_calls,
+    } = spend;
+    line.extend_from_slice(b"{\"calls\":");
+    serde_json::to_writer(&mut *line, calls)?;
+    line.extend_from_slice(b",\"input_tokens\":");
+    serde_json::to_writer(&mut *line, input_tokens)?;
+    line.extend_from_slice(b",\"cached_input_tokens\":");
+    serde_json::to_writer(&mut *line, cached_input_tokens)?;
+    line.extend_from_slice(b",\"output_tokens\":");
+    serde_json::to_writer(&mut *line, output_tokens)?;
+    line.extend_from_slice(b",\"reasoning_tokens\":");
+    serde_json::to_writer(&mut *line, reasoning_tokens)?;
+    line.extend_from_slice(b",\"priced_cost\":");
+    serde_json::to_writer(&mut *line, priced_cost)?;
+    line.extend_from_slice(b",\"unpriced_calls\":");
+    serde_json::to_writer(&mut *line, unpriced_calls)?;
+    line.push(b'}');
     Ok(())
 }
 
@@ -80,41 +118,23 @@ pub(crate) fn append(
 mod tests {
     use std::sync::Arc;
 
-    use schema::{Exchange, Item, ModelId, RawField};
+    use jiff::Timestamp;
+    use proptest::prelude::*;
+    use schema::{Exchange, Item, ModelId};
+    use serde::Serialize;
     use serde_json::{json, value::RawValue};
 
     use super::*;
+    use crate::clock::Clock;
 
-    fn line_of(event: &Event) -> String {
-        let mut buffer = b"before\n".to_vec();
-        append(
-            &mut buffer,
-            &mut Clock::new(),
-            "2026-11-21T01:52:02.897944999Z".parse().unwrap(),
-            event,
-        )
-        .unwrap();
-        let text = String::from_utf8(buffer).unwrap();
-        text.strip_prefix("before\n").unwrap().to_owned()
+    fn time() -> Timestamp {
+        "2026-11-21T01:52:02.897944999Z".parse().unwrap()
     }
 
-    #[test]
-    fn every_time_is_told_in_full() {
-        let mut clock = Clock::new();
-        for time in [
-            "2026-11-21T01:52:02.897944Z",
-            "2026-11-21T01:52:02.000007Z",
-            "2026-11-21T01:52:02.9Z",
-            "2026-11-21T01:52:03Z",
-            "1969-12-31T23:59:59.25Z",
-            "1969-12-31T23:59:59.5Z",
-            "-001000-01-01T00:00:00.5Z",
-            "-001000-01-01T00:00:00.25Z",
-        ] {
-            let time: Timestamp = time.parse().unwrap();
-            let whole = time.strftime(TIME_FORMAT).to_string();
-            assert_eq!(clock.text(time), whole);
-        }
+    fn line_of(event: &Event) -> String {
+        let mut line = Clock::new().start_of_line(time()).to_vec();
+        with_rest(event, |rest| line.extend_from_slice(rest)).unwrap();
+        String::from_utf8(line).unwrap()
     }
 
     #[test]
@@ -158,5 +178,88 @@ mod tests {
             line.ends_with("\"response\":{    \"a\": \"b\\nc\",   \"n\": 1.50 }}\n"),
             "{line}"
         );
+    }
+
+    /// What serde makes of the same.
+    #[derive(Serialize)]
+    struct Line<'a> {
+        timestamp: &'a str,
+        #[serde(flatten)]
+        event: &'a Event,
+    }
+
+    fn scenario() -> Arc<schema::Scenario> {
+        let row = json!({"id": "m01_s001", "metric_id": "m01", "persona": "a \"p\"\n", "user_goal": "g", "own": [1, {"a": 2.5}]});
+        Arc::new(serde_json::from_value(row).unwrap())
+    }
+
+    fn field() -> impl Strategy<Value = Field> {
+        let spend = (
+            any::<[u64; 6]>(),
+            prop_oneof![Just(f64::INFINITY), any::<f64>()],
+        );
+        let spend = spend.prop_map(
+            |([calls, input, cached, output, reasoning, unpriced], dollars)| Spend {
+                calls,
+                input_tokens: input,
+                cached_input_tokens: cached,
+                output_tokens: output,
+                reasoning_tokens: reasoning,
+                priced_cost: dollars,
+                unpriced_calls: unpriced,
+            },
+        );
+        let raw = any::<(String, bool)>().prop_map(|(text, request)| {
+            let raw = || RawValue::from_string(json!({ "a": text }).to_string()).unwrap();
+            let exchange = Arc::new(Exchange {
+                request: raw(),
+                response: raw(),
+            });
+            match request {
+                true => RawField::Request(exchange),
+                false => RawField::Response(exchange),
+            }
+        });
+        prop_oneof![
+            any::<String>().prop_map(Field::from),
+            Just(Field::Static("a \"fixed\"\ttext")),
+            any::<u64>().prop_map(Field::Count),
+            any::<f64>().prop_map(Field::Number),
+            any::<bool>().prop_map(Field::Bool),
+            any::<(String, i64)>()
+                .prop_map(|(text, n)| Field::Json(json!({ &text: [n, null, text] }))),
+            spend.prop_map(Field::Spend),
+            raw.prop_map(Field::Raw),
+            Just(Field::Scenario(scenario())),
+        ]
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        let item = any::<Option<(String, String)>>().prop_map(|ids| {
+            let (test, prompt_id) = ids?;
+            Some(Arc::new(Item {
+                test: test.into(),
+                prompt_id: prompt_id.into(),
+                sut: ModelId::new("a \"model\"").unwrap(),
+            }))
+        });
+        let names = vec!["turn", "response_text", "a \"name\""];
+        let fields = prop::collection::vec((prop::sample::select(names), field()), 0..9);
+        (item, fields).prop_map(|(item, fields)| {
+            let event = Event::new("fetched sut response", "Journaled", "chat").item(item.as_ref());
+            fields
+                .into_iter()
+                .fold(event, |event, (name, value)| event.with(name, value))
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_line_is_what_serde_makes_of_the_event(event in event()) {
+            let line = Line { timestamp: "2026-11-21T01:52:02.897944+00:00", event: &event };
+            prop_assert_eq!(line_of(&event), serde_json::to_string(&line).unwrap() + "\n");
+        }
     }
 }

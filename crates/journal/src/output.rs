@@ -12,6 +12,10 @@ use std::{
 
 use crate::{Form, appender::Progress, pack::Packer};
 
+/// The most that is written at once. For longer pieces the operating system looks for room in one stretch, which it rarely has
+/// at hand: copying then costs several times as much.
+const PIECE: usize = 64 * 1024;
+
 /// The end of the line for a journal's bytes.
 pub(crate) enum Output {
     /// Lines as they are.
@@ -105,7 +109,7 @@ impl Sink {
     fn put(&mut self, bytes: &[u8]) -> (usize, io::Result<()>) {
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-            match self.write(rest) {
+            match self.write(rest.get(..PIECE).unwrap_or(rest)) {
                 Ok(0) => return (done, Err(io::Error::from(io::ErrorKind::WriteZero))),
                 Ok(n) => done += n,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -15,14 +15,15 @@ use crate::{
     Form, RunId,
     appender::{Appender, Progress},
     error::{JournalError, WriteFault},
+    line,
     output::{Output, Sink, Syncer},
-    queue::{Command, Queue},
+    queue::{Flush, Queue},
     version::FORMAT_VERSION,
 };
 
 /// Appends events to a journal file. Share it by `Arc`; any thread may record.
 ///
-/// `record` only takes the time and hands the event over; lines are made and written by one thread of the journal's own.
+/// `record` takes the time and makes the line; one thread of the journal's own writes the lines.
 /// Nothing is dropped while the file can be written: when the thread cannot keep up, `record` waits.
 ///
 /// Dropping it closes it.
@@ -97,7 +98,7 @@ impl JournalWriter {
     fn start(sink: Sink, form: Form, path: PathBuf) -> Result<Self, JournalError> {
         let name = path.display().to_string();
         let progress = Arc::new(Progress::default());
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(Queue::new());
         let end = Arc::clone(&queue);
         let fault = |error: io::Error| WriteFault::Start {
             name: name.clone(),
@@ -149,7 +150,7 @@ impl JournalWriter {
 
     fn ask(&self, sync: bool) -> Result<(), JournalError> {
         let (done, wait) = mpsc::sync_channel(1);
-        let answered = self.queue.push(Command::Flush { sync, done }) && wait.recv().is_ok();
+        let answered = self.queue.push_flush(Flush { sync, done }) && wait.recv().is_ok();
         self.check()?;
         if answered {
             Ok(())
@@ -182,9 +183,8 @@ impl JournalWriter {
             .take();
         let mut stopped = None;
         if let Some(thread) = thread {
-            self.record(Event::new("closing journal", "JournalWriter", "close"));
-            // Not taken only when the thread has ended already; joining it tells how.
-            self.queue.push(Command::Close);
+            let closing = Event::new("closing journal", "JournalWriter", "close");
+            self.append(&closing, true);
             if thread.join().is_err() {
                 stopped = Some("the thread that writes it stopped by a fault in the program");
             }
@@ -202,6 +202,21 @@ impl JournalWriter {
             written: self.progress.written.load(Ordering::Relaxed),
             bytes: self.progress.bytes.load(Ordering::Relaxed),
         })
+    }
+
+    /// Takes the time and hands the line of `event` to the thread. After the last one the thread ends.
+    fn append(&self, event: &Event, is_last: bool) {
+        self.progress.recorded.fetch_add(1, Ordering::Relaxed);
+        let time = Timestamp::now();
+        // Not taken only when the journal is closed or its thread gone; the event then counts as lost.
+        let push = |rest: &[u8]| self.queue.push_line(time, rest, is_last);
+        if let Err(error) = line::with_rest(event, push) {
+            tracing::error!(
+                journal = self.name(),
+                message = event.message,
+                "an event cannot be written as JSON and is lost: {error}"
+            );
+        }
     }
 
     fn name(&self) -> String {
@@ -226,10 +241,11 @@ impl JournalWriter {
 
 impl Journal for JournalWriter {
     fn record(&self, event: Event) {
-        self.progress.recorded.fetch_add(1, Ordering::Relaxed);
-        if self.progress.failure.get().is_none() {
-            // Not taken only when the journal is closed; the event then counts as lost, as it is recorded and never written.
-            self.queue.push(Command::Event(Timestamp::now(), event));
+        // After a failure nothing is written any more; the event counts as lost, as it is recorded and never written.
+        if self.progress.failure.get().is_some() {
+            self.progress.recorded.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.append(&event, false);
         }
     }
 }

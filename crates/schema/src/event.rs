@@ -129,6 +129,12 @@ pub enum RawField {
 }
 
 impl RawField {
+    /// The JSON text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.raw().get()
+    }
+
     fn raw(&self) -> &RawValue {
         match self {
             Self::Request(exchange) => &exchange.request,
