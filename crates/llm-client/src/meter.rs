@@ -1,7 +1,7 @@
 //! What a run used and cost, and what the endpoints called their models.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -50,10 +50,11 @@ impl Tally {
     }
 }
 
+/// A run has few phases, targets and models, and every call looks its own up: walking through them is faster than hashing.
 #[derive(Debug, Default)]
 struct Sums {
-    tallies: HashMap<MeterKey, Tally>,
-    names: HashMap<ModelId, BTreeSet<String>>,
+    tallies: Vec<(MeterKey, Tally)>,
+    names: Vec<(ModelId, BTreeSet<String>)>,
     unpriced: HashSet<ModelId>,
 }
 
@@ -108,7 +109,7 @@ impl Meter {
     #[must_use]
     pub fn total(&self) -> Tally {
         let mut total = Tally::default();
-        for tally in self.sums().tallies.values() {
+        for (_, tally) in &self.sums().tallies {
             total.add(tally);
         }
         total
@@ -137,20 +138,32 @@ impl Meter {
 
 impl Sums {
     fn tally(&mut self, context: &CallContext) -> &mut Tally {
-        let key = MeterKey {
-            phase: context.purpose.phase(),
-            sut: context.item.as_ref().map(|item| item.sut.clone()),
+        let phase = context.purpose.phase();
+        let sut = context.item.as_ref().map(|item| &item.sut);
+        let known = |(key, _): &(MeterKey, Tally)| key.phase == phase && key.sut.as_ref() == sut;
+        let new = || {
+            let sut = sut.cloned();
+            (MeterKey { phase, sut }, Tally::default())
         };
-        self.tallies.entry(key).or_default()
+        &mut entry(&mut self.tallies, known, new).1
     }
 
     fn name(&mut self, model: &ModelId, name: &str) {
-        let known = self.names.get(model);
-        if known.is_none_or(|names| !names.contains(name)) {
-            let names = self.names.entry(model.clone()).or_default();
+        let new = || (model.clone(), BTreeSet::new());
+        let names = &mut entry(&mut self.names, |(known, _)| known == model, new).1;
+        if !names.contains(name) {
             names.insert(name.to_owned());
         }
     }
+}
+
+/// The entry of `list` that is `known`, or a `new` one.
+fn entry<T>(list: &mut Vec<T>, known: impl Fn(&T) -> bool, new: impl FnOnce() -> T) -> &mut T {
+    let at = list.iter().position(known).unwrap_or_else(|| {
+        list.push(new());
+        list.len() - 1
+    });
+    &mut list[at]
 }
 
 fn warn_unpriced(model: &ModelId, reply: &ChatReply) {

@@ -21,7 +21,7 @@ use crate::{
     retry_after::retry_after,
     settings::ModelSettings,
     transport::{HttpReply, Transport},
-    wire::{Body, Form, Reason, Refusal, Unparsed, parse},
+    wire::{Body, Form, KeptParts, Reason, Refusal, Unparsed, parse},
 };
 
 /// A model behind an OpenAI-compatible endpoint. Every call is one attempt, without retries and limits: those are layers
@@ -35,6 +35,7 @@ pub struct OpenAi {
     transport: Transport,
     reporter: Reporter,
     form: Mutex<Form>,
+    kept: KeptParts,
     journal: Arc<dyn Journal>,
 }
 
@@ -73,6 +74,7 @@ impl OpenAi {
             transport: Transport::new(&settings, http)?,
             reporter: Reporter::new(&settings),
             form: Mutex::new(Form::of(&settings)),
+            kept: KeptParts::default(),
             journal: Arc::new(NoJournal),
             settings,
         })
@@ -273,6 +275,7 @@ impl ChatModel for OpenAi {
                 settings: &self.settings,
                 request,
                 form: *self.form(),
+                kept: &self.kept,
             };
             let refused = match self.attempt(&body, &request.context).await {
                 Ok(mut reply) => {

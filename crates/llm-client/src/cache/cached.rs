@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     settings::ModelSettings,
-    wire::{self, Body, Form},
+    wire::{self, Body, Form, KeptParts},
 };
 
 /// Answers from a [`Cache`] what was asked before, and stores what was not. Only good replies are stored, and
@@ -32,6 +32,7 @@ pub struct Cached<M> {
     settings: ModelSettings,
     /// The form of requests as the settings ask for it.
     form: Form,
+    kept: KeptParts,
 }
 
 impl<M: ChatModel> Cached<M> {
@@ -44,6 +45,7 @@ impl<M: ChatModel> Cached<M> {
             keys: KeyMaker::new(settings),
             settings: settings.clone(),
             form: Form::of(settings),
+            kept: KeptParts::default(),
         }
     }
 
@@ -87,6 +89,7 @@ impl<M: ChatModel> Cached<M> {
             settings: &self.settings,
             request,
             form: self.form,
+            kept: &self.kept,
         };
         to_raw_value(&body).ok()
     }

@@ -1,10 +1,15 @@
 //! The request body.
 
-use schema::{ChatRequest, ResponseFormat, ToolChoice};
-use serde::{Serialize, Serializer, ser::SerializeMap};
-use serde_json::Value;
+use std::sync::Arc;
 
-use super::{calls::Offered, messages::Messages};
+use schema::{ChatRequest, ResponseFormat, ToolChoice};
+use serde::{
+    Serialize, Serializer,
+    ser::{Error, SerializeMap},
+};
+use serde_json::{Value, value::RawValue};
+
+use super::{kept::KeptParts, messages::Messages};
 use crate::settings::{ModelSettings, StructuredSupport, TokenLimitName};
 
 /// A field that an endpoint may refuse and that can be left out.
@@ -117,6 +122,7 @@ pub(crate) struct Body<'a> {
     pub(crate) settings: &'a ModelSettings,
     pub(crate) request: &'a ChatRequest,
     pub(crate) form: Form,
+    pub(crate) kept: &'a KeptParts,
 }
 
 impl Body<'_> {
@@ -151,13 +157,7 @@ impl Body<'_> {
             (
                 ResponseFormat::JsonSchema { name, schema },
                 StructuredSupport::JsonSchema | StructuredSupport::Auto,
-            ) => Some(Format::JsonSchema {
-                json_schema: NamedSchema {
-                    name,
-                    strict: true,
-                    schema,
-                },
-            }),
+            ) => Some(Format::JsonSchema { name, schema }),
             _ => Some(Format::JsonObject),
         }
     }
@@ -173,7 +173,8 @@ impl Serialize for Body<'_> {
         map.serialize_entry("messages", &Messages(&self.request.messages))?;
         let tools = &self.request.tools;
         if !tools.is_empty() && self.is_ours("tools") {
-            map.serialize_entry("tools", &Offered(tools))?;
+            let tools = self.kept.tools(tools).map_err(S::Error::custom)?;
+            map.serialize_entry("tools", &tools)?;
         }
         // `auto` is what every endpoint does when it is not told.
         if self.request.tool_choice == ToolChoice::None
@@ -197,8 +198,19 @@ impl Serialize for Body<'_> {
         if self.sends(Field::ReasoningEffort) {
             map.serialize_entry("reasoning_effort", &settings.reasoning_effort)?;
         }
-        if let Some(format) = self.response_format() {
-            map.serialize_entry("response_format", &format)?;
+        match self.response_format() {
+            None => {}
+            Some(Format::JsonObject) => {
+                map.serialize_entry("response_format", &WireFormat::JsonObject)?;
+            }
+            Some(Format::JsonSchema { name, schema }) => {
+                let json_schema = NamedSchema {
+                    name,
+                    strict: true,
+                    schema: &self.kept.schema(schema).map_err(S::Error::custom)?,
+                };
+                map.serialize_entry("response_format", &WireFormat::JsonSchema { json_schema })?;
+            }
         }
         for (name, value) in &settings.extra_body {
             map.serialize_entry(name, value)?;
@@ -207,25 +219,32 @@ impl Serialize for Body<'_> {
     }
 }
 
+/// A response format that goes out.
+pub(crate) enum Format<'a> {
+    JsonObject,
+    JsonSchema {
+        name: &'a str,
+        schema: &'a Arc<Value>,
+    },
+}
+
 /// `response_format` on the wire.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum Format<'a> {
+enum WireFormat<'a> {
     JsonObject,
     JsonSchema { json_schema: NamedSchema<'a> },
 }
 
 #[derive(Serialize)]
-pub(crate) struct NamedSchema<'a> {
+struct NamedSchema<'a> {
     name: &'a str,
     strict: bool,
-    schema: &'a Value,
+    schema: &'a RawValue,
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use schema::{CallContext, Message, ModelId, Purpose, Role, ToolCall, ToolSpec};
     use serde_json::json;
 
@@ -257,6 +276,7 @@ mod tests {
             settings,
             request: &request(),
             form,
+            kept: &KeptParts::default(),
         })
         .unwrap()
     }
@@ -297,6 +317,7 @@ mod tests {
             settings: &settings,
             request: &request,
             form,
+            kept: &KeptParts::default(),
         };
         assert_eq!(
             serde_json::to_value(&body).unwrap(),

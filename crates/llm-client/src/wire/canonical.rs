@@ -1,9 +1,12 @@
 //! What a cache key is made of.
 
-use schema::{ChatRequest, ResponseFormat, ToolChoice};
-use serde::Serialize;
+use std::sync::Arc;
 
-use super::messages::Messages;
+use schema::{ChatRequest, ResponseFormat, ToolChoice, ToolSpec};
+use serde::Serialize;
+use serde_json::{Value, value::to_raw_value};
+
+use super::{kept::Kept, messages::Messages};
 use crate::settings::{ModelSettings, StructuredSupport};
 
 /// Raise it whenever the same settings and request give other bytes or another meaning.
@@ -18,6 +21,8 @@ const VERSION: u32 = 1;
 #[derive(Clone, Debug)]
 pub struct Canonical {
     prefix: Vec<u8>,
+    schema: Kept<Value>,
+    tools: Kept<[ToolSpec]>,
 }
 
 #[derive(Serialize)]
@@ -58,8 +63,13 @@ impl Canonical {
             },
             extra_body: &settings.extra_body,
         };
+        let mut bytes = Vec::new();
+        let written = serde_json::to_writer(&mut bytes, &prefix);
+        end_line(written, &mut |part: &[u8]| bytes.extend_from_slice(part));
         Self {
-            prefix: json_line(&prefix),
+            prefix: bytes,
+            schema: Kept::default(),
+            tools: Kept::default(),
         }
     }
 
@@ -71,33 +81,53 @@ impl Canonical {
     /// Passes the canonical form of `request` to `take`, part by part, so that what only hashes it need not hold all of it.
     pub(crate) fn pass(&self, request: &ChatRequest, mut take: impl FnMut(&[u8])) {
         take(&self.prefix);
-        // No message is known that cannot be written; the mark keeps it apart from all others if there is one.
-        if Messages(&request.messages).pass(&mut take).is_err() {
-            take(b"!");
-        }
-        take(b"\n");
+        let written = Messages(&request.messages).pass(&mut take);
+        end_line(written, &mut take);
         match &request.response_format {
             ResponseFormat::Text => take(b"\"text\"\n"),
             ResponseFormat::JsonObject => take(b"\"json_object\"\n"),
-            ResponseFormat::JsonSchema { name, schema } => take(&json_line(&(name, schema))),
+            ResponseFormat::JsonSchema { name, schema } => {
+                end_line(self.pass_schema(name, schema, &mut take), &mut take);
+            }
         }
         if !request.tools.is_empty() {
-            take(&json_line(&request.tools));
-            let may_call = request.tool_choice == ToolChoice::Auto;
-            take(&json_line(&may_call));
+            let tools = self.tools.json(&request.tools, to_raw_value);
+            let written = tools.map(|tools| take(tools.get().as_bytes()));
+            end_line(written, &mut take);
+            let may_call: &[u8] = match request.tool_choice {
+                ToolChoice::Auto => b"true\n",
+                ToolChoice::None => b"false\n",
+            };
+            take(may_call);
         }
+    }
+
+    /// Passes a schema and its name, as a list.
+    fn pass_schema(
+        &self,
+        name: &str,
+        schema: &Arc<Value>,
+        take: &mut impl FnMut(&[u8]),
+    ) -> serde_json::Result<()> {
+        let schema = self.schema.json(schema, to_raw_value)?;
+        take(b"[");
+        take(&serde_json::to_vec(name)?);
+        take(b",");
+        take(schema.get().as_bytes());
+        take(b"]");
+        Ok(())
     }
 }
 
-/// `value` and a line break, which no JSON text of one line holds.
-fn json_line(value: &impl Serialize) -> Vec<u8> {
-    let mut line = Vec::new();
-    // Writing into memory cannot fail, and none of the types written has a way to refuse.
-    if serde_json::to_writer(&mut line, value).is_err() {
-        line.extend_from_slice(b"!");
+/// Ends a line: no JSON text of one line holds a line break.
+///
+/// Writing into memory cannot fail, and none of the types written has a way to refuse. If one did, a mark would keep the line apart
+/// from others.
+fn end_line(written: serde_json::Result<()>, take: &mut impl FnMut(&[u8])) {
+    if written.is_err() {
+        take(b"!");
     }
-    line.push(b'\n');
-    line
+    take(b"\n");
 }
 
 #[cfg(test)]
@@ -140,16 +170,21 @@ mod tests {
         ];
         let context = CallContext::new(Purpose::TargetTurn, "row");
         let mut request = ChatRequest::new(messages, context);
-        request.tools = vec![schema::ToolSpec {
+        request.tools = vec![ToolSpec {
             name: "pay".into(),
             description: String::new(),
             parameters: serde_json::json!({"type": "object"}),
         }]
         .into();
-        // The second time the messages are written already.
+        request.response_format = ResponseFormat::JsonSchema {
+            name: "verdict".into(),
+            schema: Arc::new(serde_json::json!({"type": "object", "x": [1.5]})),
+        };
+        let canonical = Canonical::new(&settings);
+        // The second time the messages and the schema are written already.
         for _ in 0..2 {
             let mut out = Vec::new();
-            Canonical::new(&settings).write(&request, &mut out);
+            canonical.write(&request, &mut out);
             assert_eq!(
                 String::from_utf8(out).unwrap(),
                 concat!(
@@ -159,7 +194,9 @@ mod tests {
                     r#"[{"role":"system","content":"Be \"brief\".\n\u0001é"},{"role":"user","content":"hi"},"#,
                     r#"{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":"#,
                     r#"{"name":"pay","arguments":"{\"n\": 1}"}}]},{"role":"tool","content":"paid","tool_call_id":"c1"}]"#,
-                    "\n\"text\"\n",
+                    "\n",
+                    r#"["verdict",{"type":"object","x":[1.5]}]"#,
+                    "\n",
                     r#"[{"name":"pay","description":"","parameters":{"type":"object"}}]"#,
                     "\ntrue\n",
                 )
@@ -192,7 +229,7 @@ mod tests {
             assert!(seen.insert(out), "{request:?}");
         };
         add(&request);
-        request.tools = vec![schema::ToolSpec {
+        request.tools = vec![ToolSpec {
             name: "pay".into(),
             description: String::new(),
             parameters: serde_json::json!({"type": "object"}),

@@ -3,6 +3,7 @@
 mod body;
 mod calls;
 mod canonical;
+mod kept;
 mod messages;
 mod refusal;
 mod reply;
@@ -11,5 +12,6 @@ mod usage;
 
 pub(crate) use body::{Body, Field, Form, Format};
 pub use canonical::Canonical;
+pub(crate) use kept::KeptParts;
 pub(crate) use refusal::Refusal;
 pub(crate) use reply::{Reason, Unparsed, parse};
