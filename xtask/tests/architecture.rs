@@ -56,6 +56,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const ONLY: &[(&str, &[&str])] = &[
     ("async-openai", &["probity-llm-client"]),
     ("reqwest", &["probity-llm-client"]),
+    ("hyper-rustls", &["probity-llm-client"]),
     ("rusqlite", &["probity-llm-client"]),
     // The scripted server is a program of its own too.
     ("clap", &["probity-scripted-llm", "xtask"]),

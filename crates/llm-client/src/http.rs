@@ -10,14 +10,33 @@ use std::{
     time::Duration,
 };
 
-use reqwest::{Client, ClientBuilder, Url, redirect};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::{Uri, http::HeaderValue, http::uri::Scheme};
+use hyper_util::{
+    client::{legacy, proxy::matcher::Matcher},
+    rt::{TokioExecutor, TokioTimer},
+};
+use reqwest::Url;
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt;
+
+use crate::connect::Connector;
 
 /// Most servers take about this many requests at once on one HTTP/2 connection.
 const STREAMS_PER_CONNECTION: usize = 100;
 /// However high the concurrency, there are no more pools than this.
 const MOST_POOLS: usize = 32;
+/// A connection that was not used for so long is closed.
+const IDLE: Duration = Duration::from_secs(90);
+
+/// Sends requests with bodies that are there as a whole.
+pub(crate) type Client = legacy::Client<Connector, Full<Bytes>>;
+
+/// How we call ourselves.
+pub(crate) fn user_agent() -> HeaderValue {
+    HeaderValue::from_static(concat!("probity/", env!("CARGO_PKG_VERSION")))
+}
 
 /// Settings of an [`HttpClient`].
 #[derive(Clone, Debug)]
@@ -48,7 +67,16 @@ pub struct HttpClient(Arc<Inner>);
 
 struct Inner {
     options: HttpOptions,
+    machine: Machine,
     pools: [OnceLock<Result<Pools, String>>; 3],
+    maker: OnceLock<Result<reqwest::Client, String>>,
+}
+
+/// What the machine says of the way to other hosts. `None`: what its settings say. Tests bring their own.
+#[derive(Default)]
+pub(crate) struct Machine {
+    pub(crate) proxies: Option<Arc<Matcher>>,
+    pub(crate) certificates: Option<Arc<RootCertStore>>,
 }
 
 /// What sort of address a host has. Each sort has its own settings for proxies and certificates.
@@ -88,29 +116,66 @@ impl Route {
 struct Pools {
     clients: Vec<Client>,
     next: AtomicUsize,
+    proxies: Option<Arc<Matcher>>,
 }
 
 impl HttpClient {
     /// Connections with these settings. Costs nothing yet.
     #[must_use]
     pub fn new(options: HttpOptions) -> Self {
+        Self::on(Machine::default(), options)
+    }
+
+    /// The same on a machine of this sort.
+    pub(crate) fn on(machine: Machine, options: HttpOptions) -> Self {
         Self(Arc::new(Inner {
             options,
+            machine,
             pools: Default::default(),
+            maker: OnceLock::new(),
         }))
+    }
+
+    /// What makes requests. It sends none.
+    pub(crate) fn maker(&self) -> Result<&reqwest::Client, &str> {
+        let build = || reqwest::Client::builder().no_proxy().build();
+        let made = self
+            .0
+            .maker
+            .get_or_init(|| build().map_err(|error| full_text(&error)));
+        made.as_ref().map_err(String::as_str)
+    }
+
+    fn pools(&self, route: Route) -> Result<&Pools, &str> {
+        self.0.pools[route as usize]
+            .get_or_init(|| {
+                let Inner {
+                    options, machine, ..
+                } = &*self.0;
+                build(options, machine, route).map_err(|error| full_text(&*error))
+            })
+            .as_ref()
+            .map_err(String::as_str)
     }
 
     /// The client for the next request on `route`.
     pub(crate) fn client(&self, route: Route) -> Result<&Client, &str> {
-        let pools = self.0.pools[route as usize]
-            .get_or_init(|| build(&self.0.options, route).map_err(|error| full_text(&*error)))
-            .as_ref()
-            .map_err(String::as_str)?;
+        let pools = self.pools(route)?;
         let turn = match pools.clients.len() {
             0 | 1 => 0,
             n => pools.next.fetch_add(1, Ordering::Relaxed) % n,
         };
         pools.clients.get(turn).ok_or("there is no HTTP client")
+    }
+
+    /// What a request to `uri` must say to a proxy that reads it. A proxy that passes TLS on was told when the connection was
+    /// opened.
+    pub(crate) fn proxy_key(&self, route: Route, uri: &Uri) -> Option<HeaderValue> {
+        if route != Route::Remote || uri.scheme() != Some(&Scheme::HTTP) {
+            return None;
+        }
+        let proxies = self.pools(route).ok()?.proxies.as_ref()?;
+        proxies.intercept(uri)?.basic_auth().cloned()
     }
 }
 
@@ -128,46 +193,52 @@ impl fmt::Debug for HttpClient {
     }
 }
 
-fn build(options: &HttpOptions, route: Route) -> Result<Pools, Box<dyn Error + Send + Sync>> {
-    let pools = match route {
-        Route::Remote => options
-            .concurrency
-            .div_ceil(STREAMS_PER_CONNECTION)
-            .clamp(1, MOST_POOLS),
-        Route::Local | Route::LocalTls => 1,
+fn build(
+    options: &HttpOptions,
+    machine: &Machine,
+    route: Route,
+) -> Result<Pools, Box<dyn Error + Send + Sync>> {
+    let (pools, proxies) = match route {
+        Route::Remote => (
+            options
+                .concurrency
+                .div_ceil(STREAMS_PER_CONNECTION)
+                .clamp(1, MOST_POOLS),
+            Some(match &machine.proxies {
+                Some(given) => Arc::clone(given),
+                None => Arc::new(Matcher::from_system()),
+            }),
+        ),
+        Route::Local | Route::LocalTls => (1, None),
     };
-    let tls = tls(route)?;
-    let client = || {
-        let builder = ClientBuilder::new()
-            .tls_backend_preconfigured(tls.clone())
-            .user_agent(concat!("probity/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(options.connect_timeout)
-            .tcp_nodelay(true)
-            .pool_max_idle_per_host(options.concurrency.div_ceil(pools).max(1))
-            .http2_keep_alive_interval(Duration::from_secs(30))
-            .http2_keep_alive_timeout(Duration::from_secs(20))
-            // A redirect would take the key to another host.
-            .redirect(redirect::Policy::none());
-        match route {
-            Route::Remote => builder,
-            Route::Local | Route::LocalTls => builder.no_proxy(),
-        }
-        .build()
-    };
+    let tls = tls(machine, route)?;
+    let connector = Connector::new(tls, proxies.clone(), options.connect_timeout);
+    let mut builder = legacy::Client::builder(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(options.concurrency.div_ceil(pools).max(1))
+        .http2_keep_alive_interval(Duration::from_secs(30))
+        .http2_keep_alive_timeout(Duration::from_secs(20));
     Ok(Pools {
-        clients: (0..pools).map(|_| client()).collect::<Result<_, _>>()?,
+        clients: (0..pools)
+            .map(|_| builder.build(connector.clone()))
+            .collect(),
         next: AtomicUsize::new(0),
+        proxies,
     })
 }
 
 /// TLS by rustls and ring, without touching the process-wide default provider.
-fn tls(route: Route) -> Result<ClientConfig, rustls::Error> {
+fn tls(machine: &Machine, route: Route) -> Result<ClientConfig, rustls::Error> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?;
-    let mut tls = match route {
+    let mut tls = match (route, &machine.certificates) {
         // Never used for TLS. Reading the system's certificates takes time, and some containers have none.
-        Route::Local => builder.with_root_certificates(RootCertStore::empty()),
-        Route::LocalTls | Route::Remote => builder.with_platform_verifier()?,
+        (Route::Local, _) => builder.with_root_certificates(RootCertStore::empty()),
+        (_, Some(given)) => builder.with_root_certificates(Arc::clone(given)),
+        (_, None) => builder.with_platform_verifier()?,
     }
     .with_no_client_auth();
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];

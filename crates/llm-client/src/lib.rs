@@ -62,11 +62,15 @@
 //! - A call made by two processes at the same moment is paid for twice. Each goes on with its own reply; the cache keeps the
 //!   first that is stored. A process finds what another stored half a second before.
 //! - A budget is passed by what calls cost above their estimate: a token for every four bytes, and `max_tokens` or 1,024.
+//! - Proxies are spoken to by HTTP or HTTPS. A call that the system's settings send through a SOCKS proxy fails and says so.
 //! - List prices age, and do not know discounts, long-prompt surcharges or hosts that differ; see [`PriceTable`].
 
 mod budget;
 mod budgeted;
 mod cache;
+mod connect;
+mod endpoint;
+mod exchange;
 mod failure;
 mod http;
 mod journaled;

@@ -1,62 +1,56 @@
-//! One HTTP exchange through async-openai, with status, headers and raw body kept for our own policy.
+//! One call through async-openai, with status, headers and raw body kept for our own policy.
+//!
+//! async-openai makes the request, and the service underneath it sends what was made to the endpoint.
 
 use std::{
     fmt,
     future::Future,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
 use async_openai::{Client, config::Config, error::OpenAIError, middleware::HttpRequestFactory};
-use reqwest::{
-    StatusCode, Url,
-    header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
-};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use reqwest::header::HeaderMap;
 use secrecy::SecretString;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::{
     SettingsError,
+    endpoint::Endpoint,
+    exchange::{Lost, exchange},
     failure::Unreached,
-    http::{HttpClient, Route, full_text},
+    http::{HttpClient, full_text},
     settings::ModelSettings,
 };
 
-/// Longer replies are given up, in bytes.
-const LONGEST_REPLY: usize = 64 << 20;
-/// Room that is made before a byte has come, at most.
-const FIRST_ROOM: usize = 1 << 20;
+pub(crate) use crate::exchange::HttpReply;
 
-/// What came back.
-pub(crate) struct HttpReply {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Vec<u8>,
-}
+/// How often a request that the server has not begun with is sent, at most.
+const MOST_SENDS: usize = 3;
 
 /// Sends request bodies to one endpoint.
 pub(crate) struct Transport {
-    client: Client<Endpoint>,
+    client: Client<Nowhere>,
 }
 
 impl Transport {
     /// A transport to the endpoint of `settings`.
     pub(crate) fn new(settings: &ModelSettings, http: &HttpClient) -> Result<Self, SettingsError> {
-        let endpoint = Endpoint::new(settings)?;
-        let service = Capture {
+        let maker = http.maker().map_err(SettingsError::http)?;
+        let service = Capture(Arc::new(Sender {
+            endpoint: Endpoint::new(settings, maker)?,
             http: http.clone(),
-            route: Route::to(&endpoint.parsed),
             timeout: settings.request_timeout,
-        };
-        // async-openai builds its requests with this client; they are sent by the service's.
-        let builder = http
-            .client(Route::Local)
-            .map_err(SettingsError::http)?
-            .clone();
+        }));
+        let client = Client::build(maker.clone(), Nowhere::default());
         Ok(Self {
-            client: Client::build(builder, endpoint).with_http_service(service),
+            client: client.with_http_service(service),
         })
     }
 
@@ -74,69 +68,26 @@ impl Transport {
     }
 }
 
-/// The address and headers of an endpoint. Nothing in it comes from the environment.
-struct Endpoint {
-    url: String,
-    parsed: Url,
-    headers: HeaderMap,
-    /// The trait wants one. The real key is among the headers.
+/// What async-openai is told of the endpoint: nothing. It would parse the address and copy the headers anew for every request.
+/// The service knows both ready for use, and puts them in the place of these.
+#[derive(Default)]
+struct Nowhere {
+    /// The trait wants one. The real key is among the endpoint's headers.
     no_key: SecretString,
 }
 
-impl Endpoint {
-    fn new(settings: &ModelSettings) -> Result<Self, SettingsError> {
-        let mut parsed = Url::parse(settings.base_url.trim())
-            .map_err(|error| SettingsError::url(settings, &error.to_string()))?;
-        if !matches!(parsed.scheme(), "http" | "https") || !parsed.has_host() {
-            return Err(SettingsError::url(
-                settings,
-                "it must start with http:// or https://",
-            ));
-        }
-        let path = parsed.path().trim_end_matches('/');
-        let path = path.strip_suffix("/chat/completions").unwrap_or(path);
-        let path = format!("{path}/chat/completions");
-        parsed.set_path(&path);
-        parsed.set_fragment(None);
-        Ok(Self {
-            url: parsed.as_str().to_owned(),
-            parsed,
-            headers: headers(settings)?,
-            no_key: SecretString::default(),
-        })
-    }
+impl Nowhere {
+    /// The shortest address there can be: it is parsed for every request.
+    const URL: &str = "http://e/";
 }
 
-fn headers(settings: &ModelSettings) -> Result<HeaderMap, SettingsError> {
-    let mut headers = HeaderMap::new();
-    if let Some(key) = settings.api_key.as_ref().filter(|key| !key.is_blank()) {
-        let mut value = HeaderValue::try_from(format!("Bearer {}", key.expose().trim()))
-            .map_err(|_| SettingsError::key(settings))?;
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
-    }
-    for (name, value) in &settings.extra_headers {
-        let header = HeaderName::try_from(name.as_str())
-            .map_err(|_| SettingsError::header(settings, name, "the name of a header"))?;
-        if [CONTENT_TYPE, CONTENT_LENGTH].contains(&header) {
-            return Err(SettingsError::header(settings, name, "for you to set"));
-        }
-        let mut value = HeaderValue::try_from(value.expose())
-            .map_err(|_| SettingsError::header(settings, name, "given a value that fits in one"))?;
-        value.set_sensitive(true);
-        headers.insert(header, value);
-    }
-    Ok(headers)
-}
-
-impl Config for Endpoint {
+impl Config for Nowhere {
     fn headers(&self) -> HeaderMap {
-        self.headers.clone()
+        HeaderMap::new()
     }
 
     fn url(&self, _path: &str) -> String {
-        // Only chat completions are asked for, and their address is known already.
-        self.url.clone()
+        Self::URL.to_owned()
     }
 
     fn query(&self) -> Vec<(&str, &str)> {
@@ -144,7 +95,7 @@ impl Config for Endpoint {
     }
 
     fn api_base(&self) -> &str {
-        &self.url
+        Self::URL
     }
 
     fn api_key(&self) -> &SecretString {
@@ -155,11 +106,7 @@ impl Config for Endpoint {
 /// The service underneath async-openai. It never gives a response to async-openai, which would sort, retry and parse it by
 /// its own rules; it hands what came over as an error instead, which async-openai passes on untouched.
 #[derive(Clone)]
-struct Capture {
-    http: HttpClient,
-    route: Route,
-    timeout: Duration,
-}
+struct Capture(Arc<Sender>);
 
 struct Captured(Result<HttpReply, Unreached>);
 
@@ -173,58 +120,63 @@ impl tower::Service<HttpRequestFactory> for Capture {
     }
 
     fn call(&mut self, factory: HttpRequestFactory) -> Self::Future {
-        let service = self.clone();
-        Box::pin(async move { Err(Captured(service.exchange(factory).await)) })
+        let sender = Arc::clone(&self.0);
+        Box::pin(async move { Err(Captured(sender.send(factory).await)) })
     }
 }
 
-impl Capture {
-    async fn exchange(self, factory: HttpRequestFactory) -> Result<HttpReply, Unreached> {
-        let mut request = factory
+/// Sends what async-openai made to the endpoint.
+struct Sender {
+    endpoint: Endpoint,
+    http: HttpClient,
+    timeout: Duration,
+}
+
+impl Sender {
+    async fn send(&self, factory: HttpRequestFactory) -> Result<HttpReply, Unreached> {
+        let exchange = self.exchange(factory);
+        match tokio::time::timeout(self.timeout, exchange).await {
+            Ok(result) => result,
+            Err(_) => Err(Unreached::Timeout),
+        }
+    }
+
+    async fn exchange(&self, factory: HttpRequestFactory) -> Result<HttpReply, Unreached> {
+        let mut made = factory
             .build()
             .await
             .map_err(|error| Unreached::Unsent(full_text(&error)))?;
-        *request.timeout_mut() = Some(self.timeout);
-        let client = self
-            .http
-            .client(self.route)
-            .map_err(|error| Unreached::Unsent(error.to_owned()))?;
-        let mut response = client.execute(request).await.map_err(unreached)?;
-        let length = response.content_length().unwrap_or(0);
-        let room = usize::try_from(length).unwrap_or(usize::MAX);
-        if room > LONGEST_REPLY {
-            return Err(Unreached::TooLarge(LONGEST_REPLY));
-        }
-        let mut body = Vec::with_capacity(room.min(FIRST_ROOM));
-        while let Some(chunk) = response.chunk().await.map_err(unreached)? {
-            if body.len() + chunk.len() > LONGEST_REPLY {
-                return Err(Unreached::TooLarge(LONGEST_REPLY));
+        let body = body(&mut made).await?;
+        let route = self.endpoint.route;
+        let mut sends = 1;
+        loop {
+            let client = self
+                .http
+                .client(route)
+                .map_err(|error| Unreached::Unsent(error.to_owned()))?;
+            let proxy_key = self.http.proxy_key(route, &self.endpoint.uri);
+            let mut request = Request::new(Full::new(body.clone()));
+            *request.method_mut() = made.method().clone();
+            *request.uri_mut() = self.endpoint.uri.clone();
+            *request.headers_mut() = self.endpoint.headers(made.headers(), proxy_key);
+            match exchange(client, request).await {
+                Ok(reply) => return Ok(reply),
+                Err(Lost::NotBegun(_)) if sends < MOST_SENDS => sends += 1,
+                Err(Lost::NotBegun(what) | Lost::Final(what)) => return Err(what),
             }
-            body.extend_from_slice(&chunk);
         }
-        Ok(HttpReply {
-            status: response.status(),
-            headers: std::mem::take(response.headers_mut()),
-            body,
-        })
     }
 }
 
-/// Sorts an error of the connection. The URL, which may hold a key, is taken out.
-fn unreached(error: reqwest::Error) -> Unreached {
-    let error = error.without_url();
-    if error.is_timeout() && !error.is_connect() {
-        return Unreached::Timeout;
-    }
-    let text = full_text(&error);
-    if error.is_builder() {
-        Unreached::Unsent(text)
-    } else if error.is_connect() && text.contains("certificate") {
-        Unreached::Certificate(text)
-    } else if error.is_connect() {
-        Unreached::Connect(text)
-    } else {
-        Unreached::Broken(text)
+/// Takes the body out of what async-openai made, without a copy.
+async fn body(made: &mut reqwest::Request) -> Result<Bytes, Unreached> {
+    let Some(mut body) = made.body_mut().take() else {
+        return Ok(Bytes::new());
+    };
+    match body.frame().await {
+        Some(Ok(frame)) => Ok(frame.into_data().unwrap_or_default()),
+        Some(Err(error)) => Err(Unreached::Unsent(full_text(&error))),
+        None => Ok(Bytes::new()),
     }
 }
 
