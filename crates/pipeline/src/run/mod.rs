@@ -8,6 +8,7 @@ mod generate;
 mod item_log;
 mod manifest;
 mod preflight;
+mod rows;
 mod run_log;
 mod score_log;
 mod stream;

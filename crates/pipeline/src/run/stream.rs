@@ -3,20 +3,18 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use schema::{Conversation, TargetRef};
-use tokio::{
-    sync::{Semaphore, mpsc},
-    task::JoinSet,
-};
+use tokio::sync::{Semaphore, mpsc};
 
 use super::{
     BenchmarkRun,
     feed::Feed,
+    rows::aside,
     target::{TargetRun, Totals},
 };
 use crate::{
     error::PipelineError,
     progress::{Phase, Progress},
-    tree::{Place, Spool, read_conversations, read_scenarios, write_cost},
+    tree::{Spool, read_conversations, read_scenarios, write_cost},
 };
 
 impl BenchmarkRun<'_> {
@@ -74,43 +72,15 @@ impl BenchmarkRun<'_> {
     pub(super) async fn stream_target(
         &self,
         run: Arc<TargetRun>,
-        mut feed: Feed,
+        feed: Feed,
     ) -> Result<(), PipelineError> {
-        let samples = self.pipeline.options.samples;
+        let options = &self.pipeline.options;
         self.started(&run, Phase::Simulate);
         if run.evaluator.is_some() {
             self.started(&run, Phase::Evaluate);
         }
-        let playing = Arc::new(Semaphore::new(self.pipeline.options.concurrency.simulate));
-        let mut rows = JoinSet::new();
-        let mut told = false;
-        let mut n = 0;
-        while let Some(row) = feed.row(n).await {
-            n += 1;
-            if let (false, Some(total)) = (told, feed.total()) {
-                told = true;
-                self.tell_rows(&run, total as u64 * u64::from(samples));
-            }
-            for sample in 0..samples {
-                let Ok(permit) = Arc::clone(&playing).acquire_owned().await else {
-                    break;
-                };
-                if self.pipeline.stop.is_stopped() {
-                    run.ended(Phase::Simulate, crate::progress::Outcome::Skipped);
-                    continue;
-                }
-                while let Some(ended) = rows.try_join_next() {
-                    self.joined(&run, ended);
-                }
-                rows.spawn(Arc::clone(&run).play_and_judge(row.clone(), sample, permit));
-            }
-        }
-        if !told {
-            self.tell_rows(&run, n as u64 * u64::from(samples));
-        }
-        while let Some(ended) = rows.join_next().await {
-            self.joined(&run, ended);
-        }
+        let rows = Arc::clone(&run);
+        aside(rows.play_rows(feed, options.samples, options.concurrency.simulate)).await;
         self.write_target(run)
     }
 
@@ -120,7 +90,7 @@ impl BenchmarkRun<'_> {
         let path = self.dir.target(run.id())?.conversations();
         let scenarios = read_scenarios(&self.dir.scenarios())?;
         let (target, benchmark) = (run.target.clone(), self.loaded.benchmark.clone());
-        let (sender, mut receiver) = mpsc::channel::<Conversation>(16);
+        let (sender, receiver) = mpsc::channel::<Conversation>(16);
         let reader =
             tokio::task::spawn_blocking(move || {
                 read_conversations(&path, &target, &benchmark, &scenarios, |conversation| {
@@ -130,40 +100,7 @@ impl BenchmarkRun<'_> {
                     }
                 })
             });
-        let mut rows = JoinSet::new();
-        let mut n = 0;
-        while let Some(conversation) = receiver.recv().await {
-            let place = Place {
-                metric: 0,
-                scenario: n,
-                sample: 0,
-                part: 0,
-            };
-            n += 1;
-            if self
-                .loaded
-                .benchmark
-                .metric(&conversation.scenario.metric_id)
-                .is_none()
-            {
-                continue; // A row of a metric that benchmark.yaml no longer has.
-            }
-            let Ok(permit) = Arc::clone(&run.judging).acquire_owned().await else {
-                break;
-            };
-            if self.pipeline.stop.is_stopped() {
-                run.ended(Phase::Evaluate, crate::progress::Outcome::Skipped);
-                continue;
-            }
-            while let Some(ended) = rows.try_join_next() {
-                self.joined(&run, ended);
-            }
-            let run = Arc::clone(&run);
-            rows.spawn(async move { run.judge_kept(&conversation, place, permit).await });
-        }
-        while let Some(ended) = rows.join_next().await {
-            self.joined(&run, ended);
-        }
+        aside(Arc::clone(&run).judge_rows(receiver)).await;
         // A file that turns out to be broken further on leaves the scores that are there as they are. What was judged is in
         // the cache.
         reader
@@ -224,24 +161,6 @@ impl BenchmarkRun<'_> {
         broken.map_or(Ok(()), Err)
     }
 
-    /// Takes note of a row's task that panicked: a fault of a phase's code, which costs that row only.
-    fn joined(&self, run: &TargetRun, ended: Result<(), tokio::task::JoinError>) {
-        if let Err(error) = ended {
-            let phase = if run.simulator.is_some() {
-                Phase::Simulate
-            } else {
-                Phase::Evaluate
-            };
-            self.failures.add(
-                phase,
-                Some(run.id()),
-                "",
-                &format!("internal error: {error}"),
-            );
-            run.ended(phase, crate::progress::Outcome::Failed);
-        }
-    }
-
     fn started(&self, run: &TargetRun, phase: Phase) {
         self.tell(&Progress::Started {
             phase,
@@ -249,21 +168,5 @@ impl BenchmarkRun<'_> {
             target: Some(run.id()),
             rows: None,
         });
-    }
-
-    fn tell_rows(&self, run: &TargetRun, rows: u64) {
-        for (phase, runs) in [
-            (Phase::Simulate, run.simulator.is_some()),
-            (Phase::Evaluate, run.evaluator.is_some()),
-        ] {
-            if runs {
-                self.tell(&Progress::Rows {
-                    phase,
-                    benchmark: self.dir.name(),
-                    target: Some(run.id()),
-                    rows,
-                });
-            }
-        }
     }
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
 use crate::{error::PipelineError, tree::write_atomically};
 
@@ -110,34 +111,14 @@ impl Spool {
     }
 }
 
-/// A row as it stands in the list: indented by two.
+/// A row as it stands in the list: one level deeper than it would stand alone.
 fn row_text<T: Serialize>(row: &T) -> io::Result<Vec<u8>> {
-    let mut text = Vec::with_capacity(2048);
-    let mut indented = Indented { out: &mut text };
-    serde_json::to_writer_pretty(&mut indented, row)?;
+    let mut text = Vec::with_capacity(4096);
+    let mut layout = PrettyFormatter::new();
+    // The formatter takes the list to be open. The bracket itself is written when the file is composed.
+    layout.begin_array(&mut io::sink())?;
+    row.serialize(&mut Serializer::with_formatter(&mut text, layout))?;
     Ok(text)
-}
-
-/// Adds two spaces behind each line break. JSON escapes the line breaks inside strings, so all others are layout.
-struct Indented<'a> {
-    out: &'a mut Vec<u8>,
-}
-
-impl Write for Indented<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
-        for line in &mut lines {
-            self.out.extend_from_slice(line);
-            if line.ends_with(b"\n") {
-                self.out.extend_from_slice(b"  ");
-            }
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 fn copy_rows(file: File, rows: &[(Place, u64, u32)], out: &mut impl Write) -> io::Result<()> {
@@ -177,10 +158,12 @@ mod tests {
             sample: 0,
             part: 0,
         };
+        let row = |n: u32| {
+            let deep = serde_json::json!([{"er": [n, []]}]);
+            serde_json::json!({"n": n, "text": "a\nb", "none": {}, "deep": deep})
+        };
         for n in [2u32, 0, 1] {
-            spool
-                .push(place(n), &serde_json::json!({"n": n, "text": "a\nb"}))
-                .unwrap();
+            spool.push(place(n), &row(n)).unwrap();
         }
         let path = folder.path().join("rows.json");
         assert_eq!(spool.compose(&path).unwrap(), 3);
