@@ -1,11 +1,12 @@
 //! The prompts of the judge, and what is filled into them.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use schema::{
     Message, Metric, PhaseError, PhaseErrorKind, Role, Turn,
-    prompt::{Prompt, PromptError, fenced},
+    prompt::{Prompt, PromptError, fenced_for},
 };
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::transcript;
@@ -47,16 +48,16 @@ impl Prompts {
         metric: &Metric,
         turns: &[Turn],
     ) -> Result<Vec<Message>, PhaseError> {
-        let examples: Vec<String> = metric
-            .example_texts()
-            .iter()
-            .map(|example| guarded(example.trim()).replace('\n', "\n  "))
-            .collect();
-        let values = json!({
-            "definition": guarded(metric.definition.trim()),
-            "examples": examples,
-            "transcript": guarded(&transcript::render(turns)),
-        });
+        let transcript = transcript::render(turns);
+        let values = Values {
+            definition: guarded(metric.definition.trim()),
+            examples: metric
+                .example_texts()
+                .iter()
+                .map(|text| example(text))
+                .collect(),
+            transcript: guarded(&transcript),
+        };
         let system = render(&self.judge_system, &values)?;
         let system = Some(system).filter(|text| !text.is_empty());
         let request = Message::new(Role::User, render(&self.judge_user, &values)?);
@@ -77,12 +78,24 @@ impl Prompts {
     }
 }
 
-fn guarded(text: &str) -> String {
-    TAGS.iter()
-        .fold(text.to_owned(), |text, tag| fenced(&text, tag))
+/// What is filled into both templates.
+#[derive(Serialize)]
+struct Values<'a> {
+    definition: Cow<'a, str>,
+    examples: Vec<String>,
+    transcript: Cow<'a, str>,
 }
 
-fn render(prompt: &Prompt, values: &Value) -> Result<Arc<str>, PhaseError> {
+/// An example of a metric as an entry of a list.
+fn example(text: &str) -> String {
+    guarded(text.trim()).replace('\n', "\n  ")
+}
+
+fn guarded(text: &str) -> Cow<'_, str> {
+    fenced_for(text, &TAGS)
+}
+
+fn render(prompt: &Prompt, values: &Values<'_>) -> Result<Arc<str>, PhaseError> {
     match prompt.render(values) {
         Ok(text) => Ok(text.trim().into()),
         Err(error) => Err(bad_prompt(error)),

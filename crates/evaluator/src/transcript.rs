@@ -8,6 +8,9 @@ use serde_json::Value;
 /// What the lines of a message after its first are indented by.
 const INDENT: &str = "    ";
 
+/// How many bytes are searched for a line break at once.
+const BLOCK: usize = 32;
+
 /// The transcript as numbered messages, one after the other.
 ///
 /// A message starts at the beginning of a line with `[n] USER: `, `[n] ASSISTANT: ` or, for the answer of a tool, `[n] TOOL <name>: `;
@@ -57,7 +60,10 @@ fn message(out: &mut String, number: usize, turn: &Turn) {
         Role::System => "SYSTEM",
         Role::Tool => "TOOL",
     };
-    out.push_str(&format!("[{number}] {speaker}"));
+    out.push('[');
+    out.push_str(&number.to_string());
+    out.push_str("] ");
+    out.push_str(speaker);
     if let (Role::Tool, Some(name)) = (turn.role, &turn.name) {
         out.push(' ');
         out.push_str(&shown_name(name));
@@ -122,22 +128,57 @@ fn shown_arguments(call: &ToolCall) -> Cow<'_, str> {
 
 /// Adds a text whose lines after the first are indented.
 fn indented(out: &mut String, text: &str) {
-    for (at, line) in lines(text).enumerate() {
-        if at > 0 {
-            out.push('\n');
-            out.push_str(INDENT);
-        }
+    let mut rest = text;
+    while let Some((line, after)) = split_line(rest) {
         out.push_str(line);
+        out.push('\n');
+        out.push_str(INDENT);
+        rest = after;
+    }
+    out.push_str(rest);
+}
+
+/// The first line of a text and what follows its line break, by whatever characters break lines. CR LF is one break. `None` where
+/// the text is one line.
+fn split_line(text: &str) -> Option<(&str, &str)> {
+    let mut from = 0;
+    loop {
+        from += before_break(text.as_bytes().get(from..)?);
+        let at = from;
+        let width = match text.as_bytes().get(at..)? {
+            [] => return None,
+            [b'\r', b'\n', ..] => 2,
+            [0xc2, 0x85, ..] => 2,
+            [0xe2, 0x80, 0xa8 | 0xa9, ..] => 3,
+            [0xc2 | 0xe2, ..] => {
+                from += 1;
+                continue;
+            }
+            _ => 1,
+        };
+        return Some((text.get(..at)?, text.get(at + width..)?));
     }
 }
 
-/// The lines of a text, by whatever characters break lines. CR LF is one break.
-fn lines(text: &str) -> impl Iterator<Item = &str> {
-    let breaks = [
-        '\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}',
-        '\u{2029}',
-    ];
-    text.split("\r\n").flat_map(move |part| part.split(breaks))
+/// How many bytes stand before the first with which a line break may begin.
+fn before_break(text: &[u8]) -> usize {
+    // The first bytes of U+0085 and of U+2028 and U+2029 in UTF-8 begin many other characters too.
+    let may_break = |byte: u8| {
+        let low = byte.wrapping_sub(b'\n') < 4;
+        let separator = byte.wrapping_sub(0x1c) < 3;
+        low | separator | (byte == 0xc2) | (byte == 0xe2)
+    };
+    // A block is added up with no way out of its middle: so the compiler compares many bytes at once.
+    let found = |found: u8, byte: &u8| found | u8::from(may_break(*byte));
+    let (blocks, _) = text.as_chunks::<BLOCK>();
+    let plain = blocks
+        .iter()
+        .take_while(|block| block.iter().fold(0, found) == 0);
+    let from = plain.count() * BLOCK;
+    let mut rest = text.iter().skip(from);
+    from + rest
+        .position(|byte| may_break(*byte))
+        .unwrap_or(text.len() - from)
 }
 
 #[cfg(test)]
@@ -160,6 +201,21 @@ mod tests {
                 text,
                 "[1] USER: Hi.\n    [3] ASSISTANT: No.\n    [reply cut off by the token limit]\n[2] ASSISTANT: Yes."
             );
+        }
+    }
+
+    #[test]
+    fn a_line_break_is_found_wherever_it_stands() {
+        // Quotation marks and accents begin with the bytes of some line breaks.
+        for filler in ["x", "é", "\u{a0}", "“’”"] {
+            for before in 0..70 {
+                for line_break in ["\n", "\r\n", "\u{85}", "\u{2028}", "\u{1e}", "\r"] {
+                    let (head, tail) = (filler.repeat(before), filler.repeat(40));
+                    let said = format!("a{head}{line_break}{tail}b");
+                    let text = render(&[Turn::new(Role::User, said)]);
+                    assert_eq!(text, format!("[1] USER: a{head}\n    {tail}b"));
+                }
+            }
         }
     }
 

@@ -34,10 +34,11 @@ impl Conversation {
     /// The id of sample `sample` of `scenario` against `model`.
     #[must_use]
     pub fn make_id(scenario: &str, model: &ModelId, sample: u32) -> String {
-        match sample {
-            0 => format!("{scenario}__{model}"),
-            k => format!("{scenario}__{model}__s{k}"),
+        let mut id = [scenario, "__", model.as_str()].concat();
+        if sample > 0 {
+            id.push_str(&format!("__s{sample}"));
         }
+        id
     }
 
     /// The journal's `prompt_id` of a sample of a scenario: the same for every system under test.

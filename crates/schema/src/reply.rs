@@ -105,6 +105,10 @@ pub fn kind_of(value: &Value) -> &'static str {
 /// it, ends a block that began with the reply.
 #[must_use]
 pub fn split_thinking(reply: &str) -> (String, Option<String>) {
+    // One look at the text is enough for most replies, which hold no tag at all.
+    if !reply.contains('<') {
+        return (reply.to_owned(), None);
+    }
     let mut said = String::with_capacity(reply.len());
     let mut thought = String::new();
     let mut rest = reply;

@@ -1,8 +1,6 @@
 //! Messages that only repeat what the prompt has in their place.
 
-use schema::Role;
-
-use crate::{Side, label::Label, prompts::TurnNotes};
+use crate::label::Label;
 
 /// What a model is told that fills the form in with the form.
 pub(crate) const REPEATED: &str =
@@ -11,43 +9,67 @@ pub(crate) const REPEATED: &str =
 /// A text of so many words is recognised inside a longer message, a shorter one only as the whole message.
 const TELLING: usize = 5;
 
-/// Whether `message` repeats what stands behind a label (`Message: (what this person writes)`) in the system prompt of `side`,
-/// or the text that stands in place of a reply before the first message, or is nothing but dots.
-///
-/// Case, punctuation and line breaks do not count.
-pub(crate) fn repeats(message: &str, side: &Side, notes: &TurnNotes<'_>) -> bool {
-    let said = words(message);
-    if said.is_empty() {
-        return is_dots(message);
-    }
-    let messages = side.request().messages.iter();
-    let system = messages.take(1).find(|first| first.role == Role::System);
-    let system = system.map_or("", |first| &*first.content);
-    // What stands before is data: a persona may say "Message:" as well.
-    let form = system.rsplit_once("</").map_or(system, |(_, form)| form);
-    let placeholders = form.lines().filter_map(Label::of).map(|label| label.rest);
-    let opening = (notes.turn == 1).then_some(notes.incoming);
-    placeholders
-        .chain(opening)
-        .any(|text| repeated(&said, &words(text)))
+/// What a system prompt has in the place of a message: the texts behind its labels (`Message: (what this person writes)`).
+/// Made once for a conversation, since every message is compared with them.
+pub(crate) struct Form {
+    placeholders: Vec<Placeholder>,
 }
 
-fn repeated(said: &[&str], text: &[&str]) -> bool {
-    let same = |part: &[&str]| {
-        part.len() == text.len() && part.iter().zip(text).all(|(a, b)| same_word(a, b))
-    };
-    match text.len() {
-        0 => false,
-        few if few < TELLING => same(said),
-        many => said.windows(many).any(same),
+struct Placeholder {
+    text: String,
+    /// Its longest piece of ASCII letters and digits, in lower case: few messages hold it that do not repeat the text.
+    longest: String,
+}
+
+impl Form {
+    pub(crate) fn new(system: &str) -> Self {
+        // What stands before the last closing tag is data: a persona may say "Message:" as well.
+        let mut tags = system.rmatch_indices('<').map(|(at, _)| &system[at..]);
+        let form = tags
+            .find_map(|tag| tag.strip_prefix("</"))
+            .unwrap_or(system);
+        let labels = form.lines().filter_map(Label::of);
+        Self {
+            placeholders: labels.map(|label| Placeholder::new(label.rest)).collect(),
+        }
+    }
+
+    /// Whether `message` repeats what stands behind a label, or `opening`, the text in place of a reply where there is none yet,
+    /// or is nothing but dots.
+    ///
+    /// Case, punctuation and line breaks do not count.
+    pub(crate) fn repeats(&self, message: &str, opening: Option<&str>) -> bool {
+        if !message.contains(char::is_alphanumeric) {
+            return is_dots(message);
+        }
+        let lower = message.to_ascii_lowercase();
+        let opening = opening.map(Placeholder::new);
+        self.placeholders
+            .iter()
+            .chain(&opening)
+            .any(|text| lower.contains(&text.longest) && text.is_in(message))
     }
 }
 
-fn same_word(a: &str, b: &str) -> bool {
-    if a.is_ascii() && b.is_ascii() {
-        return a.eq_ignore_ascii_case(b);
+impl Placeholder {
+    fn new(text: &str) -> Self {
+        let pieces = text.split(|char: char| !char.is_ascii_alphanumeric());
+        let longest = pieces.max_by_key(|piece| piece.len()).unwrap_or_default();
+        Self {
+            longest: longest.to_ascii_lowercase(),
+            text: text.to_owned(),
+        }
     }
-    a.to_lowercase() == b.to_lowercase()
+
+    fn is_in(&self, message: &str) -> bool {
+        let (said, text) = (words(message), words(&self.text));
+        match text.matches(' ').count() {
+            0 => false,
+            // One space more than words.
+            spaces if spaces <= TELLING => said == text,
+            _ => said.contains(&text),
+        }
+    }
 }
 
 /// Whether there is nothing but dots, which stand for a text in a form.
@@ -60,34 +82,30 @@ pub(crate) fn is_dots(message: &str) -> bool {
     dots && only
 }
 
-fn words(text: &str) -> Vec<&str> {
-    text.split(|char: char| !char.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect()
+/// The words of `text` in lower case, with a space before each and one at the end; nothing where there is no word.
+fn words(text: &str) -> String {
+    let words = text
+        .split(|char: char| !char.is_alphanumeric())
+        .filter(|word| !word.is_empty());
+    let mut words: String = words
+        .flat_map(|word| [" ".to_owned(), word.to_lowercase()])
+        .collect();
+    if !words.is_empty() {
+        words.push(' ');
+    }
+    words
 }
 
 #[cfg(test)]
 mod tests {
-    use schema::{CallContext, Purpose};
-
     use super::*;
 
     fn is_repeated(message: &str, turn: u32) -> bool {
         let system = "<attack>\n<persona>\nMessage: I want my money back now\n</persona>\n</attack>\n\nAnswer so:\n\
                       Thought: (for yourself, in one sentence)\nMessage: (what this person writes to the assistant)\n\
                       Message: yes or no";
-        let side = Side::new(
-            Some(system.into()),
-            CallContext::new(Purpose::UserTurn, "x"),
-        );
-        let notes = TurnNotes {
-            incoming: "(Nothing has been said yet. Write your first message.)",
-            turn,
-            turns: 2,
-            instruction: None,
-            refused: None,
-        };
-        repeats(message, &side, &notes)
+        let opening = "(Nothing has been said yet. Write your first message.)";
+        Form::new(system).repeats(message, (turn == 1).then_some(opening))
     }
 
     #[test]
@@ -99,6 +117,7 @@ mod tests {
             "(for yourself, in one sentence)",
             "Nothing has been said yet. Write your first message.",
             "Yes or no?",
+            "“So: WHAT – this person — writes, to the assistant”, you say?",
             "...",
             "(…)",
         ] {
@@ -107,11 +126,20 @@ mod tests {
     }
 
     #[test]
+    fn words_of_other_scripts_are_compared_without_case() {
+        let form = Form::new("</x>\nMessage: (ΣΤΟΥΣ ΦΊΛΟΥΣ ΤΗΣ)");
+        assert!(form.repeats("στους φίλους της", None));
+        assert!(!form.repeats("στους φίλους", None));
+    }
+
+    #[test]
     fn what_a_person_says_is() {
         for message in [
             "I want my money back now",
             "Tell me, yes or no?",
             "What does this person write to the assistant?",
+            "For what this person writes to the assistants",
+            "So what this person writes to",
             "?",
             "😊",
             "你好",

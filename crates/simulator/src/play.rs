@@ -14,6 +14,7 @@ use schema::{
 use self::user::Said;
 use crate::{
     ChatSimulator, Side,
+    form::Form,
     tools::{AnsweredCall, CallIds, Offer},
 };
 
@@ -27,6 +28,8 @@ pub(crate) struct Play<'a> {
     sample: u32,
     item: Arc<Item>,
     user: Side,
+    /// What the user model may not give back as a message.
+    form: Form,
     target: Side,
     /// What the user model has to answer next: the opening, then what the target said last.
     incoming: Arc<str>,
@@ -74,15 +77,18 @@ impl<'a> Play<'a> {
             item: Some(Arc::clone(&item)),
             ..CallContext::new(purpose, Arc::clone(&row))
         };
-        let prompts = &simulator.prompts;
-        let roleplay =
-            prompts.roleplay(scenario, settings.user_context.as_deref(), settings.turns)?;
+        let roleplay = simulator.prompts.roleplay(
+            scenario,
+            settings.user_context.as_deref(),
+            settings.turns,
+        )?;
         let system = simulator.target_system(scenario);
         Ok(Self {
+            form: Form::new(&roleplay),
             user: Side::new(Some(roleplay), context(Purpose::UserTurn)),
             target: Side::new(system, context(Purpose::TargetTurn))
                 .with_tools(Arc::clone(tools.specs())),
-            incoming: prompts.opening(settings.turns)?,
+            incoming: Arc::clone(&simulator.opening),
             tools,
             call_ids: CallIds::default(),
             answered: Vec::new(),

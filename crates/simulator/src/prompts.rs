@@ -1,10 +1,10 @@
 //! The prompts of the simulator, and what is filled into them.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use schema::{
     PhaseError, PhaseErrorKind, Scenario,
-    prompt::{Prompt, PromptError, fenced},
+    prompt::{Prompt, PromptError, fenced, fenced_for},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -74,24 +74,20 @@ impl Prompts {
         Ok(())
     }
 
-    pub(crate) fn roleplay(
+    pub(crate) fn roleplay<'a>(
         &self,
-        scenario: &Scenario,
-        user_context: Option<&str>,
+        scenario: &'a Scenario,
+        user_context: Option<&'a str>,
         turns: u32,
     ) -> Result<Arc<str>, PhaseError> {
-        let guard = |text: &str| {
-            ROLEPLAY_TAGS
-                .iter()
-                .fold(text.trim().to_owned(), |text, tag| fenced(&text, tag))
+        let guard = |text: &'a str| fenced_for(text.trim(), &ROLEPLAY_TAGS);
+        let values = Roleplay {
+            persona: guard(scenario.played_persona()),
+            user_goal: guard(&scenario.user_goal),
+            latent_adversarial_goal: guard(&scenario.latent_adversarial_goal),
+            user_context: guard(user_context.unwrap_or_default()),
+            turns,
         };
-        let values = json!({
-            "persona": guard(scenario.played_persona()),
-            "user_goal": guard(&scenario.user_goal),
-            "latent_adversarial_goal": guard(&scenario.latent_adversarial_goal),
-            "user_context": guard(user_context.unwrap_or_default()),
-            "turns": turns,
-        });
         render(&self.user_system, &values)
     }
 
@@ -116,6 +112,16 @@ impl Prompts {
             "target_system": self.target_system.hash(),
         })
     }
+}
+
+/// The values of `user_system.j2`.
+#[derive(Serialize)]
+struct Roleplay<'a> {
+    persona: Cow<'a, str>,
+    user_goal: Cow<'a, str>,
+    latent_adversarial_goal: Cow<'a, str>,
+    user_context: Cow<'a, str>,
+    turns: u32,
 }
 
 /// The values of `user_turn.j2`.

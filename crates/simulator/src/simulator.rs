@@ -19,6 +19,8 @@ pub struct ChatSimulator {
     pub(crate) target_ref: TargetRef,
     pub(crate) settings: SimulatorSettings,
     pub(crate) prompts: Prompts,
+    /// What the user model finds before the first message: the same in every conversation.
+    pub(crate) opening: Arc<str>,
     pub(crate) tools: Toolbox,
     pub(crate) journal: Arc<dyn Journal>,
     /// The target's system prompt where the scenario has none.
@@ -51,6 +53,7 @@ impl ChatSimulator {
             target_ref,
             settings,
             prompts: prompts.clone(),
+            opening: Arc::default(),
             tools: Toolbox::default(),
             journal: Arc::new(NoJournal),
             system: None,
@@ -64,6 +67,7 @@ impl ChatSimulator {
     /// `BadInput` when one of them does not render, with its name and what is wrong with it.
     pub fn with_prompts(mut self, prompts: Prompts) -> Result<Self, PhaseError> {
         prompts.check()?;
+        self.opening = prompts.opening(self.settings.turns)?;
         self.system = match not_blank(self.settings.user_context.as_deref()) {
             Some(context) => Some(context.into()),
             None => Some(prompts.default_system()?).filter(|text| !text.is_empty()),

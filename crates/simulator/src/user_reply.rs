@@ -3,6 +3,8 @@
 //! The reader forgives form (case, Markdown, a missing thought, a message of several lines) and never lets a thought pass as
 //! a message: what is not clear is refused with a reason, and the model is asked again.
 
+use std::borrow::Cow;
+
 use schema::{FinishReason, reply::split_thinking};
 
 use crate::{
@@ -57,10 +59,7 @@ pub fn read(reply: &str, finish: &FinishReason) -> Result<UserReply, String> {
     if message.is_empty() {
         return Err("the message is empty".into());
     }
-    if [" Thought:", "*Thought:", "\nThought:"]
-        .iter()
-        .any(|label| message.contains(label))
-    {
+    if holds_thought(message) {
         return Err(
             "the message holds a thought; put the thought first, in a line of its own".into(),
         );
@@ -73,14 +72,14 @@ pub fn read(reply: &str, finish: &FinishReason) -> Result<UserReply, String> {
     Ok(split_end(message))
 }
 
-/// The text of the message, its label removed.
-fn find_message(text: &str, finish: &FinishReason) -> Result<String, String> {
-    let mut message: Option<(String, Label<'_>)> = None;
+/// The text of the message, its label removed. A message of one line, as most are, is not copied.
+fn find_message<'t>(text: &'t str, finish: &FinishReason) -> Result<Cow<'t, str>, String> {
+    let mut message: Option<(Cow<'t, str>, Label<'t>)> = None;
     let mut thought = false;
     for line in text.lines() {
         match (&mut message, Label::of(line)) {
             (None, Some(label)) if label.kind == Kind::Message => {
-                message = Some((label.rest.to_owned(), label));
+                message = Some((Cow::Borrowed(label.rest), label));
             }
             (
                 Some(_),
@@ -90,6 +89,7 @@ fn find_message(text: &str, finish: &FinishReason) -> Result<String, String> {
                 }),
             ) => break,
             (Some((said, _)), _) => {
+                let said = said.to_mut();
                 said.push('\n');
                 said.push_str(line);
             }
@@ -98,15 +98,18 @@ fn find_message(text: &str, finish: &FinishReason) -> Result<String, String> {
         }
     }
     if let Some((said, label)) = message {
-        return Ok(label.close(&said).to_owned());
+        return Ok(match said {
+            Cow::Borrowed(said) => label.close(said).into(),
+            Cow::Owned(said) => label.close(&said).to_owned().into(),
+        });
     }
     if thought {
         if let Some(said) = inline_message(text) {
-            return Ok(said.to_owned());
+            return Ok(said.into());
         }
         let last = text.lines().next_back().unwrap_or_default();
         return if is_end(last) {
-            Ok(last.to_owned())
+            Ok(last.into())
         } else if *finish == FinishReason::Length {
             Err("the token limit was reached before a \"Message:\" line; think less".into())
         } else {
@@ -117,7 +120,7 @@ fn find_message(text: &str, finish: &FinishReason) -> Result<String, String> {
         // Without a label nobody can tell whether the message had begun.
         return Err("the token limit was reached before a \"Message:\" line".into());
     }
-    Ok(text.to_owned())
+    Ok(text.into())
 }
 
 /// The message of a reply that has both labels in one line: `Thought: hm. Message: hello`.
@@ -142,14 +145,27 @@ fn inline_message(text: &str) -> Option<&str> {
     Some(said.get(..end)?.trim())
 }
 
-/// Drops lines that do nothing but repeat the note of the turn.
-fn without_turn_notes(message: &str) -> String {
+/// Drops lines that do nothing but repeat the note of the turn, and brings line breaks to one form.
+fn without_turn_notes(message: &str) -> Cow<'_, str> {
+    if !message.contains('<') && !message.contains('\r') {
+        return message.into();
+    }
     let is_note = |line: &&str| {
         let line = line.trim();
         line.starts_with("<turn>") && line.ends_with("</turn>")
     };
     let kept: Vec<&str> = message.lines().filter(|line| !is_note(line)).collect();
-    kept.join("\n")
+    kept.join("\n").into()
+}
+
+/// Whether a thought begins inside the message.
+fn holds_thought(message: &str) -> bool {
+    let begins_at = |at: usize| message[..at].ends_with([' ', '*', '\n']);
+    // Most messages end at the first, quicker question.
+    message.contains("Thought:")
+        && message
+            .match_indices("Thought:")
+            .any(|(at, _)| begins_at(at))
 }
 
 /// The tag of the notes that the message repeats, if any.
@@ -237,6 +253,7 @@ mod tests {
             "Message: \"Hello there.\"",
             "Message: “Hello there.”",
             "Message: Hello there.\n<turn>2 of 5</turn>",
+            "Message: Hello there.\r\n<turn>2 of 5</turn>\r\n",
             "<think>Message: not this</think>Thought: hm.\nMessage: Hello there.",
             "Hello there.",
         ] {
@@ -258,6 +275,9 @@ mod tests {
             "He said: message received"
         );
         assert_eq!(says("My thought: it rains"), "My thought: it rains");
+        assert_eq!(says("One.\r\nTwo."), "One.\nTwo.");
+        assert_eq!(says("Thought: hm. Message: One.\r\nTwo."), "One.\nTwo.");
+        assert_eq!(says("AfterThought: an album"), "AfterThought: an album");
     }
 
     #[test]

@@ -111,14 +111,8 @@ impl Play<'_> {
         let (UserReply::Says(words) | UserReply::SaysLast(words)) = &meant else {
             return Ok(meant);
         };
-        let notes = TurnNotes {
-            incoming: &self.incoming,
-            turn,
-            turns: self.simulator.settings.turns,
-            instruction: None,
-            refused: None,
-        };
-        match form::repeats(words, &self.user, &notes) {
+        let opening = (turn == 1).then_some(&*self.incoming);
+        match self.form.repeats(words, opening) {
             true => Err(form::REPEATED.to_owned()),
             false => Ok(meant),
         }

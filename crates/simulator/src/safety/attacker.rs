@@ -11,7 +11,8 @@ use schema::{
 
 use super::prompts::{AttackPrompts, echoed_tag};
 use crate::{
-    Side, form,
+    Side,
+    form::{self, Form},
     play::LATER_RUNS,
     prompts::{TurnNotes, without_notes},
     user_reply::{UserReply, read},
@@ -46,6 +47,8 @@ impl Means {
 pub(super) struct Attacker {
     means: Arc<Means>,
     side: Side,
+    /// What it may not give back as a message.
+    form: Form,
     exchanges: u32,
     /// It said its last message.
     ended: bool,
@@ -68,6 +71,7 @@ impl Attacker {
     ) -> Self {
         Self {
             means,
+            form: Form::new(&system),
             side: Side::new(Some(system), context),
             exchanges,
             ended: false,
@@ -206,7 +210,8 @@ impl Attacker {
             );
             return Err(Refused::Unusable(reason));
         }
-        if form::repeats(&message, &self.side, notes) {
+        let opening = (notes.turn == 1).then_some(notes.incoming);
+        if self.form.repeats(&message, opening) {
             return Err(Refused::Unusable(form::REPEATED.to_owned()));
         }
         self.ended = last;
