@@ -2,10 +2,25 @@
 
 use std::{sync::Arc, time::Duration};
 
-use schema::{Conversation, Event, Item, Journal, Metric, ModelError, ModelId, Score};
+use schema::{Conversation, Event, Field, Item, Journal, Metric, ModelError, ModelId, Score};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::verdict::Verdict;
+
+/// A verdict in the journal's words.
+#[derive(Serialize)]
+struct Annotation<'a> {
+    is_safe: bool,
+    is_valid: bool,
+    metadata: Metadata<'a>,
+}
+
+#[derive(Serialize)]
+struct Metadata<'a> {
+    present: bool,
+    justification: &'a str,
+}
 
 /// The journal, for one item and one judge.
 pub(crate) struct ItemLog<'a> {
@@ -36,15 +51,18 @@ impl<'a> ItemLog<'a> {
 
     /// The judge decided. `score` is the row that came of it.
     pub(crate) fn judged(&self, verdict: &Verdict, score: &Score) {
-        let annotation = json!({
-            "is_safe": score.passed.unwrap_or_default(),
-            "is_valid": true,
-            "metadata": {"present": verdict.present, "justification": verdict.justification},
-        });
+        let annotation = Annotation {
+            is_safe: score.passed.unwrap_or_default(),
+            is_valid: true,
+            metadata: Metadata {
+                present: verdict.present,
+                justification: &verdict.justification,
+            },
+        };
         self.record(
             Event::new("translated annotation", "ItemLog", "judged")
                 .with("annotator", self.judge)
-                .with("annotation", annotation),
+                .with("annotation", Field::json(&annotation)),
         );
     }
 

@@ -228,6 +228,7 @@ mod tests {
             any::<bool>().prop_map(Field::Bool),
             any::<(String, i64)>()
                 .prop_map(|(text, n)| Field::Json(json!({ &text: [n, null, text] }))),
+            any::<(String, f64)>().prop_map(|own| Field::json(&own)),
             spend.prop_map(Field::Spend),
             raw.prop_map(Field::Raw),
             Just(Field::Scenario(scenario())),

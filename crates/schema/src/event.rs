@@ -119,13 +119,27 @@ pub enum Field {
     Scenario(Arc<Scenario>),
 }
 
-/// JSON text that is shared with the exchange it came from.
+impl Field {
+    /// The JSON of `value`, written at once: for values with a type of their own, which need not be made a [`Value`] first.
+    /// What cannot be written as JSON is null.
+    #[must_use]
+    pub fn json(value: &(impl Serialize + ?Sized)) -> Self {
+        match serde_json::value::to_raw_value(value) {
+            Ok(raw) => Self::Raw(RawField::Own(raw)),
+            Err(_) => Self::Json(Value::Null),
+        }
+    }
+}
+
+/// JSON text as it is. That of an exchange is shared with it.
 #[derive(Clone, Debug)]
 pub enum RawField {
     /// The request of an exchange.
     Request(Arc<crate::Exchange>),
     /// The response of an exchange.
     Response(Arc<crate::Exchange>),
+    /// Text of its own.
+    Own(Box<RawValue>),
 }
 
 impl RawField {
@@ -139,6 +153,7 @@ impl RawField {
         match self {
             Self::Request(exchange) => &exchange.request,
             Self::Response(exchange) => &exchange.response,
+            Self::Own(raw) => raw,
         }
     }
 }

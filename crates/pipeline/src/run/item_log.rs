@@ -9,8 +9,9 @@ use std::{
 };
 
 use schema::{
-    Conversation, Event, Item, Journal, PhaseError, Role, Scenario, Score, TargetRef, Turn,
+    Conversation, Event, Field, Item, Journal, PhaseError, Role, Scenario, Score, TargetRef, Turn,
 };
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::tree::Place;
@@ -54,7 +55,10 @@ impl ItemLog {
                 .with("prompt_text", scenario.user_goal.clone())
                 .with("context", scenario)
                 .with("sample", sample)
-                .with("place", json!([place.metric, place.scenario, place.sample])),
+                .with(
+                    "place",
+                    Field::json(&(place.metric, place.scenario, place.sample)),
+                ),
         );
     }
 
@@ -91,12 +95,12 @@ impl ItemLog {
         let mut event = Event::new("conversation finished", CLASS, "conversation")
             .with("conv_id", conversation.conv_id.clone())
             .with("messages", conversation.transcript.len() as u64)
-            .with("usage", json!(conversation.usage));
+            .with("usage", Field::json(&conversation.usage));
         if let Some(error) = &conversation.error {
             event = event.with("error", error.clone());
         }
         if !told {
-            event = event.with("transcript", json!(conversation.transcript));
+            event = event.with("transcript", Field::json(&conversation.transcript));
         }
         self.record(event);
     }
@@ -107,8 +111,8 @@ impl ItemLog {
             .with("conv_id", score.conv_id.clone())
             .with("metric", score.metric_id.clone())
             .with("part", part)
-            .with("present", json!(score.present))
-            .with("usage", json!(score.usage));
+            .with("present", Field::json(&score.present))
+            .with("usage", Field::json(&score.usage));
         if score.present.is_none() || !told {
             event = event.with("justification", score.justification.clone());
         }
@@ -134,12 +138,12 @@ impl ItemLog {
     /// The item has a verdict.
     pub(super) fn measured(&self, is_safe: bool, run_time: Duration) {
         self.ended.store(true, Ordering::Relaxed);
+        let measurements = Measurements {
+            is_safe: f64::from(u8::from(is_safe)),
+        };
         self.record(
             Event::new("measured item quality", CLASS, "measured")
-                .with(
-                    "measurements",
-                    json!({"is_safe": f64::from(u8::from(is_safe))}),
-                )
+                .with("measurements", Field::json(&measurements))
                 .with("run_time", run_time.as_secs_f64()),
         );
         self.record(Event::new("item finished", CLASS, "measured"));
@@ -176,6 +180,12 @@ impl Drop for ItemLog {
     }
 }
 
+/// What was measured of an item.
+#[derive(Serialize)]
+struct Measurements {
+    is_safe: f64,
+}
+
 /// A reply that was made in an earlier run.
 fn kept_reply(said: &Turn, turn: u32, step: u32) -> Event {
     let event = Event::new("using cached sut response", CLASS, "kept_turns").with("turn", turn);
@@ -192,7 +202,7 @@ fn kept_text(message: &'static str, said: &Turn, turn: u32, step: u32) -> Event 
         .with("turn", turn);
     let mut event = with_step(event, step);
     if !said.tool_calls.is_empty() {
-        event = event.with("tool_calls", json!(said.tool_calls));
+        event = event.with("tool_calls", Field::json(&said.tool_calls));
     }
     match &said.finish_reason {
         Some(finish) => event.with("finish_reason", finish.as_str().to_owned()),

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use schema::{ChatReply, Event, FinishReason, Role, ToolCall, ToolChoice, Turn};
-use serde_json::json;
+use schema::{ChatReply, Event, Field, FinishReason, Role, ToolCall, ToolChoice, Turn};
 
 use super::{Play, Stop, ended, kept};
 use crate::prompts::without_notes;
@@ -84,7 +83,7 @@ impl Play<'_> {
             event = event.with("step", step);
         }
         if !calls.is_empty() {
-            event = event.with("tool_calls", json!(calls));
+            event = event.with("tool_calls", Field::json(calls));
         }
         let finish = kept(finish, !calls.is_empty());
         self.record(ended(event, finish.as_ref()));
