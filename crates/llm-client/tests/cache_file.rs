@@ -193,29 +193,30 @@ async fn what_a_killed_process_left_is_taken_over_once_and_a_torn_line_costs_its
             .model(endpoint.settings())
             .unwrap()
     };
-    // The lines of two replies, as they stand in the tail before they are in the database.
-    let line = {
+    // Two lines, as they stand in a tail before they are in the database, and a later one over the first.
+    let lines: Vec<String> = {
         let other = folder.path().join("other.sqlite");
         let cache = Cache::open(&other, CacheSettings::default()).unwrap();
-        ask(&cache).chat(&request("a")).await.unwrap();
-        let text: String = tails(&other)
-            .iter()
-            .map(|tail| fs::read_to_string(tail).unwrap())
-            .collect();
-        assert_eq!(text.lines().count(), 1, "{text}");
-        text
+        for row in ["a", "b"] {
+            ask(&cache).chat(&request(row)).await.unwrap();
+        }
+        let texts = tails(&other).into_iter().map(fs::read_to_string);
+        let text: String = texts.map(Result::unwrap).collect();
+        text.split_inclusive('\n').map(str::to_owned).collect()
     };
+    assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(tails(&path).is_empty(), "closed in order");
-
     let left = folder.path().join("replies.sqlite-tail1-0");
-    let torn = &line[..line.len() / 2];
-    fs::write(&left, format!("{torn}\n{line}\0\0\n{torn}")).unwrap();
+    let torn = &lines[0][..lines[0].len() / 2];
+    // The last line was torn while it was written over an older one of the same length.
+    let mixed = format!("{torn}{}", lines[1][torn.len()..].replace('b', "c"));
+    fs::write(&left, format!("{}{mixed}{}", lines[0], lines[1])).unwrap();
     let newer = folder.path().join("replies.sqlite-tail2-0");
     fs::write(&newer, "of a later version").unwrap();
     let cache = Cache::open(&path, CacheSettings::default()).unwrap();
     assert_eq!(cache.count().unwrap(), 1);
     let reply = ask(&cache).chat(&request("a")).await.unwrap();
-    assert_eq!((reply.origin, endpoint.calls()), (Origin::Cached, 1));
+    assert_eq!((reply.origin, endpoint.calls()), (Origin::Cached, 2));
     let own = tails(&path);
     assert_eq!(own.len(), 3, "two of this process, and the newer one");
 
@@ -228,6 +229,40 @@ async fn what_a_killed_process_left_is_taken_over_once_and_a_torn_line_costs_its
     assert_eq!(tails(&path), [newer]);
     let cache = Cache::open(&path, CacheSettings::default()).unwrap();
     assert_eq!(cache.count().unwrap(), 2);
+}
+
+#[tokio::test]
+async fn of_a_tail_that_was_used_again_only_the_newest_round_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (used, fresh) = (
+        folder.path().join("used.sqlite"),
+        folder.path().join("fresh.sqlite"),
+    );
+    let endpoint = Endpoint::numbered().await;
+    let ask = |cache: &Cache| {
+        provider()
+            .with_cache(cache.clone())
+            .model(endpoint.settings())
+            .unwrap()
+    };
+    let cache = Cache::open(&used, CacheSettings::default()).unwrap();
+    let model = ask(&cache);
+    for (row, flush) in [("a", false), ("b", true), ("c", true), ("d", false)] {
+        model.chat(&request(row)).await.unwrap();
+        if flush {
+            cache.flush();
+        }
+    }
+    // "d" stands over "a", in the tail that "b" was in.
+    let of_d = tails(&used).into_iter().find(|tail| {
+        let text = fs::read_to_string(tail).unwrap();
+        text.lines().count() == 2
+    });
+    fs::copy(of_d.unwrap(), folder.path().join("fresh.sqlite-tail1-7")).unwrap();
+    let cache = Cache::open(&fresh, CacheSettings::default()).unwrap();
+    assert_eq!(cache.count().unwrap(), 1);
+    let reply = ask(&cache).chat(&request("d")).await.unwrap();
+    assert_eq!((reply.origin, endpoint.calls()), (Origin::Cached, 4));
 }
 
 #[tokio::test]

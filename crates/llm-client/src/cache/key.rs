@@ -14,7 +14,7 @@ const VERSION: u32 = 1;
 /// what the call is for (purpose, row, sample and turn). Keys, headers and prices are not in it.
 ///
 /// The row is in it so that two rows that begin with the same words never share a reply: samples stay independent.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CacheKey([u8; 32]);
 
 impl CacheKey {
@@ -26,10 +26,8 @@ impl CacheKey {
 
     /// The hash as 64 hexadecimal digits.
     pub(super) fn hex(&self) -> String {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble & 15)]);
-        let digits = self.0.iter().flat_map(|byte| [byte >> 4, *byte]);
-        digits.map(digit).collect()
+        let halves = self.0.iter().flat_map(|byte| [byte >> 4, *byte]);
+        halves.map(|half| char::from(hex_digit(half))).collect()
     }
 
     /// The reverse of [`hex`](Self::hex); `None` for anything else.
@@ -44,6 +42,14 @@ impl CacheKey {
             *byte = u8::try_from(value(*high)? * 16 + value(*low)?).ok()?;
         }
         Some(Self(bytes))
+    }
+}
+
+/// The hexadecimal digit of the lower half of `byte`.
+pub(super) fn hex_digit(byte: u8) -> u8 {
+    match byte & 15 {
+        digit @ 0..10 => b'0' + digit,
+        letter => b'a' + letter - 10,
     }
 }
 

@@ -1,13 +1,17 @@
-//! The tail: replies on their way into the database, a line of JSON each, in a file that outlives the process.
+//! The tail: replies on their way into the database, a line each, in a file that outlives the process.
 //!
 //! Handing a line to the operating system is all that a reply needs to survive the end of the process, and it costs a small
 //! part of what a commit of the database costs. So a reply is in the tail before anybody sees it, and replies enter the
 //! database many at a time. A tail is locked by its process: one that can be locked has lost it, and is taken over.
+//!
+//! When its lines are in the database, a tail is written again from its start, over the old ones: the file has its place on the
+//! disk already then. Each line tells its round, and what stands behind the last line of the newest round is left over from an
+//! older one.
 
 use std::{
     ffi::OsString,
     fs::{self, File, TryLockError},
-    io::{self, BufRead, BufReader, Read, Write},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -18,11 +22,14 @@ use serde_json::value::RawValue;
 
 use super::{
     CacheKey,
+    key::hex_digit,
     stored::{Response, StoredReply},
 };
 
 /// Between the database's name and the number of a tail. The digit is the version of the lines.
 const MIDDLE: &str = "-tail1-";
+/// A file that has grown beyond this is cut.
+const KEEP_LENGTH: u64 = 16 << 20;
 /// Longer lines are no lines of ours.
 const LONGEST_LINE: u64 = 256 << 20;
 
@@ -37,8 +44,18 @@ pub(super) struct Waiting {
     pub(super) oldest: i64,
 }
 
+/// The check of a line stands before its text, in hexadecimal: without it a line that was torn over an older one could pass for
+/// whole.
+const CHECK: usize = 8;
+
+fn check_of(text: &[u8]) -> [u8; CHECK] {
+    let sum = crc32fast::hash(text);
+    std::array::from_fn(|at| hex_digit((sum >> (28 - 4 * at)) as u8))
+}
+
 #[derive(Serialize)]
 struct Line<'a> {
+    round: u64,
     key: &'a str,
     created: i64,
     oldest: i64,
@@ -50,6 +67,7 @@ struct Line<'a> {
 
 #[derive(Deserialize)]
 struct ReadLine {
+    round: u64,
     key: String,
     created: i64,
     oldest: i64,
@@ -60,11 +78,12 @@ struct ReadLine {
 }
 
 impl Waiting {
-    /// Appends the line, its line break included. On an error `lines` is as it was.
-    pub(super) fn write(&self, lines: &mut Vec<u8>) -> io::Result<()> {
+    /// Appends the line for a tail in its `round`, the line break included. On an error `lines` is as it was.
+    pub(super) fn write(&self, round: u64, lines: &mut Vec<u8>) -> io::Result<()> {
         let start = lines.len();
         let failed = &self.reply.failed;
         let line = Line {
+            round,
             key: &self.key.hex(),
             created: self.created,
             oldest: self.oldest,
@@ -72,18 +91,26 @@ impl Waiting {
             failed: (failed.calls > 0).then_some(failed),
             response: self.reply.response(),
         };
+        lines.extend_from_slice(&[b'0'; CHECK]);
         if let Err(error) = serde_json::to_writer(&mut *lines, &line) {
             lines.truncate(start);
             return Err(error.into());
         }
+        let (_, line) = lines.split_at_mut(start);
+        let (check, text) = line.split_at_mut(CHECK);
+        check.copy_from_slice(&check_of(text));
         lines.push(b'\n');
         Ok(())
     }
 
-    /// `None` when `line` is torn or damaged.
-    fn read(line: &[u8]) -> Option<Self> {
-        let line: ReadLine = serde_json::from_slice(line).ok()?;
-        Some(Self {
+    /// The reply of a line, and its round; `None` when the line is not whole.
+    fn read(line: &[u8]) -> Option<(Self, u64)> {
+        let (check, text) = line.strip_suffix(b"\n")?.split_at_checked(CHECK)?;
+        if check != check_of(text) {
+            return None;
+        }
+        let line: ReadLine = serde_json::from_slice(text).ok()?;
+        let waiting = Self {
             key: CacheKey::from_hex(&line.key)?,
             reply: StoredReply {
                 response: Response::Found(line.response),
@@ -92,7 +119,8 @@ impl Waiting {
             },
             created: line.created,
             oldest: line.oldest,
-        })
+        };
+        Some((waiting, line.round))
     }
 }
 
@@ -101,14 +129,16 @@ impl Waiting {
 pub(super) struct Tail {
     file: File,
     path: PathBuf,
+    /// Bytes of this round.
     length: u64,
+    round: u64,
 }
 
 impl Tail {
     /// An empty tail beside `database`, locked. Nobody may take tails over meanwhile.
     pub(super) fn create(database: &Path) -> io::Result<Self> {
         let mut options = File::options();
-        options.append(true).create_new(true);
+        options.write(true).create_new(true);
         for number in 0u32.. {
             let path = name(database, number);
             match options.open(&path) {
@@ -117,6 +147,7 @@ impl Tail {
                         file,
                         path,
                         length: 0,
+                        round: 0,
                     };
                     tail.file.try_lock().or_else(|error| match error {
                         // No locks on this file system: nobody takes tails over then.
@@ -136,21 +167,32 @@ impl Tail {
         Err(io::Error::other("there are too many files beside it"))
     }
 
-    /// Appends `lines`. On an error the tail is as it was, as far as the disk allows it.
+    /// Which round it is in; its lines have to tell.
+    pub(super) fn round(&self) -> u64 {
+        self.round
+    }
+
+    /// Appends `lines`. On an error the tail is as it was.
     pub(super) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         let result = self.file.write_all(lines);
         match result {
             Ok(()) => self.length += lines.len() as u64,
-            // A torn line would spoil the next one.
-            Err(_) => self.file.set_len(self.length)?,
+            // The next line is written over what is torn.
+            Err(_) => {
+                self.file.seek(SeekFrom::Start(self.length))?;
+            }
         }
         result
     }
 
-    /// Forgets all lines: they are in the database.
+    /// Begins a new round: all lines are in the database.
     pub(super) fn clear(&mut self) -> io::Result<()> {
-        self.file.set_len(0)?;
+        self.round += 1;
         self.length = 0;
+        self.file.seek(SeekFrom::Start(0))?;
+        if self.file.metadata()?.len() > KEEP_LENGTH {
+            self.file.set_len(0)?;
+        }
         Ok(())
     }
 }
@@ -192,27 +234,23 @@ pub(super) fn orphans(database: &Path) -> io::Result<Vec<Orphan>> {
 }
 
 impl Orphan {
-    /// Gives each whole reply to `take`.
+    /// Gives each reply of the newest round to `take`.
     pub(super) fn read<E>(&self, mut take: impl FnMut(Waiting) -> Result<(), E>) -> Result<(), E>
     where
         E: From<io::Error>,
     {
         let mut reader = BufReader::new(&self.file);
         let mut line = Vec::new();
+        let mut newest = None;
         loop {
             line.clear();
             (&mut reader)
                 .take(LONGEST_LINE)
                 .read_until(b'\n', &mut line)?;
-            if line.is_empty() {
-                return Ok(());
-            }
             match Waiting::read(&line) {
-                Some(waiting) => take(waiting)?,
-                None => tracing::warn!(
-                    file = %self.path.display(),
-                    "a reply that a killed run left behind was not whole; it will be paid for again"
-                ),
+                Some((waiting, round)) if *newest.get_or_insert(round) == round => take(waiting)?,
+                // The end; a line of an older round, whole or in part; or the last one, which a kill has torn.
+                _ => return Ok(()),
             }
         }
     }

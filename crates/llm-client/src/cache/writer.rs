@@ -195,7 +195,7 @@ impl Shared {
     fn enqueue(&self, waiting: Waiting) -> std::io::Result<()> {
         let mut guard = self.state();
         let state = &mut *guard;
-        waiting.write(&mut state.lines)?;
+        waiting.write(state.tails[state.active].round(), &mut state.lines)?;
         let waiting = Arc::new(waiting);
         state.fresh.insert(waiting.key, Arc::clone(&waiting));
         state.unwritten.push(waiting);
@@ -240,6 +240,8 @@ impl Shared {
         if state.queue.is_empty() {
             return None;
         }
+        // Neighbours in the database's index are then written together. Those of one key stay in order.
+        state.queue.sort_by_key(|waiting| waiting.key);
         let full = state.active;
         state.active = 1 - full;
         state.urgent = false;
@@ -254,7 +256,7 @@ impl Shared {
             state.forget(waiting);
         }
         state.settled += group.len() as u64;
-        // Lines that cannot be removed are read once more by a later process, and change nothing there.
+        // Lines that stay are read once more by a later process, and change nothing there.
         let _ = state.tails[tail].clear();
         drop(guard);
         self.room.add_permits(group.len());
