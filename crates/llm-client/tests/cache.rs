@@ -338,6 +338,26 @@ async fn two_handles_may_share_one_file() {
 }
 
 #[tokio::test]
+async fn what_another_process_stores_is_found_half_a_second_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let endpoint = Endpoint::numbered().await;
+    let [one, other] = [open(folder.path()), open(folder.path())];
+    let models = [&one, &other].map(|cache| model(cache, endpoint.settings()));
+    // The rows of both stand among each other.
+    for (nth, row) in ["a", "b", "c", "d"].into_iter().enumerate() {
+        say(&models[nth % 2], &request(row)).await;
+        [&one, &other][nth % 2].flush();
+    }
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    for row in ["a", "b", "c", "d"] {
+        for model in &models {
+            assert_eq!(say(model, &request(row)).await.1, Origin::Cached, "{row}");
+        }
+    }
+    assert_eq!(endpoint.calls(), 4);
+}
+
+#[tokio::test]
 async fn a_stored_reply_that_is_of_no_use_is_asked_again_and_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let endpoint = Endpoint::numbered().await;

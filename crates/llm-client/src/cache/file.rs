@@ -1,6 +1,6 @@
 //! The file: a SQLite database in WAL mode with one table.
 
-use std::{path::Path, time::Duration};
+use std::{collections::HashSet, path::Path, time::Duration};
 
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
@@ -10,6 +10,7 @@ use rusqlite::{
 use super::{
     CacheKey,
     error::{CacheError, Problem},
+    known::Part,
     stored::Row,
     tail::{self, Tail, Waiting},
 };
@@ -149,7 +150,10 @@ fn take_over(connection: &mut Connection, path: &Path) -> Result<[Tail; 2], Prob
     let transaction = begin(connection)?;
     let orphans = tail::orphans(path).map_err(Problem::Tail)?;
     for orphan in &orphans {
-        orphan.read(|waiting| insert(&transaction, &waiting).map_err(Problem::from))?;
+        orphan.read(|waiting| -> Result<(), Problem> {
+            insert(&transaction, [&waiting])?;
+            Ok(())
+        })?;
     }
     let create = || Tail::create(path).map_err(Problem::Tail);
     let tails = [create()?, create()?];
@@ -197,18 +201,60 @@ fn text(value: ValueRef<'_>) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Stores a reply, unless there is one that is not older than it allows.
-pub(super) fn insert(connection: &Connection, waiting: &Waiting) -> rusqlite::Result<()> {
-    let reply = &waiting.reply;
-    connection.prepare_cached(INSERT)?.execute(params![
-        waiting.key.as_bytes(),
-        waiting.created,
-        reply.run_time_us(),
-        reply.failed_text(),
-        reply.response().get(),
-        waiting.oldest,
-    ])?;
-    Ok(())
+/// Stores replies, each unless there is one that is not older than it allows. Gives the last row that was written.
+pub(super) fn insert<'a>(
+    connection: &Connection,
+    group: impl IntoIterator<Item = &'a Waiting>,
+) -> rusqlite::Result<i64> {
+    let mut insert = connection.prepare_cached(INSERT)?;
+    for waiting in group {
+        let reply = &waiting.reply;
+        insert.execute(params![
+            waiting.key.as_bytes(),
+            waiting.created,
+            reply.run_time_us(),
+            reply.failed_text(),
+            reply.response().get(),
+            waiting.oldest,
+        ])?;
+    }
+    Ok(connection.last_insert_rowid())
+}
+
+/// The number of the last row. Rows are numbered in the order they came and never removed.
+pub(super) fn last_row(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("SELECT coalesce(max(rowid), 0) FROM replies", [], |row| {
+        row.get(0)
+    })
+}
+
+/// The keys of all rows.
+pub(super) fn keys(connection: &Connection) -> rusqlite::Result<HashSet<Part>> {
+    // The index is all that is read.
+    let mut select = connection.prepare("SELECT key FROM replies")?;
+    let keys = select.query_map([], |row| Ok(part(row.get_ref(0)?)))?;
+    keys.collect()
+}
+
+/// The keys of the rows behind `last`, and the last row.
+pub(super) fn keys_after(
+    connection: &Connection,
+    mut last: i64,
+) -> rusqlite::Result<(Vec<Part>, i64)> {
+    let mut select =
+        connection.prepare_cached("SELECT rowid, key FROM replies WHERE rowid > ?1")?;
+    let mut rows = select.query([last])?;
+    let mut keys = Vec::new();
+    while let Some(row) = rows.next()? {
+        last = last.max(row.get(0)?);
+        keys.push(part(row.get_ref(1)?));
+    }
+    Ok((keys, last))
+}
+
+fn part(key: ValueRef<'_>) -> Part {
+    let first = key.as_blob().ok().and_then(<[u8]>::first_chunk);
+    first.map_or(0, |bytes| Part::from_le_bytes(*bytes))
 }
 
 /// How many replies there are.

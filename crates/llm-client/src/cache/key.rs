@@ -5,6 +5,7 @@ use std::fmt;
 use schema::ChatRequest;
 use sha2::{Digest, Sha256};
 
+use super::known::Part;
 use crate::{settings::ModelSettings, wire::Canonical};
 
 /// Raise it when replies stored under the old keys must not be found any more.
@@ -22,6 +23,12 @@ impl CacheKey {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
+    }
+
+    /// A part of the hash.
+    pub(super) fn part(&self) -> Part {
+        let first = self.0.first_chunk();
+        first.map_or(0, |bytes| Part::from_le_bytes(*bytes))
     }
 
     /// The hash as 64 hexadecimal digits.

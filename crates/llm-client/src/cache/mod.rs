@@ -9,6 +9,7 @@ mod error;
 mod file;
 mod flight;
 mod key;
+mod known;
 mod settings;
 mod stored;
 mod tail;
@@ -31,6 +32,7 @@ pub use key::{CacheKey, KeyMaker};
 pub use settings::{CacheMode, CacheSettings, CacheStats};
 
 use flight::Flights;
+use known::Known;
 use stored::StoredReply;
 use tail::Waiting;
 use writer::Writer;
@@ -61,6 +63,7 @@ struct Shared {
     /// Connections for reading that nobody uses at the moment. There are never more than threads that read at once.
     readers: Mutex<Vec<Connection>>,
     writer: Writer,
+    known: Arc<Known>,
     flights: Flights,
     counters: Counters,
 }
@@ -80,13 +83,15 @@ impl Cache {
     pub fn open(path: impl AsRef<Path>, settings: CacheSettings) -> Result<Self, CacheError> {
         let path = path.as_ref();
         let opened = now();
-        let (writing, tails) = file::open(path)?;
+        let (mut writing, tails) = file::open(path)?;
         if let Some(bytes) = settings.max_bytes {
             file::limit(&writing, bytes).map_err(|error| CacheError::new(path, error))?;
         }
         // Opened now, so that a failure shows here and not in the middle of a run.
         let reader = file::open_reader(path)?;
-        let writer = Writer::start(writing, tails, path)?;
+        let known = Known::load(&mut writing).map_err(|error| CacheError::new(path, error))?;
+        let known = Arc::new(known);
+        let writer = Writer::start(writing, tails, Arc::clone(&known), path)?;
         Ok(Self {
             shared: Arc::new(Shared {
                 path: path.to_owned(),
@@ -94,6 +99,7 @@ impl Cache {
                 opened,
                 readers: Mutex::new(vec![reader]),
                 writer,
+                known,
                 flights: Flights::default(),
                 counters: Counters::default(),
             }),
@@ -147,6 +153,13 @@ impl Cache {
         if let Some(waiting) = self.shared.writer.fresh(key, oldest) {
             return Ok(Found::Reply(waiting.reply.clone()));
         }
+        let known = &self.shared.known;
+        if known.is_stale() {
+            self.read(|connection| known.look(connection))?;
+        }
+        if !known.holds(key) {
+            return Ok(Found::Nothing);
+        }
         let found = self.read(|connection| file::find(connection, key, oldest))?;
         Ok(match found {
             None => Found::Nothing,
@@ -159,6 +172,7 @@ impl Cache {
     async fn store(&self, key: CacheKey, reply: StoredReply, replace: bool) {
         let oldest = if replace { i64::MAX } else { self.oldest() };
         let created = now();
+        self.shared.known.add(&key);
         let waiting = Waiting {
             key,
             reply,

@@ -18,6 +18,7 @@ use super::{
     CacheKey,
     error::{CacheError, Problem, sqlite_problem},
     file,
+    known::Known,
     tail::{Tail, Waiting},
 };
 
@@ -92,6 +93,7 @@ impl Writer {
     pub(super) fn start(
         connection: Connection,
         tails: [Tail; 2],
+        known: Arc<Known>,
         path: &Path,
     ) -> Result<Self, CacheError> {
         let shared = Arc::new(Shared {
@@ -119,7 +121,7 @@ impl Writer {
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("response-cache".to_owned())
-            .spawn(move || run(connection, &of_thread))
+            .spawn(move || run(connection, &of_thread, &known))
             .map_err(|error| CacheError::new(path, Problem::Thread(error)))?;
         Ok(Self {
             shared,
@@ -286,13 +288,13 @@ impl Drop for WakeAtEnd<'_> {
     }
 }
 
-fn run(mut connection: Connection, shared: &Shared) {
+fn run(mut connection: Connection, shared: &Shared, known: &Known) {
     let _wake = WakeAtEnd(shared);
     while let Some((group, tail)) = shared.next_group() {
-        if commit(&mut connection, &group).is_err() {
+        if commit(&mut connection, &group, known).is_err() {
             // One that is too large must not take the others with it.
             for waiting in &group {
-                if let Err(error) = commit(&mut connection, std::slice::from_ref(waiting)) {
+                if let Err(error) = commit(&mut connection, std::slice::from_ref(waiting), known) {
                     shared.stored.fetch_sub(1, Relaxed);
                     shared.lost(1, &sqlite_problem(&error));
                 }
@@ -303,10 +305,16 @@ fn run(mut connection: Connection, shared: &Shared) {
 }
 
 /// Writes a group in one transaction. All of it is in the database, or nothing. What another process stored first stays.
-fn commit(connection: &mut Connection, group: &[Arc<Waiting>]) -> rusqlite::Result<()> {
+fn commit(
+    connection: &mut Connection,
+    group: &[Arc<Waiting>],
+    known: &Known,
+) -> rusqlite::Result<()> {
     let transaction = file::begin(connection)?;
-    for waiting in group {
-        file::insert(&transaction, waiting)?;
-    }
-    transaction.commit()
+    // Now or never: behind the rows that follow nobody would look for those of others.
+    known.look(&transaction)?;
+    let row = file::insert(&transaction, group.iter().map(|waiting| &**waiting))?;
+    transaction.commit()?;
+    known.stored(row);
+    Ok(())
 }

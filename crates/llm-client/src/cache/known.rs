@@ -1,0 +1,111 @@
+//! Which keys the database holds, as far as this process knows.
+//!
+//! Most questions of a run are new, and asking the database for each of them costs as much as all else that the cache does for a
+//! call. So the keys are remembered: eight bytes of each, for a database that is not too large.
+
+use std::{
+    collections::HashSet,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use rusqlite::Connection;
+
+use super::{CacheKey, file};
+
+/// Most keys that are remembered, 2 to 4 MB. Of a larger database none are, and every question goes to it.
+const MOST: u32 = 250_000;
+/// What other processes store is noticed after this time at the latest.
+const STALE: Duration = Duration::from_millis(500);
+
+/// A part of the hash. That two keys share it costs a look into the database, no more.
+pub(super) type Part = u64;
+
+#[derive(Debug)]
+pub(super) struct Known {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// `None`: too many.
+    keys: Option<HashSet<Part>>,
+    /// The last row that was looked at.
+    last: i64,
+    /// When that was.
+    at: Instant,
+}
+
+impl Known {
+    /// What `connection` holds now.
+    pub(super) fn load(connection: &mut Connection) -> rusqlite::Result<Self> {
+        let at = Instant::now();
+        // In one transaction, so that the keys are those up to the last row.
+        let transaction = connection.transaction()?;
+        let last = file::last_row(&transaction)?;
+        let keys = match last <= i64::from(MOST) {
+            true => Some(file::keys(&transaction)?),
+            false => None,
+        };
+        Ok(Self {
+            state: Mutex::new(State { keys, last, at }),
+        })
+    }
+
+    /// Whether the database may hold `key`.
+    pub(super) fn holds(&self, key: &CacheKey) -> bool {
+        let state = self.state();
+        let keys = state.keys.as_ref();
+        keys.is_none_or(|keys| keys.contains(&key.part()))
+    }
+
+    /// Remembers a key that this process stores.
+    pub(super) fn add(&self, key: &CacheKey) {
+        self.state().extend([key.part()]);
+    }
+
+    /// Whether it is time to look for what others stored.
+    pub(super) fn is_stale(&self) -> bool {
+        let state = self.state();
+        state.keys.is_some() && state.at.elapsed() >= STALE
+    }
+
+    /// Looks in `connection` for rows of other processes.
+    pub(super) fn look(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let last = {
+            let state = self.state();
+            if state.keys.is_none() {
+                return Ok(());
+            }
+            state.last
+        };
+        let at = Instant::now();
+        let (keys, seen) = file::keys_after(connection, last)?;
+        let mut state = self.state();
+        state.extend(keys);
+        state.at = at;
+        state.last = state.last.max(seen);
+        Ok(())
+    }
+
+    /// Takes note that this process stored the rows up to `row`, and that it had looked before.
+    pub(super) fn stored(&self, row: i64) {
+        let mut state = self.state();
+        state.last = state.last.max(row);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn extend(&mut self, more: impl IntoIterator<Item = Part>) {
+        if let Some(keys) = &mut self.keys {
+            keys.extend(more);
+            if keys.len() > MOST as usize {
+                self.keys = None;
+            }
+        }
+    }
+}
