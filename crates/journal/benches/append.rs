@@ -4,8 +4,7 @@ use std::{error::Error, fs, path::Path, sync::Arc, thread};
 
 use criterion::{BatchSize, Criterion, Throughput};
 use journal::{Form, JournalWriter, RunId};
-use schema::{Event, Exchange, Item, Journal, ModelId, RawField};
-use serde_json::value::RawValue;
+use schema::{Event, Exchange, Item, Journal, JsonText, ModelId, RawField};
 
 const EVENTS: u64 = 100_000;
 const THREADS: u64 = 2;
@@ -38,8 +37,7 @@ fn exchanges() -> Result<Vec<Arc<Exchange>>, serde_json::Error> {
         }
         text
     };
-    let mut raw =
-        |key: &str| RawValue::from_string(serde_json::json!({ key: said(350) }).to_string());
+    let mut raw = |key: &str| JsonText::new(serde_json::json!({ key: said(350) }).to_string());
     let exchange = |_| {
         Ok(Arc::new(Exchange {
             request: raw("content")?,

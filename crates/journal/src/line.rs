@@ -120,9 +120,9 @@ mod tests {
 
     use jiff::Timestamp;
     use proptest::prelude::*;
-    use schema::{Exchange, Item, ModelId};
+    use schema::{Exchange, Item, JsonText, ModelId};
     use serde::Serialize;
-    use serde_json::{json, value::RawValue};
+    use serde_json::json;
 
     use super::*;
     use crate::clock::Clock;
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn raw_json_with_line_breaks_stays_on_one_line() {
-        let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        let raw = |text: &str| JsonText::new(text).unwrap();
         let exchange = Arc::new(Exchange {
             request: raw("{}"),
             response: raw("{\r\n  \"a\": \"b\\nc\",\n  \"n\": 1.50\n}"),
@@ -210,7 +210,7 @@ mod tests {
             },
         );
         let raw = any::<(String, bool)>().prop_map(|(text, request)| {
-            let raw = || RawValue::from_string(json!({ "a": text }).to_string()).unwrap();
+            let raw = || JsonText::new(json!({ "a": text }).to_string()).unwrap();
             let exchange = Arc::new(Exchange {
                 request: raw(),
                 response: raw(),

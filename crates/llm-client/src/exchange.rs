@@ -25,6 +25,8 @@ pub(crate) struct HttpReply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
+    /// The body of the request.
+    pub(crate) sent: Bytes,
 }
 
 /// Why `client` got no reply.
@@ -39,8 +41,10 @@ pub(crate) enum Lost {
 /// host.
 pub(crate) async fn exchange(
     client: &Client,
-    request: Request<Full<Bytes>>,
+    request: Request<()>,
+    sent: Bytes,
 ) -> Result<HttpReply, Lost> {
+    let request = request.map(|()| Full::new(sent.clone()));
     let response = client.request(request).await.map_err(|error| {
         let what = unreached(&error);
         if not_begun(&error) {
@@ -49,10 +53,10 @@ pub(crate) async fn exchange(
             Lost::Final(what)
         }
     })?;
-    read(response).await.map_err(Lost::Final)
+    read(response, sent).await.map_err(Lost::Final)
 }
 
-async fn read(response: Response<Incoming>) -> Result<HttpReply, Unreached> {
+async fn read(response: Response<Incoming>, sent: Bytes) -> Result<HttpReply, Unreached> {
     let (head, mut incoming) = response.into_parts();
     let length = incoming.size_hint().exact().unwrap_or(0);
     let room = usize::try_from(length).unwrap_or(usize::MAX);
@@ -75,6 +79,7 @@ async fn read(response: Response<Incoming>) -> Result<HttpReply, Unreached> {
         status: head.status,
         headers: head.headers,
         body,
+        sent,
     })
 }
 

@@ -8,14 +8,13 @@ use std::{
 use async_trait::async_trait;
 use reqwest::header::HeaderMap;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Event, Exchange, Journal, ModelError, ModelId,
-    NoJournal, Origin, Spend, Usage,
+    CallContext, ChatModel, ChatReply, ChatRequest, Event, Exchange, Journal, JsonText, ModelError,
+    ModelId, NoJournal, Origin, Spend, Usage,
 };
-use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
     SettingsError,
-    failure::{CallFailure, Reporter, Unreached, body_hash},
+    failure::{CallFailure, Reporter, body_hash},
     http::HttpClient,
     negotiate::adjust,
     retry_after::retry_after,
@@ -103,15 +102,11 @@ impl OpenAi {
         body: &Body<'_>,
         context: &CallContext,
     ) -> Result<ChatReply, Box<Refused>> {
-        let request = to_raw_value(body).map_err(|error| {
-            let what = Unreached::Unsent(error.to_string());
-            self.reporter.unreached(context.purpose, &what)
-        })?;
         let started = Instant::now();
-        let reply = self.transport.post(&request).await;
+        let reply = self.transport.post(body).await;
         let run_time = started.elapsed();
         match reply {
-            Ok(reply) if reply.status.is_success() => self.read(reply, request, run_time, context),
+            Ok(reply) if reply.status.is_success() => self.read(reply, run_time, context),
             Ok(reply) => Err(self.refused(&reply, context)),
             Err(what) => Err(self.reporter.unreached(context.purpose, &what).into()),
         }
@@ -121,12 +116,16 @@ impl OpenAi {
     fn read(
         &self,
         reply: HttpReply,
-        request: Box<RawValue>,
         run_time: Duration,
         context: &CallContext,
     ) -> Result<ChatReply, Box<Refused>> {
         let status = reply.status.as_u16();
-        let HttpReply { headers, body, .. } = reply;
+        let HttpReply {
+            headers,
+            body,
+            sent,
+            ..
+        } = reply;
         let failure = |body: &[u8]| failure(status, &headers, body);
         let body = match String::from_utf8(body) {
             Ok(body) => self.reporter.scrubber().reply(one_line(body)),
@@ -150,13 +149,9 @@ impl OpenAi {
                 return Err(self.unparsed(status, *unparsed, &body, failure, context));
             }
         };
-        let response = RawValue::from_string(body).map_err(|error| {
-            let reason = format!("the reply is not valid JSON: {error}");
-            let spend = self.billed(parsed.usage, parsed.cost);
-            let failure = CallFailure::default();
-            self.reporter
-                .malformed(context.purpose, &reason, b"", failure, spend)
-        })?;
+        // It was read to its end.
+        let response = JsonText::proven(trimmed(body));
+        let request = JsonText::proven(sent);
         Ok(ChatReply {
             content: parsed.content,
             reasoning: parsed.reasoning,
@@ -303,6 +298,14 @@ fn failure(status: u16, headers: &HeaderMap, body: &[u8]) -> CallFailure {
         retry_after: retry_after(headers, SystemTime::now()),
         body_hash: Some(body_hash(body)),
         reason: String::new(),
+    }
+}
+
+/// `text` without space around it.
+fn trimmed(text: String) -> String {
+    match text.trim() {
+        inner if inner.len() < text.len() => inner.to_owned(),
+        _ => text,
     }
 }
 

@@ -13,12 +13,11 @@ use std::{
 
 use async_openai::{Client, config::Config, error::OpenAIError, middleware::HttpRequestFactory};
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use hyper::Request;
 use reqwest::header::HeaderMap;
 use secrecy::SecretString;
-use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
+use serde::{Serialize, de::IgnoredAny};
 
 use crate::{
     SettingsError,
@@ -55,7 +54,7 @@ impl Transport {
     }
 
     /// Posts `body` and waits for all of the reply.
-    pub(crate) async fn post(&self, body: &RawValue) -> Result<HttpReply, Unreached> {
+    pub(crate) async fn post(&self, body: &impl Serialize) -> Result<HttpReply, Unreached> {
         let result: Result<IgnoredAny, OpenAIError> = self.client.chat().create_byot(body).await;
         match result {
             Err(OpenAIError::Boxed(error)) => match error.downcast::<Captured>() {
@@ -155,11 +154,11 @@ impl Sender {
                 .client(route)
                 .map_err(|error| Unreached::Unsent(error.to_owned()))?;
             let proxy_key = self.http.proxy_key(route, &self.endpoint.uri);
-            let mut request = Request::new(Full::new(body.clone()));
+            let mut request = Request::new(());
             *request.method_mut() = made.method().clone();
             *request.uri_mut() = self.endpoint.uri.clone();
             *request.headers_mut() = self.endpoint.headers(made.headers(), proxy_key);
-            match exchange(client, request).await {
+            match exchange(client, request, body.clone()).await {
                 Ok(reply) => return Ok(reply),
                 Err(Lost::NotBegun(_)) if sends < MOST_SENDS => sends += 1,
                 Err(Lost::NotBegun(what) | Lost::Final(what)) => return Err(what),

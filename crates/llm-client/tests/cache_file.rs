@@ -280,22 +280,22 @@ async fn many_replies_at_once_all_arrive() {
     // More than one commit takes, and more than may wait, while another process holds the database.
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let calls: Vec<_> = (0..3000)
+    let calls: Vec<_> = (0..4000)
         .map(|row| {
             let model = model.clone();
             tokio::spawn(async move { model.chat(&request(&row.to_string())).await.unwrap() })
         })
         .collect();
-    while endpoint.calls() < 2048 {
+    while endpoint.calls() < 3072 {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     other.execute_batch("ROLLBACK").unwrap();
     for call in calls {
         call.await.unwrap();
     }
-    assert_eq!(cache.count().unwrap(), 3000);
+    assert_eq!(cache.count().unwrap(), 4000);
     let stats = cache.stats();
-    assert_eq!((stats.stored, stats.not_stored), (3000, 0));
+    assert_eq!((stats.stored, stats.not_stored), (4000, 0));
 }
 
 const CHILD_URL: &str = "CACHE_TEST_URL";

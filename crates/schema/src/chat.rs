@@ -5,9 +5,11 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
-use crate::{Item, Message, ModelError, ModelId, Spend, ToolCall, ToolChoice, ToolSpec, Usage};
+use crate::{
+    Item, JsonText, Message, ModelError, ModelId, Spend, ToolCall, ToolChoice, ToolSpec, Usage,
+};
 
 /// A language model that can be talked to. An extension point: implement it to bring a model that has no OpenAI-compatible
 /// endpoint. Policy (journal, cache, budget, retries, limits) is layered around it by types that are `ChatModel`s too.
@@ -309,7 +311,7 @@ impl FinishReason {
 #[derive(Debug)]
 pub struct Exchange {
     /// The request body.
-    pub request: Box<RawValue>,
+    pub request: JsonText,
     /// The response body.
-    pub response: Box<RawValue>,
+    pub response: JsonText,
 }

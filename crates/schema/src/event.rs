@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
-use crate::{ModelId, Scenario, Spend};
+use crate::{JsonText, ModelId, Scenario, Spend};
 
 /// Where events go. An extension point: implement it to send the record of a run elsewhere. It must not block for long.
 pub trait Journal: Send + Sync {
@@ -125,7 +125,7 @@ impl Field {
     #[must_use]
     pub fn json(value: &(impl Serialize + ?Sized)) -> Self {
         match serde_json::value::to_raw_value(value) {
-            Ok(raw) => Self::Raw(RawField::Own(raw)),
+            Ok(raw) => Self::Raw(RawField::Own(raw.into())),
             Err(_) => Self::Json(Value::Null),
         }
     }
@@ -139,7 +139,7 @@ pub enum RawField {
     /// The response of an exchange.
     Response(Arc<crate::Exchange>),
     /// Text of its own.
-    Own(Box<RawValue>),
+    Own(JsonText),
 }
 
 impl RawField {
@@ -149,7 +149,7 @@ impl RawField {
         self.raw().get()
     }
 
-    fn raw(&self) -> &RawValue {
+    fn raw(&self) -> &JsonText {
         match self {
             Self::Request(exchange) => &exchange.request,
             Self::Response(exchange) => &exchange.response,

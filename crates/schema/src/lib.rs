@@ -41,6 +41,7 @@ mod grade;
 mod grades;
 mod hazard;
 mod id;
+mod json_text;
 mod message;
 mod phase;
 pub mod prompt;
@@ -66,6 +67,7 @@ pub use grade::{BenchmarkScore, Estimate, Grade, HazardScore, TestScore};
 pub use grades::{BenchmarkRef, Grades, StandardsRef};
 pub use hazard::Hazard;
 pub use id::{IdError, ModelId};
+pub use json_text::JsonText;
 pub use message::Message;
 pub use phase::{
     Aggregator, Evaluator, Fingerprint, MetricGenerator, ScenarioGenerator, Simulator,

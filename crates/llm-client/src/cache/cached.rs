@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use schema::{
-    ChatModel, ChatReply, ChatRequest, Exchange, ModelError, ModelErrorKind, ModelId, Origin,
-    Purpose,
+    ChatModel, ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind, ModelId,
+    Origin, Purpose,
 };
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::to_raw_value;
 
 use super::{
     Cache, Found, KeyMaker,
@@ -84,14 +84,14 @@ impl<M: ChatModel> Cached<M> {
     }
 
     /// The body of `request`, as the settings have it.
-    fn sent(&self, request: &ChatRequest) -> Option<Box<RawValue>> {
+    fn sent(&self, request: &ChatRequest) -> Option<JsonText> {
         let body = Body {
             settings: &self.settings,
             request,
             form: self.form,
             kept: &self.kept,
         };
-        to_raw_value(&body).ok()
+        to_raw_value(&body).ok().map(JsonText::from)
     }
 
     /// A usable stored reply, or whether a useless one must be replaced.

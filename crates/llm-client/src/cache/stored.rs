@@ -2,8 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use schema::{Exchange, Spend, Usage};
-use serde_json::value::RawValue;
+use schema::{Exchange, JsonText, Spend, Usage};
 
 use crate::settings::Price;
 
@@ -23,7 +22,7 @@ pub(super) enum Response {
     /// Part of what was just fetched.
     Fetched(Arc<Exchange>),
     /// Read from the file.
-    Found(Box<RawValue>),
+    Found(JsonText),
 }
 
 /// A row of the file.
@@ -42,7 +41,8 @@ impl Row {
             Some(text) => serde_json::from_str(text).ok()?,
         };
         Some(StoredReply {
-            response: Response::Found(RawValue::from_string(self.response).ok()?),
+            // Whoever uses it reads it, and finds out whether it is one.
+            response: Response::Found(JsonText::proven(self.response)),
             run_time: Duration::from_micros(u64::try_from(self.run_time_us).ok()?),
             failed,
         })
@@ -50,7 +50,7 @@ impl Row {
 }
 
 impl StoredReply {
-    pub(super) fn response(&self) -> &RawValue {
+    pub(super) fn response(&self) -> &JsonText {
         match &self.response {
             Response::Fetched(exchange) => &exchange.response,
             Response::Found(response) => response,

@@ -53,6 +53,7 @@ fn check_of(text: &[u8]) -> [u8; CHECK] {
     std::array::from_fn(|at| hex_digit((sum >> (28 - 4 * at)) as u8))
 }
 
+/// The start of a line.
 #[derive(Serialize)]
 struct Line<'a> {
     round: u64,
@@ -62,7 +63,6 @@ struct Line<'a> {
     run_time_us: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<&'a Spend>,
-    response: &'a RawValue,
 }
 
 #[derive(Deserialize)]
@@ -89,13 +89,17 @@ impl Waiting {
             oldest: self.oldest,
             run_time_us: self.reply.run_time_us(),
             failed: (failed.calls > 0).then_some(failed),
-            response: self.reply.response(),
         };
         lines.extend_from_slice(&[b'0'; CHECK]);
         if let Err(error) = serde_json::to_writer(&mut *lines, &line) {
             lines.truncate(start);
             return Err(error.into());
         }
+        // The response goes in as it is, before the brace that ends the line.
+        lines.pop();
+        lines.extend_from_slice(b",\"response\":");
+        lines.extend_from_slice(self.reply.response().get().as_bytes());
+        lines.push(b'}');
         let (_, line) = lines.split_at_mut(start);
         let (check, text) = line.split_at_mut(CHECK);
         check.copy_from_slice(&check_of(text));
@@ -113,7 +117,7 @@ impl Waiting {
         let waiting = Self {
             key: CacheKey::from_hex(&line.key)?,
             reply: StoredReply {
-                response: Response::Found(line.response),
+                response: Response::Found(line.response.into()),
                 run_time: Duration::from_micros(line.run_time_us),
                 failed: line.failed,
             },

@@ -23,13 +23,13 @@ use super::{
 };
 
 /// A commit is made when this many replies wait.
-const GROUP: usize = 512;
+const GROUP: usize = 1024;
 /// Most replies that wait, those included that are being committed.
-const MOST: usize = 2048;
+const MOST: usize = 3072;
 /// A buffer of lines that has grown beyond this is given back.
 const KEEP_LINES: usize = 256 << 10;
 /// How long the first of a group waits for others. Each reply that shares a commit saves the locks and the writes of one.
-const LINGER: Duration = Duration::from_millis(250);
+const LINGER: Duration = Duration::from_millis(400);
 
 /// Takes replies and writes them. Dropping it waits until everything is in the database.
 #[derive(Debug)]
