@@ -165,7 +165,7 @@ impl Context {
 
     /// A runtime for the commands that call models. It has one thread: calls wait for models and not for the processor, which
     /// thousands of them a second leave mostly idle, and threads that wake each other for every call cost more than they bring.
-    /// What takes long by itself (files, the cache, the journal) runs on threads of its own.
+    /// The cache, the journal and the composing of large files have threads of their own.
     fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()

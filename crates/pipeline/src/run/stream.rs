@@ -81,7 +81,7 @@ impl BenchmarkRun<'_> {
         }
         let rows = Arc::clone(&run);
         aside(rows.play_rows(feed, options.samples, options.concurrency.simulate)).await;
-        self.write_target(run)
+        self.write_target(run).await
     }
 
     /// Judges the conversations of one target that are on disk.
@@ -106,11 +106,11 @@ impl BenchmarkRun<'_> {
         reader
             .await
             .map_err(|error| PipelineError::input(error.to_string()))??;
-        self.write_target(run)
+        self.write_target(run).await
     }
 
     /// Writes the files of one target and takes its numbers into the report.
-    fn write_target(&self, run: Arc<TargetRun>) -> Result<(), PipelineError> {
+    async fn write_target(&self, run: Arc<TargetRun>) -> Result<(), PipelineError> {
         let id = run.id().clone();
         let Ok(mut run) = Arc::try_unwrap(run) else {
             return Err(PipelineError::input(
@@ -146,7 +146,11 @@ impl BenchmarkRun<'_> {
             // A run that got nowhere leaves what is there as it is.
             let nothing = counts.done + counts.failed + counts.abstained == 0;
             if !nothing && broken.is_none() {
-                spool.compose(&path)?;
+                // Other targets go on meanwhile, whatever runtime this is.
+                let to = path.clone();
+                tokio::task::spawn_blocking(move || spool.compose(&to))
+                    .await
+                    .map_err(|error| PipelineError::input(error.to_string()))??;
                 write_cost(&dir.cost(), phase, cost)?;
                 self.cost_written(phase, Some(&id), None);
                 self.wrote(path);
