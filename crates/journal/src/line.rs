@@ -76,7 +76,7 @@ fn append_value(line: &mut Vec<u8>, value: &Field) -> Result<(), serde_json::Err
 
 /// Raw JSON of an endpoint may hold line breaks between its tokens. Inside strings JSON has none.
 fn append_raw(line: &mut Vec<u8>, raw: &RawField) {
-    let mut rest = raw.text().as_bytes();
+    let mut rest = raw.as_bytes();
     while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
         let (before, behind) = rest.split_at(at);
         line.extend_from_slice(before);

@@ -143,10 +143,10 @@ pub enum RawField {
 }
 
 impl RawField {
-    /// The JSON text.
+    /// The bytes of the JSON text.
     #[must_use]
-    pub fn text(&self) -> &str {
-        self.raw().get()
+    pub fn as_bytes(&self) -> &[u8] {
+        self.raw().as_bytes()
     }
 
     fn raw(&self) -> &JsonText {

@@ -39,6 +39,12 @@ impl JsonText {
         Self(text.into())
     }
 
+    /// The bytes of the text.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// The text. Empty when it was said to be proven and is not even text.
     #[must_use]
     pub fn get(&self) -> &str {

@@ -98,7 +98,7 @@ impl Waiting {
         // The response goes in as it is, before the brace that ends the line.
         lines.pop();
         lines.extend_from_slice(b",\"response\":");
-        lines.extend_from_slice(self.reply.response().get().as_bytes());
+        lines.extend_from_slice(self.reply.response().as_bytes());
         lines.push(b'}');
         let (_, line) = lines.split_at_mut(start);
         let (check, text) = line.split_at_mut(CHECK);
