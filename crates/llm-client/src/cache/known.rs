@@ -13,8 +13,8 @@ use rusqlite::Connection;
 
 use super::{CacheKey, file};
 
-/// Most keys that are remembered, 2 to 4 MB. Of a larger database none are, and every question goes to it.
-const MOST: u32 = 250_000;
+/// Most keys that are remembered, 1 to 2 MB. Of a larger database none are, and every question goes to it.
+const MOST: u32 = 100_000;
 /// What other processes store is noticed after this time at the latest.
 const STALE: Duration = Duration::from_millis(500);
 
