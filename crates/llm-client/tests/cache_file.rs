@@ -268,6 +268,41 @@ async fn of_a_tail_that_was_used_again_only_the_newest_round_counts() {
 }
 
 #[tokio::test]
+async fn what_the_database_does_not_take_stays_for_the_next_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replies.sqlite");
+    let endpoint = Endpoint::numbered().await;
+    let open = || Cache::open(&path, CacheSettings::default()).unwrap();
+    let ask = async |cache: &Cache, row: &str| {
+        let provider = provider().with_cache(cache.clone());
+        let model = provider.model(endpoint.settings()).unwrap();
+        model.chat(&request(row)).await.unwrap().origin
+    };
+    let sql = |text: &str| {
+        let other = rusqlite::Connection::open(&path).unwrap();
+        other.execute_batch(text).unwrap();
+    };
+    let cache = open();
+    assert_eq!(ask(&cache, "a").await, Origin::Fetched);
+    sql("ALTER TABLE replies RENAME TO away");
+    cache.flush();
+    assert!(cache.trouble().is_some());
+    sql("ALTER TABLE away RENAME TO replies");
+    // What comes later gets through, and takes nothing with it.
+    for row in ["b", "c", "d"] {
+        assert_eq!(ask(&cache, row).await, Origin::Fetched);
+        cache.flush();
+    }
+    drop(cache);
+    assert_eq!(tails(&path).len(), 1);
+    let cache = open();
+    assert_eq!(ask(&cache, "a").await, Origin::Cached);
+    assert_eq!(cache.count().unwrap(), 4);
+    drop(cache);
+    assert!(tails(&path).is_empty());
+}
+
+#[tokio::test]
 async fn many_replies_at_once_all_arrive() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("replies.sqlite");

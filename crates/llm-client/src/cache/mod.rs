@@ -91,7 +91,13 @@ impl Cache {
         let reader = file::open_reader(path)?;
         let known = Known::load(&mut writing).map_err(|error| CacheError::new(path, error))?;
         let known = Arc::new(known);
-        let writer = Writer::start(writing, tails, Arc::clone(&known), path)?;
+        let writer = Writer::start(
+            writing,
+            tails,
+            Arc::clone(&known),
+            path,
+            settings.max_bytes.is_some(),
+        )?;
         Ok(Self {
             shared: Arc::new(Shared {
                 path: path.to_owned(),

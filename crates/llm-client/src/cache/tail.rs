@@ -128,7 +128,7 @@ impl Waiting {
     }
 }
 
-/// A tail of this process. Dropping it removes the file.
+/// A tail of this process. Dropping it removes the file, unless it was to be kept.
 #[derive(Debug)]
 pub(super) struct Tail {
     file: File,
@@ -136,6 +136,8 @@ pub(super) struct Tail {
     /// Bytes of this round.
     length: u64,
     round: u64,
+    /// Some of its replies could not enter the database: the file stays for the next process.
+    kept: bool,
 }
 
 impl Tail {
@@ -152,6 +154,7 @@ impl Tail {
                         path,
                         length: 0,
                         round: 0,
+                        kept: false,
                     };
                     tail.file.try_lock().or_else(|error| match error {
                         // No locks on this file system: nobody takes tails over then.
@@ -189,8 +192,16 @@ impl Tail {
         result
     }
 
-    /// Begins a new round: all lines are in the database.
+    /// Keeps all lines, and the file when this process is done with it.
+    pub(super) fn keep(&mut self) {
+        self.kept = true;
+    }
+
+    /// Begins a new round, as all lines are in the database; not where some must be kept.
     pub(super) fn clear(&mut self) -> io::Result<()> {
+        if self.kept {
+            return Ok(());
+        }
         self.round += 1;
         self.length = 0;
         self.file.seek(SeekFrom::Start(0))?;
@@ -203,8 +214,10 @@ impl Tail {
 
 impl Drop for Tail {
     fn drop(&mut self) {
-        // What stays behind is taken over by the next process that opens the cache, and changes nothing.
-        let _ = fs::remove_file(&self.path);
+        // What stays behind is taken over by the next process that opens the cache.
+        if !self.kept {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 

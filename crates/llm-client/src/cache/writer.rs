@@ -54,6 +54,8 @@ struct Shared {
     trouble: OnceLock<String>,
     /// How messages call the file.
     name: String,
+    /// The file has a largest size.
+    limited: bool,
 }
 
 #[derive(Debug)]
@@ -95,6 +97,7 @@ impl Writer {
         tails: [Tail; 2],
         known: Arc<Known>,
         path: &Path,
+        limited: bool,
     ) -> Result<Self, CacheError> {
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
@@ -117,6 +120,7 @@ impl Writer {
             not_stored: AtomicU64::new(0),
             trouble: OnceLock::new(),
             name: path.display().to_string(),
+            limited,
         });
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
@@ -265,6 +269,17 @@ impl Shared {
         self.done.notify_all();
     }
 
+    /// Takes note that the database did not take a reply. Its line stays in the tail for the next process, unless the file may
+    /// grow no further anyway.
+    fn refused(&self, tail: usize, problem: &str) {
+        if self.limited {
+            self.stored.fetch_sub(1, Relaxed);
+            return self.lost(1, problem);
+        }
+        self.state().tails[tail].keep();
+        self.lost(0, problem);
+    }
+
     /// Counts replies that are not kept, and tells the first time why.
     fn lost(&self, count: usize, problem: &str) {
         self.not_stored.fetch_add(count as u64, Relaxed);
@@ -295,8 +310,7 @@ fn run(mut connection: Connection, shared: &Shared, known: &Known) {
             // One that is too large must not take the others with it.
             for waiting in &group {
                 if let Err(error) = commit(&mut connection, std::slice::from_ref(waiting), known) {
-                    shared.stored.fetch_sub(1, Relaxed);
-                    shared.lost(1, &sqlite_problem(&error));
+                    shared.refused(tail, &sqlite_problem(&error));
                 }
             }
         }
