@@ -303,6 +303,41 @@ async fn what_the_database_does_not_take_stays_for_the_next_process() {
 }
 
 #[tokio::test]
+async fn what_is_taken_over_replaces_nothing_that_came_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replies.sqlite");
+    let endpoint = Endpoint::numbered().await;
+    let open = || Cache::open(&path, CacheSettings::default()).unwrap();
+    let ask = async |cache: &Cache| {
+        let provider = provider().with_cache(cache.clone());
+        let model = provider.model(endpoint.settings()).unwrap();
+        model.chat(&request("a")).await.unwrap().content
+    };
+    let spoil = || {
+        let other = rusqlite::Connection::open(&path).unwrap();
+        let rows = other.execute("UPDATE replies SET response = '{}'", []);
+        assert_eq!(rows.unwrap(), 1);
+    };
+    let cache = open();
+    assert_eq!(ask(&cache).await, "reply 0");
+    cache.flush();
+    spoil();
+    // This reply replaces whatever is there. Its line is left behind, as by a process that was killed.
+    assert_eq!(ask(&cache).await, "reply 1");
+    let with_line = |tail: &PathBuf| fs::read_to_string(tail).unwrap().contains("reply 1");
+    let left = tails(&path).into_iter().find(with_line).unwrap();
+    let copy = folder.path().join("copy");
+    fs::copy(left, &copy).unwrap();
+    cache.flush();
+    spoil();
+    assert_eq!(ask(&cache).await, "reply 2");
+    drop(cache);
+    fs::rename(copy, folder.path().join("replies.sqlite-tail1-9")).unwrap();
+    assert_eq!(ask(&open()).await, "reply 2");
+    assert_eq!(endpoint.calls(), 3);
+}
+
+#[tokio::test]
 async fn many_replies_at_once_all_arrive() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("replies.sqlite");

@@ -211,7 +211,7 @@ async fn stop_when_nothing_can_be_kept(shared: Shared) {
 fn close(context: &Context, shared: &Shared) {
     if let Some(trouble) = shared.cache.as_ref().and_then(llm_client::Cache::trouble) {
         context.terminal.warning(&format!(
-            "replies could not be kept, and a later run asks for them again: {trouble}"
+            "not every reply could be kept; a later run asks for those that are missing: {trouble}"
         ));
     }
     for model in shared.meter.unpriced() {

@@ -145,8 +145,8 @@ impl Cache {
         }
     }
 
-    /// Why replies could not be stored, if there were such: a full disk, for one. They were returned all the same, and will
-    /// be asked for again by the next run.
+    /// Why replies could not be stored, if there were such: a full disk, for one. They were returned all the same. The next run
+    /// finds those of them that their tail still holds, and asks for the others again.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         self.shared.writer.trouble()

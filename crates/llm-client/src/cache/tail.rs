@@ -122,7 +122,8 @@ impl Waiting {
                 failed: line.failed,
             },
             created: line.created,
-            oldest: line.oldest,
+            // It may have been in the database before, and a later reply have taken its place since: that one stays.
+            oldest: line.oldest.min(line.created),
         };
         Some((waiting, line.round))
     }

@@ -222,7 +222,7 @@ impl Job<'_> {
         watch.end();
         if let Some(trouble) = keeping.cache.as_ref().and_then(Cache::trouble) {
             context.terminal.warning(&format!(
-                "replies could not be kept, and a later run asks for them again: {trouble}"
+                "not every reply could be kept; a later run asks for those that are missing: {trouble}"
             ));
         }
         // Of a run that ends with results, each journal is told with them.
