@@ -18,6 +18,8 @@ pub struct Span<T> {
 /// One row of a plan: what one phase asks of one model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanRow {
+    /// The benchmark, or empty where there is only one. Shown where the rows are of several.
+    pub benchmark: String,
     /// The phase, as the command line names it.
     pub phase: String,
     /// The model that is asked.
@@ -39,27 +41,10 @@ pub fn plan_table(rows: &[PlanRow], width: usize) -> String {
     if rows.is_empty() {
         return "  nothing to do\n".to_owned();
     }
-    let mut table = Table::new(2, &["phase", "model", "rows", "calls", "tokens", "dollars"]);
-    for row in rows {
-        table.row(vec![
-            row.phase.clone(),
-            row.model.clone(),
-            row.rows.to_string(),
-            counts(row.calls),
-            counts(row.tokens),
-            row.dollars.map_or_else(|| "unknown".to_owned(), money),
-        ]);
-    }
     let (priced, unpriced): (Vec<&PlanRow>, Vec<&PlanRow>) =
         rows.iter().partition(|row| row.dollars.is_some());
-    table.row(vec![
-        "total".to_owned(),
-        String::new(),
-        String::new(),
-        counts(sum(rows.iter().map(|row| row.calls))),
-        counts(sum(rows.iter().map(|row| row.tokens))),
-        total_money(&priced, !unpriced.is_empty()),
-    ]);
+    let of_several = |row: &PlanRow| row.benchmark != rows[0].benchmark;
+    let table = table(rows, rows.iter().any(of_several), &priced, &unpriced);
     let mut text = table.render(width);
     let mut models: Vec<String> = Vec::new();
     for row in unpriced {
@@ -85,6 +70,40 @@ pub fn plan_table(rows: &[PlanRow], width: usize) -> String {
         text.push_str(&wrapped(&note, "  ", width));
     }
     text
+}
+
+/// The rows and their total. Those of `several` benchmarks name them in a column of its own.
+fn table(rows: &[PlanRow], several: bool, priced: &[&PlanRow], unpriced: &[&PlanRow]) -> Table {
+    let mut header = vec!["phase", "model", "rows", "calls", "tokens", "dollars"];
+    if several {
+        header.insert(0, "benchmark");
+    }
+    let mut table = Table::new(header.len() - 4, &header);
+    for row in rows {
+        let mut cells = vec![
+            row.phase.clone(),
+            row.model.clone(),
+            row.rows.to_string(),
+            counts(row.calls),
+            counts(row.tokens),
+            row.dollars.map_or_else(|| "unknown".to_owned(), money),
+        ];
+        if several {
+            cells.insert(0, row.benchmark.clone());
+        }
+        table.row(cells);
+    }
+    let mut total = vec![String::new(); header.len() - 3];
+    total.extend([
+        counts(sum(rows.iter().map(|row| row.calls))),
+        counts(sum(rows.iter().map(|row| row.tokens))),
+        total_money(priced, !unpriced.is_empty()),
+    ]);
+    if let Some(first) = total.first_mut() {
+        "total".clone_into(first);
+    }
+    table.row(total);
+    table
 }
 
 fn sum(spans: impl Iterator<Item = Span<u64>>) -> Span<u64> {

@@ -232,6 +232,7 @@ fn plan(
     dollars: Option<Span<f64>>,
 ) -> PlanRow {
     PlanRow {
+        benchmark: "b".to_owned(),
         phase: phase.to_owned(),
         model: id.to_owned(),
         rows,
@@ -359,6 +360,7 @@ fn what_was_paid_now_stands_beside_what_the_tree_has_cost() {
 #[test]
 fn a_model_without_a_price_is_named_once_and_no_plus_is_explained_that_is_not_there() {
     let row = |target: &str| PlanRow {
+        benchmark: "b".to_owned(),
         phase: "evaluate".to_owned(),
         model: format!("judge j for target {target}"),
         rows: 1,
@@ -371,4 +373,24 @@ fn a_model_without_a_price_is_named_once_and_no_plus_is_explained_that_is_not_th
         text.ends_with("  No price is known for 1 model: judge j.\n"),
         "{text}"
     );
+}
+
+#[test]
+fn a_plan_of_several_benchmarks_names_them() {
+    let tokens = Span { low: 9, high: 9 };
+    let one = plan("evaluate", "judge j", 1, tokens, None);
+    let other = PlanRow {
+        benchmark: "c".to_owned(),
+        ..one.clone()
+    };
+    let of = |rows: &[PlanRow]| {
+        let text = plan_table(rows, 80);
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+        text.lines().map(words).collect::<Vec<Vec<String>>>()
+    };
+    let lines = of(&[one.clone(), other]);
+    assert_eq!(lines[0][0], "benchmark");
+    let names: Vec<&str> = lines[1..4].iter().map(|line| &*line[0]).collect();
+    assert_eq!(names, ["b", "c", "total"]);
+    assert_eq!(of(&[one.clone(), one])[0][0], "phase");
 }

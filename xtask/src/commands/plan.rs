@@ -153,6 +153,7 @@ fn plan_settings(config: &Config, parts: &Parts<'_>) -> Result<PlanSettings, Fai
 fn table_row(row: &pipeline::PlanRow) -> PlanRow {
     let tokens = row.input_tokens + row.output_tokens;
     PlanRow {
+        benchmark: row.benchmark.clone(),
         phase: row.phase.command().to_owned(),
         model: row.who.clone(),
         rows: row.rows.high,

@@ -95,6 +95,7 @@ fn rows(job: &Job<'_>) -> Result<Vec<SafetyPlanRow>, Failure> {
 fn table_row(row: &SafetyPlanRow) -> PlanRow {
     let tokens = row.input_tokens + row.output_tokens;
     PlanRow {
+        benchmark: String::new(),
         phase: row.part.to_owned(),
         model: row.who.clone(),
         rows: row.rows.high,
