@@ -545,3 +545,24 @@ fn a_journal_without_rows_is_refused_in_words() {
     let error = rebuild(Path::new("nowhere.jsonl"), folder.path()).unwrap_err();
     assert!(error.to_string().contains("nowhere.jsonl"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_that_is_broken_further_down_leaves_nothing() {
+    let bench = Bench::new().await;
+    let report = bench.run(RunOptions::default()).await;
+    let text = fs::read_to_string(&journal(&report).path).unwrap();
+    let at = text.rfind("\"message\":\"item finished\"").unwrap();
+    let line = text[..at].rfind('\n').unwrap() + 1;
+    let folder = tempfile::tempdir().unwrap();
+    let broken = folder.path().join("broken.jsonl");
+    fs::write(&broken, format!("{}no event\n{}", &text[..line], &text[line..])).unwrap();
+
+    let out = folder.path().join("new");
+    let error = rebuild(&broken, &out).unwrap_err().to_string();
+    assert!(error.contains("broken.jsonl: line "), "{error}");
+    assert!(!out.exists());
+    // A folder that was there stays, as it was.
+    fs::create_dir(&out).unwrap();
+    rebuild(&broken, &out).unwrap_err();
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 0);
+}

@@ -5,6 +5,7 @@ mod head;
 mod item;
 mod safety;
 mod sut;
+mod unfinished;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -17,7 +18,7 @@ use journal::{JournalReader, Line};
 use schema::{ModelId, Summary};
 
 pub(crate) use self::costs::Costs;
-use self::{head::Head, item::ItemState, sut::SutFiles};
+use self::{head::Head, item::ItemState, sut::SutFiles, unfinished::Unfinished};
 use crate::{
     error::PipelineError,
     tree::{CostFile, write_json},
@@ -38,6 +39,8 @@ pub struct Rebuilt {
 /// Writes `conversations.json`, `scores.json`, `cost.json` and `results.json` into `out`, laid out as a benchmark's folder,
 /// from the journal at `journal` and nothing else.
 ///
+/// The files appear in `out` when all of them are whole: a journal that cannot be rebuilt leaves nothing.
+///
 /// They are byte for byte what the run itself wrote. Files that the run did not write (the conversations, where it judged those of
 /// an earlier run) are not written. The journal is read once, and memory holds the items that are open at the same time.
 ///
@@ -56,7 +59,8 @@ pub fn rebuild(journal: &Path, out: &Path) -> Result<Rebuilt, PipelineError> {
     let unreadable =
         |error: journal::ReadError| PipelineError::input(error.to_string()).with_source(error);
     let mut reader = JournalReader::open(journal).map_err(unreadable)?;
-    let mut state = State::new(journal, out);
+    let unfinished = Unfinished::begin(out)?;
+    let mut state = State::new(journal, unfinished.root());
     while let Some(line) = reader.next_line() {
         let line = line.map_err(unreadable)?;
         state.take(&line).map_err(|fault| match fault {
@@ -71,7 +75,9 @@ pub fn rebuild(journal: &Path, out: &Path) -> Result<Rebuilt, PipelineError> {
     if let Some(tear) = reader.tear() {
         state.rebuilt.notes.push(tear.to_string());
     }
-    state.finish(journal)
+    let mut rebuilt = state.finish(journal)?;
+    unfinished.keep(&mut rebuilt.files)?;
+    Ok(rebuilt)
 }
 
 /// Why a line cannot be taken in.
