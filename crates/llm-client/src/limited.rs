@@ -68,10 +68,17 @@ impl<M: ChatModel> ChatModel for Limited<M> {
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
-        let permit = tokio::select! {
-            biased;
-            () = self.stop.stopped() => return Err(cancelled(request, self.id())),
-            permit = self.limiter.acquire(self.estimate(request)) => permit,
+        if self.stop.is_stopped() {
+            return Err(cancelled(request, self.id()));
+        }
+        // Mostly there is one, and nothing to wait for.
+        let permit = match self.limiter.try_acquire() {
+            Some(permit) => permit,
+            None => tokio::select! {
+                biased;
+                () = self.stop.stopped() => return Err(cancelled(request, self.id())),
+                permit = self.limiter.acquire(self.estimate(request)) => permit,
+            },
         };
         let result = self.inner.chat(request).await;
         permit.finish(match &result {

@@ -149,10 +149,20 @@ impl Limiter {
             rate.take(tokens).await;
         }
         // The semaphore is never closed, so there always comes a permit.
-        let permit = match self.permits.try_acquire() {
-            Ok(permit) => Some(permit),
-            Err(_) => self.permits.acquire().await.ok(),
-        };
+        let permit = self.permits.acquire().await.ok();
+        self.permit(permit)
+    }
+
+    /// A permit for an attempt that may start at once. `None`: it has to [`acquire`](Self::acquire) one.
+    pub(crate) fn try_acquire(&self) -> Option<Permit<'_>> {
+        if self.requests.is_some() || self.tokens.is_some() {
+            return None;
+        }
+        let permit = self.permits.try_acquire().ok()?;
+        Some(self.permit(Some(permit)))
+    }
+
+    fn permit<'a>(&'a self, permit: Option<SemaphorePermit<'a>>) -> Permit<'a> {
         Permit {
             limiter: self,
             permit,
