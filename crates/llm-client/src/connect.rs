@@ -3,7 +3,6 @@
 use std::{
     error::Error,
     fmt,
-    future::Future,
     io::{self, IoSlice},
     pin::Pin,
     sync::Arc,
@@ -13,14 +12,14 @@ use std::{
 
 use hyper::{
     Uri,
-    header::{HeaderMap, USER_AGENT},
+    header::{HeaderMap, HeaderValue, USER_AGENT},
     http::uri::Scheme,
     rt::{Read, ReadBufCursor, Write},
 };
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::{
     client::{
-        legacy::connect::{Connected, Connection, HttpConnector, proxy::Tunnel},
+        legacy::connect::{Connection, HttpConnector, proxy::Tunnel},
         proxy::matcher::{Intercept, Matcher},
     },
     rt::TokioIo,
@@ -43,11 +42,8 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// A connection to the endpoint or to a proxy.
 type FirstHop = MaybeHttpsStream<TokioIo<TcpStream>>;
 
-/// Opens connections. Clones are cheap: every request makes some.
-#[derive(Clone)]
-pub(crate) struct Connector(Arc<Inner>);
-
-struct Inner {
+/// Opens connections.
+pub(crate) struct Connector {
     to_endpoint: HttpsConnector<HttpConnector>,
     /// A proxy is spoken to in HTTP/1.1, whatever it offers.
     to_proxy: HttpsConnector<HttpConnector>,
@@ -64,13 +60,52 @@ impl Connector {
         tls_to_proxy.alpn_protocols.clear();
         let tls = Arc::new(tls);
         let http = tcp(timeout);
-        Self(Arc::new(Inner {
+        Self {
             to_endpoint: HttpsConnector::from((http.clone(), Arc::clone(&tls))),
             to_proxy: HttpsConnector::from((http, tls_to_proxy)),
             tls,
             proxies,
             timeout,
-        }))
+        }
+    }
+
+    /// A connection for requests to `to`.
+    pub(crate) async fn open(&self, to: &Uri) -> Result<Conn, BoxError> {
+        match tokio::time::timeout(self.timeout, self.connect(to)).await {
+            Ok(result) => result,
+            Err(_) => Err(TooSlow(self.timeout).into()),
+        }
+    }
+
+    async fn connect(&self, to: &Uri) -> Result<Conn, BoxError> {
+        let proxy = self.proxies.as_ref().and_then(|all| all.intercept(to));
+        let Some(proxy) = proxy else {
+            let stream = self.to_endpoint.clone().call(to.clone()).await?;
+            return Ok(Conn::new(stream.into(), Via::Direct));
+        };
+        let scheme = proxy.uri().scheme_str().unwrap_or_default();
+        if !matches!(scheme, "http" | "https") {
+            return Err(UnknownProxy(scheme.to_owned()).into());
+        }
+        if to.scheme() == Some(&Scheme::HTTPS) {
+            let mut tunneled = HttpsConnector::from((self.tunnel(&proxy), Arc::clone(&self.tls)));
+            let stream = tunneled.call(to.clone()).await?;
+            return Ok(Conn::new(stream, Via::Direct));
+        }
+        let stream = self.to_proxy.clone().call(proxy.uri().clone()).await?;
+        let key = proxy.basic_auth().cloned();
+        Ok(Conn::new(stream.into(), Via::Proxy(key)))
+    }
+
+    /// What asks `proxy` for a way to the endpoint.
+    fn tunnel(&self, proxy: &Intercept) -> Tunnel<HttpsConnector<HttpConnector>> {
+        let mut headers = HeaderMap::new();
+        headers.insert(USER_AGENT, user_agent());
+        let tunnel = Tunnel::new(proxy.uri().clone(), self.to_proxy.clone()).with_headers(headers);
+        match proxy.basic_auth() {
+            Some(auth) => tunnel.with_auth(auth.clone()),
+            None => tunnel,
+        }
     }
 }
 
@@ -88,83 +123,41 @@ fn tcp(timeout: Duration) -> HttpConnector {
     http
 }
 
-impl Inner {
-    async fn connect(&self, to: Uri) -> Result<Conn, BoxError> {
-        let proxy = self.proxies.as_ref().and_then(|all| all.intercept(&to));
-        let Some(proxy) = proxy else {
-            let stream = self.to_endpoint.clone().call(to).await?;
-            return Ok(Conn::new(stream.into(), false));
-        };
-        let scheme = proxy.uri().scheme_str().unwrap_or_default();
-        if !matches!(scheme, "http" | "https") {
-            return Err(UnknownProxy(scheme.to_owned()).into());
-        }
-        if to.scheme() == Some(&Scheme::HTTPS) {
-            let mut tunneled = HttpsConnector::from((self.tunnel(&proxy), Arc::clone(&self.tls)));
-            return Ok(Conn::new(tunneled.call(to).await?, false));
-        }
-        let stream = self.to_proxy.clone().call(proxy.uri().clone()).await?;
-        Ok(Conn::new(stream.into(), true))
-    }
-
-    /// What asks `proxy` for a way to the endpoint.
-    fn tunnel(&self, proxy: &Intercept) -> Tunnel<HttpsConnector<HttpConnector>> {
-        let mut headers = HeaderMap::new();
-        headers.insert(USER_AGENT, user_agent());
-        let tunnel = Tunnel::new(proxy.uri().clone(), self.to_proxy.clone()).with_headers(headers);
-        match proxy.basic_auth() {
-            Some(auth) => tunnel.with_auth(auth.clone()),
-            None => tunnel,
-        }
-    }
-}
-
-impl Service<Uri> for Connector {
-    type Response = Conn;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Conn, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, to: Uri) -> Self::Future {
-        let inner = Arc::clone(&self.0);
-        Box::pin(async move {
-            match tokio::time::timeout(inner.timeout, inner.connect(to)).await {
-                Ok(result) => result,
-                Err(_) => Err(TooSlow(inner.timeout).into()),
-            }
-        })
-    }
+/// Who reads the requests that go over a connection.
+pub(crate) enum Via {
+    /// The endpoint. A proxy that passes TLS on was told what it must know when the connection was opened.
+    Direct,
+    /// A proxy, which may want a key.
+    Proxy(Option<HeaderValue>),
 }
 
 /// An open connection.
 pub(crate) struct Conn {
-    /// What is plain here may still be TLS, to the endpoint or to a proxy; what is not is TLS through a tunnel.
-    stream: MaybeHttpsStream<FirstHop>,
-    /// Whether a proxy reads the requests.
-    to_proxy: bool,
+    stream: Stream,
+    pub(crate) via: Via,
+}
+
+/// What bytes go over. TLS has much to remember, and would keep connections without it far apart in memory.
+enum Stream {
+    Plain(TokioIo<TcpStream>),
+    /// To the endpoint, to a proxy, or through a tunnel.
+    Tls(Box<MaybeHttpsStream<FirstHop>>),
 }
 
 impl Conn {
-    fn new(stream: MaybeHttpsStream<FirstHop>, to_proxy: bool) -> Self {
-        Self { stream, to_proxy }
+    fn new(stream: MaybeHttpsStream<FirstHop>, via: Via) -> Self {
+        let stream = match stream {
+            MaybeHttpsStream::Http(FirstHop::Http(plain)) => Stream::Plain(plain),
+            other => Stream::Tls(Box::new(other)),
+        };
+        Self { stream, via }
     }
 
-    fn stream(self: Pin<&mut Self>) -> Pin<&mut MaybeHttpsStream<FirstHop>> {
-        Pin::new(&mut self.get_mut().stream)
-    }
-}
-
-impl Connection for Conn {
-    fn connected(&self) -> Connected {
-        // The addresses that the stream tells as well would be copied into every response, and nobody asks for them.
-        let connected = Connected::new().proxy(self.to_proxy);
-        if self.stream.connected().is_negotiated_h2() {
-            connected.negotiated_h2()
-        } else {
-            connected
+    /// Whether both sides have agreed on HTTP/2.
+    pub(crate) fn is_http2(&self) -> bool {
+        match &self.stream {
+            Stream::Plain(_) => false,
+            Stream::Tls(stream) => stream.connected().is_negotiated_h2(),
         }
     }
 }
@@ -175,7 +168,10 @@ impl Read for Conn {
         context: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        self.stream().poll_read(context, buffer)
+        match &mut self.get_mut().stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
     }
 }
 
@@ -185,19 +181,31 @@ impl Write for Conn {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.stream().poll_write(context, bytes)
+        match &mut self.get_mut().stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream().poll_flush(context)
+        match &mut self.get_mut().stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_flush(context),
+            Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
+        }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream().poll_shutdown(context)
+        match &mut self.get_mut().stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        }
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        match &self.stream {
+            Stream::Plain(stream) => stream.is_write_vectored(),
+            Stream::Tls(stream) => stream.is_write_vectored(),
+        }
     }
 
     fn poll_write_vectored(
@@ -205,7 +213,10 @@ impl Write for Conn {
         context: &mut Context<'_>,
         bytes: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.stream().poll_write_vectored(context, bytes)
+        match &mut self.get_mut().stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
+            Stream::Tls(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
+        }
     }
 }
 
@@ -238,4 +249,4 @@ impl fmt::Display for UnknownProxy {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,6 +1,10 @@
 //! Where requests go, and the headers that all of them carry.
 
-use hyper::{Uri, http::uri::Scheme};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::{Method, Request, Uri, http::uri::Scheme};
 use reqwest::{
     Url,
     header::{
@@ -11,23 +15,27 @@ use reqwest::{
 
 use crate::{
     SettingsError,
-    http::{Route, user_agent},
+    connect::Via,
+    host::{Form, Host},
+    http::{HttpClient, user_agent},
     settings::ModelSettings,
 };
 
 /// The address and headers of an endpoint, ready for use. Nothing in it comes from the environment.
 pub(crate) struct Endpoint {
-    pub(crate) uri: Uri,
-    pub(crate) route: Route,
+    pub(crate) host: Arc<Host>,
+    uri: Uri,
+    /// What HTTP/1.1 calls a server's own resource: path and query.
+    path: Uri,
+    /// With a content length that every request replaces by its own: a place for it is there then.
     headers: HeaderMap,
+    /// The same for HTTP/1.1, which wants the host among them.
+    headers_http1: HeaderMap,
 }
 
 impl Endpoint {
-    /// The endpoint of `settings`. `maker` knows what becomes of a user name and a password in a URL.
-    pub(crate) fn new(
-        settings: &ModelSettings,
-        maker: &reqwest::Client,
-    ) -> Result<Self, SettingsError> {
+    /// The endpoint of `settings`, reached by `http`.
+    pub(crate) fn new(settings: &ModelSettings, http: &HttpClient) -> Result<Self, SettingsError> {
         let wrong = |reason: &str| SettingsError::url(settings, reason);
         let mut url =
             Url::parse(settings.base_url.trim()).map_err(|error| wrong(&error.to_string()))?;
@@ -39,34 +47,83 @@ impl Endpoint {
         let path = format!("{path}/chat/completions");
         url.set_path(&path);
         url.set_fragment(None);
-        let route = Route::to(&url);
-        let request = maker
+        // It knows what becomes of a user name and a password in a URL.
+        let request = http
+            .maker()
+            .map_err(SettingsError::http)?
             .post(url)
             .build()
             .map_err(|error| wrong(&error.without_url().to_string()))?;
-        let uri =
-            Uri::try_from(request.url().as_str()).map_err(|error| wrong(&error.to_string()))?;
         let mut headers = request.headers().clone();
         add_own(&mut headers, settings)?;
-        add_usual(&mut headers, &uri);
+        add_usual(&mut headers);
+        let (host, uri, path) =
+            addresses(http, request.url()).map_err(|error| wrong(&error.to_string()))?;
+        let mut headers_http1 = headers.clone();
+        if let Some(host) = host_header(&uri) {
+            headers_http1.entry(HOST).or_insert(host);
+        }
+        // A copy of a table that is full grows as soon as anyone so much as looks for a place in it.
+        for headers in [&mut headers, &mut headers_http1] {
+            headers.reserve(headers.len());
+        }
         Ok(Self {
+            host,
             uri,
-            route,
+            path,
             headers,
+            headers_http1,
         })
     }
 
-    /// The headers of a request that was made with the headers `made`.
-    pub(crate) fn headers(&self, made: &HeaderMap, proxy_key: Option<HeaderValue>) -> HeaderMap {
-        let mut headers = self.headers.clone();
-        for (name, value) in made {
+    /// The headers `made`, where they say anything else than its own.
+    pub(crate) fn further(&self, made: HeaderMap) -> Option<Box<HeaderMap>> {
+        let mut all = made.iter();
+        let is_own = all.all(|(name, value)| self.headers.get(name) == Some(value));
+        (!is_own).then(|| Box::new(made))
+    }
+
+    /// A request in `form`, with the `further` headers.
+    pub(crate) fn request(
+        &self,
+        form: Form<'_>,
+        further: Option<&HeaderMap>,
+        body: Bytes,
+    ) -> Request<Full<Bytes>> {
+        let (uri, headers) = match form {
+            Form::Http1(Via::Direct) => (&self.path, &self.headers_http1),
+            Form::Http1(Via::Proxy(_)) => (&self.uri, &self.headers_http1),
+            Form::Http2 => (&self.uri, &self.headers),
+        };
+        let mut headers = headers.clone();
+        for (name, value) in further.into_iter().flatten() {
             headers.insert(name, value.clone());
         }
-        if let Some(key) = proxy_key {
-            headers.entry(PROXY_AUTHORIZATION).or_insert(key);
+        if let Form::Http1(Via::Proxy(Some(key))) = form {
+            headers
+                .entry(PROXY_AUTHORIZATION)
+                .or_insert_with(|| key.clone());
         }
-        headers
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = uri.clone();
+        *request.headers_mut() = headers;
+        request
     }
+}
+
+/// The host of `url`, and what requests to it say in place of it.
+fn addresses(
+    http: &HttpClient,
+    url: &Url,
+) -> Result<(Arc<Host>, Uri, Uri), hyper::http::uri::InvalidUri> {
+    let uri = Uri::try_from(url.as_str())?;
+    let path = match uri.path_and_query() {
+        Some(path) => Uri::from(path.clone()),
+        None => Uri::default(),
+    };
+    Ok((http.host(url)?, uri, path))
 }
 
 /// Adds the key and the further headers of `settings`.
@@ -91,25 +148,26 @@ fn add_own(headers: &mut HeaderMap, settings: &ModelSettings) -> Result<(), Sett
     Ok(())
 }
 
-/// Adds what every client says, where it is not said yet.
-fn add_usual(headers: &mut HeaderMap, uri: &Uri) {
+/// Adds what every request says, where it is not said yet.
+fn add_usual(headers: &mut HeaderMap) {
     let any = HeaderValue::from_static("*/*");
     headers.entry(ACCEPT).or_insert(any);
     headers.entry(USER_AGENT).or_insert_with(user_agent);
-    // In the clear it is HTTP/1.1, which wants the host; every request would make this header anew. By TLS it depends on what
-    // the server speaks, and the client sees to it.
-    if uri.scheme() == Some(&Scheme::HTTP)
-        && let Some(host) = host(uri)
-    {
-        headers.entry(HOST).or_insert(host);
-    }
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(0));
 }
 
 /// The host of `uri`, with its port where that is not the usual one.
-fn host(uri: &Uri) -> Option<HeaderValue> {
+fn host_header(uri: &Uri) -> Option<HeaderValue> {
     let name = uri.host()?;
+    let usual = if uri.scheme() == Some(&Scheme::HTTPS) {
+        443
+    } else {
+        80
+    };
     match uri.port_u16() {
-        None | Some(80) => HeaderValue::try_from(name),
+        None => HeaderValue::try_from(name),
+        Some(port) if port == usual => HeaderValue::try_from(name),
         Some(port) => HeaderValue::try_from(format!("{name}:{port}")),
     }
     .ok()

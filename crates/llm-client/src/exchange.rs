@@ -3,16 +3,16 @@
 use std::{error::Error, iter};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
 use hyper::{
-    HeaderMap, Request, Response, StatusCode,
+    HeaderMap, StatusCode,
     body::{Body, Incoming},
 };
-use hyper_util::client::legacy;
 
 use crate::{
+    endpoint::Endpoint,
     failure::Unreached,
-    http::{Client, full_text},
+    host::{Connection, Form},
+    http::full_text,
 };
 
 /// Longer replies are given up, in bytes.
@@ -29,7 +29,7 @@ pub(crate) struct HttpReply {
     pub(crate) sent: Bytes,
 }
 
-/// Why `client` got no reply.
+/// Why there is no reply.
 pub(crate) enum Lost {
     /// The server refused the request before it did anything with it.
     NotBegun(Unreached),
@@ -37,34 +37,49 @@ pub(crate) enum Lost {
     Final(Unreached),
 }
 
-/// Sends `request` and waits for all of the reply. A redirect is a reply like others: to follow it would take the key to another
-/// host.
+/// Sends `sent` to `endpoint`, with the `further` headers, and waits for all of the reply. A redirect is a reply like others: to
+/// follow it would take the key to another host.
 pub(crate) async fn exchange(
-    client: &Client,
-    request: Request<()>,
+    endpoint: &Endpoint,
+    further: Option<&HeaderMap>,
     sent: Bytes,
 ) -> Result<HttpReply, Lost> {
-    let request = request.map(|()| Full::new(sent.clone()));
-    let response = client.request(request).await.map_err(|error| {
-        let what = unreached(&error);
-        if not_begun(&error) {
-            Lost::NotBegun(what)
-        } else {
-            Lost::Final(what)
+    loop {
+        let mut connection = endpoint.host.connection().await.map_err(Lost::Final)?;
+        let request = |form: Form<'_>| endpoint.request(form, further, sent.clone());
+        match connection.send(&request).await {
+            Ok(response) => {
+                let (head, mut incoming) = response.into_parts();
+                let body = read(&mut connection, &mut incoming).await;
+                let body = body.map_err(Lost::Final)?;
+                endpoint.host.give_back(connection);
+                return Ok(HttpReply {
+                    status: head.status,
+                    headers: head.headers,
+                    body,
+                    sent,
+                });
+            }
+            // It had ended while nobody looked.
+            Err(failed) if failed.unsent && connection.is_used() => {
+                endpoint.host.forget(&connection);
+            }
+            Err(failed) => return Err(lost(&failed.error, &connection, endpoint)),
         }
-    })?;
-    read(response, sent).await.map_err(Lost::Final)
+    }
 }
 
-async fn read(response: Response<Incoming>, sent: Bytes) -> Result<HttpReply, Unreached> {
-    let (head, mut incoming) = response.into_parts();
+async fn read(connection: &mut Connection, incoming: &mut Incoming) -> Result<Vec<u8>, Unreached> {
     let length = incoming.size_hint().exact().unwrap_or(0);
     let room = usize::try_from(length).unwrap_or(usize::MAX);
     if room > LONGEST_REPLY {
         return Err(Unreached::TooLarge(LONGEST_REPLY));
     }
     let mut body = Vec::with_capacity(room.min(FIRST_ROOM));
-    while let Some(frame) = incoming.frame().await {
+    while !incoming.is_end_stream() {
+        let Some(frame) = connection.frame(incoming).await else {
+            break;
+        };
         let frame = frame.map_err(|error| Unreached::Broken(full_text(&error)))?;
         // Anything but data is a trailer, which nobody asked for.
         let Ok(chunk) = frame.into_data() else {
@@ -75,34 +90,29 @@ async fn read(response: Response<Incoming>, sent: Bytes) -> Result<HttpReply, Un
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(HttpReply {
-        status: head.status,
-        headers: head.headers,
-        body,
-        sent,
-    })
+    Ok(body)
 }
 
-/// Sorts an error of the connection.
-fn unreached(error: &legacy::Error) -> Unreached {
-    // The error itself says only that it is the client's; what happened is underneath.
-    let text = error.source().map_or_else(|| error.to_string(), full_text);
-    if !error.is_connect() {
-        Unreached::Broken(text)
-    } else if text.contains("certificate") {
-        Unreached::Certificate(text)
+/// Sorts an error of `connection`.
+fn lost(error: &hyper::Error, connection: &Connection, endpoint: &Endpoint) -> Lost {
+    let what = Unreached::Broken(full_text(error));
+    let first: &(dyn Error + 'static) = error;
+    let mut chain = iter::successors(Some(first), |error| (*error).source());
+    let http2 = chain.find_map(|error| error.downcast_ref::<h2::Error>());
+    // Of many requests that share a connection, an error of one does not concern the others.
+    if !http2.is_some_and(h2::Error::is_reset) {
+        endpoint.host.forget(connection);
+    }
+    if http2.is_some_and(not_begun) {
+        Lost::NotBegun(what)
     } else {
-        Unreached::Connect(text)
+        Lost::Final(what)
     }
 }
 
 /// Whether a server of HTTP/2 says that it has not looked at the request: it is about to close the connection, or has too much
 /// to do (RFC 9113, section 8.7).
-fn not_begun(error: &legacy::Error) -> bool {
-    let mut chain = iter::successors(error.source(), |error| (*error).source());
-    let Some(error) = chain.find_map(|error| error.downcast_ref::<h2::Error>()) else {
-        return false;
-    };
+fn not_begun(error: &h2::Error) -> bool {
     let closing = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
     let refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
     error.is_remote() && (closing || refused)

@@ -1,37 +1,23 @@
 //! The connections that all models share.
 
 use std::{
+    collections::HashMap,
     error::Error,
     fmt,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::{Uri, http::HeaderValue, http::uri::Scheme};
-use hyper_util::{
-    client::{legacy, proxy::matcher::Matcher},
-    rt::{TokioExecutor, TokioTimer},
-};
+use hyper::{Uri, http::HeaderValue};
+use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::Url;
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt;
 
-use crate::connect::Connector;
+use crate::{connect::Connector, host::Host};
 
-/// Most servers take about this many requests at once on one HTTP/2 connection.
-const STREAMS_PER_CONNECTION: usize = 100;
-/// However high the concurrency, there are no more pools than this.
-const MOST_POOLS: usize = 32;
 /// A connection that was not used for so long is closed.
 const IDLE: Duration = Duration::from_secs(90);
-
-/// Sends requests with bodies that are there as a whole.
-pub(crate) type Client = legacy::Client<Connector, Full<Bytes>>;
 
 /// How we call ourselves.
 pub(crate) fn user_agent() -> HeaderValue {
@@ -62,13 +48,16 @@ impl Default for HttpOptions {
 ///
 /// Nothing is opened and no certificate is read before the first call that needs it. Addresses of this machine are never
 /// reached through a proxy; others are where the system's settings (`HTTPS_PROXY` and the like) say so.
+///
+/// A connection that was idle for 90 seconds is not used again. It is closed when another call to its host begins or ends, or when
+/// the last clone of this and the last model that was given one are dropped.
 #[derive(Clone)]
 pub struct HttpClient(Arc<Inner>);
 
 struct Inner {
-    options: HttpOptions,
-    machine: Machine,
-    pools: [OnceLock<Result<Pools, String>>; 3],
+    ways: Arc<Ways>,
+    /// By scheme and authority.
+    hosts: Mutex<HashMap<String, Arc<Host>>>,
     maker: OnceLock<Result<reqwest::Client, String>>,
 }
 
@@ -111,12 +100,44 @@ impl Route {
     }
 }
 
-/// One client, or several with a connection pool each: all requests to an HTTP/2 host share one connection of a pool, and
-/// servers cap the requests on one connection.
-struct Pools {
-    clients: Vec<Client>,
-    next: AtomicUsize,
-    proxies: Option<Arc<Matcher>>,
+/// The ways to hosts of every sort.
+pub(crate) struct Ways {
+    pub(crate) options: HttpOptions,
+    machine: Machine,
+    connectors: [OnceLock<Result<Connector, String>>; 3],
+}
+
+impl Ways {
+    pub(crate) fn new(machine: Machine, options: HttpOptions) -> Self {
+        Self {
+            options,
+            machine,
+            connectors: Default::default(),
+        }
+    }
+
+    /// What opens connections on `route`. The first call that asks for it has it made.
+    pub(crate) fn connector(&self, route: Route) -> Result<&Connector, &str> {
+        let [local, local_tls, remote] = &self.connectors;
+        let connector = match route {
+            Route::Local => local,
+            Route::LocalTls => local_tls,
+            Route::Remote => remote,
+        };
+        connector
+            .get_or_init(|| self.build(route).map_err(|error| full_text(&error)))
+            .as_ref()
+            .map_err(String::as_str)
+    }
+
+    fn build(&self, route: Route) -> Result<Connector, rustls::Error> {
+        let proxies = (route == Route::Remote).then(|| match &self.machine.proxies {
+            Some(given) => Arc::clone(given),
+            None => Arc::new(Matcher::from_system()),
+        });
+        let tls = tls(&self.machine, route)?;
+        Ok(Connector::new(tls, proxies, self.options.connect_timeout))
+    }
 }
 
 impl HttpClient {
@@ -129,9 +150,8 @@ impl HttpClient {
     /// The same on a machine of this sort.
     pub(crate) fn on(machine: Machine, options: HttpOptions) -> Self {
         Self(Arc::new(Inner {
-            options,
-            machine,
-            pools: Default::default(),
+            ways: Arc::new(Ways::new(machine, options)),
+            hosts: Mutex::default(),
             maker: OnceLock::new(),
         }))
     }
@@ -146,36 +166,16 @@ impl HttpClient {
         made.as_ref().map_err(String::as_str)
     }
 
-    fn pools(&self, route: Route) -> Result<&Pools, &str> {
-        self.0.pools[route as usize]
-            .get_or_init(|| {
-                let Inner {
-                    options, machine, ..
-                } = &*self.0;
-                build(options, machine, route).map_err(|error| full_text(&*error))
-            })
-            .as_ref()
-            .map_err(String::as_str)
-    }
-
-    /// The client for the next request on `route`.
-    pub(crate) fn client(&self, route: Route) -> Result<&Client, &str> {
-        let pools = self.pools(route)?;
-        let turn = match pools.clients.len() {
-            0 | 1 => 0,
-            n => pools.next.fetch_add(1, Ordering::Relaxed) % n,
-        };
-        pools.clients.get(turn).ok_or("there is no HTTP client")
-    }
-
-    /// What a request to `uri` must say to a proxy that reads it. A proxy that passes TLS on was told when the connection was
-    /// opened.
-    pub(crate) fn proxy_key(&self, route: Route, uri: &Uri) -> Option<HeaderValue> {
-        if route != Route::Remote || uri.scheme() != Some(&Scheme::HTTP) {
-            return None;
-        }
-        let proxies = self.pools(route).ok()?.proxies.as_ref()?;
-        proxies.intercept(uri)?.basic_auth().cloned()
+    /// The host of `url`, whose connections all requests to it share.
+    pub(crate) fn host(&self, url: &Url) -> Result<Arc<Host>, hyper::http::uri::InvalidUri> {
+        let address = format!("{}://{}/", url.scheme(), url.authority());
+        let uri = Uri::try_from(&address)?;
+        let mut hosts = self.0.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        let host = hosts.entry(address).or_insert_with(|| {
+            let ways = Arc::clone(&self.0.ways);
+            Arc::new(Host::new(uri, Route::to(url), ways, IDLE))
+        });
+        Ok(Arc::clone(host))
     }
 }
 
@@ -188,46 +188,9 @@ impl Default for HttpClient {
 impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpClient")
-            .field("options", &self.0.options)
+            .field("options", &self.0.ways.options)
             .finish_non_exhaustive()
     }
-}
-
-fn build(
-    options: &HttpOptions,
-    machine: &Machine,
-    route: Route,
-) -> Result<Pools, Box<dyn Error + Send + Sync>> {
-    let (pools, proxies) = match route {
-        Route::Remote => (
-            options
-                .concurrency
-                .div_ceil(STREAMS_PER_CONNECTION)
-                .clamp(1, MOST_POOLS),
-            Some(match &machine.proxies {
-                Some(given) => Arc::clone(given),
-                None => Arc::new(Matcher::from_system()),
-            }),
-        ),
-        Route::Local | Route::LocalTls => (1, None),
-    };
-    let tls = tls(machine, route)?;
-    let connector = Connector::new(tls, proxies.clone(), options.connect_timeout);
-    let mut builder = legacy::Client::builder(TokioExecutor::new());
-    builder
-        .timer(TokioTimer::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE)
-        .pool_max_idle_per_host(options.concurrency.div_ceil(pools).max(1))
-        .http2_keep_alive_interval(Duration::from_secs(30))
-        .http2_keep_alive_timeout(Duration::from_secs(20));
-    Ok(Pools {
-        clients: (0..pools)
-            .map(|_| builder.build(connector.clone()))
-            .collect(),
-        next: AtomicUsize::new(0),
-        proxies,
-    })
 }
 
 /// TLS by rustls and ring, without touching the process-wide default provider.
@@ -280,21 +243,13 @@ mod tests {
     }
 
     #[test]
-    fn high_concurrency_gets_several_pools() {
-        let http = HttpClient::new(HttpOptions {
-            concurrency: 250,
-            ..HttpOptions::default()
-        });
-        http.client(Route::Local).unwrap();
-        let clients = |route: Route| {
-            let pools = http.0.pools[route as usize].get().unwrap().as_ref();
-            pools.map(|pools| pools.clients.len())
-        };
-        assert_eq!(clients(Route::Local), Ok(1));
-        // A machine without certificates cannot build the other; then the error says so.
-        match http.client(Route::Remote) {
-            Ok(_) => assert_eq!(clients(Route::Remote), Ok(3)),
-            Err(error) => assert!(error.contains("ertificate"), "{error}"),
+    fn models_of_a_host_share_its_connections() {
+        let http = HttpClient::default();
+        let host = |url: &str| http.host(&Url::parse(url).unwrap()).unwrap();
+        let first = host("https://api.example.com/v1");
+        assert!(Arc::ptr_eq(&first, &host("https://API.example.com:443/v2")));
+        for other in ["https://api.example.com:444", "http://api.example.com"] {
+            assert!(!Arc::ptr_eq(&first, &host(other)), "{other}");
         }
     }
 }

@@ -54,8 +54,10 @@
 //! - Tokens per minute are kept by an estimate: a token for every four characters, and the `max_tokens` that are set.
 //! - A part of a request that an endpoint refuses (a sampling setting, a response format) is left out from then on, in this
 //!   process. The journal says so; the next process starts with the settings again.
-//! - Servers cap the requests on one HTTP/2 connection, so there is a pool of connections for every 100 calls at once; a
-//!   server that takes fewer makes the others wait, within their timeout.
+//! - Servers cap the requests on one HTTP/2 connection, so there is one for every 100 calls at once; a server that takes fewer
+//!   makes the others wait, within their timeout.
+//! - Nobody reads from an idle HTTP/1.1 connection. That its server has closed it is seen by the next call, which goes over another;
+//!   until then, and for as long as no call is made, it takes up a socket.
 //! - The cache only grows: replies that are too old are replaced when they are asked for again, and never removed. It belongs
 //!   on a local disk; SQLite's log does not work on most network file systems. A power cut may take the last replies with it.
 //! - Whether a stored reply is too old is told by the system's clock.
@@ -72,6 +74,7 @@ mod connect;
 mod endpoint;
 mod exchange;
 mod failure;
+mod host;
 mod http;
 mod journaled;
 mod limited;

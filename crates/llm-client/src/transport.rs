@@ -5,6 +5,7 @@
 use std::{
     fmt,
     future::Future,
+    mem,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -14,7 +15,6 @@ use std::{
 use async_openai::{Client, config::Config, error::OpenAIError, middleware::HttpRequestFactory};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::Request;
 use reqwest::header::HeaderMap;
 use secrecy::SecretString;
 use serde::{Serialize, de::IgnoredAny};
@@ -43,8 +43,7 @@ impl Transport {
     pub(crate) fn new(settings: &ModelSettings, http: &HttpClient) -> Result<Self, SettingsError> {
         let maker = http.maker().map_err(SettingsError::http)?;
         let service = Capture(Arc::new(Sender {
-            endpoint: Endpoint::new(settings, maker)?,
-            http: http.clone(),
+            endpoint: Endpoint::new(settings, http)?,
             timeout: settings.request_timeout,
         }));
         let client = Client::build(maker.clone(), Nowhere::default());
@@ -127,7 +126,6 @@ impl tower::Service<HttpRequestFactory> for Capture {
 /// Sends what async-openai made to the endpoint.
 struct Sender {
     endpoint: Endpoint,
-    http: HttpClient,
     timeout: Duration,
 }
 
@@ -141,41 +139,37 @@ impl Sender {
     }
 
     async fn exchange(&self, factory: HttpRequestFactory) -> Result<HttpReply, Unreached> {
-        let mut made = factory
-            .build()
-            .await
-            .map_err(|error| Unreached::Unsent(full_text(&error)))?;
-        let body = body(&mut made).await?;
-        let route = self.endpoint.route;
+        let (further, body) = self.made(factory).await?;
         let mut sends = 1;
         loop {
-            let client = self
-                .http
-                .client(route)
-                .map_err(|error| Unreached::Unsent(error.to_owned()))?;
-            let proxy_key = self.http.proxy_key(route, &self.endpoint.uri);
-            let mut request = Request::new(());
-            *request.method_mut() = made.method().clone();
-            *request.uri_mut() = self.endpoint.uri.clone();
-            *request.headers_mut() = self.endpoint.headers(made.headers(), proxy_key);
-            match exchange(client, request, body.clone()).await {
+            match exchange(&self.endpoint, further.as_deref(), body.clone()).await {
                 Ok(reply) => return Ok(reply),
                 Err(Lost::NotBegun(_)) if sends < MOST_SENDS => sends += 1,
                 Err(Lost::NotBegun(what) | Lost::Final(what)) => return Err(what),
             }
         }
     }
-}
 
-/// Takes the body out of what async-openai made, without a copy.
-async fn body(made: &mut reqwest::Request) -> Result<Bytes, Unreached> {
-    let Some(mut body) = made.body_mut().take() else {
-        return Ok(Bytes::new());
-    };
-    match body.frame().await {
-        Some(Ok(frame)) => Ok(frame.into_data().unwrap_or_default()),
-        Some(Err(error)) => Err(Unreached::Unsent(full_text(&error))),
-        None => Ok(Bytes::new()),
+    /// What the endpoint needs of the request that `factory` makes: the headers that are not its own, and the body. The rest does not
+    /// wait for the reply with them.
+    async fn made(
+        &self,
+        factory: HttpRequestFactory,
+    ) -> Result<(Option<Box<HeaderMap>>, Bytes), Unreached> {
+        let mut made = factory
+            .build()
+            .await
+            .map_err(|error| Unreached::Unsent(full_text(&error)))?;
+        let further = self.endpoint.further(mem::take(made.headers_mut()));
+        let Some(mut body) = made.body_mut().take() else {
+            return Ok((further, Bytes::new()));
+        };
+        // It is there as a whole, and need not be copied.
+        match body.frame().await {
+            Some(Ok(frame)) => Ok((further, frame.into_data().unwrap_or_default())),
+            Some(Err(error)) => Err(Unreached::Unsent(full_text(&error))),
+            None => Ok((further, Bytes::new())),
+        }
     }
 }
 

@@ -32,9 +32,9 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use crate::{HttpClient, HttpOptions, ModelSettings, OpenAi, http::Machine};
 
-const COMPLETION: &str = r#"{"choices":[{"message":{"content":"hi"}}]}"#;
+pub(crate) const COMPLETION: &str = r#"{"choices":[{"message":{"content":"hi"}}]}"#;
 
-async fn listen() -> (TcpListener, u16) {
+pub(crate) async fn listen() -> (TcpListener, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     (listener, port)
@@ -107,7 +107,7 @@ impl Proxy {
 const PROXY_KEY: &str = "proxy-authorization: basic dxnazxi6aglkzgvu\r\n";
 
 /// What makes a server of TLS for `host`, and whom its clients must trust.
-fn tls(host: &str, protocol: &str) -> (TlsAcceptor, Arc<RootCertStore>) {
+pub(crate) fn tls(host: &str, protocol: &str) -> (TlsAcceptor, Arc<RootCertStore>) {
     let key = rcgen::generate_simple_self_signed([host.to_owned()]).unwrap();
     let secret = PrivateKeyDer::try_from(key.signing_key.serialize_der()).unwrap();
     let mut tls = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -163,7 +163,7 @@ async fn ask(machine: Machine, base_url: &str) -> Result<ChatReply, ModelError> 
     chat(&OpenAi::new(settings, &http).unwrap()).await
 }
 
-async fn chat(model: &OpenAi) -> Result<ChatReply, ModelError> {
+pub(crate) async fn chat(model: &OpenAi) -> Result<ChatReply, ModelError> {
     let context = CallContext::new(Purpose::TargetTurn, "row");
     let request = ChatRequest::new(vec![Message::new(Role::User, "hello")], context);
     model.chat(&request).await
