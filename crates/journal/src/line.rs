@@ -3,38 +3,13 @@
 //! It is what serde gives for an [`Event`] with its time before it, to the byte. It is written by hand because a journal is
 //! written at every call of a run: keys and short texts go straight into the buffer, and raw JSON is copied once.
 
-use std::cell::Cell;
+use schema::{Event, Field, RawField, Spend, json_string as text};
 
-use schema::{Event, Field, RawField, Spend};
-
-use crate::text;
-
-/// The room for a line that a thread keeps when a long line is done.
-const KEEP_ROOM: usize = 64 * 1024;
-
-thread_local! {
-    /// Room for the line that this thread is making.
-    static ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-}
-
-/// Makes the line of `event` without its time, from the comma behind the time to the line break, and gives it to `take`.
+/// Appends the line of `event` without its time, from the comma behind the time to the line break.
 ///
 /// # Errors
-/// When a value cannot be written as JSON. `take` is not called then.
-pub(crate) fn with_rest<T>(
-    event: &Event,
-    take: impl FnOnce(&[u8]) -> T,
-) -> Result<T, serde_json::Error> {
-    // A thread that is ending has no room of its own any more.
-    let mut room = ROOM.try_with(Cell::take).unwrap_or_default();
-    room.clear();
-    let result = append_rest(&mut room, event).map(|()| take(&room));
-    room.shrink_to(KEEP_ROOM);
-    let _ = ROOM.try_with(|kept| kept.set(room));
-    result
-}
-
-fn append_rest(line: &mut Vec<u8>, event: &Event) -> Result<(), serde_json::Error> {
+/// When a value cannot be written as JSON. A part of the line may be there then.
+pub(crate) fn append_rest(line: &mut Vec<u8>, event: &Event) -> Result<(), serde_json::Error> {
     line.extend_from_slice(b",\"message\":");
     text::append(line, event.message);
     line.extend_from_slice(b",\"class\":");
@@ -65,7 +40,7 @@ fn append_value(line: &mut Vec<u8>, value: &Field) -> Result<(), serde_json::Err
         Field::Text(value) => text::append(line, value),
         Field::Raw(raw) => append_raw(line, raw),
         Field::Bool(value) => line.extend_from_slice(if *value { b"true" } else { b"false" }),
-        Field::Count(n) => serde_json::to_writer(line, n)?,
+        Field::Count(n) => append_count(line, *n)?,
         Field::Number(n) => serde_json::to_writer(line, n)?,
         Field::Spend(spend) => append_spend(line, spend)?,
         Field::Json(value) => serde_json::to_writer(line, value)?,
@@ -77,6 +52,9 @@ fn append_value(line: &mut Vec<u8>, value: &Field) -> Result<(), serde_json::Err
 /// Raw JSON of an endpoint may hold line breaks between its tokens. Inside strings JSON has none.
 fn append_raw(line: &mut Vec<u8>, raw: &RawField) {
     let mut rest = raw.as_bytes();
+    if raw.is_line() {
+        return line.extend_from_slice(rest);
+    }
     while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
         let (before, behind) = rest.split_at(at);
         line.extend_from_slice(before);
@@ -84,6 +62,15 @@ fn append_raw(line: &mut Vec<u8>, raw: &RawField) {
         rest = behind.get(1..).unwrap_or_default();
     }
     line.extend_from_slice(rest);
+}
+
+/// Most counts are small.
+fn append_count(line: &mut Vec<u8>, n: u64) -> Result<(), serde_json::Error> {
+    match u8::try_from(n) {
+        Ok(digit @ 0..10) => line.push(b'0' + digit),
+        _ => serde_json::to_writer(line, &n)?,
+    }
+    Ok(())
 }
 
 fn append_spend(line: &mut Vec<u8>, spend: &Spend) -> Result<(), serde_json::Error> {
@@ -97,19 +84,19 @@ fn append_spend(line: &mut Vec<u8>, spend: &Spend) -> Result<(), serde_json::Err
         unpriced_calls,
     } = spend;
     line.extend_from_slice(b"{\"calls\":");
-    serde_json::to_writer(&mut *line, calls)?;
+    append_count(line, *calls)?;
     line.extend_from_slice(b",\"input_tokens\":");
-    serde_json::to_writer(&mut *line, input_tokens)?;
+    append_count(line, *input_tokens)?;
     line.extend_from_slice(b",\"cached_input_tokens\":");
-    serde_json::to_writer(&mut *line, cached_input_tokens)?;
+    append_count(line, *cached_input_tokens)?;
     line.extend_from_slice(b",\"output_tokens\":");
-    serde_json::to_writer(&mut *line, output_tokens)?;
+    append_count(line, *output_tokens)?;
     line.extend_from_slice(b",\"reasoning_tokens\":");
-    serde_json::to_writer(&mut *line, reasoning_tokens)?;
+    append_count(line, *reasoning_tokens)?;
     line.extend_from_slice(b",\"priced_cost\":");
     serde_json::to_writer(&mut *line, priced_cost)?;
     line.extend_from_slice(b",\"unpriced_calls\":");
-    serde_json::to_writer(&mut *line, unpriced_calls)?;
+    append_count(line, *unpriced_calls)?;
     line.push(b'}');
     Ok(())
 }
@@ -133,7 +120,7 @@ mod tests {
 
     fn line_of(event: &Event) -> String {
         let mut line = Clock::new().start_of_line(time()).to_vec();
-        with_rest(event, |rest| line.extend_from_slice(rest)).unwrap();
+        append_rest(&mut line, event).unwrap();
         String::from_utf8(line).unwrap()
     }
 

@@ -1,16 +1,18 @@
 //! The lines on their way from those who record to the thread that writes.
 //!
 //! They wait as text in one buffer, which the thread takes as a whole and gives an empty one for: nothing is made on one side
-//! and freed on the other, and a wake-up is paid for once per batch.
+//! and freed on the other, and a wake-up is paid for once per batch. A line is made where it waits, so that its text is copied
+//! once; who finds the buffer in use makes it in room of the own thread meanwhile.
 
 use std::{
-    sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc::SyncSender},
+    convert::Infallible,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError, mpsc::SyncSender},
     time::Duration,
 };
 
 use jiff::Timestamp;
 
-use crate::clock::Clock;
+use crate::{clock::Clock, room::with_room};
 
 /// A line waits when there is as much text before it. As much again may be in the hands of the thread.
 const CAPACITY: usize = 1024 * 1024;
@@ -60,6 +62,8 @@ pub(crate) struct Queue {
 struct State {
     batch: Batch,
     clock: Clock,
+    /// The thread sleeps until something comes.
+    is_asleep: bool,
     /// The last line is in the batch or was.
     ended: bool,
     /// There is no thread any more.
@@ -75,9 +79,32 @@ impl State {
         self.batch.count == 0 && self.batch.flushes.is_empty() && !self.is_closing()
     }
 
+    fn is_full(&self) -> bool {
+        self.batch.lines.len() >= CAPACITY && !self.is_closing()
+    }
+
     fn is_worth_taking(&self) -> bool {
         let enough = self.batch.lines.len() >= ENOUGH;
         enough || !self.batch.flushes.is_empty() || self.is_closing()
+    }
+
+    /// Adds the line of `time`, whose text behind the time `rest` appends.
+    fn add_line<E>(
+        &mut self,
+        time: Timestamp,
+        is_last: bool,
+        rest: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let lines = &mut self.batch.lines;
+        let before = lines.len();
+        lines.extend_from_slice(self.clock.start_of_line(time));
+        if let Err(error) = rest(lines) {
+            lines.truncate(before);
+            return Err(error);
+        }
+        self.batch.count += 1;
+        self.ended = is_last;
+        Ok(())
     }
 }
 
@@ -87,6 +114,7 @@ impl Queue {
             state: Mutex::new(State {
                 batch: Batch::default(),
                 clock: Clock::new(),
+                is_asleep: false,
                 ended: false,
                 closed: false,
             }),
@@ -95,67 +123,114 @@ impl Queue {
         }
     }
 
-    /// Adds the line of `time` with the text `rest` behind the time; waits while there is no room. `is_last`: no line is taken
+    /// Adds the line of `time`; `rest` appends its text behind the time. Waits while there is no room. `is_last`: no line is taken
     /// behind it. `false` when no line is taken any more.
-    pub(crate) fn push_line(&self, time: Timestamp, rest: &[u8], is_last: bool) -> bool {
-        let full = |state: &mut State| state.batch.lines.len() >= CAPACITY && !state.is_closing();
-        let state = match self.room.wait_while(self.lock(), full) {
-            Ok(state) => state,
-            Err(poisoned) => poisoned.into_inner(),
+    ///
+    /// # Errors
+    /// What `rest` gives. Nothing is added then.
+    pub(crate) fn push_line<E>(
+        &self,
+        time: Timestamp,
+        is_last: bool,
+        rest: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let free = match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         };
-        self.add(state, |state| {
-            let lines = &mut state.batch.lines;
-            lines.extend_from_slice(state.clock.start_of_line(time));
-            lines.extend_from_slice(rest);
-            state.batch.count += 1;
-            state.ended = is_last;
-        })
+        match free.filter(|state| !state.is_full()) {
+            Some(state) => self.add(state, |state| state.add_line(time, is_last, rest)),
+            None => with_room(|room| {
+                rest(room)?;
+                let full = |state: &mut State| state.is_full();
+                let waited = self.room.wait_while(self.lock(), full);
+                let state = waited.unwrap_or_else(PoisonError::into_inner);
+                self.add(state, |state| {
+                    state.add_line(time, is_last, |lines| {
+                        lines.extend_from_slice(room);
+                        Ok(())
+                    })
+                })
+            }),
+        }
     }
 
     /// Adds somebody who waits for the lines before. `false` when nobody would be told any more.
     pub(crate) fn push_flush(&self, flush: Flush) -> bool {
-        self.add(self.lock(), |state| state.batch.flushes.push(flush))
+        let Ok(added) = self.add(self.lock(), |state| {
+            state.batch.flushes.push(flush);
+            Ok::<(), Infallible>(())
+        });
+        added
     }
 
     /// Adds something, and wakes the thread where that is news for it.
-    fn add(&self, mut state: MutexGuard<'_, State>, add: impl FnOnce(&mut State)) -> bool {
+    fn add<E>(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        add: impl FnOnce(&mut State) -> Result<(), E>,
+    ) -> Result<bool, E> {
         if state.is_closing() {
-            return false;
+            return Ok(false);
         }
-        let (was_idle, was_worth_taking) = (state.is_idle(), state.is_worth_taking());
-        add(&mut state);
-        let news = was_idle || state.is_worth_taking() != was_worth_taking;
+        let was_worth_taking = state.is_worth_taking();
+        add(&mut state)?;
+        let news = state.is_asleep || state.is_worth_taking() != was_worth_taking;
+        state.is_asleep = false;
         drop(state);
         if news {
             self.ready.notify_one();
         }
-        true
+        Ok(true)
     }
 
     /// Puts all that is there in the place of what `batch` held. Waits for something, `wait` at most if that is given; `batch`
     /// is empty when nothing came.
     pub(crate) fn take(&self, batch: &mut Batch, wait: Option<Duration>) {
         batch.clear();
-        let idle = |state: &mut State| state.is_idle();
-        let mut state = match wait {
-            None => self
-                .ready
-                .wait_while(self.lock(), idle)
-                .unwrap_or_else(PoisonError::into_inner),
-            Some(wait) => {
-                let waited = self.ready.wait_timeout_while(self.lock(), wait, idle);
-                waited.unwrap_or_else(PoisonError::into_inner).0
+        // While lines keep coming there is no waiting for a first one: nobody has to wake the thread for it.
+        let first = wait.map_or(GATHER, |wait| wait.min(GATHER));
+        let mut state = self.gather(self.lock(), first);
+        if state.is_idle() && wait != Some(first) {
+            state = self.sleep(state, wait.map(|wait| wait.saturating_sub(first)));
+            if !state.is_idle() {
+                state = self.gather(state, GATHER);
             }
-        };
-        if !state.is_idle() {
-            let few = |state: &mut State| !state.is_worth_taking();
-            let waited = self.ready.wait_timeout_while(state, GATHER, few);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         std::mem::swap(&mut state.batch, batch);
         batch.is_last = state.ended;
         drop(state);
         self.room.notify_all();
+    }
+
+    /// Lets lines come for `time`, or until there is enough or somebody waits.
+    fn gather<'a>(&self, state: MutexGuard<'a, State>, time: Duration) -> MutexGuard<'a, State> {
+        let few = |state: &mut State| !state.is_worth_taking();
+        let waited = self.ready.wait_timeout_while(state, time, few);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Waits until something is there, `wait` at most if that is given.
+    fn sleep<'a>(
+        &self,
+        mut state: MutexGuard<'a, State>,
+        wait: Option<Duration>,
+    ) -> MutexGuard<'a, State> {
+        state.is_asleep = true;
+        let idle = |state: &mut State| state.is_idle();
+        let mut state = match wait {
+            None => self
+                .ready
+                .wait_while(state, idle)
+                .unwrap_or_else(PoisonError::into_inner),
+            Some(wait) => {
+                let waited = self.ready.wait_timeout_while(state, wait, idle);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        state.is_asleep = false;
+        state
     }
 
     /// Lets go of all that is there and of all that comes, and wakes everybody.
@@ -191,8 +266,17 @@ mod tests {
     /// Text of which a full queue holds some hundreds.
     const REST: [u8; 4096] = [b'a'; 4096];
 
+    fn push_text(queue: &Queue, text: &[u8], is_last: bool) -> bool {
+        let rest = |line: &mut Vec<u8>| {
+            line.extend_from_slice(text);
+            Ok::<(), Infallible>(())
+        };
+        let Ok(taken) = queue.push_line(Timestamp::UNIX_EPOCH, is_last, rest);
+        taken
+    }
+
     fn push(queue: &Queue) -> bool {
-        queue.push_line(Timestamp::UNIX_EPOCH, &REST, false)
+        push_text(queue, &REST, false)
     }
 
     #[test]
@@ -220,7 +304,7 @@ mod tests {
     fn a_line_of_any_length_is_taken() {
         let queue = Queue::new();
         let rest = vec![b'a'; 3 * CAPACITY];
-        assert!(queue.push_line(Timestamp::UNIX_EPOCH, &rest, false));
+        assert!(push_text(&queue, &rest, false));
         let mut batch = Batch::default();
         queue.take(&mut batch, None);
         assert!(batch.lines.ends_with(&rest) && batch.count == 1);
@@ -249,8 +333,8 @@ mod tests {
     #[test]
     fn nothing_comes_behind_the_last_line() {
         let queue = Queue::new();
-        assert!(queue.push_line(Timestamp::UNIX_EPOCH, b",\"first\"", false));
-        assert!(queue.push_line(Timestamp::UNIX_EPOCH, b",\"last\"", true));
+        assert!(push_text(&queue, b",\"first\"", false));
+        assert!(push_text(&queue, b",\"last\"", true));
         assert!(!push(&queue));
         let mut batch = Batch::default();
         queue.take(&mut batch, None);

@@ -209,8 +209,8 @@ impl JournalWriter {
         self.progress.recorded.fetch_add(1, Ordering::Relaxed);
         let time = Timestamp::now();
         // Not taken only when the journal is closed or its thread gone; the event then counts as lost.
-        let push = |rest: &[u8]| self.queue.push_line(time, rest, is_last);
-        if let Err(error) = line::with_rest(event, push) {
+        let rest = |line: &mut Vec<u8>| line::append_rest(line, event);
+        if let Err(error) = self.queue.push_line(time, is_last, rest) {
             tracing::error!(
                 journal = self.name(),
                 message = event.message,

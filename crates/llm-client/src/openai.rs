@@ -149,9 +149,9 @@ impl OpenAi {
                 return Err(self.unparsed(status, *unparsed, &body, failure, context));
             }
         };
-        // It was read to its end.
-        let response = JsonText::proven(trimmed(body));
-        let request = JsonText::proven(sent);
+        // It was read to its end, and has no line breaks. Nor has what serde wrote for the request.
+        let response = JsonText::proven_line(trimmed(body));
+        let request = JsonText::proven_line(sent);
         Ok(ChatReply {
             content: parsed.content,
             reasoning: parsed.reasoning,

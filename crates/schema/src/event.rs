@@ -149,6 +149,12 @@ impl RawField {
         self.raw().as_bytes()
     }
 
+    /// Whether the text is known to stand on one line; see [`JsonText::is_line`].
+    #[must_use]
+    pub fn is_line(&self) -> bool {
+        self.raw().is_line()
+    }
+
     fn raw(&self) -> &JsonText {
         match self {
             Self::Request(exchange) => &exchange.request,

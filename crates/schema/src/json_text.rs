@@ -19,7 +19,11 @@ use serde_json::value::RawValue;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct JsonText(Bytes);
+pub struct JsonText {
+    text: Bytes,
+    /// Known to hold no line break. Other text may hold some or none.
+    one_line: bool,
+}
 
 impl JsonText {
     /// Takes `text` if it is JSON.
@@ -29,33 +33,52 @@ impl JsonText {
     pub fn new(text: impl Into<String>) -> Result<Self, serde_json::Error> {
         let text = text.into();
         serde_json::from_str::<IgnoredAny>(&text)?;
-        Ok(Self(text.into()))
+        Ok(Self::proven(text))
     }
 
     /// Takes text that `serde_json` has just written, or has just read to its end. It is not looked at again: what is no JSON
     /// would spoil the line of a journal that it gets into, and nothing else.
     #[must_use]
     pub fn proven(text: impl Into<Bytes>) -> Self {
-        Self(text.into())
+        Self {
+            text: text.into(),
+            one_line: false,
+        }
+    }
+
+    /// As [`proven`](Self::proven), for text that is also known to stand on one line: it was just searched for line breaks, or
+    /// `serde_json` wrote it without spaces. A journal then copies it without another look.
+    #[must_use]
+    pub fn proven_line(text: impl Into<Bytes>) -> Self {
+        Self {
+            one_line: true,
+            ..Self::proven(text)
+        }
+    }
+
+    /// Whether it is known to stand on one line. JSON may have line breaks between its tokens, never in its strings.
+    #[must_use]
+    pub fn is_line(&self) -> bool {
+        self.one_line
     }
 
     /// The bytes of the text.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        &self.text
     }
 
     /// The text. Empty when it was said to be proven and is not even text.
     #[must_use]
     pub fn get(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or_default()
+        std::str::from_utf8(&self.text).unwrap_or_default()
     }
 }
 
 impl From<Box<RawValue>> for JsonText {
     fn from(raw: Box<RawValue>) -> Self {
         let text: Box<str> = raw.into();
-        Self(String::from(text).into())
+        Self::proven(String::from(text))
     }
 }
 
@@ -86,6 +109,14 @@ mod tests {
         assert_eq!(format!("{json:?}"), text);
         let raw = RawValue::from_string(text.to_owned()).unwrap();
         assert_eq!(JsonText::from(raw).get(), text);
+    }
+
+    #[test]
+    fn one_line_is_what_was_said_to_be_one() {
+        let line = JsonText::proven_line("{}");
+        assert!(line.is_line() && line.clone().is_line());
+        assert!(!JsonText::proven("{}").is_line());
+        assert!(!JsonText::new("{\n}").unwrap().is_line());
     }
 
     #[test]

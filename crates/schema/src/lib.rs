@@ -14,6 +14,7 @@
 //! - [`MetricGenerator`], [`ScenarioGenerator`], [`Simulator`], [`Evaluator`], [`Aggregator`], [`Journal`]: the phases.
 //! - [`reply`]: strict parsing of a model's JSON reply, and asking again with what was wrong.
 //! - [`prompt`]: prompt templates that a user can replace.
+//! - [`json_string`]: texts as JSON strings, for code that writes JSON by hand.
 //! - [`safety`]: seed cases, settings, scores and files of safety evaluations, and the traits of their parts.
 //!
 //! ```
@@ -41,6 +42,7 @@ mod grade;
 mod grades;
 mod hazard;
 mod id;
+pub mod json_string;
 mod json_text;
 mod message;
 mod phase;
