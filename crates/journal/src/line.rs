@@ -10,24 +10,25 @@ use schema::{Event, Field, RawField, Spend, json_string as text};
 /// # Errors
 /// When a value cannot be written as JSON. A part of the line may be there then.
 pub(crate) fn append_rest(line: &mut Vec<u8>, event: &Event) -> Result<(), serde_json::Error> {
-    line.extend_from_slice(b",\"message\":");
-    text::append(line, event.message);
-    line.extend_from_slice(b",\"class\":");
-    text::append(line, event.class);
-    line.extend_from_slice(b",\"method\":");
-    text::append(line, event.method);
+    line.extend_from_slice(b",\"message\":\"");
+    text::append_inside(line, event.message);
+    line.extend_from_slice(b"\",\"class\":\"");
+    text::append_inside(line, event.class);
+    line.extend_from_slice(b"\",\"method\":\"");
+    text::append_inside(line, event.method);
     if let Some(item) = &event.item {
-        line.extend_from_slice(b",\"test\":");
-        text::append(line, &item.test);
-        line.extend_from_slice(b",\"prompt_id\":");
-        text::append(line, &item.prompt_id);
-        line.extend_from_slice(b",\"sut\":");
-        text::append(line, item.sut.as_str());
+        line.extend_from_slice(b"\",\"test\":\"");
+        text::append_inside(line, &item.test);
+        line.extend_from_slice(b"\",\"prompt_id\":\"");
+        text::append_inside(line, &item.prompt_id);
+        line.extend_from_slice(b"\",\"sut\":\"");
+        text::append_inside(line, item.sut.as_str());
     }
+    line.push(b'"');
     for (name, value) in &event.fields {
-        line.push(b',');
-        text::append(line, name);
-        line.push(b':');
+        line.extend_from_slice(b",\"");
+        text::append_inside(line, name);
+        line.extend_from_slice(b"\":");
         append_value(line, value)?;
     }
     line.extend_from_slice(b"}\n");

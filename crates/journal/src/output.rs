@@ -13,8 +13,9 @@ use std::{
 use crate::{Form, appender::Progress, pack::Packer};
 
 /// The most that is written at once. For longer pieces the operating system looks for room in one stretch, which it rarely has
-/// at hand: copying then costs several times as much.
-const PIECE: usize = 64 * 1024;
+/// at hand: copying then costs several times as much. Pieces end where multiples of it end in the file, as room for a piece is
+/// one stretch only there.
+const PIECE: u64 = 64 * 1024;
 
 /// The end of the line for a journal's bytes.
 pub(crate) enum Output {
@@ -109,7 +110,8 @@ impl Sink {
     fn put(&mut self, bytes: &[u8]) -> (usize, io::Result<()>) {
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-            match self.write(rest.get(..PIECE).unwrap_or(rest)) {
+            let piece = usize::try_from(PIECE - self.bytes % PIECE).unwrap_or(usize::MAX);
+            match self.write(rest.get(..piece).unwrap_or(rest)) {
                 Ok(0) => return (done, Err(io::Error::from(io::ErrorKind::WriteZero))),
                 Ok(n) => done += n,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

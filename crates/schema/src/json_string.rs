@@ -10,24 +10,39 @@
 //! assert_eq!(line, br#"{"said":"\"No\",\nshe said."}"#);
 //! ```
 
+/// How many bytes of a long text are looked at together.
+const BLOCK: usize = 32;
+
 /// Appends `text` as a JSON string, quotes included.
 pub fn append(buffer: &mut Vec<u8>, text: &str) {
-    buffer.reserve(text.len() + 2);
     buffer.push(b'"');
+    append_inside(buffer, text);
+    buffer.push(b'"');
+}
+
+/// As [`append`], without the quotes: for code that writes them with what stands beside.
+pub fn append_inside(buffer: &mut Vec<u8>, text: &str) {
+    if is_short_and_plain(text.as_bytes()) {
+        buffer.extend_from_slice(text.as_bytes());
+    } else {
+        append_parts(buffer, text);
+    }
+}
+
+/// A function of its own, so that short texts do not pay for what it keeps at hand.
+#[inline(never)]
+fn append_parts(buffer: &mut Vec<u8>, text: &str) {
     parts(text, |part| buffer.extend_from_slice(part.as_bytes()));
-    buffer.push(b'"');
 }
 
 /// As [`append`], for JSON that stays text.
 pub fn append_to(buffer: &mut String, text: &str) {
-    buffer.reserve(text.len() + 2);
     buffer.push('"');
     parts(text, |part| buffer.push_str(part));
     buffer.push('"');
 }
 
 /// Gives `text` to `take` part by part, with what a JSON string cannot hold in its escaped form.
-#[inline]
 fn parts(text: &str, mut take: impl FnMut(&str)) {
     let mut rest = text;
     while let Some(at) = first_special(rest.as_bytes()) {
@@ -44,40 +59,55 @@ fn parts(text: &str, mut take: impl FnMut(&str)) {
     take(rest);
 }
 
-/// Where the first byte stands that a JSON string cannot hold as it is: a quote, a backslash, a control character.
+/// Whether no byte of a text as short as keys and ids are is special. It is covered by words that may overlap, without a loop.
 #[inline]
+fn is_short_and_plain(bytes: &[u8]) -> bool {
+    let found = if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        if bytes.len() > 32 {
+            return false;
+        }
+        in_two_words(first) | in_two_words(last)
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        specials(u64::from_le_bytes(*first)) | specials(u64::from_le_bytes(*last))
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+        specials(u64::from(first) | u64::from(last) << 32)
+    } else {
+        return !bytes.iter().any(is_special);
+    };
+    found == 0
+}
+
+#[inline]
+fn in_two_words(bytes: &[u8; 16]) -> u64 {
+    let both = u128::from_le_bytes(*bytes);
+    specials(both as u64) | specials((both >> 64) as u64)
+}
+
+/// Where the first byte stands that a JSON string cannot hold as it is: a quote, a backslash, a control character.
 fn first_special(bytes: &[u8]) -> Option<usize> {
-    let (words, rest) = bytes.as_chunks::<8>();
+    let (blocks, _) = bytes.as_chunks::<BLOCK>();
+    // A block is added up with no way out of its middle: so the compiler compares many bytes at once.
+    let found = |found: u8, byte: &u8| found | u8::from(is_special(byte));
+    let plain = blocks
+        .iter()
+        .take_while(|block| block.iter().fold(0, found) == 0);
+    let before = plain.count() * BLOCK;
+    let (words, rest) = bytes.get(before..)?.as_chunks::<8>();
     for (n, word) in words.iter().enumerate() {
         let found = specials(u64::from_le_bytes(*word));
         if found != 0 {
             // The lowest bits are those of the first byte.
-            return Some(8 * n + (found.trailing_zeros() / 8) as usize);
+            return Some(before + 8 * n + (found.trailing_zeros() / 8) as usize);
         }
     }
-    if specials(last_word(bytes, rest)) == 0 {
-        return None;
-    }
-    let is_special = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
     let at = rest.iter().position(is_special)?;
-    Some(8 * words.len() + at)
+    Some(before + 8 * words.len() + at)
 }
 
-/// A word with all bytes of `rest`, which ends `bytes` and is shorter than a word. Others of `bytes` may be in it, and spaces.
 #[inline]
-fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
-    const SPACES: u64 = u64::from_le_bytes([b' '; 8]);
-    if rest.is_empty() {
-        SPACES
-    } else if let Some(word) = bytes.last_chunk::<8>() {
-        u64::from_le_bytes(*word)
-    } else if let (Some(first), Some(last)) = (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
-        let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
-        u64::from(first) | u64::from(last) << 32
-    } else {
-        rest.iter()
-            .fold(SPACES, |word, byte| word << 8 | u64::from(*byte))
-    }
+fn is_special(byte: &u8) -> bool {
+    (*byte < b' ') | (*byte == b'"') | (*byte == b'\\')
 }
 
 /// The highest bit of each of eight bytes that is special. Bits above the lowest one that is set may be wrong: a
@@ -121,10 +151,16 @@ mod tests {
         let json = serde_json::to_string(text).unwrap();
         let mut bytes = b"before".to_vec();
         append(&mut bytes, text);
+        let mut inside = b"before\"".to_vec();
+        append_inside(&mut inside, text);
+        inside.push(b'"');
         let mut string = "before".to_owned();
         append_to(&mut string, text);
         let expected = format!("before{json}");
-        bytes == expected.as_bytes() && string == expected
+        [bytes, inside]
+            .iter()
+            .all(|bytes| bytes == expected.as_bytes())
+            && string == expected
     }
 
     #[test]
@@ -142,7 +178,7 @@ mod tests {
     #[test]
     fn every_special_character_at_the_end_of_texts_of_every_length() {
         for character in (0..0x80).filter_map(char::from_u32) {
-            for before in 0..20 {
+            for before in 0..2 * BLOCK {
                 for behind in 0..3 {
                     let text = format!("{}{character}{}", "a".repeat(before), "b".repeat(behind));
                     assert!(is_as_serde_writes_it(&text), "{text:?}");
