@@ -25,38 +25,77 @@ pub fn append_inside(buffer: &mut Vec<u8>, text: &str) {
     if is_short_and_plain(text.as_bytes()) {
         buffer.extend_from_slice(text.as_bytes());
     } else {
-        append_parts(buffer, text);
+        append_long(buffer, text.as_bytes());
     }
 }
 
 /// A function of its own, so that short texts do not pay for what it keeps at hand.
 #[inline(never)]
-fn append_parts(buffer: &mut Vec<u8>, text: &str) {
-    parts(text, |part| buffer.extend_from_slice(part.as_bytes()));
-}
-
-/// As [`append`], for JSON that stays text.
-pub fn append_to(buffer: &mut String, text: &str) {
-    buffer.push('"');
-    parts(text, |part| buffer.push_str(part));
-    buffer.push('"');
-}
-
-/// Gives `text` to `take` part by part, with what a JSON string cannot hold in its escaped form.
-fn parts(text: &str, mut take: impl FnMut(&str)) {
+fn append_long(buffer: &mut Vec<u8>, text: &[u8]) {
+    buffer.reserve(text.len());
     let mut rest = text;
-    while let Some(at) = first_special(rest.as_bytes()) {
-        // What is special is one byte long, so both sides are whole characters.
-        let (Some(plain), Some(special), Some(behind)) =
-            (rest.get(..at), rest.as_bytes().get(at), rest.get(at + 1..))
-        else {
-            break;
-        };
-        take(plain);
-        take(escaped(*special));
-        rest = behind;
+    // As far as there were none of late, the next special byte may be far too.
+    let mut plain = 0;
+    while let Some(word) = rest.first_chunk() {
+        let done = append_word(buffer, word);
+        rest = rest.get(done..).unwrap_or_default();
+        plain = if done < word.len() { 0 } else { plain + done };
+        if plain < BLOCK {
+            continue;
+        }
+        plain = 0;
+        while let Some((block, behind)) = rest.split_first_chunk::<BLOCK>()
+            && is_plain(block)
+        {
+            buffer.extend_from_slice(block);
+            rest = behind;
+        }
     }
-    take(rest);
+    rest.iter().for_each(|byte| append_byte(buffer, *byte));
+}
+
+/// Appends the bytes of `word` up to its first special one, that included. Gives how many these were.
+#[inline]
+fn append_word(buffer: &mut Vec<u8>, word: &[u8; 8]) -> usize {
+    let found = specials(u64::from_le_bytes(*word));
+    // To copy all of them and take some back is faster than to copy some.
+    buffer.extend_from_slice(word);
+    // The lowest bits are those of the first byte.
+    let plain = (found.trailing_zeros() / 8) as usize;
+    let Some(special) = word.get(plain) else {
+        return word.len();
+    };
+    buffer.truncate(buffer.len() + plain - word.len());
+    append_escaped(buffer, *special);
+    plain + 1
+}
+
+#[inline]
+fn append_byte(buffer: &mut Vec<u8>, byte: u8) {
+    if is_special(&byte) {
+        append_escaped(buffer, byte);
+    } else {
+        buffer.push(byte);
+    }
+}
+
+#[inline]
+fn append_escaped(buffer: &mut Vec<u8>, byte: u8) {
+    const HEX: [u8; 16] = *b"0123456789abcdef";
+    let short = match byte {
+        b'\n' => b'n',
+        b'"' | b'\\' => byte,
+        b'\t' => b't',
+        b'\r' => b'r',
+        0x08 => b'b',
+        0x0c => b'f',
+        _ => {
+            let digit = |four: u8| HEX.get(usize::from(four)).copied().unwrap_or(b'0');
+            let (high, low) = (digit(byte >> 4), digit(byte & 15));
+            return buffer.extend_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
+        }
+    };
+    buffer.extend_from_slice(&[b'\\', short]);
 }
 
 /// Whether no byte of a text as short as keys and ids are is special. It is covered by words that may overlap, without a loop.
@@ -84,27 +123,15 @@ fn in_two_words(bytes: &[u8; 16]) -> u64 {
     specials(both as u64) | specials((both >> 64) as u64)
 }
 
-/// Where the first byte stands that a JSON string cannot hold as it is: a quote, a backslash, a control character.
-fn first_special(bytes: &[u8]) -> Option<usize> {
-    let (blocks, _) = bytes.as_chunks::<BLOCK>();
-    // A block is added up with no way out of its middle: so the compiler compares many bytes at once.
+/// Whether no byte of `block` is special.
+#[inline]
+fn is_plain(block: &[u8; BLOCK]) -> bool {
+    // They are added up with no way out of the middle: so the compiler compares many bytes at once.
     let found = |found: u8, byte: &u8| found | u8::from(is_special(byte));
-    let plain = blocks
-        .iter()
-        .take_while(|block| block.iter().fold(0, found) == 0);
-    let before = plain.count() * BLOCK;
-    let (words, rest) = bytes.get(before..)?.as_chunks::<8>();
-    for (n, word) in words.iter().enumerate() {
-        let found = specials(u64::from_le_bytes(*word));
-        if found != 0 {
-            // The lowest bits are those of the first byte.
-            return Some(before + 8 * n + (found.trailing_zeros() / 8) as usize);
-        }
-    }
-    let at = rest.iter().position(is_special)?;
-    Some(before + 8 * words.len() + at)
+    block.iter().fold(0, found) == 0
 }
 
+/// Whether a JSON string cannot hold the byte as it is: a quote, a backslash, a control character.
 #[inline]
 fn is_special(byte: &u8) -> bool {
     (*byte < b' ') | (*byte == b'"') | (*byte == b'\\')
@@ -121,26 +148,6 @@ const fn specials(word: u64) -> u64 {
     (control_or_quote | backslash) & !word & (ONES * 0x80)
 }
 
-/// What a JSON string holds in the place of the special `byte`.
-fn escaped(byte: u8) -> &'static str {
-    /// Of the control characters that have no shorter form; six bytes each.
-    const BY_NUMBER: &str = "\\u0000\\u0001\\u0002\\u0003\\u0004\\u0005\\u0006\\u0007\\u0008\\u0009\\u000a\\u000b\\u000c\\u000d\\u000e\\u000f\
-        \\u0010\\u0011\\u0012\\u0013\\u0014\\u0015\\u0016\\u0017\\u0018\\u0019\\u001a\\u001b\\u001c\\u001d\\u001e\\u001f";
-    match byte {
-        b'\n' => "\\n",
-        b'"' => "\\\"",
-        b'\\' => "\\\\",
-        b'\t' => "\\t",
-        b'\r' => "\\r",
-        0x08 => "\\b",
-        0x0c => "\\f",
-        _ => {
-            let at = 6 * usize::from(byte);
-            BY_NUMBER.get(at..at + 6).unwrap_or_default()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -154,13 +161,10 @@ mod tests {
         let mut inside = b"before\"".to_vec();
         append_inside(&mut inside, text);
         inside.push(b'"');
-        let mut string = "before".to_owned();
-        append_to(&mut string, text);
         let expected = format!("before{json}");
         [bytes, inside]
             .iter()
             .all(|bytes| bytes == expected.as_bytes())
-            && string == expected
     }
 
     #[test]

@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Serialize, Serializer,
+    ser::{Error as _, SerializeStruct},
+};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{Role, ToolCall, json_string};
@@ -83,12 +86,23 @@ impl Message {
             return to_raw_value(self);
         }
         // Room for the keys, and for escapes as prose has them.
-        let mut json = String::with_capacity(self.content.len() + self.content.len() / 16 + 64);
-        json.push_str("{\"role\":\"");
-        json.push_str(self.role.as_str());
-        json.push_str("\",\"content\":");
-        json_string::append_to(&mut json, &self.content);
-        json.push('}');
+        let mut json = Vec::with_capacity(self.content.len() + self.content.len() / 16 + 64);
+        json.extend_from_slice(b"{\"role\":\"");
+        json.extend_from_slice(self.role.as_str().as_bytes());
+        json.extend_from_slice(b"\",\"content\":");
+        json_string::append(&mut json, &self.content);
+        json.push(b'}');
+        raw_value(json)
+    }
+}
+
+/// `json`, which was just written, as serde_json's type for JSON that is text.
+fn raw_value(json: Vec<u8>) -> Result<Box<RawValue>, serde_json::Error> {
+    let json = String::from_utf8(json).map_err(serde_json::Error::custom)?;
+    let raw = to_raw_value(&Known(&json))?;
+    if raw.get().len() == json.len() {
+        Ok(raw)
+    } else {
         RawValue::from_string(json)
     }
 }
@@ -108,6 +122,20 @@ impl Eq for Written {}
 impl std::fmt::Debug for Written {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.0.get().is_some() { "yes" } else { "no" })
+    }
+}
+
+/// Text that is known to be JSON. It serializes as a [`RawValue`] does, which can only be made by reading the text through: that
+/// takes as long as writing it. The name is serde_json's own; under another version's it would serialize as an object, which
+/// is longer.
+struct Known<'a>(&'a str);
+
+impl Serialize for Known<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        const NAME: &str = "$serde_json::private::RawValue";
+        let mut raw = serializer.serialize_struct(NAME, 1)?;
+        raw.serialize_field(NAME, self.0)?;
+        raw.end()
     }
 }
 
