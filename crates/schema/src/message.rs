@@ -205,6 +205,15 @@ mod tests {
     }
 
     #[test]
+    fn known_json_is_taken_as_it_is() {
+        for json in ["{\"a\": 1.50}", "\"é\\n\""] {
+            assert_eq!(to_raw_value(&Known(json)).unwrap().get(), json);
+            assert_eq!(raw_value(json.into()).unwrap().get(), json);
+        }
+        raw_value(vec![b'"', 0xff, b'"']).unwrap_err();
+    }
+
+    #[test]
     fn a_message_that_was_changed_is_written_anew() {
         let call = ToolCall {
             id: "c1".into(),

@@ -4,7 +4,7 @@ use std::{
     fs::{self, File},
     io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
-    sync::Mutex,
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use serde::Serialize;
@@ -32,8 +32,13 @@ pub struct Spool {
     state: Mutex<State>,
 }
 
+/// Room for a row that is kept for the next one. Larger room is given back.
+const KEEP_ROOM: usize = 64 * 1024;
+
 #[derive(Debug)]
 struct State {
+    /// Room for a row, unless somebody is making one in it. It has grown to what rows need, and is at hand in the processor's cache.
+    room: Vec<u8>,
     file: BufWriter<File>,
     end: u64,
     rows: Vec<(Place, u64, u32)>,
@@ -57,6 +62,7 @@ impl Spool {
             .open(path)
             .map_err(failed)?;
         let state = State {
+            room: Vec::new(),
             file: BufWriter::with_capacity(1 << 16, file),
             end: 0,
             rows: Vec::new(),
@@ -72,22 +78,25 @@ impl Spool {
     /// # Errors
     /// When the row cannot be written: a full disk, for one.
     pub fn push<T: Serialize>(&self, place: Place, row: &T) -> Result<(), PipelineError> {
-        let text = row_text(row).map_err(|error| PipelineError::write(&self.path, error))?;
-        let mut guard = self
-            .state
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let failed = |error| PipelineError::write(&self.path, error);
+        let mut text = std::mem::take(&mut self.lock().room);
+        append_row(&mut text, row).map_err(failed)?;
+        let mut guard = self.lock();
         let state = &mut *guard;
-        state
-            .file
-            .write_all(&text)
-            .map_err(|error| PipelineError::write(&self.path, error))?;
-        let length = u32::try_from(text.len()).map_err(|_| {
-            PipelineError::write(&self.path, io::Error::other("a row is larger than 4 GiB"))
-        })?;
+        state.file.write_all(&text).map_err(failed)?;
+        let length = u32::try_from(text.len())
+            .map_err(|_| failed(io::Error::other("a row is larger than 4 GiB")))?;
         state.rows.push((place, state.end, length));
         state.end += u64::from(length);
+        if text.capacity() <= KEEP_ROOM {
+            text.clear();
+            state.room = text;
+        }
         Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Replaces the file at `path` by the JSON list of all rows in order, and removes the spool. Gives the number of rows.
@@ -98,7 +107,7 @@ impl Spool {
         let state = self
             .state
             .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+            .unwrap_or_else(PoisonError::into_inner);
         let State { file, mut rows, .. } = state;
         let failed = |error: io::Error| PipelineError::write(&self.path, error);
         let file = file
@@ -111,14 +120,14 @@ impl Spool {
     }
 }
 
-/// A row as it stands in the list: one level deeper than it would stand alone.
-fn row_text<T: Serialize>(row: &T) -> io::Result<Vec<u8>> {
-    let mut text = Vec::with_capacity(4096);
+/// Appends a row as it stands in the list: one level deeper than it would stand alone.
+fn append_row<T: Serialize>(text: &mut Vec<u8>, row: &T) -> io::Result<()> {
+    text.reserve(4096);
     let mut layout = PrettyFormatter::new();
     // The formatter takes the list to be open. The bracket itself is written when the file is composed.
     layout.begin_array(&mut io::sink())?;
-    row.serialize(&mut Serializer::with_formatter(&mut text, layout))?;
-    Ok(text)
+    row.serialize(&mut Serializer::with_formatter(text, layout))?;
+    Ok(())
 }
 
 fn copy_rows(file: File, rows: &[(Place, u64, u32)], out: &mut impl Write) -> io::Result<()> {
@@ -180,6 +189,23 @@ mod tests {
             [0, 1, 2]
         );
         assert!(!folder.path().join("spool").exists());
+    }
+
+    #[test]
+    fn rows_of_any_length_follow_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::create(&folder.path().join("spool")).unwrap();
+        let rows: Vec<String> = [5000, 3, 2 * KEEP_ROOM, 0, 70]
+            .map(|n| "\"".repeat(n))
+            .into();
+        for row in &rows {
+            spool.push(Place::default(), row).unwrap();
+            assert!(spool.lock().room.capacity() <= KEEP_ROOM);
+        }
+        let path = folder.path().join("rows.json");
+        assert_eq!(spool.compose(&path).unwrap(), 5);
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), rows);
     }
 
     #[cfg(target_os = "linux")]
