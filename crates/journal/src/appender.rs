@@ -16,7 +16,7 @@ use crate::{
 
 /// How long a line may wait in the output. With the time in the queue well below the second that is promised, so that a busy
 /// machine can be late.
-const FLUSH_AFTER: Duration = Duration::from_millis(400);
+const FLUSH_AFTER: Duration = Duration::from_millis(300);
 /// How long what was written waits until the disk is asked to keep it.
 const SYNC_AFTER: Duration = Duration::from_millis(900);
 

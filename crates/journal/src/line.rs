@@ -197,8 +197,12 @@ mod tests {
                 unpriced_calls: unpriced,
             },
         );
-        let raw = any::<(String, bool)>().prop_map(|(text, request)| {
-            let raw = || JsonText::new(json!({ "a": text }).to_string()).unwrap();
+        let raw = any::<(String, bool, bool)>().prop_map(|(text, request, line)| {
+            let json = json!({ "a": text }).to_string();
+            let raw = || match line {
+                true => JsonText::proven_line(json.clone()),
+                false => JsonText::new(json.clone()).unwrap(),
+            };
             let exchange = Arc::new(Exchange {
                 request: raw(),
                 response: raw(),

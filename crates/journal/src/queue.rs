@@ -17,12 +17,13 @@ use crate::{clock::Clock, room::with_room};
 /// A line waits when there is as much text before it. As much again may be in the hands of the thread.
 const CAPACITY: usize = 1024 * 1024;
 /// Text that is worth taking at once.
-const ENOUGH: usize = 256 * 1024;
+const ENOUGH: usize = 512 * 1024;
 /// A buffer that a long line has grown beyond this is given back.
 const KEEP_BUFFER: usize = 2 * CAPACITY;
-/// How long the thread lets a batch grow after its first line, unless there is enough or somebody waits. With what a line may
-/// wait in the output, it stays below the second that is promised.
-const GATHER: Duration = Duration::from_millis(100);
+/// How long the thread lets a batch grow, unless there is enough or somebody waits: to wake up on a processor that slept, or did
+/// other things, costs as much as to write a hundred lines. With what a line may wait in the output, it stays below the second
+/// that is promised.
+const GATHER: Duration = Duration::from_millis(300);
 
 /// Somebody who waits until all lines before are with the operating system.
 pub(crate) struct Flush {
@@ -258,95 +259,4 @@ impl Drop for CloseAtEnd<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{sync::Arc, thread};
-
-    use super::*;
-
-    /// Text of which a full queue holds some hundreds.
-    const REST: [u8; 4096] = [b'a'; 4096];
-
-    fn push_text(queue: &Queue, text: &[u8], is_last: bool) -> bool {
-        let rest = |line: &mut Vec<u8>| {
-            line.extend_from_slice(text);
-            Ok::<(), Infallible>(())
-        };
-        let Ok(taken) = queue.push_line(Timestamp::UNIX_EPOCH, is_last, rest);
-        taken
-    }
-
-    fn push(queue: &Queue) -> bool {
-        push_text(queue, &REST, false)
-    }
-
-    #[test]
-    fn a_full_queue_makes_callers_wait_and_nothing_is_dropped() {
-        const LINES: u64 = 1000;
-        let queue = Arc::new(Queue::new());
-        let callers: Vec<_> = (0..4)
-            .map(|_| {
-                let queue = Arc::clone(&queue);
-                thread::spawn(move || (0..LINES).all(|_| push(&queue)))
-            })
-            .collect();
-        let (mut taken, mut batch) = (0, Batch::default());
-        while taken < 4 * LINES {
-            queue.take(&mut batch, None);
-            assert!(batch.lines.len() < CAPACITY + 2 * REST.len());
-            let found = batch.lines.windows(2).filter(|two| two == b"{\"").count();
-            assert_eq!(found as u64, batch.count);
-            taken += batch.count;
-        }
-        assert!(callers.into_iter().all(|caller| caller.join().unwrap()));
-    }
-
-    #[test]
-    fn a_line_of_any_length_is_taken() {
-        let queue = Queue::new();
-        let rest = vec![b'a'; 3 * CAPACITY];
-        assert!(push_text(&queue, &rest, false));
-        let mut batch = Batch::default();
-        queue.take(&mut batch, None);
-        assert!(batch.lines.ends_with(&rest) && batch.count == 1);
-        // Its room is given back.
-        queue.take(&mut batch, Some(Duration::ZERO));
-        assert!(batch.count == 0 && batch.lines.is_empty());
-        assert!(queue.lock().batch.lines.capacity() <= KEEP_BUFFER);
-    }
-
-    #[test]
-    fn a_thread_that_panics_leaves_nobody_waiting() {
-        let queue = Arc::new(Queue::new());
-        let end = Arc::clone(&queue);
-        let thread = thread::spawn(move || {
-            let _close = CloseAtEnd(&end);
-            end.take(&mut Batch::default(), None);
-            panic!("a fault in the program (this test wants it)");
-        });
-        let most = 10 * CAPACITY / REST.len();
-        let pushed = (0..most).take_while(|_| push(&queue)).count();
-        assert!(thread.join().is_err());
-        assert!(pushed < most);
-        assert!(!push(&queue));
-    }
-
-    #[test]
-    fn nothing_comes_behind_the_last_line() {
-        let queue = Queue::new();
-        assert!(push_text(&queue, b",\"first\"", false));
-        assert!(push_text(&queue, b",\"last\"", true));
-        assert!(!push(&queue));
-        let mut batch = Batch::default();
-        queue.take(&mut batch, None);
-        assert!(batch.is_last && batch.count == 2);
-        assert!(batch.lines.ends_with(b",\"last\""));
-        assert!(!push(&queue));
-    }
-
-    #[test]
-    fn waiting_ends_without_lines_when_the_time_is_over() {
-        let mut batch = Batch::default();
-        Queue::new().take(&mut batch, Some(Duration::ZERO));
-        assert!(batch.lines.is_empty() && batch.count == 0 && !batch.is_last);
-    }
-}
+mod tests;
