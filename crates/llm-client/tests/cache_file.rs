@@ -11,7 +11,7 @@ use std::{
 };
 
 use endpoint::{Endpoint, completion, provider, request};
-use llm_client::{Cache, CacheSettings};
+use llm_client::{Cache, CacheSettings, KeyMaker};
 use schema::{ModelErrorKind, Origin};
 
 /// The text of the error with which `path` is refused.
@@ -73,6 +73,39 @@ fn a_newer_file_is_refused_and_an_older_one_is_emptied() {
     set(0);
     let cache = Cache::open(&path, CacheSettings::default()).unwrap();
     assert_eq!(cache.count().unwrap(), 0);
+}
+
+/// As earlier versions made it, with smaller pages.
+#[tokio::test]
+async fn a_file_of_an_earlier_version_is_read_and_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replies.sqlite");
+    let endpoint = Endpoint::numbered().await;
+    let key = KeyMaker::new(&endpoint.settings()).key(&request("a"));
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.pragma_update(None, "page_size", 4096).unwrap();
+    other
+        .execute_batch(
+            "PRAGMA journal_mode = wal; PRAGMA application_id = 0x50726243; PRAGMA user_version = 2;
+            CREATE TABLE replies (key BLOB NOT NULL UNIQUE, created INTEGER NOT NULL, run_time_us INTEGER NOT NULL,
+                failed TEXT, response TEXT NOT NULL) STRICT;",
+        )
+        .unwrap();
+    let row = (key.as_bytes(), 1, 2000, completion("earlier", 1, 1));
+    let insert = "INSERT INTO replies VALUES (?1, ?2, ?3, NULL, ?4)";
+    other.execute(insert, row).unwrap();
+    drop(other);
+    let cache = Cache::open(&path, CacheSettings::default()).unwrap();
+    let provider = provider().with_cache(cache.clone());
+    let model = provider.model(endpoint.settings()).unwrap();
+    for (row, content) in [("a", "earlier"), ("b", "reply 0"), ("b", "reply 0")] {
+        assert_eq!(model.chat(&request(row)).await.unwrap().content, content);
+        cache.flush();
+    }
+    assert_eq!((cache.count().unwrap(), endpoint.calls()), (2, 1));
+    let other = rusqlite::Connection::open(&path).unwrap();
+    let page = other.pragma_query_value(None, "page_size", |row| row.get::<_, i64>(0));
+    assert_eq!(page.unwrap(), 4096);
 }
 
 #[test]
@@ -341,7 +374,8 @@ async fn what_is_taken_over_replaces_nothing_that_came_later() {
 async fn many_replies_at_once_all_arrive() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("replies.sqlite");
-    let endpoint = Endpoint::numbered().await;
+    let text = "long text ".repeat(400);
+    let endpoint = Endpoint::start(move |_, _| (200, completion(&text, 1, 1))).await;
     let cache = Cache::open(&path, CacheSettings::default()).unwrap();
     let model = provider()
         .with_cache(cache.clone())

@@ -11,7 +11,7 @@ use serde_json::value::to_raw_value;
 
 use super::{
     Cache, Found, KeyMaker,
-    stored::{Response, StoredReply, repriced},
+    stored::{StoredReply, repriced},
 };
 use crate::{
     settings::ModelSettings,
@@ -56,17 +56,14 @@ impl<M: ChatModel> Cached<M> {
         stored: StoredReply,
         origin: Origin,
     ) -> Option<ChatReply> {
-        let parsed = wire::parse(stored.response().get()).ok()?;
+        let parsed = wire::parse(stored.response.get()).ok()?;
         let price = self.settings.price;
         let cost = parsed
             .cost
             .or_else(|| Some(price?.cost(parsed.usage.as_ref()?)));
-        let exchange = match stored.response {
-            Response::Fetched(exchange) => exchange,
-            Response::Found(response) => Arc::new(Exchange {
-                request: self.sent(request)?,
-                response,
-            }),
+        let exchange = Exchange {
+            request: self.sent(request)?,
+            response: stored.response,
         };
         Some(ChatReply {
             content: parsed.content,
@@ -79,7 +76,7 @@ impl<M: ChatModel> Cached<M> {
             model: parsed.model,
             origin,
             run_time: stored.run_time,
-            exchange: Some(exchange),
+            exchange: Some(Arc::new(exchange)),
         })
     }
 
@@ -124,7 +121,7 @@ impl<M: ChatModel> ChatModel for Cached<M> {
         }
         let key = self.keys.key(request);
         // Entered before looking: whoever waited for another call finds its reply.
-        let _flight = self.cache.shared.flights.enter(key).await;
+        let _flight = self.cache.shared.flights.enter(&key).await;
         let replace = match self.look(request, &key)? {
             Ok(reply) => {
                 self.cache.hit();
@@ -134,15 +131,7 @@ impl<M: ChatModel> ChatModel for Cached<M> {
         };
         self.cache.miss();
         let reply = self.inner.chat(request).await?;
-        let Some(exchange) = reply.exchange.clone() else {
-            return Ok(reply);
-        };
-        let stored = StoredReply {
-            response: Response::Fetched(exchange),
-            run_time: reply.run_time,
-            failed: reply.failed_attempts,
-        };
-        self.cache.store(key, stored, replace).await;
+        self.cache.store(&key, &reply, replace).await;
         Ok(reply)
     }
 }

@@ -1,6 +1,6 @@
 //! The file: a SQLite database in WAL mode with one table.
 
-use std::{collections::HashSet, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
@@ -10,15 +10,19 @@ use rusqlite::{
 use super::{
     CacheKey,
     error::{CacheError, Problem},
-    known::Part,
+    line::Entry,
+    part::{Part, PartSet},
     stored::Row,
-    tail::{self, Tail, Waiting},
+    tail::{self, Tail},
 };
 
 /// The layout's version. A newer file is refused, an older one emptied.
 const FORMAT: i64 = 2;
 /// Marks the file as ours: "PrbC".
 const APPLICATION: i64 = 0x5072_6243;
+/// Bytes of a page. Each costs calls of the system in the log and in the file, and a large one holds some twenty replies, with less
+/// room left over.
+const PAGE: i64 = 16 << 10;
 /// How long to wait for another process.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -106,6 +110,8 @@ fn identify(connection: &Connection) -> Result<Owner, Problem> {
 /// WAL keeps every committed reply when the process is killed, without waiting for the disk at each commit. What a power cut
 /// takes with it is asked for again.
 fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    // Of a file that is not there yet; others stay as they are.
+    connection.pragma_update(None, "page_size", PAGE)?;
     let mut tries = 0;
     loop {
         let mode = connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
@@ -124,8 +130,11 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
         }
     }
     connection.pragma_update(None, "synchronous", "normal")?;
+    // A group is written in the order of the index, so few pages are used more than once.
+    connection.pragma_update(None, "cache_size", -1000)?;
     // 16 MiB between two visits of the disk, and no larger log left behind.
-    connection.pragma_update(None, "wal_autocheckpoint", 4096)?;
+    let pages = (16 << 20) / page_size(connection)?;
+    connection.pragma_update(None, "wal_autocheckpoint", pages)?;
     connection.pragma_update(None, "journal_size_limit", 64 << 20)
 }
 
@@ -150,8 +159,8 @@ fn take_over(connection: &mut Connection, path: &Path) -> Result<[Tail; 2], Prob
     let transaction = begin(connection)?;
     let orphans = tail::orphans(path).map_err(Problem::Tail)?;
     for orphan in &orphans {
-        orphan.read(|waiting| -> Result<(), Problem> {
-            insert(&transaction, [&waiting])?;
+        orphan.read(|entry| -> Result<(), Problem> {
+            insert(&transaction, [entry])?;
             Ok(())
         })?;
     }
@@ -169,10 +178,15 @@ pub(super) fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
+/// Bytes of a page, at least one.
+fn page_size(connection: &Connection) -> rusqlite::Result<i64> {
+    let size = connection.pragma_query_value(None, "page_size", |row| row.get::<_, i64>(0))?;
+    Ok(size.max(1))
+}
+
 /// Keeps the file from growing past `bytes`.
 pub(super) fn limit(connection: &Connection, bytes: u64) -> rusqlite::Result<()> {
-    let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
-    let pages = i64::try_from(bytes).unwrap_or(i64::MAX) / page.max(1);
+    let pages = i64::try_from(bytes).unwrap_or(i64::MAX) / page_size(connection)?;
     // 2^32 - 2 is the most that SQLite knows.
     let pages = pages.clamp(1, 0xffff_fffe);
     connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
@@ -204,18 +218,18 @@ fn text(value: ValueRef<'_>) -> String {
 /// Stores replies, each unless there is one that is not older than it allows. Gives the last row that was written.
 pub(super) fn insert<'a>(
     connection: &Connection,
-    group: impl IntoIterator<Item = &'a Waiting>,
+    entries: impl IntoIterator<Item = Entry<'a>>,
 ) -> rusqlite::Result<i64> {
     let mut insert = connection.prepare_cached(INSERT)?;
-    for waiting in group {
-        let reply = &waiting.reply;
+    for entry in entries {
+        let failed = entry.failed.map(serde_json::to_string);
         insert.execute(params![
-            waiting.key.as_bytes(),
-            waiting.created,
-            reply.run_time_us(),
-            reply.failed_text(),
-            reply.response().get(),
-            waiting.oldest,
+            entry.key.as_bytes(),
+            entry.created,
+            entry.run_time_us,
+            failed.and_then(Result::ok),
+            std::str::from_utf8(entry.response).unwrap_or_default(),
+            entry.oldest,
         ])?;
     }
     Ok(connection.last_insert_rowid())
@@ -229,7 +243,7 @@ pub(super) fn last_row(connection: &Connection) -> rusqlite::Result<i64> {
 }
 
 /// The keys of all rows.
-pub(super) fn keys(connection: &Connection) -> rusqlite::Result<HashSet<Part>> {
+pub(super) fn keys(connection: &Connection) -> rusqlite::Result<PartSet> {
     // The index is all that is read.
     let mut select = connection.prepare("SELECT key FROM replies")?;
     let keys = select.query_map([], |row| Ok(part(row.get_ref(0)?)))?;

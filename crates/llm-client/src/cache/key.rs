@@ -8,7 +8,7 @@ use std::{
 use schema::ChatRequest;
 use sha2::{Digest, Sha256};
 
-use super::known::Part;
+use super::part::Part;
 use crate::{settings::ModelSettings, wire::Canonical};
 
 /// Raise it when replies stored under the old keys must not be found any more.
@@ -34,10 +34,24 @@ impl CacheKey {
         first.map_or(0, |bytes| Part::from_le_bytes(*bytes))
     }
 
+    /// The same part as a number that stands in the order of keys.
+    pub(super) fn start(&self) -> u64 {
+        self.part().swap_bytes()
+    }
+
     /// The hash as 64 hexadecimal digits.
     pub(super) fn hex(&self) -> String {
-        let halves = self.0.iter().flat_map(|byte| [byte >> 4, *byte]);
-        halves.map(|half| char::from(hex_digit(half))).collect()
+        self.hex_digits().map(char::from).iter().collect()
+    }
+
+    /// The same as bytes.
+    pub(super) fn hex_digits(&self) -> [u8; 64] {
+        let mut digits = [0; 64];
+        let (pairs, _) = digits.as_chunks_mut();
+        for (pair, byte) in pairs.iter_mut().zip(self.0) {
+            *pair = [hex_digit(byte >> 4), hex_digit(byte)];
+        }
+        digits
     }
 
     /// The reverse of [`hex`](Self::hex); `None` for anything else.

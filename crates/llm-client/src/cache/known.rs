@@ -4,22 +4,21 @@
 //! call. So the keys are remembered: eight bytes of each, for a database that is not too large.
 
 use std::{
-    collections::HashSet,
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use rusqlite::Connection;
 
-use super::{CacheKey, file};
+use super::{
+    CacheKey, file,
+    part::{Part, PartSet},
+};
 
 /// Most keys that are remembered, 1 to 2 MB. Of a larger database none are, and every question goes to it.
 const MOST: u32 = 100_000;
 /// What other processes store is noticed after this time at the latest.
 const STALE: Duration = Duration::from_millis(500);
-
-/// A part of the hash. That two keys share it costs a look into the database, no more.
-pub(super) type Part = u64;
 
 #[derive(Debug)]
 pub(super) struct Known {
@@ -29,7 +28,7 @@ pub(super) struct Known {
 #[derive(Debug)]
 struct State {
     /// `None`: too many.
-    keys: Option<HashSet<Part>>,
+    keys: Option<PartSet>,
     /// The last row that was looked at.
     last: i64,
     /// When that was.
@@ -52,16 +51,16 @@ impl Known {
         })
     }
 
-    /// Whether the database may hold `key`.
-    pub(super) fn holds(&self, key: &CacheKey) -> bool {
-        let state = self.state();
-        let keys = state.keys.as_ref();
-        keys.is_none_or(|keys| keys.contains(&key.part()))
-    }
-
-    /// Remembers a key that this process stores.
-    pub(super) fn add(&self, key: &CacheKey) {
-        self.state().extend([key.part()]);
+    /// Whether somebody may have stored `key`. It counts as stored from now on: who asks will store what comes, and of a call that
+    /// fails nothing is left but a look into the database for the next one.
+    pub(super) fn meet(&self, key: &CacheKey) -> bool {
+        let mut state = self.state();
+        let Some(keys) = &mut state.keys else {
+            return true;
+        };
+        let met = !keys.insert(key.part());
+        state.bound();
+        met
     }
 
     /// Whether it is time to look for what others stored.
@@ -103,9 +102,12 @@ impl State {
     fn extend(&mut self, more: impl IntoIterator<Item = Part>) {
         if let Some(keys) = &mut self.keys {
             keys.extend(more);
-            if keys.len() > MOST as usize {
-                self.keys = None;
-            }
         }
+        self.bound();
+    }
+
+    /// Forgets all keys when there are too many.
+    fn bound(&mut self) {
+        self.keys.take_if(|keys| keys.len() > MOST as usize);
     }
 }

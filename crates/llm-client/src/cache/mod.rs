@@ -8,8 +8,11 @@ mod cached;
 mod error;
 mod file;
 mod flight;
+mod group;
 mod key;
 mod known;
+mod line;
+mod part;
 mod settings;
 mod stored;
 mod tail;
@@ -25,6 +28,7 @@ use std::{
 };
 
 use rusqlite::Connection;
+use schema::ChatReply;
 
 pub use cached::Cached;
 pub use error::CacheError;
@@ -33,8 +37,8 @@ pub use settings::{CacheMode, CacheSettings, CacheStats};
 
 use flight::Flights;
 use known::Known;
-use stored::StoredReply;
-use tail::Waiting;
+use line::Entry;
+use stored::{StoredReply, micros};
 use writer::Writer;
 
 /// A file of replies. Clones share it; several processes may have it open at once.
@@ -154,17 +158,17 @@ impl Cache {
 
     /// The reply stored under `key`, where the settings allow it to be used.
     fn lookup(&self, key: &CacheKey) -> Result<Found, CacheError> {
-        let oldest = self.oldest();
-        // Before the database: on its way there a reply is in both places, never in none.
-        if let Some(waiting) = self.shared.writer.fresh(key, oldest) {
-            return Ok(Found::Reply(waiting.reply.clone()));
-        }
         let known = &self.shared.known;
         if known.is_stale() {
             self.read(|connection| known.look(connection))?;
         }
-        if !known.holds(key) {
+        if !known.meet(key) {
             return Ok(Found::Nothing);
+        }
+        let oldest = self.oldest();
+        // Before the database: on its way there a reply is in both places, never in none.
+        if let Some(reply) = self.shared.writer.fresh(key, oldest) {
+            return Ok(Found::Reply(reply));
         }
         let found = self.read(|connection| file::find(connection, key, oldest))?;
         Ok(match found {
@@ -173,19 +177,23 @@ impl Cache {
         })
     }
 
-    /// Stores `reply` so that it outlives the process. `replace` puts it in the place of whatever is stored; else a usable
-    /// reply that is there already stays.
-    async fn store(&self, key: CacheKey, reply: StoredReply, replace: bool) {
-        let oldest = if replace { i64::MAX } else { self.oldest() };
-        let created = now();
-        self.shared.known.add(&key);
-        let waiting = Waiting {
-            key,
-            reply,
-            created,
-            oldest,
+    /// Stores `reply` so that it outlives the process, unless it has no exchange. `replace` puts it in the place of whatever is
+    /// stored; else a usable reply that is there already stays.
+    async fn store(&self, key: &CacheKey, reply: &ChatReply, replace: bool) {
+        let Some(exchange) = &reply.exchange else {
+            return;
         };
-        self.shared.writer.store(waiting).await;
+        let response = exchange.response.as_bytes();
+        let failed = &reply.failed_attempts;
+        let entry = || Entry {
+            key: *key,
+            created: now(),
+            oldest: if replace { i64::MAX } else { self.oldest() },
+            run_time_us: micros(reply.run_time),
+            failed: (failed.calls > 0).then_some(failed),
+            response,
+        };
+        self.shared.writer.store(response.len(), entry).await;
     }
 
     /// Replies stored before this are not used, in microseconds since 1970.

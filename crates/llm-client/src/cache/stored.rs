@@ -1,28 +1,19 @@
 //! What is stored of a reply.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use schema::{Exchange, JsonText, Spend, Usage};
+use schema::{JsonText, Spend, Usage};
 
 use crate::settings::Price;
 
 /// What is stored of a reply: the raw response, which is parsed again when it is used. The request is not: it grows with every
 /// turn, and whoever finds the reply has just made it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct StoredReply {
-    pub(super) response: Response,
+    pub(super) response: JsonText,
     pub(super) run_time: Duration,
     /// The attempts before it that failed but were billed.
     pub(super) failed: Spend,
-}
-
-/// The raw response.
-#[derive(Clone, Debug)]
-pub(super) enum Response {
-    /// Part of what was just fetched.
-    Fetched(Arc<Exchange>),
-    /// Read from the file.
-    Found(JsonText),
 }
 
 /// A row of the file.
@@ -42,29 +33,21 @@ impl Row {
         };
         Some(StoredReply {
             // Whoever uses it reads it, and finds out whether it is one.
-            response: Response::Found(JsonText::proven(self.response)),
-            run_time: Duration::from_micros(u64::try_from(self.run_time_us).ok()?),
+            response: JsonText::proven(self.response),
+            run_time: duration(self.run_time_us)?,
             failed,
         })
     }
 }
 
-impl StoredReply {
-    pub(super) fn response(&self) -> &JsonText {
-        match &self.response {
-            Response::Fetched(exchange) => &exchange.response,
-            Response::Found(response) => response,
-        }
-    }
+/// A time as it is stored, in microseconds.
+pub(super) fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
 
-    pub(super) fn run_time_us(&self) -> i64 {
-        i64::try_from(self.run_time.as_micros()).unwrap_or(i64::MAX)
-    }
-
-    /// The spend of the failed attempts as text, where there were any.
-    pub(super) fn failed_text(&self) -> Option<String> {
-        (self.failed.calls > 0).then(|| serde_json::to_string(&self.failed).ok())?
-    }
+/// The reverse of [`micros`]; `None` for what it never gives.
+pub(super) fn duration(micros: i64) -> Option<Duration> {
+    u64::try_from(micros).ok().map(Duration::from_micros)
 }
 
 /// What failed attempts cost at today's price.

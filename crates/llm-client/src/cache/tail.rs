@@ -13,18 +13,9 @@ use std::{
     fs::{self, File, TryLockError},
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
-    time::Duration,
 };
 
-use schema::Spend;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-
-use super::{
-    CacheKey,
-    key::hex_digit,
-    stored::{Response, StoredReply},
-};
+use super::line::{self, Entry};
 
 /// Between the database's name and the number of a tail. The digit is the version of the lines.
 const MIDDLE: &str = "-tail1-";
@@ -32,102 +23,6 @@ const MIDDLE: &str = "-tail1-";
 const KEEP_LENGTH: u64 = 16 << 20;
 /// Longer lines are no lines of ours.
 const LONGEST_LINE: u64 = 256 << 20;
-
-/// A reply that waits for its place in the database.
-#[derive(Debug)]
-pub(super) struct Waiting {
-    pub(super) key: CacheKey,
-    pub(super) reply: StoredReply,
-    /// When it came, in microseconds since 1970.
-    pub(super) created: i64,
-    /// It replaces only what is older than this.
-    pub(super) oldest: i64,
-}
-
-/// The check of a line stands before its text, in hexadecimal: without it a line that was torn over an older one could pass for
-/// whole.
-const CHECK: usize = 8;
-
-fn check_of(text: &[u8]) -> [u8; CHECK] {
-    let sum = crc32fast::hash(text);
-    std::array::from_fn(|at| hex_digit((sum >> (28 - 4 * at)) as u8))
-}
-
-/// The start of a line.
-#[derive(Serialize)]
-struct Line<'a> {
-    round: u64,
-    key: &'a str,
-    created: i64,
-    oldest: i64,
-    run_time_us: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failed: Option<&'a Spend>,
-}
-
-#[derive(Deserialize)]
-struct ReadLine {
-    round: u64,
-    key: String,
-    created: i64,
-    oldest: i64,
-    run_time_us: u64,
-    #[serde(default)]
-    failed: Spend,
-    response: Box<RawValue>,
-}
-
-impl Waiting {
-    /// Appends the line for a tail in its `round`, the line break included. On an error `lines` is as it was.
-    pub(super) fn write(&self, round: u64, lines: &mut Vec<u8>) -> io::Result<()> {
-        let start = lines.len();
-        let failed = &self.reply.failed;
-        let line = Line {
-            round,
-            key: &self.key.hex(),
-            created: self.created,
-            oldest: self.oldest,
-            run_time_us: self.reply.run_time_us(),
-            failed: (failed.calls > 0).then_some(failed),
-        };
-        lines.extend_from_slice(&[b'0'; CHECK]);
-        if let Err(error) = serde_json::to_writer(&mut *lines, &line) {
-            lines.truncate(start);
-            return Err(error.into());
-        }
-        // The response goes in as it is, before the brace that ends the line.
-        lines.pop();
-        lines.extend_from_slice(b",\"response\":");
-        lines.extend_from_slice(self.reply.response().as_bytes());
-        lines.push(b'}');
-        let (_, line) = lines.split_at_mut(start);
-        let (check, text) = line.split_at_mut(CHECK);
-        check.copy_from_slice(&check_of(text));
-        lines.push(b'\n');
-        Ok(())
-    }
-
-    /// The reply of a line, and its round; `None` when the line is not whole.
-    fn read(line: &[u8]) -> Option<(Self, u64)> {
-        let (check, text) = line.strip_suffix(b"\n")?.split_at_checked(CHECK)?;
-        if check != check_of(text) {
-            return None;
-        }
-        let line: ReadLine = serde_json::from_slice(text).ok()?;
-        let waiting = Self {
-            key: CacheKey::from_hex(&line.key)?,
-            reply: StoredReply {
-                response: Response::Found(line.response.into()),
-                run_time: Duration::from_micros(line.run_time_us),
-                failed: line.failed,
-            },
-            created: line.created,
-            // It may have been in the database before, and a later reply have taken its place since: that one stays.
-            oldest: line.oldest.min(line.created),
-        };
-        Some((waiting, line.round))
-    }
-}
 
 /// A tail of this process. Dropping it removes the file, unless it was to be kept.
 #[derive(Debug)]
@@ -180,11 +75,13 @@ impl Tail {
         self.round
     }
 
-    /// Appends `lines`. On an error the tail is as it was.
-    pub(super) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
-        let result = self.file.write_all(lines);
+    /// Appends the lines of `pieces`. On an error the tail is as it was.
+    pub(super) fn append<'a>(&mut self, pieces: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
+        let mut length = 0;
+        let mut pieces = pieces.inspect(|piece| length += piece.len() as u64);
+        let result = pieces.try_for_each(|piece| self.file.write_all(piece));
         match result {
-            Ok(()) => self.length += lines.len() as u64,
+            Ok(()) => self.length += length,
             // The next line is written over what is torn.
             Err(_) => {
                 self.file.seek(SeekFrom::Start(self.length))?;
@@ -253,7 +150,7 @@ pub(super) fn orphans(database: &Path) -> io::Result<Vec<Orphan>> {
 
 impl Orphan {
     /// Gives each reply of the newest round to `take`.
-    pub(super) fn read<E>(&self, mut take: impl FnMut(Waiting) -> Result<(), E>) -> Result<(), E>
+    pub(super) fn read<E>(&self, mut take: impl FnMut(Entry<'_>) -> Result<(), E>) -> Result<(), E>
     where
         E: From<io::Error>,
     {
@@ -265,10 +162,13 @@ impl Orphan {
             (&mut reader)
                 .take(LONGEST_LINE)
                 .read_until(b'\n', &mut line)?;
-            match Waiting::read(&line) {
-                Some((waiting, round)) if *newest.get_or_insert(round) == round => take(waiting)?,
+            let taken = line::read(&line, |entry, round| {
+                (*newest.get_or_insert(round) == round).then(|| take(entry))
+            });
+            match taken.flatten() {
+                Some(result) => result?,
                 // The end; a line of an older round, whole or in part; or the last one, which a kill has torn.
-                _ => return Ok(()),
+                None => return Ok(()),
             }
         }
     }

@@ -1,7 +1,6 @@
 //! Replies on their way into the database: at once into the tail, a little later, many together, into the database.
 
 use std::{
-    collections::HashMap,
     path::Path,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -18,18 +17,27 @@ use super::{
     CacheKey,
     error::{CacheError, Problem, sqlite_problem},
     file,
+    group::Group,
     known::Known,
-    tail::{Tail, Waiting},
+    line::Entry,
+    stored::StoredReply,
+    tail::Tail,
 };
 
-/// A commit is made when this many replies wait.
-const GROUP: usize = 1024;
-/// Most replies that wait, those included that are being committed.
-const MOST: usize = 3072;
-/// A buffer of lines that has grown beyond this is given back.
-const KEEP_LINES: usize = 256 << 10;
+/// A commit is made when the replies that wait have this many bytes.
+const GROUP: usize = 2 << 20;
+/// Most bytes of replies that wait, those included that are being committed.
+const MOST: usize = 6 << 20;
+/// What a reply takes beside its response.
+const BESIDE: usize = 300;
 /// How long the first of a group waits for others. Each reply that shares a commit saves the locks and the writes of one.
 const LINGER: Duration = Duration::from_millis(400);
+
+/// What a reply with a response of `length` bytes counts.
+fn weight(length: usize) -> u32 {
+    let bytes = length.saturating_add(BESIDE).min(MOST);
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
 
 /// Takes replies and writes them. Dropping it waits until everything is in the database.
 #[derive(Debug)]
@@ -47,7 +55,7 @@ struct Shared {
     work: Condvar,
     /// Told when a group is in the database.
     done: Condvar,
-    /// A permit for each reply that may wait.
+    /// A permit for each byte that may wait.
     room: Semaphore,
     stored: AtomicU64,
     not_stored: AtomicU64,
@@ -63,14 +71,13 @@ struct State {
     /// One takes replies while those of the other are committed.
     tails: [Tail; 2],
     active: usize,
-    /// Replies that are not yet in the database.
-    fresh: HashMap<CacheKey, Arc<Waiting>>,
-    /// Those of them that are not in a tail either, and their lines.
-    unwritten: Vec<Arc<Waiting>>,
-    lines: Vec<u8>,
-    /// Those in a tail that no commit has taken, in order.
-    queue: Vec<Arc<Waiting>>,
-    /// How many replies came, and how many of them were committed or given up.
+    /// The replies for the active tail.
+    group: Group,
+    /// Those that are being committed.
+    leaving: Option<Arc<Group>>,
+    /// An empty one, for its memory.
+    idle: Group,
+    /// How many replies came into a tail, and how many of them were committed or given up.
     came: u64,
     settled: u64,
     /// Somebody waits for the database.
@@ -78,16 +85,6 @@ struct State {
     closing: bool,
     /// The thread is gone.
     ended: bool,
-}
-
-impl State {
-    /// Ends the waiting of one reply. A later one to the same question may wait by now, and stays.
-    fn forget(&mut self, waiting: &Arc<Waiting>) {
-        let same = |fresh: &Arc<Waiting>| Arc::ptr_eq(fresh, waiting);
-        if self.fresh.get(&waiting.key).is_some_and(same) {
-            self.fresh.remove(&waiting.key);
-        }
-    }
 }
 
 impl Writer {
@@ -103,10 +100,9 @@ impl Writer {
             state: Mutex::new(State {
                 tails,
                 active: 0,
-                fresh: HashMap::new(),
-                unwritten: Vec::new(),
-                lines: Vec::new(),
-                queue: Vec::new(),
+                group: Group::default(),
+                leaving: None,
+                idle: Group::default(),
                 came: 0,
                 settled: 0,
                 urgent: false,
@@ -133,16 +129,22 @@ impl Writer {
         })
     }
 
-    /// Stores `waiting` so that it outlives the process, and returns. Waits only while too many others wait for the database.
-    pub(super) async fn store(&self, waiting: Waiting) {
+    /// Stores an `entry` with a response of `length` bytes so that it outlives the process, and returns. Waits only while too many
+    /// others wait for the database; it is made after that.
+    pub(super) async fn store<'a>(&self, length: usize, entry: impl FnOnce() -> Entry<'a>) {
         let shared = &*self.shared;
-        match shared.room.acquire().await {
+        let weight = weight(length);
+        match shared.room.try_acquire_many(weight) {
             // Given back when it is in the database.
-            Ok(permit) => permit.forget(),
-            Err(_) => return shared.lost(1, "its thread stopped by a fault in the program"),
+            Ok(room) => room.forget(),
+            // Apart, so that calls that need not wait stay small.
+            Err(_) => match Box::pin(shared.room.acquire_many(weight)).await {
+                Ok(room) => room.forget(),
+                Err(_) => return shared.lost(1, "its thread stopped by a fault in the program"),
+            },
         }
-        if let Err(error) = shared.enqueue(waiting) {
-            shared.room.add_permits(1);
+        if let Err(error) = shared.add(&entry(), weight as usize) {
+            shared.room.add_permits(weight as usize);
             return shared.lost(1, &format!("cannot take a reply: {error}"));
         }
         // Replies often come several at a time. Those that came with this one get their turn first, and one write takes all.
@@ -151,9 +153,10 @@ impl Writer {
     }
 
     /// The reply that waits under `key`, where it is not older than `oldest`.
-    pub(super) fn fresh(&self, key: &CacheKey, oldest: i64) -> Option<Arc<Waiting>> {
-        let waiting = self.shared.state().fresh.get(key).cloned()?;
-        (waiting.created >= oldest).then_some(waiting)
+    pub(super) fn fresh(&self, key: &CacheKey, oldest: i64) -> Option<StoredReply> {
+        let state = self.shared.state();
+        let of_leaving = || state.leaving.as_ref()?.find(key, oldest);
+        state.group.find(key, oldest).or_else(of_leaving)
     }
 
     /// Waits until everything that came before is in the database.
@@ -198,75 +201,74 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enqueue(&self, waiting: Waiting) -> std::io::Result<()> {
+    fn add(&self, entry: &Entry<'_>, weight: usize) -> std::io::Result<()> {
         let mut guard = self.state();
         let state = &mut *guard;
-        waiting.write(state.tails[state.active].round(), &mut state.lines)?;
-        let waiting = Arc::new(waiting);
-        state.fresh.insert(waiting.key, Arc::clone(&waiting));
-        state.unwritten.push(waiting);
-        Ok(())
+        let round = state.tails[state.active].round();
+        state.group.push(entry, weight, round)
     }
 
-    /// Writes all lines that are still in memory into the tail. When it returns, they outlive the process, or count as lost.
+    /// Writes all lines that are still in memory only into the tail. When it returns, they outlive the process, or count as lost.
     fn write_out(&self, state: &mut State) {
-        if state.unwritten.is_empty() {
+        let group = &mut state.group;
+        let before = group.written();
+        if group.len() == before {
             return;
         }
-        let count = state.unwritten.len();
-        let result = state.tails[state.active].append(&state.lines);
-        state.lines.clear();
-        state.lines.shrink_to(KEEP_LINES);
-        if let Err(error) = result {
-            for waiting in std::mem::take(&mut state.unwritten) {
-                state.forget(&waiting);
-            }
-            self.room.add_permits(count);
+        if let Err(error) = state.tails[state.active].append(group.unwritten()) {
+            let (count, weight) = group.drop_unwritten();
+            self.room.add_permits(weight);
             return self.lost(count, &format!("cannot be written beside it: {error}"));
         }
-        let before = state.queue.len();
-        state.queue.append(&mut state.unwritten);
-        state.came += count as u64;
-        self.stored.fetch_add(count as u64, Relaxed);
-        if before == 0 || (before < GROUP && state.queue.len() >= GROUP) {
+        let light = group.written_weight() < GROUP;
+        let count = group.mark_written() as u64;
+        state.came += count;
+        self.stored.fetch_add(count, Relaxed);
+        if before == 0 || (light && group.written_weight() >= GROUP) {
             self.work.notify_one();
         }
     }
 
     /// The next group, and the tail that holds it; `None` when there will be no more.
-    fn next_group(&self) -> Option<(Vec<Arc<Waiting>>, usize)> {
-        let nothing = |state: &mut State| state.queue.is_empty() && !state.closing;
+    fn next_group(&self) -> Option<(Arc<Group>, usize)> {
+        let nothing = |state: &mut State| state.group.written() == 0 && !state.closing;
         let state = self.work.wait_while(self.state(), nothing);
-        let few = |state: &mut State| state.queue.len() < GROUP && !state.urgent && !state.closing;
+        let few = |state: &mut State| {
+            state.group.written_weight() < GROUP && !state.urgent && !state.closing
+        };
         let state = state.unwrap_or_else(PoisonError::into_inner);
         let state = self.work.wait_timeout_while(state, LINGER, few);
-        let mut state = state.unwrap_or_else(PoisonError::into_inner).0;
+        let mut guard = state.unwrap_or_else(PoisonError::into_inner).0;
+        let state = &mut *guard;
         // Of calls that were given up in between.
-        self.write_out(&mut state);
-        if state.queue.is_empty() {
+        self.write_out(state);
+        if state.group.written() == 0 {
             return None;
         }
-        // Neighbours in the database's index are then written together. Those of one key stay in order.
-        state.queue.sort_by_key(|waiting| waiting.key);
         let full = state.active;
         state.active = 1 - full;
         state.urgent = false;
-        Some((std::mem::take(&mut state.queue), full))
+        let next = std::mem::take(&mut state.idle);
+        let group = Arc::new(std::mem::replace(&mut state.group, next));
+        state.leaving = Some(Arc::clone(&group));
+        Some((group, full))
     }
 
     /// Forgets a group that was committed or given up.
-    fn settle(&self, group: &[Arc<Waiting>], tail: usize) {
-        let mut guard = self.state();
-        let state = &mut *guard;
-        for waiting in group {
-            state.forget(waiting);
-        }
-        state.settled += group.len() as u64;
+    fn settle(&self, group: Arc<Group>, tail: usize) {
+        let (count, weight) = (group.len(), group.weight());
+        let mut state = self.state();
+        state.leaving = None;
+        state.settled += count as u64;
         // Lines that stay are read once more by a later process, and change nothing there.
         let _ = state.tails[tail].clear();
-        drop(guard);
-        self.room.add_permits(group.len());
+        drop(state);
+        self.room.add_permits(weight);
         self.done.notify_all();
+        if let Some(mut group) = Arc::into_inner(group) {
+            group.clear();
+            self.state().idle = group;
+        }
     }
 
     /// Takes note that the database did not take a reply. Its line stays in the tail for the next process, unless the file may
@@ -306,28 +308,30 @@ impl Drop for WakeAtEnd<'_> {
 fn run(mut connection: Connection, shared: &Shared, known: &Known) {
     let _wake = WakeAtEnd(shared);
     while let Some((group, tail)) = shared.next_group() {
-        if commit(&mut connection, &group, known).is_err() {
+        let order = group.by_key();
+        let entries = || order.iter().filter_map(|at| group.entry(*at));
+        if commit(&mut connection, entries(), known).is_err() {
             // One that is too large must not take the others with it.
-            for waiting in &group {
-                if let Err(error) = commit(&mut connection, std::slice::from_ref(waiting), known) {
+            for entry in entries() {
+                if let Err(error) = commit(&mut connection, [entry], known) {
                     shared.refused(tail, &sqlite_problem(&error));
                 }
             }
         }
-        shared.settle(&group, tail);
+        shared.settle(group, tail);
     }
 }
 
 /// Writes a group in one transaction. All of it is in the database, or nothing. What another process stored first stays.
-fn commit(
+fn commit<'a>(
     connection: &mut Connection,
-    group: &[Arc<Waiting>],
+    entries: impl IntoIterator<Item = Entry<'a>>,
     known: &Known,
 ) -> rusqlite::Result<()> {
     let transaction = file::begin(connection)?;
     // Now or never: behind the rows that follow nobody would look for those of others.
     known.look(&transaction)?;
-    let row = file::insert(&transaction, group.iter().map(|waiting| &**waiting))?;
+    let row = file::insert(&transaction, entries)?;
     transaction.commit()?;
     known.stored(row);
     Ok(())
