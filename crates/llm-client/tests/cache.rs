@@ -172,6 +172,39 @@ async fn a_refresh_asks_everything_again_once() {
 }
 
 #[tokio::test]
+async fn of_many_replies_those_that_are_there_are_replaced_and_the_others_added() {
+    let folder = tempfile::tempdir().unwrap();
+    let endpoint = Endpoint::numbered().await;
+    let rows = |step| {
+        (0..100)
+            .step_by(step)
+            .map(|row: u32| request(&row.to_string()))
+    };
+    let first = model(&open(folder.path()), endpoint.settings());
+    for request in rows(3) {
+        say(&first, &request).await;
+    }
+    drop(first);
+    let refresh = CacheSettings {
+        mode: CacheMode::Refresh,
+        ..CacheSettings::default()
+    };
+    let cache = open_with(folder.path(), refresh);
+    let refreshed = model(&cache, endpoint.settings());
+    let mut said = Vec::new();
+    for request in rows(1) {
+        said.push(say(&refreshed, &request).await);
+    }
+    cache.flush();
+    assert_eq!(cache.count().unwrap(), 100);
+    let later = model(&open(folder.path()), endpoint.settings());
+    for (request, said) in rows(1).zip(&said) {
+        assert_eq!(say(&later, &request).await, cached(&said.0));
+    }
+    assert_eq!(endpoint.calls(), 134);
+}
+
+#[tokio::test]
 async fn old_replies_are_asked_again_and_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let endpoint = Endpoint::numbered().await;

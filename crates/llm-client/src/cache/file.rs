@@ -2,17 +2,11 @@
 
 use std::{path::Path, time::Duration};
 
-use rusqlite::{
-    Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
-    types::ValueRef,
-};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use super::{
-    CacheKey,
     error::{CacheError, Problem},
-    line::Entry,
-    part::{Part, PartSet},
-    stored::Row,
+    rows,
     tail::{self, Tail},
 };
 
@@ -36,16 +30,6 @@ const CREATE: &str = "
         response TEXT NOT NULL
     ) STRICT;
 ";
-
-const FIND: &str =
-    "SELECT response, run_time_us, failed FROM replies WHERE key = ?1 AND created >= ?2";
-
-/// Replaces only what is older than `?6`.
-const INSERT: &str = "
-    INSERT INTO replies (key, created, run_time_us, failed, response) VALUES (?1, ?2, ?3, ?4, ?5)
-    ON CONFLICT (key) DO UPDATE SET created = excluded.created, run_time_us = excluded.run_time_us,
-        failed = excluded.failed, response = excluded.response
-    WHERE replies.created < ?6";
 
 /// Opens the file for writing, and makes it where it is not there yet. Gives two empty tails with it, and takes over what killed
 /// processes left in theirs.
@@ -72,7 +56,7 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, CacheError> {
     connect(path, OpenFlags::empty())
         .and_then(|connection| {
             connection.pragma_update(None, "query_only", true)?;
-            connection.prepare_cached(FIND)?;
+            connection.prepare_cached(rows::FIND)?;
             Ok(connection)
         })
         .map_err(|error| CacheError::new(path, error))
@@ -160,7 +144,7 @@ fn take_over(connection: &mut Connection, path: &Path) -> Result<[Tail; 2], Prob
     let orphans = tail::orphans(path).map_err(Problem::Tail)?;
     for orphan in &orphans {
         orphan.read(|entry| -> Result<(), Problem> {
-            insert(&transaction, [entry])?;
+            rows::insert(&transaction, [entry])?;
             Ok(())
         })?;
     }
@@ -190,89 +174,4 @@ pub(super) fn limit(connection: &Connection, bytes: u64) -> rusqlite::Result<()>
     // 2^32 - 2 is the most that SQLite knows.
     let pages = pages.clamp(1, 0xffff_fffe);
     connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
-}
-
-/// The row of `key` that is not older than `oldest`.
-pub(super) fn find(
-    connection: &Connection,
-    key: &CacheKey,
-    oldest: i64,
-) -> rusqlite::Result<Option<Row>> {
-    connection
-        .prepare_cached(FIND)?
-        .query_row(params![key.as_bytes(), oldest], |row| {
-            Ok(Row {
-                response: text(row.get_ref(0)?),
-                run_time_us: row.get(1)?,
-                failed: row.get(2)?,
-            })
-        })
-        .optional()
-}
-
-/// Text that is not UTF-8 becomes empty, which is no JSON: the row is then taken for damaged.
-fn text(value: ValueRef<'_>) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-/// Stores replies, each unless there is one that is not older than it allows. Gives the last row that was written.
-pub(super) fn insert<'a>(
-    connection: &Connection,
-    entries: impl IntoIterator<Item = Entry<'a>>,
-) -> rusqlite::Result<i64> {
-    let mut insert = connection.prepare_cached(INSERT)?;
-    for entry in entries {
-        let failed = entry.failed.map(serde_json::to_string);
-        insert.execute(params![
-            entry.key.as_bytes(),
-            entry.created,
-            entry.run_time_us,
-            failed.and_then(Result::ok),
-            std::str::from_utf8(entry.response).unwrap_or_default(),
-            entry.oldest,
-        ])?;
-    }
-    Ok(connection.last_insert_rowid())
-}
-
-/// The number of the last row. Rows are numbered in the order they came and never removed.
-pub(super) fn last_row(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.query_row("SELECT coalesce(max(rowid), 0) FROM replies", [], |row| {
-        row.get(0)
-    })
-}
-
-/// The keys of all rows.
-pub(super) fn keys(connection: &Connection) -> rusqlite::Result<PartSet> {
-    // The index is all that is read.
-    let mut select = connection.prepare("SELECT key FROM replies")?;
-    let keys = select.query_map([], |row| Ok(part(row.get_ref(0)?)))?;
-    keys.collect()
-}
-
-/// The keys of the rows behind `last`, and the last row.
-pub(super) fn keys_after(
-    connection: &Connection,
-    mut last: i64,
-) -> rusqlite::Result<(Vec<Part>, i64)> {
-    let mut select =
-        connection.prepare_cached("SELECT rowid, key FROM replies WHERE rowid > ?1")?;
-    let mut rows = select.query([last])?;
-    let mut keys = Vec::new();
-    while let Some(row) = rows.next()? {
-        last = last.max(row.get(0)?);
-        keys.push(part(row.get_ref(1)?));
-    }
-    Ok((keys, last))
-}
-
-fn part(key: ValueRef<'_>) -> Part {
-    let first = key.as_blob().ok().and_then(<[u8]>::first_chunk);
-    first.map_or(0, |bytes| Part::from_le_bytes(*bytes))
-}
-
-/// How many replies there are.
-pub(super) fn count(connection: &Connection) -> rusqlite::Result<u64> {
-    let count: i64 = connection.query_row("SELECT count(*) FROM replies", [], |row| row.get(0))?;
-    Ok(u64::try_from(count).unwrap_or(0))
 }

@@ -1,6 +1,10 @@
 //! Replies that wait for the database together.
 
-use std::{io, ops::Range};
+use std::{
+    io,
+    ops::Range,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use schema::{JsonText, Spend};
 
@@ -31,12 +35,19 @@ pub(super) struct Group {
     /// Empty pieces.
     spare: Vec<Vec<u8>>,
     replies: Vec<Waiting>,
-    /// The newest reply to each question.
-    newest: PartMap<usize>,
+    index: Mutex<Index>,
     /// The sum of their weights.
     weight: usize,
     /// How far the tail holds what is here.
     written: Mark,
+}
+
+/// The newest reply to each question. Most are never asked for before they are in the database, so it is made when one is.
+#[derive(Debug, Default)]
+struct Index {
+    newest: PartMap<usize>,
+    /// How many replies are in it.
+    covered: usize,
 }
 
 /// A reply whose line is in a group.
@@ -68,7 +79,6 @@ impl Group {
     pub(super) fn push(&mut self, entry: &Entry<'_>, weight: usize, round: u64) -> io::Result<()> {
         self.make_room(HEAD + entry.response.len());
         let range = line::write(entry, round, &mut self.last)?;
-        self.newest.insert(entry.key.part(), self.replies.len());
         self.replies.push(Waiting {
             key: entry.key,
             created: entry.created,
@@ -150,7 +160,7 @@ impl Group {
         } = self.written;
         let dropped = (self.replies.len() - replies, self.weight - weight);
         self.weight = weight;
-        self.newest.retain(|_, at| *at < replies);
+        *self.index() = Index::default();
         self.replies.truncate(replies);
         self.full.truncate(full + 1);
         if self.full.len() > full
@@ -164,7 +174,7 @@ impl Group {
 
     /// The newest reply to `key`, where it is not older than `oldest`.
     pub(super) fn find(&self, key: &CacheKey, oldest: i64) -> Option<StoredReply> {
-        let waiting = self.replies.get(*self.newest.get(&key.part())?)?;
+        let waiting = self.replies.get(self.newest(key)?)?;
         if waiting.key != *key || waiting.created < oldest {
             return None;
         }
@@ -173,6 +183,19 @@ impl Group {
             run_time: duration(waiting.run_time_us)?,
             failed: waiting.failed.as_deref().copied().unwrap_or_default(),
         })
+    }
+
+    fn newest(&self, key: &CacheKey) -> Option<usize> {
+        let mut index = self.index();
+        let new = self.replies.iter().enumerate().skip(index.covered);
+        let new = new.map(|(at, waiting)| (waiting.key.part(), at));
+        index.newest.extend(new);
+        index.covered = self.replies.len();
+        index.newest.get(&key.part()).copied()
+    }
+
+    fn index(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The places of all replies in the order of their keys; those of one key stand in the order in which they came. Neighbours in
@@ -212,7 +235,7 @@ impl Group {
             }
         }
         self.replies.clear();
-        self.newest.clear();
+        *self.index() = Index::default();
         self.weight = 0;
         self.written = Mark::default();
     }

@@ -11,8 +11,9 @@ use std::{
 use rusqlite::Connection;
 
 use super::{
-    CacheKey, file,
+    CacheKey,
     part::{Part, PartSet},
+    rows,
 };
 
 /// Most keys that are remembered, 1 to 2 MB. Of a larger database none are, and every question goes to it.
@@ -41,9 +42,9 @@ impl Known {
         let at = Instant::now();
         // In one transaction, so that the keys are those up to the last row.
         let transaction = connection.transaction()?;
-        let last = file::last_row(&transaction)?;
+        let last = rows::last_row(&transaction)?;
         let keys = match last <= i64::from(MOST) {
-            true => Some(file::keys(&transaction)?),
+            true => Some(rows::keys(&transaction)?),
             false => None,
         };
         Ok(Self {
@@ -79,7 +80,7 @@ impl Known {
             state.last
         };
         let at = Instant::now();
-        let (keys, seen) = file::keys_after(connection, last)?;
+        let (keys, seen) = rows::keys_after(connection, last)?;
         let mut state = self.state();
         state.extend(keys);
         state.at = at;

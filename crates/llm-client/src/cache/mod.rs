@@ -13,6 +13,7 @@ mod key;
 mod known;
 mod line;
 mod part;
+mod rows;
 mod settings;
 mod stored;
 mod tail;
@@ -128,7 +129,7 @@ impl Cache {
     /// When the file cannot be read.
     pub fn count(&self) -> Result<u64, CacheError> {
         self.flush();
-        self.read(file::count)
+        self.read(rows::count)
     }
 
     /// Waits until all replies stored so far are in the file, where other processes find them. They come there by themselves
@@ -170,7 +171,7 @@ impl Cache {
         if let Some(reply) = self.shared.writer.fresh(key, oldest) {
             return Ok(Found::Reply(reply));
         }
-        let found = self.read(|connection| file::find(connection, key, oldest))?;
+        let found = self.read(|connection| rows::find(connection, key, oldest))?;
         Ok(match found {
             None => Found::Nothing,
             Some(row) => row.into_reply().map_or(Found::Damaged, Found::Reply),

@@ -20,6 +20,7 @@ use super::{
     group::Group,
     known::Known,
     line::Entry,
+    rows,
     stored::StoredReply,
     tail::Tail,
 };
@@ -331,7 +332,7 @@ fn commit<'a>(
     let transaction = file::begin(connection)?;
     // Now or never: behind the rows that follow nobody would look for those of others.
     known.look(&transaction)?;
-    let row = file::insert(&transaction, entries)?;
+    let row = rows::insert(&transaction, entries)?;
     transaction.commit()?;
     known.stored(row);
     Ok(())
