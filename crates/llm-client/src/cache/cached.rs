@@ -109,6 +109,12 @@ impl<M: ChatModel> Cached<M> {
     }
 }
 
+/// How many bytes the raw response has, where there is one.
+fn response_length(reply: &ChatReply) -> Option<usize> {
+    let exchange = reply.exchange.as_ref()?;
+    Some(exchange.response.as_bytes().len())
+}
+
 #[async_trait]
 impl<M: ChatModel> ChatModel for Cached<M> {
     fn id(&self) -> &ModelId {
@@ -131,7 +137,16 @@ impl<M: ChatModel> ChatModel for Cached<M> {
         };
         self.cache.miss();
         let reply = self.inner.chat(request).await?;
-        self.cache.store(&key, &reply, replace).await;
+        let Some(length) = response_length(&reply) else {
+            return Ok(reply);
+        };
+        let writer = &self.cache.shared.writer;
+        if writer.take_room(length) || Box::pin(writer.wait_for_room(length)).await {
+            self.cache.add(&key, &reply, replace);
+            // Replies often come several at a time. Those that came with this one get their turn first, and one write takes all.
+            tokio::task::yield_now().await;
+            writer.write_out();
+        }
         Ok(reply)
     }
 }

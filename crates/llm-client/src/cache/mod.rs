@@ -178,23 +178,21 @@ impl Cache {
         })
     }
 
-    /// Stores `reply` so that it outlives the process, unless it has no exchange. `replace` puts it in the place of whatever is
-    /// stored; else a usable reply that is there already stays.
-    async fn store(&self, key: &CacheKey, reply: &ChatReply, replace: bool) {
+    /// Adds `reply` to those that are written next, unless it has no exchange. There has to be room for it. `replace` puts it in the
+    /// place of whatever is stored; else a usable reply that is there already stays.
+    fn add(&self, key: &CacheKey, reply: &ChatReply, replace: bool) {
         let Some(exchange) = &reply.exchange else {
             return;
         };
-        let response = exchange.response.as_bytes();
         let failed = &reply.failed_attempts;
-        let entry = || Entry {
+        self.shared.writer.add(&Entry {
             key: *key,
             created: now(),
             oldest: if replace { i64::MAX } else { self.oldest() },
             run_time_us: micros(reply.run_time),
             failed: (failed.calls > 0).then_some(failed),
-            response,
-        };
-        self.shared.writer.store(response.len(), entry).await;
+            response: exchange.response.as_bytes(),
+        });
     }
 
     /// Replies stored before this are not used, in microseconds since 1970.

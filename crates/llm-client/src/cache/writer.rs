@@ -11,7 +11,7 @@ use std::{
 };
 
 use rusqlite::Connection;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{
     CacheKey,
@@ -130,27 +130,36 @@ impl Writer {
         })
     }
 
-    /// Stores an `entry` with a response of `length` bytes so that it outlives the process, and returns. Waits only while too many
-    /// others wait for the database; it is made after that.
-    pub(super) async fn store<'a>(&self, length: usize, entry: impl FnOnce() -> Entry<'a>) {
-        let shared = &*self.shared;
-        let weight = weight(length);
-        match shared.room.try_acquire_many(weight) {
-            // Given back when it is in the database.
-            Ok(room) => room.forget(),
-            // Apart, so that calls that need not wait stay small.
-            Err(_) => match Box::pin(shared.room.acquire_many(weight)).await {
-                Ok(room) => room.forget(),
-                Err(_) => return shared.lost(1, "its thread stopped by a fault in the program"),
-            },
+    /// Takes room for a reply with a response of `length` bytes, where there is some and nobody waits for it. What is added with it
+    /// gives it back.
+    pub(super) fn take_room(&self, length: usize) -> bool {
+        let room = self.shared.room.try_acquire_many(weight(length));
+        room.map(SemaphorePermit::forget).is_ok()
+    }
+
+    /// Waits for the room: so many other replies wait for the database. `false` when there will never be any.
+    pub(super) async fn wait_for_room(&self, length: usize) -> bool {
+        let room = self.shared.room.acquire_many(weight(length)).await;
+        if room.is_err() {
+            let problem = "its thread stopped by a fault in the program";
+            self.shared.lost(1, problem);
         }
-        if let Err(error) = shared.add(&entry(), weight as usize) {
-            shared.room.add_permits(weight as usize);
-            return shared.lost(1, &format!("cannot take a reply: {error}"));
+        room.map(SemaphorePermit::forget).is_ok()
+    }
+
+    /// Adds a reply for which there is room. It outlives the process when [`write_out`](Self::write_out) has returned.
+    pub(super) fn add(&self, entry: &Entry<'_>) {
+        let weight = weight(entry.response.len()) as usize;
+        if let Err(error) = self.shared.add(entry, weight) {
+            self.shared.room.add_permits(weight);
+            self.shared
+                .lost(1, &format!("cannot take a reply: {error}"));
         }
-        // Replies often come several at a time. Those that came with this one get their turn first, and one write takes all.
-        tokio::task::yield_now().await;
-        shared.write_out(&mut shared.state());
+    }
+
+    /// Writes all that was added. Then it outlives the process, or counts as lost.
+    pub(super) fn write_out(&self) {
+        self.shared.write_out(&mut self.shared.state());
     }
 
     /// The reply that waits under `key`, where it is not older than `oldest`.
