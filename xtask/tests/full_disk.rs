@@ -52,7 +52,7 @@ fn wherever_the_disk_fills_the_run_ends_in_order_and_the_next_one_finishes() {
     // Each is the size at which another file is the first that no longer fits: the copied benchmark.yaml, the records of the
     // run, the cache, then cache and journal in the middle of the run.
     let wanted = undisturbed();
-    for (blocks, code) in [(1, 3), (8, 3), (40, 3), (70, 1), (140, 1), (230, 1)] {
+    for (blocks, code) in [(1, 3), (8, 3), (40, 3), (110, 1), (140, 1), (230, 1)] {
         let ground = Ground::new();
         let ran = limited(&ground, blocks, &["run"]);
         assert_eq!(ran.code, code, "{blocks} blocks: {}", ran.err);

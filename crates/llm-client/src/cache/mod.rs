@@ -2,7 +2,7 @@
 //!
 //! This is how runs resume. A reply is with the operating system before the caller sees it, so whatever the caller did with it,
 //! the same call in the next run is answered from here, even when the process is killed. Replies wait in a tail (`tail`) and
-//! enter the database in groups (`writer`), because a commit for each would cost several times as much.
+//! in memory (`group`), and enter the database together (`writer`), because a commit for each would cost several times as much.
 
 mod cached;
 mod error;
