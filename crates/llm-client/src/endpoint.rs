@@ -34,8 +34,12 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// The endpoint of `settings`, reached by `http`.
-    pub(crate) fn new(settings: &ModelSettings, http: &HttpClient) -> Result<Self, SettingsError> {
+    /// The endpoint of `settings`, reached by `http`. Every request has the headers `made`, whatever the settings say.
+    pub(crate) fn new(
+        settings: &ModelSettings,
+        http: &HttpClient,
+        made: &HeaderMap,
+    ) -> Result<Self, SettingsError> {
         let wrong = |reason: &str| SettingsError::url(settings, reason);
         let mut url =
             Url::parse(settings.base_url.trim()).map_err(|error| wrong(&error.to_string()))?;
@@ -57,6 +61,9 @@ impl Endpoint {
         let mut headers = request.headers().clone();
         add_own(&mut headers, settings)?;
         add_usual(&mut headers);
+        for (name, value) in made {
+            headers.insert(name, value.clone());
+        }
         let (host, uri, path) =
             addresses(http, request.url()).map_err(|error| wrong(&error.to_string()))?;
         let mut headers_http1 = headers.clone();
@@ -76,29 +83,14 @@ impl Endpoint {
         })
     }
 
-    /// The headers `made`, where they say anything else than its own.
-    pub(crate) fn further(&self, made: HeaderMap) -> Option<Box<HeaderMap>> {
-        let mut all = made.iter();
-        let is_own = all.all(|(name, value)| self.headers.get(name) == Some(value));
-        (!is_own).then(|| Box::new(made))
-    }
-
-    /// A request in `form`, with the `further` headers.
-    pub(crate) fn request(
-        &self,
-        form: Form<'_>,
-        further: Option<&HeaderMap>,
-        body: Bytes,
-    ) -> Request<Full<Bytes>> {
+    /// A request in `form`.
+    pub(crate) fn request(&self, form: Form<'_>, body: Bytes) -> Request<Full<Bytes>> {
         let (uri, headers) = match form {
             Form::Http1(Via::Direct) => (&self.path, &self.headers_http1),
             Form::Http1(Via::Proxy(_)) => (&self.uri, &self.headers_http1),
             Form::Http2 => (&self.uri, &self.headers),
         };
         let mut headers = headers.clone();
-        for (name, value) in further.into_iter().flatten() {
-            headers.insert(name, value.clone());
-        }
         if let Form::Http1(Via::Proxy(Some(key))) = form {
             headers
                 .entry(PROXY_AUTHORIZATION)

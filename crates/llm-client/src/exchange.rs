@@ -37,16 +37,12 @@ pub(crate) enum Lost {
     Final(Unreached),
 }
 
-/// Sends `sent` to `endpoint`, with the `further` headers, and waits for all of the reply. A redirect is a reply like others: to
+/// Sends `sent` to `endpoint` and waits for all of the reply. A redirect is a reply like others: to
 /// follow it would take the key to another host.
-pub(crate) async fn exchange(
-    endpoint: &Endpoint,
-    further: Option<&HeaderMap>,
-    sent: Bytes,
-) -> Result<HttpReply, Lost> {
+pub(crate) async fn exchange(endpoint: &Endpoint, sent: Bytes) -> Result<HttpReply, Lost> {
     loop {
         let mut connection = endpoint.host.connection().await.map_err(Lost::Final)?;
-        let request = |form: Form<'_>| endpoint.request(form, further, sent.clone());
+        let request = |form: Form<'_>| endpoint.request(form, sent.clone());
         match connection.send(&request).await {
             Ok(response) => {
                 let (head, mut incoming) = response.into_parts();

@@ -1,23 +1,23 @@
-//! One call through async-openai, with status, headers and raw body kept for our own policy.
+//! One call, with status, headers and raw body kept for our own policy.
 //!
-//! async-openai makes the request, and the service underneath it sends what was made to the endpoint.
+//! What a chat request looks like, async-openai says once for every endpoint: it makes one, and the service underneath it hands
+//! that back. From call to call only the body differs, which is ours (`byot`). Made by async-openai, every request would parse its address
+//! and build its headers anew.
 
 use std::{
     fmt,
-    future::Future,
+    future::{Ready, ready},
     mem,
-    pin::Pin,
-    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
 use async_openai::{Client, config::Config, error::OpenAIError, middleware::HttpRequestFactory};
 use bytes::Bytes;
-use http_body_util::BodyExt;
+use futures::FutureExt;
 use reqwest::header::HeaderMap;
 use secrecy::SecretString;
-use serde::{Serialize, de::IgnoredAny};
+use serde::de::IgnoredAny;
 
 use crate::{
     SettingsError,
@@ -26,6 +26,7 @@ use crate::{
     failure::Unreached,
     http::{HttpClient, full_text},
     settings::ModelSettings,
+    wire::Body,
 };
 
 pub(crate) use crate::exchange::HttpReply;
@@ -35,39 +36,60 @@ const MOST_SENDS: usize = 3;
 
 /// Sends request bodies to one endpoint.
 pub(crate) struct Transport {
-    client: Client<Nowhere>,
+    endpoint: Endpoint,
+    timeout: Duration,
 }
 
 impl Transport {
     /// A transport to the endpoint of `settings`.
     pub(crate) fn new(settings: &ModelSettings, http: &HttpClient) -> Result<Self, SettingsError> {
         let maker = http.maker().map_err(SettingsError::http)?;
-        let service = Capture(Arc::new(Sender {
-            endpoint: Endpoint::new(settings, http)?,
-            timeout: settings.request_timeout,
-        }));
-        let client = Client::build(maker.clone(), Nowhere::default());
+        let headers = headers(maker).map_err(|error| SettingsError::http(&error))?;
         Ok(Self {
-            client: client.with_http_service(service),
+            endpoint: Endpoint::new(settings, http, &headers)?,
+            timeout: settings.request_timeout,
         })
     }
 
     /// Posts `body` and waits for all of the reply.
-    pub(crate) async fn post(&self, body: &impl Serialize) -> Result<HttpReply, Unreached> {
-        let result: Result<IgnoredAny, OpenAIError> = self.client.chat().create_byot(body).await;
-        match result {
-            Err(OpenAIError::Boxed(error)) => match error.downcast::<Captured>() {
-                Ok(captured) => captured.0,
-                Err(other) => Err(Unreached::Unsent(other.to_string())),
-            },
-            Err(other) => Err(Unreached::Unsent(other.to_string())),
-            Ok(IgnoredAny) => Err(Unreached::Unsent("the reply was lost".to_owned())),
+    pub(crate) async fn post(&self, body: &Body<'_>) -> Result<HttpReply, Unreached> {
+        let body = body
+            .json()
+            .map_err(|error| Unreached::Unsent(error.to_string()))?;
+        match tokio::time::timeout(self.timeout, self.exchange(body.into())).await {
+            Ok(result) => result,
+            Err(_) => Err(Unreached::Timeout),
+        }
+    }
+
+    async fn exchange(&self, body: Bytes) -> Result<HttpReply, Unreached> {
+        let mut sends = 1;
+        loop {
+            match exchange(&self.endpoint, body.clone()).await {
+                Ok(reply) => return Ok(reply),
+                Err(Lost::NotBegun(_)) if sends < MOST_SENDS => sends += 1,
+                Err(Lost::NotBegun(what) | Lost::Final(what)) => return Err(what),
+            }
         }
     }
 }
 
-/// What async-openai is told of the endpoint: nothing. It would parse the address and copy the headers anew for every request.
-/// The service knows both ready for use, and puts them in the place of these.
+/// The headers of a chat request as async-openai makes it.
+fn headers(maker: &reqwest::Client) -> Result<HeaderMap, String> {
+    let client = Client::build(maker.clone(), Nowhere::default()).with_http_service(HandBack);
+    let chat = client.chat();
+    // Nothing on the way waits for anything.
+    match chat.create_byot::<_, IgnoredAny>(()).now_or_never() {
+        Some(Err(OpenAIError::Boxed(error))) => match error.downcast::<Made>() {
+            Ok(made) => made.0.map_err(|error| full_text(&error)),
+            Err(other) => Err(other.to_string()),
+        },
+        Some(Err(other)) => Err(other.to_string()),
+        Some(Ok(IgnoredAny)) | None => Err("async-openai made no request".to_owned()),
+    }
+}
+
+/// What async-openai is told of the endpoint: nothing. Its address and headers are the business of [`Endpoint`].
 #[derive(Default)]
 struct Nowhere {
     /// The trait wants one. The real key is among the endpoint's headers.
@@ -75,7 +97,6 @@ struct Nowhere {
 }
 
 impl Nowhere {
-    /// The shortest address there can be: it is parsed for every request.
     const URL: &str = "http://e/";
 }
 
@@ -101,94 +122,48 @@ impl Config for Nowhere {
     }
 }
 
-/// The service underneath async-openai. It never gives a response to async-openai, which would sort, retry and parse it by
-/// its own rules; it hands what came over as an error instead, which async-openai passes on untouched.
+/// The service underneath async-openai. It sends nothing: it hands back what was made, as an error, which async-openai passes on
+/// untouched.
 #[derive(Clone)]
-struct Capture(Arc<Sender>);
+struct HandBack;
 
-struct Captured(Result<HttpReply, Unreached>);
+struct Made(Result<HeaderMap, OpenAIError>);
 
-impl tower::Service<HttpRequestFactory> for Capture {
+impl tower::Service<HttpRequestFactory> for HandBack {
     type Response = reqwest::Response;
-    type Error = Captured;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Captured>> + Send>>;
+    type Error = Made;
+    type Future = Ready<Result<Self::Response, Made>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Captured>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Made>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, factory: HttpRequestFactory) -> Self::Future {
-        let sender = Arc::clone(&self.0);
-        Box::pin(async move { Err(Captured(sender.send(factory).await)) })
+        let made = factory.build().now_or_never();
+        let late = || OpenAIError::InvalidArgument("the request is not ready at once".to_owned());
+        let made = made.unwrap_or_else(|| Err(late()));
+        ready(Err(Made(
+            made.map(|mut made| mem::take(made.headers_mut())),
+        )))
     }
 }
 
-/// Sends what async-openai made to the endpoint.
-struct Sender {
-    endpoint: Endpoint,
-    timeout: Duration,
-}
-
-impl Sender {
-    async fn send(&self, factory: HttpRequestFactory) -> Result<HttpReply, Unreached> {
-        let exchange = self.exchange(factory);
-        match tokio::time::timeout(self.timeout, exchange).await {
-            Ok(result) => result,
-            Err(_) => Err(Unreached::Timeout),
-        }
-    }
-
-    async fn exchange(&self, factory: HttpRequestFactory) -> Result<HttpReply, Unreached> {
-        let (further, body) = self.made(factory).await?;
-        let mut sends = 1;
-        loop {
-            match exchange(&self.endpoint, further.as_deref(), body.clone()).await {
-                Ok(reply) => return Ok(reply),
-                Err(Lost::NotBegun(_)) if sends < MOST_SENDS => sends += 1,
-                Err(Lost::NotBegun(what) | Lost::Final(what)) => return Err(what),
-            }
-        }
-    }
-
-    /// What the endpoint needs of the request that `factory` makes: the headers that are not its own, and the body. The rest does not
-    /// wait for the reply with them.
-    async fn made(
-        &self,
-        factory: HttpRequestFactory,
-    ) -> Result<(Option<Box<HeaderMap>>, Bytes), Unreached> {
-        let mut made = factory
-            .build()
-            .await
-            .map_err(|error| Unreached::Unsent(full_text(&error)))?;
-        let further = self.endpoint.further(mem::take(made.headers_mut()));
-        let Some(mut body) = made.body_mut().take() else {
-            return Ok((further, Bytes::new()));
-        };
-        // It is there as a whole, and need not be copied.
-        match body.frame().await {
-            Some(Ok(frame)) => Ok((further, frame.into_data().unwrap_or_default())),
-            Some(Err(error)) => Err(Unreached::Unsent(full_text(&error))),
-            None => Ok((further, Bytes::new())),
-        }
+impl From<Made> for OpenAIError {
+    fn from(made: Made) -> Self {
+        Self::Boxed(Box::new(made))
     }
 }
 
-impl From<Captured> for OpenAIError {
-    fn from(captured: Captured) -> Self {
-        Self::Boxed(Box::new(captured))
-    }
-}
+impl std::error::Error for Made {}
 
-impl std::error::Error for Captured {}
-
-impl fmt::Display for Captured {
+impl fmt::Display for Made {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a captured reply")
+        f.write_str("a request")
     }
 }
 
-impl fmt::Debug for Captured {
+impl fmt::Debug for Made {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Captured")
+        f.write_str("Made")
     }
 }

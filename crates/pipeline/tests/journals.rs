@@ -555,7 +555,11 @@ async fn a_journal_that_is_broken_further_down_leaves_nothing() {
     let line = text[..at].rfind('\n').unwrap() + 1;
     let folder = tempfile::tempdir().unwrap();
     let broken = folder.path().join("broken.jsonl");
-    fs::write(&broken, format!("{}no event\n{}", &text[..line], &text[line..])).unwrap();
+    fs::write(
+        &broken,
+        format!("{}no event\n{}", &text[..line], &text[line..]),
+    )
+    .unwrap();
 
     let out = folder.path().join("new");
     let error = rebuild(&broken, &out).unwrap_err().to_string();

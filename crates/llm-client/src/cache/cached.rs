@@ -7,7 +7,6 @@ use schema::{
     ChatModel, ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind, ModelId,
     Origin, Purpose,
 };
-use serde_json::value::to_raw_value;
 
 use super::{
     Cache, Found, KeyMaker,
@@ -88,7 +87,7 @@ impl<M: ChatModel> Cached<M> {
             form: self.form,
             kept: &self.kept,
         };
-        to_raw_value(&body).ok().map(JsonText::from)
+        body.json().ok().map(JsonText::proven_line)
     }
 
     /// A usable stored reply, or whether a useless one must be replaced.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use schema::{ChatRequest, ResponseFormat, ToolChoice};
-use serde::{
-    Serialize, Serializer,
-    ser::{Error, SerializeMap},
-};
+use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
-use super::{kept::KeptParts, messages::Messages};
+use super::{kept::KeptParts, messages::Messages, object::Object};
 use crate::settings::{ModelSettings, StructuredSupport, TokenLimitName};
+
+/// Room for all of a body but its messages, in bytes, as most bodies need it.
+const ROOM: usize = 512;
 
 /// A field that an endpoint may refuse and that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ fn weaker(a: StructuredSupport, b: StructuredSupport) -> StructuredSupport {
     }
 }
 
-/// One request body. Serializes with its fields in a fixed order, the extra ones last.
+/// One request body, with its fields in a fixed order, the extra ones last.
 pub(crate) struct Body<'a> {
     pub(crate) settings: &'a ModelSettings,
     pub(crate) request: &'a ChatRequest,
@@ -163,59 +163,73 @@ impl Body<'_> {
     }
 }
 
-impl Serialize for Body<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+impl Body<'_> {
+    /// The body as JSON, in one line.
+    ///
+    /// # Errors
+    /// When a value of the settings cannot be written as JSON.
+    pub(crate) fn json(&self) -> Result<Vec<u8>, serde_json::Error> {
         let settings = self.settings;
-        let mut map = serializer.serialize_map(None)?;
+        let messages = Messages(&self.request.messages);
+        let mut object = Object::with_room(messages.bytes()? + ROOM);
         if self.is_ours("model") {
-            map.serialize_entry("model", &settings.model)?;
+            object.add("model", &settings.model)?;
         }
-        map.serialize_entry("messages", &Messages(&self.request.messages))?;
-        let tools = &self.request.tools;
-        if !tools.is_empty() && self.is_ours("tools") {
-            let tools = self.kept.tools(tools).map_err(S::Error::custom)?;
-            map.serialize_entry("tools", &tools)?;
-        }
-        // `auto` is what every endpoint does when it is not told.
-        if self.request.tool_choice == ToolChoice::None
-            && !tools.is_empty()
-            && self.is_ours("tool_choice")
-        {
-            map.serialize_entry("tool_choice", "none")?;
-        }
+        object.add_written("messages", |text| {
+            messages.pass(&mut |part| text.extend_from_slice(part))
+        })?;
+        self.add_tools(&mut object)?;
         if self.sends_token_limit() {
-            map.serialize_entry(self.form.token_limit(), &settings.max_tokens)?;
+            object.add(self.form.token_limit(), &settings.max_tokens)?;
         }
         if self.sends(Field::Temperature) {
-            map.serialize_entry("temperature", &settings.temperature)?;
+            object.add("temperature", &settings.temperature)?;
         }
         if self.sends(Field::TopP) {
-            map.serialize_entry("top_p", &settings.top_p)?;
+            object.add("top_p", &settings.top_p)?;
         }
         if self.sends(Field::Seed) {
-            map.serialize_entry("seed", &settings.seed)?;
+            object.add("seed", &settings.seed)?;
         }
         if self.sends(Field::ReasoningEffort) {
-            map.serialize_entry("reasoning_effort", &settings.reasoning_effort)?;
+            object.add("reasoning_effort", &settings.reasoning_effort)?;
         }
-        match self.response_format() {
-            None => {}
-            Some(Format::JsonObject) => {
-                map.serialize_entry("response_format", &WireFormat::JsonObject)?;
-            }
+        self.add_response_format(&mut object)?;
+        for (name, value) in &settings.extra_body {
+            object.add(name, value)?;
+        }
+        Ok(object.end())
+    }
+
+    fn add_tools(&self, object: &mut Object) -> Result<(), serde_json::Error> {
+        let tools = &self.request.tools;
+        if tools.is_empty() {
+            return Ok(());
+        }
+        if self.is_ours("tools") {
+            object.add("tools", &self.kept.tools(tools)?)?;
+        }
+        // `auto` is what every endpoint does when it is not told.
+        if self.request.tool_choice == ToolChoice::None && self.is_ours("tool_choice") {
+            object.add("tool_choice", "none")?;
+        }
+        Ok(())
+    }
+
+    fn add_response_format(&self, object: &mut Object) -> Result<(), serde_json::Error> {
+        let format = match self.response_format() {
+            None => return Ok(()),
+            Some(Format::JsonObject) => WireFormat::JsonObject,
             Some(Format::JsonSchema { name, schema }) => {
                 let json_schema = NamedSchema {
                     name,
                     strict: true,
-                    schema: &self.kept.schema(schema).map_err(S::Error::custom)?,
+                    schema: &self.kept.schema(schema)?,
                 };
-                map.serialize_entry("response_format", &WireFormat::JsonSchema { json_schema })?;
+                return object.add("response_format", &WireFormat::JsonSchema { json_schema });
             }
-        }
-        for (name, value) in &settings.extra_body {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
+        };
+        object.add("response_format", &format)
     }
 }
 
@@ -272,13 +286,13 @@ mod tests {
     }
 
     fn body(settings: &ModelSettings, form: Form) -> String {
-        serde_json::to_string(&Body {
+        let body = Body {
             settings,
             request: &request(),
             form,
             kept: &KeptParts::default(),
-        })
-        .unwrap()
+        };
+        String::from_utf8(body.json().unwrap()).unwrap()
     }
 
     #[test]
@@ -320,7 +334,7 @@ mod tests {
             kept: &KeptParts::default(),
         };
         assert_eq!(
-            serde_json::to_value(&body).unwrap(),
+            serde_json::from_slice::<Value>(&body.json().unwrap()).unwrap(),
             json!({
                 "model": "wire-name",
                 "messages": [

@@ -5,6 +5,7 @@ mod calls;
 mod canonical;
 mod kept;
 mod messages;
+mod object;
 mod refusal;
 mod reply;
 mod text;
