@@ -62,7 +62,7 @@
 //!   on a local disk; SQLite's log does not work on most network file systems. A power cut may take the last replies with it.
 //! - Whether a stored reply is too old is told by the system's clock.
 //! - A call made by two processes at the same moment is paid for twice. Each goes on with its own reply; the cache keeps the
-//!   first that is stored. A process finds what another stored half a second before.
+//!   first that is stored. A process finds what another stored three seconds before.
 //! - A budget is passed by what calls cost above their estimate: a token for every four bytes, and `max_tokens` or 1,024.
 //! - Proxies are spoken to by HTTP or HTTPS. A call that the system's settings send through a SOCKS proxy fails and says so.
 //! - List prices age, and do not know discounts, long-prompt surcharges or hosts that differ; see [`PriceTable`].

@@ -133,7 +133,7 @@ impl Cache {
     }
 
     /// Waits until all replies stored so far are in the file, where other processes find them. They come there by themselves
-    /// within half a second, and outlive the process before that.
+    /// within two seconds, and outlive the process before that.
     pub fn flush(&self) {
         self.shared.writer.flush();
     }

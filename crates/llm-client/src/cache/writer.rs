@@ -31,8 +31,9 @@ const GROUP: usize = 2 << 20;
 const MOST: usize = 6 << 20;
 /// What a reply takes beside its response.
 const BESIDE: usize = 300;
-/// How long the first of a group waits for others. Each reply that shares a commit saves the locks and the writes of one.
-const LINGER: Duration = Duration::from_millis(400);
+/// How long the first of a group waits for others. Each reply that shares a commit saves the locks and the writes of one. It is safe
+/// where it waits; only other processes cannot see it yet.
+const LINGER: Duration = Duration::from_secs(2);
 
 /// What a reply with a response of `length` bytes counts.
 fn weight(length: usize) -> u32 {
