@@ -563,7 +563,7 @@ async fn a_journal_that_is_broken_further_down_leaves_nothing() {
 
     let out = folder.path().join("new");
     let error = rebuild(&broken, &out).unwrap_err().to_string();
-    assert!(error.contains("broken.jsonl: line "), "{error}");
+    assert!(error.contains("broken.jsonl, line "), "{error}");
     assert!(!out.exists());
     // A folder that was there stays, as it was.
     fs::create_dir(&out).unwrap();
