@@ -21,6 +21,8 @@ struct Cost {
     percent: f64,
     /// The same for each pair.
     pairs: Vec<f64>,
+    /// How much of one core's time a run with a journal and one without take, in percent: the medians.
+    core: (f64, f64),
 }
 
 /// Runs `pairs` pairs for each number of requests in flight, and prints the figures.
@@ -33,7 +35,7 @@ pub(super) async fn measure(args: &BenchArgs, pairs: u32) -> Result<(), Box<dyn 
     if args.json {
         return print(&costs);
     }
-    println!("in flight    calls  with µs  without µs   cost %  each pair");
+    println!("in flight    calls  with µs  without µs   cost %  core %  without  each pair");
     for cost in &costs {
         let pairs: Vec<_> = cost
             .pairs
@@ -41,12 +43,14 @@ pub(super) async fn measure(args: &BenchArgs, pairs: u32) -> Result<(), Box<dyn 
             .map(|percent| format!("{percent:.1}"))
             .collect();
         println!(
-            "{:>9} {:>8} {:>8.1} {:>11.1} {:>8.1}  {}",
+            "{:>9} {:>8} {:>8.1} {:>11.1} {:>8.1} {:>7.2} {:>8.2}  {}",
             cost.in_flight,
             cost.calls,
             cost.cpu_per_call.0,
             cost.cpu_per_call.1,
             cost.percent,
+            cost.core.0,
+            cost.core.1,
             pairs.join(" "),
         );
     }
@@ -54,29 +58,46 @@ pub(super) async fn measure(args: &BenchArgs, pairs: u32) -> Result<(), Box<dyn 
 }
 
 async fn of(in_flight: usize, args: &BenchArgs, pairs: u32) -> Result<Cost, Box<dyn Error>> {
-    let (mut with, mut without, mut percent) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut with, mut without, mut percent) = (Cpu::default(), Cpu::default(), Vec::new());
     let mut calls = 0;
     for pair in 0..pairs {
         let first = pair % 2 == 0;
         let one = run(in_flight, args, first).await?;
         let other = run(in_flight, args, !first).await?;
         calls = one.calls;
-        let known = |measure: &Measure| measure.cpu_per_call().map(|seconds| seconds * 1e6);
-        let (Some(one), Some(other)) = (known(&one), known(&other)) else {
-            return Err("this system does not tell CPU times".into());
-        };
         let (journaled, plain) = if first { (one, other) } else { (other, one) };
-        with.push(journaled);
-        without.push(plain);
+        let (journaled, plain) = (with.add(&journaled)?, without.add(&plain)?);
         percent.push((journaled / plain - 1.0) * 100.0);
     }
     Ok(Cost {
         in_flight,
         calls,
-        cpu_per_call: (median(&with), median(&without)),
+        cpu_per_call: (median(&with.per_call), median(&without.per_call)),
         percent: median(&percent),
         pairs: percent,
+        core: (median(&with.core), median(&without.core)),
     })
+}
+
+/// The CPU of runs of one kind.
+#[derive(Default)]
+struct Cpu {
+    /// Microseconds for each call.
+    per_call: Vec<f64>,
+    /// Percent of one core's time.
+    core: Vec<f64>,
+}
+
+impl Cpu {
+    /// Gives the microseconds for each call.
+    fn add(&mut self, run: &Measure) -> Result<f64, Box<dyn Error>> {
+        let (Some(cpu), Some(per_call)) = (run.cpu, run.cpu_per_call()) else {
+            return Err("this system does not tell CPU times".into());
+        };
+        self.per_call.push(per_call * 1e6);
+        self.core.push(cpu / run.wall * 100.0);
+        Ok(per_call * 1e6)
+    }
 }
 
 /// One run in an empty folder.
