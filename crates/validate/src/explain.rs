@@ -18,9 +18,42 @@ pub(crate) struct Wrong {
     pub at_key: bool,
     /// Why, and what to do.
     pub reason: String,
-    /// Whether it is a number or true or false where text is wanted.
-    pub wants_text: bool,
+    /// What readers of YAML take the value for although it is written as something else.
+    pub taken_as: Option<TakenAs>,
 }
+
+/// What a reader of YAML that knows the type of a key makes of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TakenAs {
+    /// A number, or true or false, where text is wanted: the text that is written.
+    Text,
+    /// A text such as `yes` where true or false is wanted.
+    Truth(bool),
+}
+
+impl TakenAs {
+    /// What `value` is taken for where one of the types `wanted`, in our words, is.
+    fn of(value: &Value, wanted: &[String]) -> Option<Self> {
+        let is_wanted = |name: &str| wanted.iter().any(|word| word == name);
+        match value {
+            Value::Number(_) | Value::Bool(_) => is_wanted(TEXT).then_some(Self::Text),
+            Value::String(word) if is_wanted(TRUTH) => truth(word).map(Self::Truth),
+            _ => None,
+        }
+    }
+}
+
+/// The words for true and false of YAML 1.1, which a reader takes where one of the two is wanted.
+fn truth(word: &str) -> Option<bool> {
+    match word.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" | "true" | "on" => Some(true),
+        "n" | "no" | "false" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+const TEXT: &str = "text";
+const TRUTH: &str = "true or false";
 
 /// All that `error` says. `root` is the schema.
 pub(crate) fn explain(error: &ValidationError<'_>, root: &Value) -> Vec<Wrong> {
@@ -30,7 +63,7 @@ pub(crate) fn explain(error: &ValidationError<'_>, root: &Value) -> Vec<Wrong> {
             pointer: at.clone(),
             at_key: false,
             reason,
-            wants_text: false,
+            taken_as: None,
         }]
     };
     let found = || shown(error.instance());
@@ -49,18 +82,16 @@ pub(crate) fn explain(error: &ValidationError<'_>, root: &Value) -> Vec<Wrong> {
                 pointer: pointer::key(&at, key),
                 at_key: true,
                 reason: unknown_key(key, &known_keys(error, root)),
-                wants_text: false,
+                taken_as: None,
             })
             .collect(),
         ValidationErrorKind::Type { kind } => {
             let wanted = wanted(kind);
-            let scalar = error.instance().is_number() || error.instance().is_boolean();
-            let wants_text = scalar && wanted.iter().any(|word| word == "text");
             vec![Wrong {
                 pointer: at.clone(),
                 at_key: false,
                 reason: format!("{} stands here, and {} is wanted", found(), or(&wanted)),
-                wants_text,
+                taken_as: TakenAs::of(error.instance(), &wanted),
             }]
         }
         ValidationErrorKind::Enum { options } => {
@@ -109,7 +140,7 @@ fn branches(
             pointer: at.to_owned(),
             at_key: false,
             reason: no_option(error.instance(), &constants),
-            wants_text: false,
+            taken_as: None,
         }];
     }
     // A form whose very type is wrong was not meant.
@@ -138,18 +169,15 @@ fn branches(
             .collect();
     }
     let mut wanted_types = Vec::new();
-    let mut wants_text = false;
     for error in context.iter().flatten() {
         if let ValidationErrorKind::Type { kind } = error.kind() {
             for word in wanted(kind) {
-                wants_text |= word == "text";
                 if !wanted_types.contains(&word) {
                     wanted_types.push(word);
                 }
             }
         }
     }
-    let scalar = error.instance().is_number() || error.instance().is_boolean();
     vec![Wrong {
         pointer: at.to_owned(),
         at_key: false,
@@ -158,7 +186,7 @@ fn branches(
             shown(error.instance()),
             or(&wanted_types)
         ),
-        wants_text: scalar && wants_text,
+        taken_as: TakenAs::of(error.instance(), &wanted_types),
     }]
 }
 
@@ -173,7 +201,7 @@ fn missing_one_of(error: &ValidationError<'_>, context: &[Vec<ValidationError<'s
         pointer: error.instance_path().as_str().to_owned(),
         at_key: false,
         reason: format!("{} is missing", or(&names)),
-        wants_text: false,
+        taken_as: None,
     }
 }
 
@@ -235,10 +263,10 @@ fn known_keys(error: &ValidationError<'_>, root: &Value) -> Vec<String> {
 fn wanted(kind: &TypeKind) -> Vec<String> {
     let word = |name: String| {
         match name.as_str() {
-            "string" => "text",
+            "string" => TEXT,
             "integer" => "a whole number",
             "number" => "a number",
-            "boolean" => "true or false",
+            "boolean" => TRUTH,
             "array" => "a list",
             "object" => "an object",
             _ => "null",

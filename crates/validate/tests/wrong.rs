@@ -89,6 +89,30 @@ fn a_benchmark_with_mistakes_of_meaning() {
 }
 
 #[test]
+fn words_for_true_and_false_are_taken_as_a_run_takes_them() {
+    let said = |tool: &str| {
+        let text = format!("name: a\nmetrics:\n{METRIC}tools:\n- {{name: t, {tool}}}\n");
+        told(Kind::Benchmark, "benchmark.yaml", text.as_bytes())
+    };
+    for word in ["yes", "Yes", "ON", "y", "true", "\"yes\""] {
+        assert_told(&said(&format!("simulated: {word}")), &[]);
+    }
+    for word in ["no", "Off", "n"] {
+        assert_told(&said(&format!("answer: 1, simulated: {word}")), &[]);
+    }
+    assert_told(
+        &said("simulated: no"),
+        &["5:3 tools[0]: it has no answer: give `answer`"],
+    );
+    assert_told(
+        &said("simulated: perhaps"),
+        &["5:24 tools[0].simulated: \"perhaps\" stands here, and true or false or null is wanted"],
+    );
+    // Where text is wanted they stay words.
+    assert_told(&said("simulated: yes, description: no"), &[]);
+}
+
+#[test]
 fn text_that_is_no_yaml() {
     let said = |text: &[u8]| told(Kind::Benchmark, "benchmark.yaml", text);
     assert_told(&said(b""), &["-:- : the file is empty"]);

@@ -13,6 +13,7 @@ use super::{check_value, text};
 use crate::{
     FileReport, Finding, Kind, Place,
     checker::{Checker, Found, Source, placed},
+    explain::TakenAs,
     json,
     rules::{Facts, check_benchmark, check_hazard_list},
     shapes,
@@ -45,7 +46,7 @@ pub(super) fn tree(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut
         return;
     }
     let checker = Checker::new(kind);
-    as_text(&checker, &mut tree);
+    as_wanted(&checker, &mut tree);
     let more = || match kind {
         Kind::Benchmark => {
             let mut found = benchmark(path, &tree.value, facts);
@@ -76,15 +77,17 @@ fn told(parsed: Result<Tree, NoTree>, report: &mut FileReport) -> Option<Tree> {
         .ok()
 }
 
-/// Numbers and booleans where text is wanted become the text that is written, as readers of YAML take them.
-fn as_text(checker: &Checker, tree: &mut Tree) {
+/// Values become what readers of YAML take them for: numbers and booleans where text is wanted the text that is written, and words
+/// such as `yes` where true or false is wanted one of the two.
+fn as_wanted(checker: &Checker, tree: &mut Tree) {
     for wrong in checker.wrongs(&tree.value) {
-        if !wrong.wants_text {
-            continue;
-        }
-        let written = tree.written.get(&wrong.pointer);
-        if let (Some(slot), Some(written)) = (tree.value.pointer_mut(&wrong.pointer), written) {
-            *slot = Value::String(written.clone());
+        let taken = match wrong.taken_as {
+            Some(TakenAs::Text) => tree.written.get(&wrong.pointer).cloned().map(Value::String),
+            Some(TakenAs::Truth(truth)) => Some(Value::Bool(truth)),
+            None => None,
+        };
+        if let (Some(slot), Some(taken)) = (tree.value.pointer_mut(&wrong.pointer), taken) {
+            *slot = taken;
         }
     }
 }
@@ -138,7 +141,7 @@ pub(super) fn pack(path: &Path, report: &mut FileReport) {
                 return;
             };
             let checker = Checker::new(Kind::TestCases);
-            as_text(&checker, &mut tree);
+            as_wanted(&checker, &mut tree);
             let wrongs = checker.wrongs(&tree.value);
             let found = wrongs.into_iter().map(Found::from).collect();
             report.extend(placed(found, None, &Source::Tree(&tree)));
@@ -187,7 +190,7 @@ mod tests {
     #[test]
     fn numbers_are_taken_as_written_where_text_is_wanted() {
         let mut tree = tree::yaml("version: 1.10\nname: 007\nmetrics: []\n").unwrap();
-        as_text(&Checker::new(Kind::Benchmark), &mut tree);
+        as_wanted(&Checker::new(Kind::Benchmark), &mut tree);
         assert_eq!(tree.value["version"], "1.10");
         assert_eq!(tree.value["name"], "007");
     }
