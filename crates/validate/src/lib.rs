@@ -43,6 +43,7 @@ mod report;
 mod rules;
 mod schemas;
 mod shapes;
+mod syntax;
 mod tree;
 mod walk;
 

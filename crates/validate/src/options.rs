@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::Path};
 
-use crate::{Finding, Kind};
+use crate::{Finding, Kind, syntax::Fault};
 
 /// Reads a configuration file and tells what is wrong with it.
 pub type ConfigReader<'a> = &'a dyn Fn(&Path) -> Vec<Finding>;
@@ -68,6 +68,20 @@ impl Unchecked {
             path,
             format!("neither name nor content tell what this file is. Say it: one of {kinds}"),
         )
+    }
+
+    /// Its syntax keeps it from being recognised: told with its place, in the form of findings.
+    pub(crate) fn broken(path: &Path, fault: &Fault) -> Self {
+        let place = fault
+            .place
+            .map(|place| format!(":{}:{}", place.line, place.column));
+        Self {
+            path: format!("{}{}", path.display(), place.unwrap_or_default()),
+            reason: format!(
+                "{}. Mend that first; what the file is shows when it can be read, or `--as KIND` says it",
+                fault.reason
+            ),
+        }
     }
 
     pub(crate) fn nothing(path: &Path) -> Self {

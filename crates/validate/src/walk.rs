@@ -13,6 +13,7 @@ use crate::{
     file::check_file,
     recognise::{by_name, recognise},
     rules::Facts,
+    syntax,
 };
 
 /// How deep folders are looked into that are no benchmark.
@@ -48,7 +49,10 @@ pub fn check(path: &Path, options: &Options<'_>) -> Result<Report, Unchecked> {
         }
     } else {
         let kind = options.kind.or_else(|| recognise(path));
-        let kind = kind.ok_or_else(|| Unchecked::unknown(path))?;
+        let kind = kind.ok_or_else(|| match syntax::fault(path) {
+            Some(fault) => Unchecked::broken(path, &fault),
+            None => Unchecked::unknown(path),
+        })?;
         let mut facts = Facts::default();
         report
             .files

@@ -490,6 +490,56 @@ fn what_cannot_be_checked_is_said() {
 }
 
 #[test]
+fn a_file_that_is_not_recognised_for_its_syntax_is_told_with_the_place() {
+    for (name, content, place, reason) in [
+        (
+            "mine.json",
+            "{\n  \"a\": 1\n  \"b\": 2\n}",
+            ":3:3",
+            "this is no valid JSON: expected `,` or `}`. Mend that first",
+        ),
+        (
+            "list.JSON",
+            "[{\"a\": 1}, {\"a\": x}]",
+            ":1:18",
+            "this is no valid JSON: expected value.",
+        ),
+        (
+            "cut.json",
+            "{\"a\": [1, 2",
+            ":1:11",
+            "the file ends in the middle",
+        ),
+        (
+            "rows.jsonl",
+            "\n\n{\"prompt\": \"é\" x}\n",
+            ":3:16",
+            "this is no valid JSON: expected",
+        ),
+        (
+            "mine.yaml",
+            "a: 1\na: 2\n",
+            ":2:1",
+            "this is no valid YAML: a key stands twice.",
+        ),
+        (
+            "mine.toml",
+            "a = 1\nb = \n",
+            ":2:5",
+            "this is no valid TOML: ",
+        ),
+        ("none.json", " \n", "", "the file is empty."),
+    ] {
+        let folder = folder(&[(name, content.as_bytes())]);
+        let path = folder.path().join(name);
+        let error = check(&path, &Options::default()).unwrap_err().to_string();
+        let expected = format!("{}{place}: {reason}", path.display());
+        assert!(error.starts_with(&expected), "{error}\n{expected}");
+        assert!(error.contains("`--as KIND`"), "{error}");
+    }
+}
+
+#[test]
 fn all_problems_are_counted_and_the_first_are_kept() {
     let text = format!("[{}]", vec!["5"; 250].join(","));
     let folder = folder(&[("scores.json", text.as_bytes())]);

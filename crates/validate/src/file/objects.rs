@@ -33,11 +33,7 @@ pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mu
     let (value, twice) = match json::parse(body.as_bytes()) {
         Ok(parsed) => parsed,
         Err(error) => {
-            let reason = match error.is_cut {
-                true => "the file ends in the middle: it was cut off".to_owned(),
-                false => format!("this is no valid JSON: {}", error.reason),
-            };
-            report.push(Finding::problem("", reason).at(Some(error.place)));
+            report.push(Finding::problem("", error.of_file()).at(Some(error.place)));
             return;
         }
     };

@@ -19,6 +19,16 @@ pub(crate) struct StrictError {
     pub is_cut: bool,
 }
 
+impl StrictError {
+    /// Why a file that is one JSON text cannot be read.
+    pub(crate) fn of_file(&self) -> String {
+        match self.is_cut {
+            true => "the file ends in the middle: it was cut off".to_owned(),
+            false => format!("this is no valid JSON: {}", self.reason),
+        }
+    }
+}
+
 /// The value of a text, and the pointers of keys that stand in their object already.
 pub(crate) fn parse(text: &[u8]) -> Result<(Value, Vec<String>), StrictError> {
     let twice = RefCell::new(Vec::new());
