@@ -161,9 +161,7 @@ impl Body<'_> {
             _ => Some(Format::JsonObject),
         }
     }
-}
 
-impl Body<'_> {
     /// The body as JSON, in one line.
     ///
     /// # Errors
