@@ -42,7 +42,8 @@ impl Form {
         if !message.contains(char::is_alphanumeric) {
             return is_dots(message);
         }
-        let lower = message.to_ascii_lowercase();
+        // All of Unicode, since letters beyond ASCII have lower cases in it: the Kelvin sign is a `k` then.
+        let lower = message.to_lowercase();
         let opening = opening.map(Placeholder::new);
         self.placeholders
             .iter()
@@ -130,6 +131,13 @@ mod tests {
         let form = Form::new("</x>\nMessage: (ΣΤΟΥΣ ΦΊΛΟΥΣ ΤΗΣ)");
         assert!(form.repeats("στους φίλους της", None));
         assert!(!form.repeats("στους φίλους", None));
+    }
+
+    #[test]
+    fn letters_whose_lower_case_is_ascii_are_compared_without_case_too() {
+        let form = Form::new("</x>\nMessage: (what this person asks the bookkeeper)");
+        assert!(form.repeats("What this person asks the boo\u{212a}\u{212a}eeper", None));
+        assert!(!form.repeats("What this person asks the boo\u{212a}seller", None));
     }
 
     #[test]
