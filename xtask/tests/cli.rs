@@ -306,6 +306,17 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
+fn benchmarks_of_nothing_are_refused_as_other_usage_is() {
+    let ground = Ground::new();
+    for flag in ["--in-flight", "--rounds", "--export", "--journal"] {
+        let ran = ground.run(&["bench", flag, "0"]);
+        assert_eq!(ran.code, 2, "{flag}: {}", ran.err);
+        let told = format!("error: {flag} must be at least 1, not 0\n");
+        assert_eq!((ran.out, ran.err), (String::new(), told));
+    }
+}
+
+#[test]
 fn doctor_says_what_is_wrong_and_how_to_mend_it() {
     let ground = Ground::new();
     let ran = ground.run(&["doctor"]);

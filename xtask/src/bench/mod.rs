@@ -90,6 +90,25 @@ struct Measure {
     start: Option<u64>,
 }
 
+impl BenchArgs {
+    /// Whether there is anything to measure.
+    ///
+    /// # Errors
+    /// Which flag is to be changed, and to what.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let none = [
+            ("--in-flight", self.in_flight.contains(&0)),
+            ("--rounds", self.rounds == 0),
+            ("--export", self.export == Some(0)),
+            ("--journal", self.journal == Some(0)),
+        ];
+        match none.iter().find(|(_, is_none)| *is_none) {
+            Some((flag, _)) => Err(format!("{flag} must be at least 1, not 0")),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Measure {
     fn since(before: Used, start: Instant, calls: usize) -> Self {
         let now = Used::now();
@@ -168,9 +187,6 @@ async fn measure_all(args: &BenchArgs) -> Result<(), Box<dyn Error>> {
     }
     if let Some(conversations) = args.export {
         return export::measure(conversations, args.json).await;
-    }
-    if args.in_flight.contains(&0) || args.rounds == 0 || args.journal == Some(0) {
-        return Err("--in-flight, --rounds and --journal must be at least 1".into());
     }
     if let Some(pairs) = args.journal {
         return journal::measure(args, pairs).await;

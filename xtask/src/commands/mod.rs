@@ -96,6 +96,7 @@ pub fn dispatch(cli: Cli) -> Exit {
 }
 
 fn bench(args: crate::bench::BenchArgs) -> Result<Exit, Failure> {
+    args.check().map_err(Failure::usage)?;
     let done = Context::runtime()?.block_on(crate::bench::run(args));
     done.map(|()| Exit::Complete)
         .map_err(|error| Failure::nothing_ran(format!("the benchmark failed: {error}")))
