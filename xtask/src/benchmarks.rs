@@ -28,7 +28,7 @@ pub fn choose(layout: &Layout, which: &Which, demonstration: bool) -> Result<Cho
         missing: Vec::new(),
     };
     if which.all || which.names.is_empty() {
-        chosen.names = unnamed(layout.benchmarks(), which.all, demonstration, there)?;
+        chosen.names = unnamed(layout, which.all, demonstration, there)?;
         if chosen.names.is_empty() {
             chosen.names.push(shipped::DEMONSTRATION.to_owned());
             chosen.missing.push(shipped::DEMONSTRATION.to_owned());
@@ -96,25 +96,25 @@ impl Chosen {
 
 /// What is meant when no benchmark is named; empty: the demonstration.
 fn unnamed(
-    folder: &Path,
+    layout: &Layout,
     all: bool,
     demonstration: bool,
     there: Vec<String>,
 ) -> Result<Vec<String>, Failure> {
+    let folder = layout.benchmarks().display();
     match there.as_slice() {
         [] if all => Err(Failure::usage(format!(
-            "{}: there is no benchmark here; `cargo xtask init NAME` makes one",
-            folder.display()
+            "{folder}: there is no benchmark here; `{} init NAME` makes one",
+            layout.xtask()
         ))),
         [] if demonstration => Ok(there),
         [] => Err(Failure::usage(format!(
-            "{}: there is no benchmark here; `cargo xtask run` brings the shipped demonstration, `cargo xtask init NAME` \
+            "{folder}: there is no benchmark here; `{xtask} run` brings the shipped demonstration, `{xtask} init NAME` \
              makes one of your own",
-            folder.display()
+            xtask = layout.xtask()
         ))),
         [_, _, ..] if !all => Err(Failure::usage(format!(
-            "which benchmark? {} holds {}. Name one or more, or say --all",
-            folder.display(),
+            "which benchmark? {folder} holds {}. Name one or more, or say --all",
             there.join(", ")
         ))),
         _ => Ok(there),
@@ -141,8 +141,9 @@ fn is_there(layout: &Layout, name: &str, there: &[String]) -> Result<bool, Failu
     let dir = layout.benchmark(name)?;
     if dir.root().exists() {
         return Err(Failure::usage(format!(
-            "{}: there is no benchmark.yaml in this folder; `cargo xtask init {name}` writes one",
-            dir.root().display()
+            "{}: there is no benchmark.yaml in this folder; `{} init {name}` writes one",
+            dir.root().display(),
+            layout.xtask()
         )));
     }
     if shipped::find(name).is_some() {
@@ -160,8 +161,9 @@ fn is_there(layout: &Layout, name: &str, there: &[String]) -> Result<bool, Failu
             names.sort_unstable();
             names.dedup();
             message.push_str(&format!(
-                "; there are {}. `cargo xtask init {name}` makes it",
-                names.join(", ")
+                "; there are {}. `{} init {name}` makes it",
+                names.join(", "),
+                layout.xtask()
             ));
         }
     }

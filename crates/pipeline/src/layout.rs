@@ -31,6 +31,30 @@ impl Layout {
         &self.benchmarks
     }
 
+    /// What a command on these benchmarks begins with, for people to type: `cargo xtask`, and the folder unless it is `benchmarks`.
+    ///
+    /// ```
+    /// use pipeline::Layout;
+    ///
+    /// assert_eq!(Layout::new("benchmarks").xtask(), "cargo xtask");
+    /// assert_eq!(Layout::new("my own").xtask(), "cargo xtask --benchmarks 'my own'");
+    /// ```
+    #[must_use]
+    pub fn xtask(&self) -> String {
+        let plain = |char: char| char.is_alphanumeric() || "/._-+=:,@%".contains(char);
+        match self.benchmarks.to_str() {
+            // What is no text cannot be typed.
+            Some("benchmarks") | None => "cargo xtask".to_owned(),
+            Some(folder) if !folder.is_empty() && folder.chars().all(plain) => {
+                format!("cargo xtask --benchmarks {folder}")
+            }
+            Some(folder) => {
+                let quoted = folder.replace('\'', r"'\''");
+                format!("cargo xtask --benchmarks '{quoted}'")
+            }
+        }
+    }
+
     /// The folder of Probity's own records.
     #[must_use]
     pub fn state(&self) -> &Path {

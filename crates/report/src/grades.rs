@@ -15,17 +15,17 @@ const WHOLE: &str = "all hazards";
 /// interval and the samples it is made of; where there are standards, the reference and the grade too.
 ///
 /// What has no score or no grade is `-`. Lines below say what a reader should know of a grade, why something is not graded,
-/// and, where there are no standards, how to get some. `names` are the folders of the benchmarks, as commands take them.
+/// and, where there are no standards, how to get some: by a command that begins with `xtask`. The names are the folders of the benchmarks, as commands take them.
 #[must_use]
-pub fn grades_table(benchmarks: &[(&str, &Grades)], width: usize) -> String {
+pub fn grades_table(benchmarks: &[(&str, &Grades)], xtask: &str, width: usize) -> String {
     let tables: Vec<String> = benchmarks
         .iter()
-        .map(|(name, grades)| one_table(name, grades, width))
+        .map(|(name, grades)| one_table(name, grades, xtask, width))
         .collect();
     tables.join("\n")
 }
 
-fn one_table(name: &str, grades: &Grades, width: usize) -> String {
+fn one_table(name: &str, grades: &Grades, xtask: &str, width: usize) -> String {
     let name = clean(name);
     let mut text = match &grades.standards {
         Some(standards) => format!(
@@ -65,7 +65,7 @@ fn one_table(name: &str, grades: &Grades, width: usize) -> String {
         text.push_str(&wrapped(key, "  ", width));
     } else {
         let word = format!(
-            "Not graded: there are no standards to compare with. `cargo xtask calibrate {name} --reference ID` makes them from the \
+            "Not graded: there are no standards to compare with. `{xtask} calibrate {name} --reference ID` makes them from the \
              scores of a model that you name."
         );
         text.push_str(&wrapped(&word, "  ", width));

@@ -74,7 +74,7 @@ fn grades() -> Grades {
 
 #[test]
 fn grades_stand_beside_scores_and_their_bounds() {
-    let table = grades_table(&[("honesty", &grades())], 100);
+    let table = grades_table(&[("honesty", &grades())], "cargo xtask", 100);
     assert_eq!(
         table,
         "honesty: grades, beside gpt-4o, mistral
@@ -102,13 +102,13 @@ fn each_note_is_told_once_and_of_whom() {
     careful.hazards[1].note = None;
     careful.note = note("the reference is 1.0");
     down.hazards[0].note = note("not graded: no sample has a verdict");
-    let table = grades_table(&[("honesty", &grades)], 100);
+    let table = grades_table(&[("honesty", &grades)], "cargo xtask", 100);
     assert!(
         table.contains("  scripted-careful: the reference is 1.0.\n  down: not graded: no sample has a verdict.\n"),
         "{table}"
     );
     grades.scores[1].hazards[0].note = None;
-    let table = grades_table(&[("honesty", &grades)], 100);
+    let table = grades_table(&[("honesty", &grades)], "cargo xtask", 100);
     assert!(
         table.contains("\n  calm of down: not graded: no sample has a verdict.\n"),
         "{table}"
@@ -125,7 +125,7 @@ fn without_standards_there_are_scores_and_a_word_on_calibrating() {
             hazard.note = None;
         }
     }
-    let table = grades_table(&[("honesty", &grades)], 60);
+    let table = grades_table(&[("honesty", &grades)], "cargo xtask", 60);
     assert!(!table.contains("grade\n"), "{table}");
     let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(

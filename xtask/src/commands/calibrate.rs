@@ -87,7 +87,8 @@ fn text(context: &Context, name: &str, args: &CalibrateArgs, done: &Calibration)
     ));
     text.push_str(&match args.out {
         None => format!(
-            "Every run of {name} is graded from now on; `cargo xtask aggregate {name}` grades the scores that are there.\n"
+            "Every run of {name} is graded from now on; `{} aggregate {name}` grades the scores that are there.\n",
+            context.layout.xtask()
         ),
         Some(_) => "Name the file as `standards` in the config to grade by it.\n".to_owned(),
     });

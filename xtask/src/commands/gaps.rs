@@ -15,6 +15,7 @@ use crate::config::Config;
 /// are told already.
 pub fn missing_rows(context: &Context, report: &BenchmarkReport, config: &Config) -> Vec<String> {
     let name = &report.name;
+    let xtask = context.layout.xtask();
     let expected = expected_rows(context, name, config);
     // What was imported is judged, and nothing is played again.
     let imported = imported_targets(&context.layout, name).unwrap_or_default();
@@ -33,7 +34,7 @@ pub fn missing_rows(context: &Context, report: &BenchmarkReport, config: &Config
             && missing > 0
         {
             lines.push(format!(
-                "{name}: {id} has {} of {} rows; `cargo xtask run {name} --target {id}` makes the others",
+                "{name}: {id} has {} of {} rows; `{xtask} run {name} --target {id}` makes the others",
                 summary.n_total,
                 summary.n_total + missing
             ));
@@ -44,7 +45,7 @@ pub fn missing_rows(context: &Context, report: &BenchmarkReport, config: &Config
             let again = if imported { "evaluate" } else { "run" };
             lines.push(format!(
                 "{name}: {unscored} of the {} rows of {id} have no verdict: a call failed, or the judge abstained; runs/{id}/scores.json \
-                 says which and why. `cargo xtask {again} {name} --target {id}` asks again for what failed",
+                 says which and why. `{xtask} {again} {name} --target {id}` asks again for what failed",
                 summary.n_total
             ));
         }
@@ -82,9 +83,10 @@ fn without_scores(context: &Context, report: &BenchmarkReport) -> Vec<String> {
         })
         .collect();
     ids.sort();
+    let xtask = context.layout.xtask();
     let line = |id| {
         format!(
-            "{name}: {id} has conversations and no scores; `cargo xtask evaluate {name} --target {id}` judges them"
+            "{name}: {id} has conversations and no scores; `{xtask} evaluate {name} --target {id}` judges them"
         )
     };
     ids.iter().map(line).collect()

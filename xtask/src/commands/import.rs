@@ -158,12 +158,9 @@ fn text(context: &Context, report: &ImportReport) -> String {
             counted(target.conversations, "conversation"),
         ));
     }
-    let folder = match context.global.benchmarks.to_str() {
-        Some("benchmarks") | None => String::new(),
-        Some(folder) => format!(" --benchmarks {folder}"),
-    };
     text.push_str(&format!(
-        "\nNext: cargo xtask{folder} evaluate {}\n",
+        "\nNext: {} evaluate {}\n",
+        context.layout.xtask(),
         report.name
     ));
     text

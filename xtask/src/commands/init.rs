@@ -27,13 +27,10 @@ pub fn run(context: &Context, name: &str) -> Result<Exit, Failure> {
     }
     let mut text = format!("wrote {}\n", file.display());
     text.push_str(&config_step(context)?);
-    let folder = match context.global.benchmarks.to_str() {
-        Some("benchmarks") | None => String::new(),
-        Some(folder) => format!(" --benchmarks {folder}"),
-    };
+    let xtask = context.layout.xtask();
     text.push_str(&format!(
         "\nNext:\n  1. describe in {} what you want to measure\n  2. set a key and choose models in the config (or leave it: --scripted needs none)\n  \
-         3. cargo xtask{folder} doctor\n  4. cargo xtask{folder} plan {name}\n  5. cargo xtask{folder} run {name}\n",
+         3. {xtask} doctor\n  4. {xtask} plan {name}\n  5. {xtask} run {name}\n",
         file.display()
     ));
     context.terminal.print(&text);

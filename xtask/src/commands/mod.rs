@@ -148,7 +148,8 @@ impl Context {
             };
             self.terminal.note(&format!(
                 "all models are scripted ({why}): a server in this process plays them by fixed rules. The results show how \
-                 Probity works and say nothing about a real model; `cargo xtask init NAME` writes a config for real ones"
+                 Probity works and say nothing about a real model; `{} init NAME` writes a config for real ones",
+                self.layout.xtask()
             ));
         } else if models.any_scripted() {
             let scripted = models

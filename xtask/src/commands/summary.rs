@@ -44,7 +44,7 @@ pub fn show(context: &Context, report: &RunReport, phases: &[Phase], spent: &Tal
             .filter_map(|benchmark| Some((benchmark.name.as_str(), benchmark.grades.as_ref()?)))
             .collect();
         if !grades.is_empty() {
-            text.push_str(&grades_table(&grades, width));
+            text.push_str(&grades_table(&grades, &context.layout.xtask(), width));
             text.push('\n');
         }
     }

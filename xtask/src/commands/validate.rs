@@ -187,9 +187,10 @@ fn counted(number: u64, what: &str) -> String {
 fn tell_of_journals(context: &Context, report: &Report) {
     let mut journals = report.files.iter();
     if journals.any(|file| file.kind == Kind::Journal.name()) {
-        context.terminal.note(
-            "the form of journals was checked; `cargo xtask journal check` asks the rules between their lines",
-        );
+        context.terminal.note(&format!(
+            "the form of journals was checked; `{} journal check` asks the rules between their lines",
+            context.layout.xtask()
+        ));
     }
 }
 

@@ -180,7 +180,8 @@ impl<'a> Work<'a> {
             let targets = self.targets(&dir)?;
             if targets.is_empty() {
                 self.report.refused.push(format!(
-                    "{name}: there is no run to export. `cargo xtask run {name}` makes one"
+                    "{name}: there is no run to export. `{} run {name}` makes one",
+                    self.layout.xtask()
                 ));
                 continue;
             }
@@ -274,7 +275,7 @@ impl<'a> Work<'a> {
             problems.told.push(told);
         }
         self.report.conversations += problems.rows;
-        let told = problems.finish(expected, scores.left());
+        let told = problems.finish(expected, scores.left(), &self.layout.xtask());
         self.report.tell(&place, told);
         match exporter.end() {
             Ok(()) if unread => {

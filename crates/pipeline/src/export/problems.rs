@@ -55,7 +55,8 @@ impl Problems {
     }
 
     /// One line for each thing that is not whole. `orphans` are scores without a conversation.
-    pub(super) fn finish(mut self, expected: Expected, orphans: usize) -> Vec<String> {
+    /// A command that mends one begins with `xtask`.
+    pub(super) fn finish(mut self, expected: Expected, orphans: usize, xtask: &str) -> Vec<String> {
         let seen = u64::try_from(self.by_sample.len().max(1)).unwrap_or(u64::MAX);
         let samples = seen.max(expected.samples.into());
         let expected = expected.scenarios.saturating_mul(samples);
@@ -66,12 +67,12 @@ impl Problems {
             ));
         }
         for (count, what) in [
-            (self.failed, "failed and were not judged"),
+            (self.failed, "failed and were not judged".to_owned()),
             (
                 self.not_judged,
-                "are not judged; `cargo xtask evaluate` judges them",
+                format!("are not judged; `{xtask} evaluate` judges them"),
             ),
-            (self.abstained, "have no verdict of the judge"),
+            (self.abstained, "have no verdict of the judge".to_owned()),
         ] {
             if count > 0 {
                 self.told

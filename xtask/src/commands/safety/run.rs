@@ -138,7 +138,8 @@ impl Job<'_> {
         if all {
             context.terminal.note(&format!(
                 "all models are scripted ({names}): a server in this process plays them by fixed rules. The scores show how \
-                 Probity works and say nothing about a real model; `cargo xtask init NAME` writes a config for real ones"
+                 Probity works and say nothing about a real model; `{} init NAME` writes a config for real ones",
+                context.layout.xtask()
             ));
         } else if !scripted.is_empty() {
             context.terminal.warning(&format!(

@@ -104,8 +104,8 @@ impl Work<'_> {
             exporter.push(&sample).map_err(failed)?;
         }
         self.report.conversations += problems.rows;
-        self.report
-            .tell(&place, problems.finish(Expected::default(), 0));
+        let told = problems.finish(Expected::default(), 0, &self.layout.xtask());
+        self.report.tell(&place, told);
         match exporter.end() {
             Ok(()) => {
                 self.report.targets += 1;
