@@ -8,6 +8,7 @@
 //! - [`spending_lines`]: what was asked for and paid.
 //! - [`safety_summary`], [`safety_spending`]: what a safety evaluation found.
 //! - [`plan_table`]: what a run would ask for and cost.
+//! - [`checks_table`]: whether models can be used.
 //! - [`files_list`]: where each file lies.
 //! - [`journal_item`], [`journal_line`], [`journal_tables`],
 //!   [`journal_findings`]: what a journal tells.
@@ -53,6 +54,7 @@
 //! - The rates of [`results_table`] come without intervals.
 //! - [`FailureGroups`] tells at most 200 different reasons apart; the rest are counted together.
 
+mod checks;
 mod failures;
 mod files;
 mod grades;
@@ -65,6 +67,7 @@ mod spending;
 mod table;
 mod text;
 
+pub use checks::{ModelCheck, checks_table};
 pub use failures::{Failure, FailureGroup, FailureGroups, failures_summary};
 pub use files::{FileEntry, files_list};
 pub use grades::{grades_table, standards_table};

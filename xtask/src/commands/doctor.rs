@@ -7,6 +7,7 @@ use std::{
 
 use llm_client::{HttpClient, ModelSettings, Provider, RetryPolicy};
 use pipeline::Phase;
+use report::{ModelCheck, checks_table};
 use schema::{CallContext, ChatRequest, Message, ModelErrorKind, Purpose, Role};
 use serde_json::{Value, json};
 
@@ -99,6 +100,22 @@ impl Check {
             },
             "to_mend": trouble.map(|trouble| &trouble.mend),
         })
+    }
+
+    fn to_row(&self) -> ModelCheck {
+        let trouble = self.result.as_ref().err();
+        // What is wrong in the configuration says itself what to do.
+        let mend = trouble.filter(|trouble| !trouble.configuration);
+        ModelCheck {
+            who: self.who.clone(),
+            endpoint: self.endpoint.clone(),
+            is_fine: trouble.is_none(),
+            text: match &self.result {
+                Ok(text) => text.clone(),
+                Err(trouble) => trouble.what.clone(),
+            },
+            to_mend: mend.map(|trouble| trouble.mend.clone()),
+        }
     }
 }
 
@@ -211,32 +228,8 @@ fn mend(kind: ModelErrorKind, entry: &ModelEntry) -> String {
 }
 
 fn show(context: &Context, checks: &[Check]) {
-    let who = checks
-        .iter()
-        .map(|check| check.who.chars().count())
-        .max()
-        .unwrap_or(0);
-    let endpoint = checks
-        .iter()
-        .map(|check| check.endpoint.chars().count())
-        .max()
-        .unwrap_or(0);
-    let mut text = String::new();
-    for check in checks {
-        let (mark, what) = match &check.result {
-            Ok(what) => ("ok  ", what.clone()),
-            Err(trouble) => ("FAIL", trouble.what.replace('\n', "\n      ")),
-        };
-        text.push_str(&format!(
-            "{mark}  {:who$}  {:endpoint$}  {what}\n",
-            check.who, check.endpoint
-        ));
-        if let Err(trouble) = &check.result
-            && !trouble.configuration
-        {
-            text.push_str(&format!("      to mend it: {}\n", trouble.mend));
-        }
-    }
+    let rows: Vec<ModelCheck> = checks.iter().map(Check::to_row).collect();
+    let mut text = checks_table(&rows, context.terminal.page());
     let failed = checks.iter().filter(|check| check.result.is_err()).count();
     text.push_str(&match failed {
         0 => format!("all {} models answer\n", checks.len()),
