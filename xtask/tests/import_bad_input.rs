@@ -203,6 +203,31 @@ fn zips_that_are_no_logs_are_refused() {
 }
 
 #[test]
+fn several_benchmarks_in_one_folder_are_named() {
+    let ground = Ground::new();
+    ground.succeeds(&["run", "--quiet", "sycophancy", "delegated-actions"]);
+    ground.succeeds(&["export", "eee", "--all", "--out", "out"]);
+    let ran = ground.run(&["import", "eee", "out"]);
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+    let place = |name: &str| {
+        let named = format!("\"{name}\" (");
+        let (_, rest) = ran
+            .err
+            .split_once(&named)
+            .unwrap_or_else(|| panic!("{}", ran.err));
+        rest.split_once(')').unwrap().0.to_owned()
+    };
+    assert!(ran.err.contains("of 2 benchmarks"), "{}", ran.err);
+    // What is named for each can be given as it stands.
+    for name in ["sycophancy", "delegated-actions"] {
+        let folder = place(name);
+        ground.succeeds(&["import", "eee", &folder, "--as", &format!("again-{name}")]);
+    }
+    let metrics = "benchmarks/sycophancy/benchmark.yaml";
+    ground.succeeds(&["import", "eee", "out", "--metrics", metrics, "--as", "all"]);
+}
+
+#[test]
 fn metrics_that_cannot_be_used_are_told() {
     let ground = Ground::new();
     ground.write("log.json", &log(&[sample(json!(1), hello())]).to_string());

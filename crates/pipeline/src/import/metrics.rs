@@ -1,12 +1,17 @@
 //! What imported conversations are judged for.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use interop::import::Source;
 use schema::{Extra, Metric, MetricType};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::tasks::check_one_task;
 use crate::{error::PipelineError, tree::check_metrics};
 
 /// A metric as people write it: without an id it is numbered.
@@ -80,7 +85,10 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// The metrics given, or those that all files define.
-    pub(super) fn of(given: &[Metric], sources: &[Source]) -> Result<Self, PipelineError> {
+    pub(super) fn of(
+        given: &[Metric],
+        sources: &[(PathBuf, Source)],
+    ) -> Result<Self, PipelineError> {
         if !given.is_empty() {
             check_metrics(Path::new("the metrics given"), given)?;
             return Ok(Self {
@@ -88,9 +96,7 @@ impl Wanted {
                 own: false,
             });
         }
-        let mut metrics: Vec<Metric> = Vec::new();
-        let mut from: BTreeMap<String, &str> = BTreeMap::new();
-        for source in sources {
+        for (_, source) in sources {
             if source.metrics.is_empty() {
                 return Err(PipelineError::input(format!(
                     "{}: it does not define what a judge is to look for. Say it with `--metrics FILE` (a benchmark.yaml, or a list of metrics), \
@@ -98,6 +104,11 @@ impl Wanted {
                     source.file
                 )));
             }
+        }
+        check_one_task(sources)?;
+        let mut metrics: Vec<Metric> = Vec::new();
+        let mut from: BTreeMap<String, &str> = BTreeMap::new();
+        for (_, source) in sources {
             for metric in &source.metrics {
                 match metrics.iter().find(|known| known.id == metric.id) {
                     None => {
@@ -115,14 +126,6 @@ impl Wanted {
                     }
                 }
             }
-        }
-        let mut tasks = sources.iter().map(|source| &source.task);
-        if let Some(first) = tasks.next()
-            && let Some(other) = tasks.find(|task| *task != first)
-        {
-            return Err(PipelineError::input(format!(
-                "the files are of two benchmarks, {first:?} and {other:?}, with ids of their own. Import them one by one, or give `--metrics FILE`"
-            )));
         }
         // The order of the ids, which is that of the benchmark they came from.
         metrics.sort_by(|a, b| a.id.cmp(&b.id));

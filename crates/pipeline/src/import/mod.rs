@@ -8,6 +8,7 @@ mod plan;
 mod record;
 mod report;
 mod rows;
+mod tasks;
 mod tools;
 mod tree;
 mod unfinished;
@@ -163,8 +164,8 @@ fn recorded(
     let mut notes = Vec::new();
     let mut sources = sources(&options.paths, format, &mut notes)?;
     let offered = tools::offered(&mut sources, &mut notes);
+    let wanted = Wanted::of(&options.metrics, &sources)?;
     let heads: Vec<Source> = sources.iter().map(|(_, source)| source.clone()).collect();
-    let wanted = Wanted::of(&options.metrics, &heads)?;
     let name = match (&options.name, heads.first()) {
         (Some(name), _) => name.clone(),
         (None, Some(first)) => safe_name(&first.task, "imported"),
