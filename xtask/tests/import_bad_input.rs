@@ -236,9 +236,12 @@ fn metrics_that_cannot_be_used_are_told() {
         ("metrics: []", "it holds no metrics"),
         (
             "- {name: x, type: neutral, definition: d}",
-            "line 1 column 19: unknown variant `neutral`",
+            "metrics.yaml, line 1, column 19: [0].type: \"neutral\" stands here, and `positive` or `negative` is wanted",
         ),
-        ("- {name: x, type: positive}", "missing field `definition`"),
+        (
+            "- {name: x, type: positive}",
+            "[0]: `definition` is missing",
+        ),
         (
             "- {name: x, type: positive, definition: ' '}",
             "the definition is empty",

@@ -106,6 +106,39 @@ fn what_cannot_be_checked_ends_with_2() {
 }
 
 #[test]
+fn what_a_run_takes_for_true_is_no_problem() {
+    let tool = |word: &str| {
+        format!(
+            "name: b\nmetrics:\n- {{id: m01, name: a, type: negative, definition: x}}\ntools:\n- {{name: t, simulated: {word}}}\n"
+        )
+    };
+    for (word, code) in [("yes", 0), ("On", 0), ("true", 0), ("perhaps", 1)] {
+        let ground = ground(&[("benchmarks/b/benchmark.yaml", &tool(word))]);
+        let checked = ground.run(&["validate", "benchmarks"]);
+        assert_eq!(checked.code, code, "{word}: {}", checked.out);
+        let planned = ground.run(&["plan", "b", "--scripted"]);
+        assert_eq!(planned.code, code * 2, "{word}: {}", planned.err);
+        if code == 1 {
+            let key = "benchmark.yaml, line 5, column 24: tools[0].simulated: true or false is wanted here";
+            assert!(planned.err.contains(key), "{}", planned.err);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_json_is_told_with_its_place() {
+    let ground = ground(&[("mine.json", "{\"a\": 1,\n \"b\" 2}")]);
+    let ran = ground.run(&["validate", "mine.json"]);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(
+        ran.err
+            .starts_with("error: mine.json:2:6: this is no valid JSON: expected `:`"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
 fn annotations_are_for_github() {
     let ground = ground(&[("benchmark.yaml", WRONG)]);
     let ran = ground.run(&["validate", "benchmark.yaml", "--github"]);

@@ -15,6 +15,7 @@
 //! - [`reply`]: strict parsing of a model's JSON reply, and asking again with what was wrong.
 //! - [`prompt`]: prompt templates that a user can replace.
 //! - [`json_string`]: texts as JSON strings, for code that writes JSON by hand.
+//! - [`yaml`]: why a YAML text cannot be read, in words for its author.
 //! - [`safety`]: seed cases, settings, scores and files of safety evaluations, and the traits of their parts.
 //!
 //! ```
@@ -55,6 +56,7 @@ mod score;
 mod standards;
 mod summary;
 mod tool;
+pub mod yaml;
 
 pub use benchmark::{Benchmark, Brief, Metric, MetricType, ScenarioDefaults};
 pub use chat::{

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, fmt};
 
+use schema::yaml::YamlError;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::Spanned;
@@ -47,21 +48,13 @@ fn no_yaml(error: &serde_saphyr::Error) -> NoTree {
         line: at.line(),
         column: at.column(),
     });
-    let error = error.without_snippet();
-    let reason = match error {
-        serde_saphyr::Error::DuplicateMappingKey { .. } => "a key stands twice".to_owned(),
-        serde_saphyr::Error::Budget { .. } => {
-            "the file is too large or too deep for YAML".to_owned()
+    let reason = match error.without_snippet() {
+        serde_saphyr::Error::DuplicateMappingKey { .. } => {
+            "this is no valid YAML: a key stands twice".to_owned()
         }
-        error => error.to_string(),
+        error => YamlError::new(error, "").reason().to_owned(),
     };
-    let reason = reason
-        .split_once(" at line ")
-        .map_or(reason.as_str(), |(reason, _)| reason);
-    NoTree {
-        place,
-        reason: format!("this is no valid YAML: {reason}"),
-    }
+    NoTree { place, reason }
 }
 
 fn add_yaml(

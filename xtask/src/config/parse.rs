@@ -5,6 +5,7 @@
 //! from the text. Only inside `extra_body`, which is sent on as JSON, numbers stay numbers.
 
 use config::{Map, Value, ValueKind};
+use schema::yaml::YamlError;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
@@ -27,21 +28,8 @@ pub fn yaml(name: &str, text: &str) -> Result<Map<String, Value>, ConfigError> {
         // Whoever reads the number says what is wrong with it.
         non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString,
     };
-    let root: Spanned<Yaml> =
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            let at = error
-                .location()
-                .map(|at| format!(", line {}, column {}", at.line(), at.column()));
-            let reason = error.without_snippet().to_string();
-            let reason = reason
-                .split_once(" at line ")
-                .map_or(reason.as_str(), |(reason, _)| reason)
-                .to_owned();
-            ConfigError::new(format!(
-                "{name}{}: this is no valid YAML: {reason}",
-                at.unwrap_or_default()
-            ))
-        })?;
+    let root: Spanned<Yaml> = serde_saphyr::from_str_with_options(text, options)
+        .map_err(|error| ConfigError::new(YamlError::new(&error, text).in_file(name)))?;
     match place.yaml_value(root, None, false).kind {
         ValueKind::Table(table) => Ok(table),
         ValueKind::Nil => Ok(Map::new()),

@@ -7,7 +7,7 @@ use std::{
 };
 
 use interop::import::Source;
-use schema::{Extra, Metric, MetricType};
+use schema::{Extra, Metric, MetricType, yaml::YamlError};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -40,10 +40,8 @@ struct File {
 pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, PipelineError> {
     let text = fs::read_to_string(path).map_err(|error| PipelineError::read(path, error))?;
     let given = parse(&text).map_err(|error| {
-        let error = error.to_string();
-        let first = error.lines().next().unwrap_or_default();
-        let reason = first.strip_prefix("error: ").unwrap_or(first);
-        PipelineError::input(format!("{}: {reason}", path.display()))
+        let error = YamlError::new(&error, &text);
+        PipelineError::input(error.in_file(&path.display().to_string()))
     })?;
     if given.is_empty() {
         return Err(PipelineError::input(format!(

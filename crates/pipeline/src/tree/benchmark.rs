@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use schema::{Benchmark, Metric};
+use schema::{Benchmark, Metric, yaml::YamlError};
 
 use super::{hazards::check_hazards, tools::check_tools};
 use crate::{error::PipelineError, layout::BenchmarkDir};
@@ -33,39 +33,10 @@ fn parse(path: &Path, text: &str) -> Result<Benchmark, PipelineError> {
             "the file is empty. Give it a name and a description of what is measured".to_owned(),
         ));
     }
-    serde_saphyr::from_str(text).map_err(|error| bad(yaml_reason(&error)))
-}
-
-/// The first line of a YAML error: what is wrong and where. The rest is a drawing of the place.
-fn yaml_reason(error: &serde_saphyr::Error) -> String {
-    let text = error.to_string();
-    let first = text.lines().next().unwrap_or_default();
-    let reason = first.strip_prefix("error: ").unwrap_or(first);
-    match meant(reason) {
-        Some(word) => format!("{reason}; did you mean `{word}`?"),
-        None => reason.to_owned(),
-    }
-}
-
-/// The known word that an unknown one was meant to be, as a reason names them: ``unknown variant `negativ`, expected one of
-/// positive, negative``.
-fn meant(reason: &str) -> Option<&str> {
-    let (_, rest) = reason.split_once("unknown variant `")?;
-    let (typed, rest) = rest.split_once("`, expected ")?;
-    let known = rest.trim_start_matches("one of ");
-    known
-        .split([',', ' '])
-        .map(|word| word.trim_matches('`'))
-        .filter(|word| !word.is_empty() && *word != "or")
-        .map(|word| {
-            (
-                strsim::damerau_levenshtein(&typed.to_lowercase(), word),
-                word,
-            )
-        })
-        .filter(|(distance, word)| *distance <= word.chars().count() / 3)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, word)| word)
+    serde_saphyr::from_str(text).map_err(|error| {
+        let error = YamlError::new(&error, text);
+        PipelineError::input(error.in_file(&path.display().to_string()))
+    })
 }
 
 fn check(path: &Path, benchmark: &Benchmark) -> Result<(), PipelineError> {
@@ -113,23 +84,4 @@ pub(crate) fn check_metrics(path: &Path, metrics: &[Metric]) -> Result<(), Pipel
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_misspelt_word_is_recognised() {
-        let meant_of = |typed: &str, known: &str| {
-            meant(&format!("unknown variant `{typed}`, expected {known}")).map(str::to_owned)
-        };
-        let word = |typed: &str| meant_of(typed, "one of positive, negative");
-        assert_eq!(word("negativ").as_deref(), Some("negative"));
-        assert_eq!(word("Positive").as_deref(), Some("positive"));
-        assert_eq!(word("neutral"), None);
-        let two = meant_of("postive", "`positive` or `negative`");
-        assert_eq!(two.as_deref(), Some("positive"));
-        assert_eq!(meant("invalid type: map"), None);
-    }
 }

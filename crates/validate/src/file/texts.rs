@@ -117,7 +117,10 @@ fn refused_by_a_run(path: &Path) -> Option<Found> {
     let error = pipeline::tree::read_benchmark(&dir).err()?.to_string();
     let file = dir.yaml().display().to_string();
     let reason = error.strip_prefix(&file).unwrap_or(&error);
-    Some(Found::problem("", reason.trim_start_matches([':', ' '])))
+    Some(Found::problem(
+        "",
+        reason.trim_start_matches([':', ',', ' ']),
+    ))
 }
 
 /// A pack of test cases.

@@ -29,6 +29,7 @@ mod yaml;
 
 pub use error::PackError;
 pub use select::{join, select};
+pub(crate) use yaml::Node;
 
 use self::row::Builder;
 use super::{CaseKind, TestCaseGroup};

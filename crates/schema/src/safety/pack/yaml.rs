@@ -9,7 +9,10 @@ use super::{
     Header, PackError,
     row::{Row, RowField, RowValue, kind_reason},
 };
-use crate::safety::{CaseKind, nearest::hint};
+use crate::{
+    safety::{CaseKind, nearest::hint},
+    yaml::YamlError,
+};
 
 /// The keys of the table.
 const KEYS: [&str; 5] = ["group", "description", "kind", "source", "cases"];
@@ -39,10 +42,10 @@ pub(super) fn rows(name: &str, text: &str) -> Result<(Header, Vec<Row>), PackErr
     }
 }
 
-type Entries = Vec<(Spanned<String>, Spanned<Node>)>;
+pub(crate) type Entries = Vec<(Spanned<String>, Spanned<Node>)>;
 
 /// A YAML value with the places of what is in it.
-enum Node {
+pub(crate) enum Node {
     Null,
     /// The text, where it is known already; else it is read off the file, so that `007` stays `007`.
     Scalar(Option<String>),
@@ -73,11 +76,8 @@ impl File<'_> {
                 let reason = "the file is too large or too deep for YAML. A pack of many thousand cases is better kept as JSONL";
                 return self.error(line, reason);
             }
-            error => error.to_string(),
+            error => return self.error(line, YamlError::new(error, "").reason()),
         };
-        let reason = reason
-            .split_once(" at line ")
-            .map_or(reason.as_str(), |(reason, _)| reason);
         self.error(line, format!("this is no valid YAML: {reason}"))
     }
 

@@ -1,0 +1,105 @@
+//! What the library says, in our words.
+
+use serde_saphyr::Error;
+
+use crate::safety::nearest;
+
+/// The error itself, without the drawing of its place and the alias that led to it.
+pub(super) fn original(error: &Error) -> &Error {
+    match error.without_snippet() {
+        Error::AliasError { error, .. } => original(error),
+        error => error,
+    }
+}
+
+/// Whether something else stands where text is wanted.
+pub(super) fn wants_text(error: &Error) -> bool {
+    matches!(error, Error::Unexpected { expected, .. } if kind(expected) == "text")
+}
+
+/// What is wrong, and what to do where that is not clear.
+pub(super) fn reason(error: &Error) -> String {
+    match error {
+        Error::SerdeMissingField { field, .. } => format!("`{field}` is missing"),
+        Error::SerdeUnknownField {
+            field, expected, ..
+        } => match nearest(field, expected.iter().copied()) {
+            Some(near) => format!("`{field}` is no known key; did you mean `{near}`?"),
+            None => format!("`{field}` is no known key; known are {}", expected.join(", ")),
+        },
+        Error::SerdeUnknownVariant {
+            variant, expected, ..
+        } => unknown_word(variant, expected),
+        Error::SerdeInvalidType {
+            unexpected,
+            expected,
+            ..
+        }
+        | Error::SerdeInvalidValue {
+            unexpected,
+            expected,
+            ..
+        } => format!("{} stands here, and {} is wanted", kind(unexpected), kind(expected)),
+        Error::Unexpected { expected, .. } => format!("{} is wanted here", kind(expected)),
+        Error::InvalidBooleanStrict { .. } => "true or false is wanted here".to_owned(),
+        Error::InvalidScalar { ty, .. } => format!("{} is wanted here", kind(ty)),
+        Error::NullIntoString { .. } => {
+            "text is wanted here, and this is read as nothing; put it in quotes if the word is meant".to_owned()
+        }
+        error => format!("this is no valid YAML: {}", syntax(error)),
+    }
+}
+
+/// What is wrong with the syntax.
+fn syntax(error: &Error) -> String {
+    match error {
+        Error::DuplicateMappingKey { key: Some(key), .. } => {
+            format!("the key `{key}` stands twice. Take one out")
+        }
+        Error::DuplicateMappingKey { .. } => "a key stands twice. Take one out".to_owned(),
+        Error::MultipleDocuments { .. } => {
+            "`---` begins a second document, and a file is one. Take the other out".to_owned()
+        }
+        Error::UnknownAnchor { .. } => {
+            "there is no anchor (`&name`) that this refers to. Put a text that begins with `*` in quotes".to_owned()
+        }
+        Error::Budget { .. } => "the file is too large or too deep for YAML".to_owned(),
+        Error::Eof { .. } => "the text ends too early".to_owned(),
+        error => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            let reason = first.split_once(" at line ").map_or(first, |(reason, _)| reason);
+            match reason.starts_with("tabs disallowed") {
+                true => format!("{reason}. Indent with spaces"),
+                false => reason.to_owned(),
+            }
+        }
+    }
+}
+
+fn unknown_word(word: &str, known: &[&str]) -> String {
+    let listed: Vec<String> = known.iter().map(|word| format!("`{word}`")).collect();
+    let listed = match listed.as_slice() {
+        [init @ .., last] if !init.is_empty() => format!("{} or {last}", init.join(", ")),
+        listed => listed.concat(),
+    };
+    let hint = nearest(word, known.iter().copied())
+        .map(|near| format!("; did you mean `{near}`?"))
+        .unwrap_or_default();
+    format!("{word:?} stands here, and {listed} is wanted{hint}")
+}
+
+/// A kind of value as people call it.
+fn kind(name: &str) -> &str {
+    match name {
+        "sequence start" | "sequence" | "a sequence" => "a list",
+        "mapping start" | "map" | "a map" => "a table of `key: value`",
+        name if name.starts_with("struct ") => "a table of `key: value`",
+        "scalar" | "value" => "a value",
+        "string scalar" | "string" | "a string" => "text",
+        "boolean" | "a boolean" => "true or false",
+        "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number",
+        "f32" | "f64" => "a number",
+        name => name,
+    }
+}
