@@ -4,6 +4,8 @@ use jsonschema::Validator;
 use schema::{Extra, Tool, reply::kind_of, safety::nearest};
 use serde_json::Value;
 
+use super::no_schema;
+
 /// How many of the things that are wrong with arguments are told.
 const TOLD: usize = 5;
 
@@ -73,8 +75,9 @@ pub(super) fn validator(parameters: &Value) -> Result<Validator, String> {
         .build(parameters)
         .map_err(|error| {
             format!(
-                "`parameters{}` is no JSON schema: {error}",
-                dotted(error.instance_path().as_str())
+                "`parameters{}` is no JSON schema: {}",
+                dotted(error.instance_path().as_str()),
+                no_schema::why(&error)
             )
         })
 }

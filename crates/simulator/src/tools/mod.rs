@@ -7,6 +7,7 @@
 mod answerer;
 mod check;
 mod ids;
+mod no_schema;
 mod offer;
 mod simulated;
 mod toolbox;
