@@ -235,7 +235,7 @@ async fn metrics_grouped_into_a_hazard_are_scored_together() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("benchmark.yaml: hazards[0].metrics[0] (all)"),
+        error.contains("benchmark.yaml, line ") && error.contains(": hazards[0].metrics[0] (all)"),
         "{error}"
     );
 }

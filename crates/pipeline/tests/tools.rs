@@ -315,7 +315,7 @@ async fn what_is_wrong_with_tools_is_told_before_the_first_call() {
     )
     .await;
     assert!(
-        told.contains("benchmark.yaml: tools[1] (pay): it has no answer"),
+        told.contains("benchmark.yaml, line 8: tools[1] (pay): it has no answer"),
         "{told}"
     );
     let told = error(&YAML.replace("name: pay", "name: get_balance"), SCENARIOS).await;

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use schema::{Benchmark, Metric, yaml::YamlError};
+use schema::{
+    Benchmark, Metric,
+    yaml::{YamlError, line_of},
+};
 
 use super::{hazards::check_hazards, tools::check_tools};
 use crate::{error::PipelineError, layout::BenchmarkDir};
@@ -19,8 +22,29 @@ pub fn read_benchmark(dir: &BenchmarkDir) -> Result<Benchmark, PipelineError> {
     if benchmark.name.trim().is_empty() {
         dir.name().clone_into(&mut benchmark.name);
     }
-    check(&path, &benchmark)?;
+    check(&benchmark).map_err(|what| {
+        let place = match line(&text, &what) {
+            Some(line) => format!("{}, line {line}", path.display()),
+            None => path.display().to_string(),
+        };
+        PipelineError::input(format!("{place}: {what}"))
+    })?;
     Ok(benchmark)
+}
+
+/// The line of what a rule is broken by: of the key path that `what` begins with, and further in where it names `parameters`, as in
+/// ``tools[0] (pay): `parameters.required` is no …``.
+fn line(text: &str, what: &str) -> Option<u64> {
+    let key = what
+        .split([' ', ':'])
+        .next()
+        .filter(|key| key.contains('['))?;
+    let inner = what.split('`').nth(1).unwrap_or_default();
+    let deepest = format!("{key}.{inner}");
+    let mut paths = std::iter::successors(Some(deepest.as_str()), |path| {
+        path.rsplit_once('.').map(|(outer, _)| outer)
+    });
+    paths.find_map(|path| line_of(text, path).filter(|_| path.len() >= key.len()))
 }
 
 fn parse(path: &Path, text: &str) -> Result<Benchmark, PipelineError> {
@@ -39,49 +63,78 @@ fn parse(path: &Path, text: &str) -> Result<Benchmark, PipelineError> {
     })
 }
 
-fn check(path: &Path, benchmark: &Benchmark) -> Result<(), PipelineError> {
-    let bad = |what: String| Err(PipelineError::input(format!("{}: {what}", path.display())));
+fn check(benchmark: &Benchmark) -> Result<(), String> {
     if benchmark.metrics.is_empty() && benchmark.description.trim().is_empty() {
-        return bad("it has neither metrics nor a description to write them from. Describe in `description` what is \
+        return Err("it has neither metrics nor a description to write them from. Describe in `description` what is \
                     measured, or list `metrics`"
             .to_owned());
     }
-    check_metrics(path, &benchmark.metrics)?;
-    check_hazards(benchmark)
-        .and_then(|()| check_tools(benchmark))
-        .or_else(bad)
+    metrics_fit(&benchmark.metrics)?;
+    check_hazards(benchmark)?;
+    check_tools(benchmark)
 }
 
 /// Checks that judges and files can work with the metrics. `path`: where they come from, for people.
 pub(crate) fn check_metrics(path: &Path, metrics: &[Metric]) -> Result<(), PipelineError> {
-    let bad = |what: String| Err(PipelineError::input(format!("{}: {what}", path.display())));
+    metrics_fit(metrics).map_err(|what| PipelineError::input(format!("{}: {what}", path.display())))
+}
+
+fn metrics_fit(metrics: &[Metric]) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     for (index, metric) in metrics.iter().enumerate() {
         let place = format!("metrics[{index}]");
         if metric.id.trim().is_empty() {
-            return bad(format!("{place}: the id is empty"));
+            return Err(format!("{place}: the id is empty"));
         }
         if metric.id.contains(['/', '\\'])
             || metric.id.contains("__")
             || metric.id.chars().any(char::is_control)
         {
-            return bad(format!(
+            return Err(format!(
                 "{place}: the id {:?} holds a slash, `__` or a control character",
                 metric.id
             ));
         }
         if !seen.insert(&metric.id) {
-            return bad(format!(
+            return Err(format!(
                 "{place}: the id {:?} stands twice. Each metric needs an id of its own",
                 metric.id
             ));
         }
         if metric.definition.trim().is_empty() {
-            return bad(format!(
+            return Err(format!(
                 "{place} ({}): the definition is empty, and it is all that the judge is told",
                 metric.id
             ));
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_rule_is_told_with_its_line() {
+        let text = "metrics:\n- {id: a}\ntools:\n- name: pay\n  parameters:\n    type: object\n    required: x\nhazards:\n- id: h\n  metrics:\n  - a\n";
+        for (what, expected) in [
+            ("metrics[0]: the id is empty", Some(2)),
+            ("tools[0] (pay): it has no answer: give `answer`", Some(4)),
+            (
+                "tools[0] (pay): `parameters.required` is no JSON schema",
+                Some(7),
+            ),
+            ("tools[0] (pay): `parameters` has no `type`", Some(5)),
+            (
+                "tools[0] (pay): `parameters.type.x` is no JSON schema",
+                Some(6),
+            ),
+            ("hazards[0].metrics[0] (h): there is no metric", Some(11)),
+            ("metrics is not there", None),
+            ("tools[7]: the name stands twice", None),
+        ] {
+            assert_eq!(line(text, what), expected, "{what}");
+        }
+    }
 }

@@ -79,5 +79,17 @@ impl fmt::Display for YamlError {
 
 impl std::error::Error for YamlError {}
 
+/// The line in which the value at a key path such as `tools[0].parameters` stands in `text`, where there is one.
+///
+/// ```
+/// let text = "tools:\n- name: pay\n  parameters:\n    type: object\n";
+/// assert_eq!(schema::yaml::line_of(text, "tools[0].parameters.type"), Some(4));
+/// assert_eq!(schema::yaml::line_of(text, "tools[1]"), None);
+/// ```
+#[must_use]
+pub fn line_of(text: &str, key: &str) -> Option<u64> {
+    place::line_of(text, key)
+}
+
 #[cfg(test)]
 mod tests;
