@@ -15,6 +15,8 @@ use crate::{
 };
 
 const LONGEST_LINE_MIB: u64 = 256;
+/// So much is read of a first line that does not begin as an event: enough to see that the file is no journal.
+const ENOUGH_OF_OTHERS: u64 = 64 * 1024;
 /// A buffer that a long line has grown beyond this is given back.
 const KEEP_BUFFER: usize = 1024 * 1024;
 
@@ -154,9 +156,18 @@ impl<R: BufRead> JournalReader<R> {
         self.buffer.clear();
         self.buffer.shrink_to(KEEP_BUFFER);
         let longest = LONGEST_LINE_MIB * 1024 * 1024;
-        let read = (&mut self.input)
-            .take(longest + 1)
-            .read_until(b'\n', &mut self.buffer);
+        let most = match self.line {
+            1 => begins_as_event(&mut self.input).map(|it_does| match it_does {
+                true => longest + 1,
+                false => ENOUGH_OF_OTHERS,
+            }),
+            _ => Ok(longest + 1),
+        };
+        let read = most.and_then(|most| {
+            (&mut self.input)
+                .take(most)
+                .read_until(b'\n', &mut self.buffer)
+        });
         if let Err(error) = read {
             // What was unpacked before is in the buffer.
             self.torn_frame = Some(torn_frame(error)?);
@@ -224,9 +235,23 @@ fn parse(buffer: &[u8], number: u64) -> Result<Parsed<'_>, ReadFault> {
     })
 }
 
-/// Whether `text` without its end can be an event that was not finished. What is no JSON is one only behind other lines.
+/// Whether `input` goes on as an event does.
+fn begins_as_event(input: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        match input.fill_buf() {
+            Ok([first, ..]) => return Ok(*first == b'{' || first.is_ascii_whitespace()),
+            Ok([]) => return Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Whether `text` without its end can be an event that was not finished. What is no JSON is one only behind other lines; a first
+/// line of zeros is what some disks leave of a file that was never written to, when it is not larger than what is read of it.
 fn may_be_cut(text: &[u8], number: u64) -> bool {
-    number > 1 || text.starts_with(b"{") || text.iter().all(|byte| *byte == 0)
+    let zeros = || text.iter().all(|byte| *byte == 0) && as_u64(text.len()) < ENOUGH_OF_OTHERS;
+    number > 1 || text.starts_with(b"{") || zeros()
 }
 
 fn as_u64(n: usize) -> u64 {

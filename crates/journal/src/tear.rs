@@ -24,8 +24,10 @@ impl fmt::Display for Tear {
                 "the compressed data ends after {bytes} bytes of line {line} ({frame})"
             )?,
         }
-        f.write_str(
-            ": the program that wrote the journal was stopped, or could not write on. The lines before it are whole",
-        )
+        f.write_str(": the program that wrote the journal was stopped, or could not write on. ")?;
+        f.write_str(match line {
+            0 | 1 => "There is no line before it",
+            _ => "The lines before it are whole",
+        })
     }
 }

@@ -123,7 +123,7 @@ fn a_line_of_ten_megabytes_is_read_and_its_memory_given_back() {
 
 #[test]
 fn a_line_without_end_is_refused_before_it_fills_the_memory() {
-    let endless = BufReader::new(io::repeat(b'x'));
+    let endless = BufReader::new((&b"{"[..]).chain(io::repeat(b'x')));
     let mut reader = JournalReader::new(endless, "endless");
     let error = reader.next().unwrap().unwrap_err();
     assert_eq!(
@@ -189,23 +189,40 @@ fn files_that_are_no_journals_are_refused_at_once() {
     for (text, what) in [
         (
             &b"hello\nworld\n"[..],
-            "not one JSON object: expected value, column 1",
+            "it is not one JSON object: expected value, column 1",
         ),
-        (b"hello", "not one JSON object: expected value, column 1"),
+        (
+            b"hello",
+            "it is not one JSON object: expected value, column 1",
+        ),
         (
             b"{\n  \"a\": 1\n}\n",
-            "not one JSON object: EOF while parsing an object, column 1",
+            "it is not one JSON object: EOF while parsing an object, column 1",
         ),
         (b"{\"a\": 1}\n", "the event has no `message` that is a text"),
         (
             b"[]",
-            "not one JSON object: invalid type: sequence, expected an object, column 0",
+            "it is not one JSON object: invalid type: sequence, expected an object, column 0",
         ),
     ] {
         let wanted = format!(
             "j.jsonl, line 1: this is no journal: its first line should be an event, but {what}"
         );
         assert_eq!(refusal(text), wanted);
+    }
+}
+
+#[test]
+fn what_is_no_journal_is_not_read_to_its_end() {
+    // One line of 64 MiB, which the reader must not gather.
+    for byte in [0, b'x', 0xff] {
+        let mut input = BufReader::new(io::repeat(byte).take(64 * 1024 * 1024));
+        let mut reader = JournalReader::new(&mut input, "j.jsonl");
+        let error = reader.next().unwrap().unwrap_err().to_string();
+        assert!(error.contains("line 1: this is no journal"), "{error}");
+        assert!(reader.next().is_none());
+        assert_eq!(reader.tear(), None);
+        assert!(input.into_inner().limit() > 63 * 1024 * 1024);
     }
 }
 
@@ -317,6 +334,15 @@ fn torn_frames_are_read_up_to_the_tear() {
         most = most.max(read.len());
     }
     assert!(most > 4_000, "{most}");
+    // Where the first frame is torn, there is no line before.
+    let mut reader = unpacking(&whole[..20]);
+    assert!(reader.next().is_none());
+    let tear = reader.tear().unwrap().to_string();
+    assert!(
+        tear.starts_with("the compressed data ends before line 1 (the last frame is not whole)"),
+        "{tear}"
+    );
+    assert!(tear.ends_with("There is no line before it"), "{tear}");
 }
 
 #[test]
