@@ -67,18 +67,27 @@ fn gather(
     }
 }
 
-/// The fields of an object that are single values, on one line: `turn: 1, instruction: Push back.` Other values as they are.
+/// The fields of an object that are single values or lists of texts, on one line: `turn: 1, suts: [a, b]`. Other values as
+/// they are.
 pub(crate) fn scalars(value: &Value) -> String {
     let Value::Object(fields) = value else {
         return inline(value);
     };
-    let single = fields
-        .iter()
-        .filter(|(_, value)| !value.is_object() && !value.is_array());
-    let texts: Vec<String> = single
-        .map(|(name, value)| format!("{name}: {}", inline(value)))
-        .collect();
-    texts.join(", ")
+    let told = |(name, value): (&String, &Value)| match value {
+        Value::Object(_) => None,
+        Value::Array(values) => Some(format!("{name}: [{}]", texts(values)?.join(", "))),
+        value => Some(format!("{name}: {}", inline(value))),
+    };
+    let told: Vec<String> = fields.iter().filter_map(told).collect();
+    told.join(", ")
+}
+
+/// The texts of a list that holds nothing else.
+fn texts(values: &[Value]) -> Option<Vec<&str>> {
+    match values {
+        [] => None,
+        values => values.iter().map(Value::as_str).collect(),
+    }
 }
 
 /// Whether a value is single, or an object of single values.
@@ -129,6 +138,13 @@ mod tests {
                 Passage::new("annotation.steps", "turn: 1, do: push\nturn: 2"),
             ]
         );
+    }
+
+    #[test]
+    fn one_line_tells_single_values_and_lists_of_texts() {
+        let value = json!({"id": "r", "n": 1.0, "suts": ["a", "b"], "none": [], "place": [0, 1], "of": {"x": 1}});
+        assert_eq!(scalars(&value), "id: r, n: 1, suts: [a, b]");
+        assert_eq!(scalars(&json!([1])), "[1]");
     }
 
     #[test]
