@@ -33,7 +33,7 @@ enum Kind {
     #[error(
         "standards.reference_standards.{hazard}: the reference is {value}, and it must be a number from 0 to 1"
     )]
-    NoFraction { hazard: String, value: f64 },
+    NoFraction { hazard: String, value: String },
     #[error("no reference system was named")]
     NoReference,
     #[error(
@@ -57,6 +57,16 @@ pub fn read_standards(text: &[u8]) -> Result<StandardsFile, StandardsError> {
     let known = |version: &str| version == "2" || version.starts_with("2.");
     if value.is_object() && !version.and_then(Value::as_str).is_some_and(known) {
         return Err(Kind::Version { found: shown }.into());
+    }
+    let references = value.pointer("/standards/reference_standards");
+    for (hazard, reference) in references.and_then(Value::as_object).into_iter().flatten() {
+        if !reference.is_number() {
+            return Err(Kind::NoFraction {
+                hazard: hazard.clone(),
+                value: reference.to_string(),
+            }
+            .into());
+        }
     }
     Ok(serde_json::from_value(value).map_err(|error| Kind::Json(error.to_string()))?)
 }
@@ -96,7 +106,7 @@ pub fn check_standards(
         if !(0.0..=1.0).contains(value) {
             return Err(Kind::NoFraction {
                 hazard: hazard.clone(),
-                value: *value,
+                value: value.to_string(),
             }
             .into());
         }

@@ -267,6 +267,10 @@ async fn standards_that_cannot_grade_stop_the_run_before_the_first_call() {
             "from 0 to 1",
         ),
         (
+            change(&format!("{references}/m01"), json!("0.5")),
+            "standards.reference_standards.m01: the reference is \"0.5\", and it must be a number from 0 to 1",
+        ),
+        (
             change("/_metadata/file_format_version", json!("1.0.0")),
             "\"1.0.0\"",
         ),
