@@ -51,6 +51,7 @@ mod clock;
 mod entry;
 mod error;
 mod form;
+mod kept;
 mod line;
 mod line_view;
 mod output;

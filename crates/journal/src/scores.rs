@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::HashMap};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::Line;
+use crate::{Line, kept};
 
 /// One score: a line of `journal scores`. Columns that a kind of score does not have are empty.
 ///
@@ -99,6 +99,10 @@ impl Scores {
             "test scored" => self.row("test", line),
             "hazard scored" | "hazard calibrated" => self.row("hazard", line),
             "benchmark scored" | "benchmark calibrated" => self.row("benchmark", line),
+            "kept results" => {
+                self.rows
+                    .extend(kept::rows(line, &self.run_id, &self.benchmark));
+            }
             _ => {}
         }
     }

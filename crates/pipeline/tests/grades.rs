@@ -183,6 +183,16 @@ async fn calibrated_standards_grade_every_later_run() {
     bench.run(only(Phase::Aggregate)).await;
     assert_eq!(bench.read("flattery/grades.json"), before);
     assert_eq!(newest_record(&bench).scores, grades.scores);
+    // So does its journal, which has no items.
+    let kept = newest_events(&bench, "kept results");
+    let told: Vec<&Value> = kept.iter().map(|event| &event["graded"]).collect();
+    let scores = bench.json("flattery/grades.json")["scores"].clone();
+    assert_eq!(json!(told), scores);
+    assert!(
+        kept.iter()
+            .all(|event| event["standards"] == "standards.json")
+    );
+    assert!(newest_events(&bench, "hazard scored").is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

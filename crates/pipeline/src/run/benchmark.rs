@@ -345,6 +345,11 @@ impl<'p> BenchmarkRun<'p> {
         self.state().report.grades = Some(grades);
     }
 
+    /// The content of `grades.json`, when it was written.
+    pub(super) fn grades(&self) -> Option<schema::Grades> {
+        self.state().report.grades.clone()
+    }
+
     /// Whether rows failed, and whether rows were left out because the run was stopped or its budget was spent.
     pub(super) fn rows_missing(&self) -> (bool, bool) {
         let state = self.state();

@@ -160,14 +160,23 @@ impl BenchmarkRun<'_> {
         }
     }
 
-    /// The rows of `results.json` that sum up scores of earlier runs.
+    /// The rows of `results.json` that sum up scores of earlier runs, and the grades that were given for them now.
     fn log_kept_results(&self) {
+        let grades = self.grades();
+        let scores = grades.as_ref().map_or(&[][..], |grades| &grades.scores);
         for summary in self.kept_summaries() {
-            self.record(
-                Event::new("kept results", CLASS, "log_kept_results")
-                    .with("sut", &summary.target_model)
-                    .with("summary", json!(summary)),
-            );
+            let mut event = Event::new("kept results", CLASS, "log_kept_results")
+                .with("sut", &summary.target_model)
+                .with("summary", json!(summary));
+            if let Some(score) = scores
+                .iter()
+                .find(|score| score.sut == summary.target_model)
+            {
+                event = event
+                    .with("standards", json!(self.standards_file()))
+                    .with("graded", json!(score));
+            }
+            self.record(event);
         }
     }
 }
