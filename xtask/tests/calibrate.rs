@@ -40,6 +40,14 @@ fn a_benchmark_is_calibrated_and_graded_from_then_on() {
         made.out
     );
     assert!(made.err.contains("samples only"), "{}", made.err);
+    // The journal of a calibration has no items.
+    let check = ground.run(&["journal", "check"]);
+    assert_eq!(check.code, 0, "{}", check.err);
+    assert!(
+        check.out.contains("none of the rules applies"),
+        "{}",
+        check.out
+    );
 
     let run = ground.run(&["run"]);
     assert_eq!(run.code, 0, "{}", run.err);
@@ -54,6 +62,22 @@ fn a_benchmark_is_calibrated_and_graded_from_then_on() {
     let grades = &value["benchmarks"][0]["grades"];
     assert_eq!(grades["standards"]["file"], "standards.json");
     assert!(grades["scores"][0]["numeric_grade"].is_u64(), "{grades}");
+    // Grades that were given without judging are in the journal, too.
+    let scores = ground.run(&["journal", "scores"]);
+    assert_eq!((scores.code, scores.err.as_str()), (0, ""));
+    let kinds = |kind: &str| {
+        scores
+            .out
+            .lines()
+            .filter(|line| line.starts_with(kind))
+            .count()
+    };
+    assert_eq!(
+        (kinds("hazard,"), kinds("benchmark,")),
+        (8, 2),
+        "{}",
+        scores.out
+    );
 }
 
 #[test]

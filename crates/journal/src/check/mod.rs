@@ -78,14 +78,18 @@ fn ask<R: BufRead>(
 ) -> Result<(), String> {
     let mut reader = open().map_err(|error| error.to_string())?;
     let gathered = Facts::gather(&mut reader);
-    if let Some(tear) = reader.tear() {
-        report.notes.push(tear.to_string());
-    }
-    let mut facts = gathered?;
+    let tear = reader.tear().map(ToString::to_string);
+    // That the file is cut off may be why it cannot be checked.
+    let and_torn = |reason: String| match &tear {
+        Some(tear) => format!("{reason}. In the file {tear}"),
+        None => reason,
+    };
+    report.notes.extend(tear.clone());
+    let mut facts = gathered.map_err(and_torn)?;
     report.lines = facts.lines;
     report.items = u64::try_from(facts.items.len()).unwrap_or(u64::MAX);
     report.run_id = facts.starts.first().and_then(|start| start.run_id.clone());
-    let subject = Subject::of(&mut facts)?;
+    let subject = Subject::of(&mut facts).map_err(and_torn)?;
     let asked = Asked {
         facts: &facts,
         subject: &subject,

@@ -131,6 +131,13 @@ fn a_torn_end_is_a_note() {
         "{:?}",
         report.notes
     );
+    // Where it is cut off stands in the reason too, when nothing can be checked.
+    let half = check_text(&whole[..whole.len() / 2]);
+    let Verdict::NotCheckable(reason) = half.verdict() else {
+        panic!("half a journal was checked");
+    };
+    assert!(reason.contains("the run did not end"), "{reason}");
+    assert!(reason.contains(". In the file line "), "{reason}");
 }
 
 #[test]

@@ -70,9 +70,13 @@ fn render(report: &Report, columns: Option<usize>) -> String {
     }
     let asked = report.rows.iter();
     let asked = asked.filter(|row| row.outcome != Outcome::NotApplicable);
-    let verdict = match failed.len() {
-        0 => format!("passed: all {} rules that apply hold", asked.count()),
-        n => format!("failed: {n} of {} rules that apply", asked.count()),
+    let verdict = match (failed.len(), asked.count()) {
+        (0, 0) => {
+            "passed: none of the rules applies, so nothing was checked; the journal has no items"
+                .to_owned()
+        }
+        (0, asked) => format!("passed: all {asked} rules that apply hold"),
+        (failed, asked) => format!("failed: {failed} of {asked} rules that apply"),
     };
     text.push_str(&format!("\n{verdict}\n"));
     text
