@@ -261,6 +261,21 @@ fn lines_that_are_no_events_are_left_out_and_told() {
 }
 
 #[test]
+fn figures_of_several_runs_are_told_to_be_of_all() {
+    let ground = ground();
+    let run = fs::read_to_string(ground.path("own.jsonl")).unwrap();
+    ground.write("two.jsonl", &[run.as_str(), &run].concat());
+    for command in ["stats", "scores", "show"] {
+        let told = |file: &str| {
+            ask(&ground, &[command, file])
+                .err
+                .contains("there are 2 runs in it")
+        };
+        assert!(told("two.jsonl") && !told("own.jsonl"), "{command}");
+    }
+}
+
+#[test]
 fn ids_that_are_not_there_get_the_nearest_one() {
     let ground = ground();
     for (args, word) in [
