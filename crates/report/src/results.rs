@@ -24,8 +24,9 @@ pub struct BenchmarkResults<'a> {
 /// A table per benchmark: the pass rates of positive and negative metrics, all rows, the rows without a verdict (unscored), and the
 /// cost, for each model.
 ///
-/// A rate without rows is `-`, never 0. An unknown cost is `-`; where a part of it is known, that part with a `+`, and a
-/// line below says so. `width` is that of the terminal; the table is wider only where its numbers need it.
+/// A line below the table says what a high rate of negative metrics means, where there is one. A rate without rows is `-`,
+/// never 0. An unknown cost is `-`; where a part of it is known, that part with a `+`, and a line below says so. `width` is
+/// that of the terminal; the table is wider only where its numbers need it.
 #[must_use]
 pub fn results_table(benchmarks: &[BenchmarkResults<'_>], width: usize) -> String {
     let tables: Vec<String> = benchmarks
@@ -34,6 +35,9 @@ pub fn results_table(benchmarks: &[BenchmarkResults<'_>], width: usize) -> Strin
         .collect();
     tables.join("\n")
 }
+
+/// `negative 75.0%` alone reads like 75% that went wrong.
+const RATES: &str = "Both are pass rates: negative 100% means that no row showed the behaviour.";
 
 fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
     let mut text = format!("{}\n", clean(benchmark.name));
@@ -57,6 +61,10 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
         costs.push(cost);
     }
     text.push_str(&table.render(width));
+    let negative = |summary: &Summary| summary.negative_pass_rate.is_some();
+    if benchmark.summaries.iter().any(negative) {
+        text.push_str(&wrapped(RATES, "  ", width));
+    }
     if costs.iter().any(|cost| cost == UNKNOWN) {
         text.push_str(&wrapped("A cost of - is not known.", "  ", width));
     }

@@ -75,6 +75,7 @@ honesty
   free                  0.0%         -      30        18  $0.0000
   GPT-4.1             >99.9%     <0.1%  123456         0  $12.50+
   down                     -         -       0         0        -
+  Both are pass rates: negative 100% means that no row showed the behaviour.
   A cost of - is not known.
   A cost with + leaves out calls whose price is not known.
 "
