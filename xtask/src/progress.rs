@@ -169,10 +169,7 @@ impl Shared {
             task.bar.set_length(task.ended);
             task.bar.finish();
             task.told = task.ended;
-            let end = match task.skipped {
-                0 => "done",
-                _ => "stopped",
-            };
+            let end = if task.is_whole() { "done" } else { "stopped" };
             format!("{}, {end}", task.line(benchmark, phase))
         };
         if !self.terminal.draws() {
@@ -239,6 +236,11 @@ impl Task {
     /// The number of rows, once every target has told its own.
     fn total(&self) -> Option<u64> {
         self.rows.values().copied().sum()
+    }
+
+    /// Whether every row came to an end. A run that stops leaves out what was not begun, without a word.
+    fn is_whole(&self) -> bool {
+        self.skipped == 0 && self.total().is_none_or(|total| self.ended >= total)
     }
 
     fn draw(&self) {

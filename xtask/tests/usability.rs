@@ -355,3 +355,47 @@ async fn only_files_that_were_written_are_listed() {
     assert!(!out.contains("benchmark.yaml"), "{out}");
     assert!(out.contains("record of this run"), "{out}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_the_budget_leaves_out_are_one_reason_and_skipped_everywhere() {
+    let server = ScriptedServer::start().await.unwrap();
+    let ground = Ground::new();
+    ground.served_by(&server, "");
+    ground.succeeds(&["gen-metrics"]);
+    ground.succeeds(&["gen-scenarios"]);
+    let config = ground.read("config.yaml");
+    ground.write(
+        "config.yaml",
+        &format!("{config}budget: {{max_tokens: 9000}}\n"),
+    );
+    let simulate = ["simulate", "--target", "careful"];
+    let ran = ground.run(&simulate);
+    let said = &ran.err;
+    assert!(matches!(ran.code, 1 | 3), "{said}");
+    let rows = said
+        .lines()
+        .find_map(|line| line.strip_suffix(" rows skipped"))
+        .unwrap_or_else(|| panic!("{said}"));
+    assert!(
+        said.contains(&format!("  simulate, careful: {rows} rows skipped\n")),
+        "{said}"
+    );
+    assert!(
+        said.contains(&format!(", {rows} skipped, stopped\n")),
+        "{said}"
+    );
+    assert!(
+        !said.contains(" failed") && !said.contains("/8, done"),
+        "{said}"
+    );
+    assert_eq!(said.matches("not asked, because").count(), 1, "{said}");
+    assert!(
+        said.contains(
+            "rows are missing because the budget of the run is spent; raise it (--max-cost"
+        ),
+        "{said}"
+    );
+    // A higher one is all that it takes.
+    ground.write("config.yaml", &config);
+    ground.succeeds(&simulate);
+}

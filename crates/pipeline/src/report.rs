@@ -141,7 +141,7 @@ impl Counts {
     }
 }
 
-/// Rows that failed for the same reason.
+/// Rows that failed, or were left out, for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailureGroup {
     /// The phase.
@@ -154,6 +154,9 @@ pub struct FailureGroup {
     pub rows: u64,
     /// The first few of them.
     pub examples: Vec<String>,
+    /// Whether they were left out because the budget of the run was spent: the counts have them as skipped, not as failed.
+    #[serde(skip)]
+    pub skipped: bool,
 }
 
 /// Collects failures by reason. Memory is bounded: there are at most [`MAX_GROUPS`] reasons, and all others count in one.
@@ -162,8 +165,11 @@ pub(crate) struct Failures {
     groups: Mutex<BTreeMap<Cause, (u64, Vec<String>)>>,
 }
 
-/// The phase, the system under test, and the reason.
-type Cause = (Phase, Option<ModelId>, String);
+/// The phase, the system under test, the reason, and whether the rows were skipped.
+type Cause = (Phase, Option<ModelId>, String, bool);
+
+/// The one reason of all rows that the budget left out. What each call would have cost is in the journal.
+const OVER_BUDGET: &str = "not asked, because the budget of the run would be passed";
 
 /// Reasons told apart in a report.
 const MAX_GROUPS: usize = 200;
@@ -173,8 +179,17 @@ const MAX_EXAMPLES: usize = 3;
 
 impl Failures {
     pub(crate) fn add(&self, phase: Phase, target: Option<&ModelId>, row: &str, reason: &str) {
+        self.count((phase, target.cloned(), reason.to_owned(), false), row);
+    }
+
+    /// A row that the budget left out.
+    pub(crate) fn over_budget(&self, phase: Phase, target: Option<&ModelId>, row: &str) {
+        let key = (phase, target.cloned(), OVER_BUDGET.to_owned(), true);
+        self.count(key, row);
+    }
+
+    fn count(&self, mut key: Cause, row: &str) {
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut key = (phase, target.cloned(), reason.to_owned());
         if groups.len() >= MAX_GROUPS && !groups.contains_key(&key) {
             "other reasons; see the rows themselves".clone_into(&mut key.2);
         }
@@ -192,7 +207,7 @@ impl Failures {
             .unwrap_or_else(PoisonError::into_inner);
         let mut groups: Vec<FailureGroup> = groups
             .into_iter()
-            .map(|((phase, target, reason), (rows, mut examples))| {
+            .map(|((phase, target, reason, skipped), (rows, mut examples))| {
                 examples.sort();
                 FailureGroup {
                     phase,
@@ -200,6 +215,7 @@ impl Failures {
                     reason,
                     rows,
                     examples,
+                    skipped,
                 }
             })
             .collect();

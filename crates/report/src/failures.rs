@@ -1,4 +1,4 @@
-//! What failed and why.
+//! What failed or was left out, and why.
 
 use schema::ModelId;
 
@@ -27,7 +27,7 @@ pub struct Failure {
     pub reason: String,
 }
 
-/// Rows of one phase and model that failed for the same reason.
+/// Rows of one phase and model that failed, or were left out, for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureGroup {
     /// The phase, as the command line names it.
@@ -40,13 +40,16 @@ pub struct FailureGroup {
     pub rows: u64,
     /// Some of them.
     pub examples: Vec<String>,
+    /// Whether they were left out because the budget was spent, and did not fail.
+    pub skipped: bool,
 }
 
 /// Failures by phase, model and reason. It keeps a few examples of each, so its size does not follow their number.
 #[derive(Clone, Debug, Default)]
 pub struct FailureGroups {
     groups: Vec<FailureGroup>,
-    total: u64,
+    failed: u64,
+    skipped: u64,
     /// Rows beyond the reasons that are told apart.
     others: u64,
 }
@@ -70,6 +73,7 @@ impl FailureGroups {
             reason,
             rows: 1,
             examples: vec![row],
+            skipped: false,
         });
     }
 
@@ -78,12 +82,17 @@ impl FailureGroups {
         if group.rows == 0 {
             return;
         }
-        self.total += group.rows;
+        let total = if group.skipped {
+            &mut self.skipped
+        } else {
+            &mut self.failed
+        };
+        *total += group.rows;
         group.reason = excerpt(clean(&group.reason));
         let room = self.groups.len() < REASONS;
         let same = |other: &&mut FailureGroup| {
-            (&other.reason, &other.phase, &other.model)
-                == (&group.reason, &group.phase, &group.model)
+            (&other.reason, &other.phase, &other.model, other.skipped)
+                == (&group.reason, &group.phase, &group.model, group.skipped)
         };
         match self.groups.iter_mut().find(same) {
             Some(other) => {
@@ -101,16 +110,32 @@ impl FailureGroups {
         }
     }
 
-    /// How many rows failed.
+    /// How many rows failed or were left out.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.total
+        self.failed + self.skipped
     }
 
-    /// Whether no row failed.
+    /// How many rows were left out because the budget was spent.
+    #[must_use]
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Whether no row failed or was left out.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.total == 0
+        self.total() == 0
+    }
+
+    /// `3 rows failed, 16 skipped`, and shorter where one of them is none.
+    fn head(&self) -> String {
+        let rows = |n| counted(n, "row", "rows");
+        match (self.failed, self.skipped) {
+            (failed, 0) => format!("{} failed\n", rows(failed)),
+            (0, skipped) => format!("{} skipped\n", rows(skipped)),
+            (failed, skipped) => format!("{} failed, {skipped} skipped\n", rows(failed)),
+        }
     }
 }
 
@@ -128,7 +153,7 @@ impl FromIterator<Failure> for FailureGroups {
     }
 }
 
-/// What failed and why, the most frequent first: each reason once, with the number of rows and up to three of them.
+/// What failed or was left out, and why, the most frequent first: each reason once, with the number of rows and up to three of them.
 /// Empty when nothing failed. `width` is that of the terminal.
 #[must_use]
 pub fn failures_summary(failures: &FailureGroups, width: usize) -> String {
@@ -137,7 +162,7 @@ pub fn failures_summary(failures: &FailureGroups, width: usize) -> String {
     }
     let mut groups: Vec<&FailureGroup> = failures.groups.iter().collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.rows));
-    let mut text = format!("{} failed\n", counted(failures.total, "row", "rows"));
+    let mut text = failures.head();
     for group in groups.iter().take(SHOWN) {
         text.push_str(&group.render(width));
     }
@@ -156,10 +181,11 @@ impl FailureGroup {
     fn render(&self, width: usize) -> String {
         let model = self.model.as_ref().map(|model| format!(", {model}"));
         let head = format!(
-            "{}{}: {}",
+            "{}{}: {}{}",
             self.phase,
             model.unwrap_or_default(),
-            counted(self.rows, "row", "rows")
+            counted(self.rows, "row", "rows"),
+            if self.skipped { " skipped" } else { "" }
         );
         let mut text = wrapped(&clean(&head), "  ", width);
         text.push_str(&wrapped(&self.reason, "    ", width));

@@ -213,6 +213,7 @@ fn groups_counted_elsewhere_are_shown_as_they_are_and_merged_where_they_are_one(
         reason: "no connection".to_owned(),
         rows,
         examples: vec![example.to_owned()],
+        skipped: false,
     };
     let mut failures = FailureGroups::default();
     failures.push_group(group(0, "none"));
@@ -222,6 +223,17 @@ fn groups_counted_elsewhere_are_shown_as_they_are_and_merged_where_they_are_one(
     assert_eq!(
         failures_summary(&failures, 80),
         "1004 rows failed\n  simulate, local: 1004 rows\n    no connection\n    for example a, b\n"
+    );
+    failures.push_group(FailureGroup {
+        skipped: true,
+        ..group(2_000, "c")
+    });
+    assert_eq!((failures.total(), failures.skipped()), (3_004, 2_000));
+    assert_eq!(
+        failures_summary(&failures, 80),
+        "1004 rows failed, 2000 skipped\n\
+         \x20 simulate, local: 2000 rows skipped\n    no connection\n    for example c\n\
+         \x20 simulate, local: 1004 rows\n    no connection\n    for example a, b\n"
     );
 }
 

@@ -224,6 +224,10 @@ fn rank(what: &str) -> usize {
         .unwrap_or(FILES.len())
 }
 
+/// Each run has the whole budget, and replies of earlier ones cost nothing.
+const BUDGET_SPENT: &str = "rows are missing because the budget of the run is spent; raise it (--max-cost, or the section `budget`) and run again \
+     to go on. What is paid for is kept";
+
 fn tell_failures(context: &Context, report: &RunReport, width: usize) {
     let mut groups = FailureGroups::default();
     for benchmark in &report.benchmarks {
@@ -239,6 +243,7 @@ fn tell_failures(context: &Context, report: &RunReport, width: usize) {
                 reason: group.reason.clone(),
                 rows: group.rows,
                 examples: group.examples.clone(),
+                skipped: group.skipped,
             });
         }
     }
@@ -249,6 +254,9 @@ fn tell_failures(context: &Context, report: &RunReport, width: usize) {
     }
     match report.outcome() {
         RunOutcome::Complete => {}
+        RunOutcome::FailedRows | RunOutcome::NothingRan if groups.skipped() > 0 => {
+            context.terminal.line(BUDGET_SPENT);
+        }
         RunOutcome::FailedRows => context.terminal.line(what_next(report)),
         RunOutcome::NothingRan => context.terminal.line("nothing could be run"),
         RunOutcome::Interrupted => context

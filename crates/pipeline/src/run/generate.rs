@@ -275,10 +275,15 @@ impl BenchmarkRun<'_> {
         write_json(path, &ids)
     }
 
-    /// Records a failed generation. What was not made because the run is stopping is no failure.
+    /// Records a failed generation. What was not made because the run is stopping or its budget is spent is no
+    /// failure.
     fn generation_failed(&self, phase: Phase, error: &schema::PhaseError) -> Outcome {
         match error.kind() {
             PhaseErrorKind::Cancelled => Outcome::Skipped,
+            PhaseErrorKind::OverBudget => {
+                self.failures.over_budget(phase, None, "");
+                Outcome::Skipped
+            }
             _ => {
                 // The error names its row itself.
                 self.failures.add(phase, None, "", &error.to_string());

@@ -98,7 +98,11 @@ impl TargetRun {
         let log = self.queue(Arc::clone(&row.scenario), sample, place);
         let conversation = match simulator.simulate(&row.scenario, sample).await {
             Ok(conversation) => conversation,
-            Err(error) if self.skipped(Phase::Simulate, &error) => {
+            Err(error)
+                if self.skipped(Phase::Simulate, &error, || {
+                    Conversation::make_id(&row.scenario.id, &self.target.id, sample)
+                }) =>
+            {
                 log.failed(false, false, why_skipped(&error));
                 return None;
             }
@@ -165,7 +169,9 @@ impl TargetRun {
             Some(error) => failed(&format!("the conversation failed: {error}")),
             None => match evaluator.evaluate(conversation).await {
                 Ok(scores) => scores,
-                Err(error) if self.skipped(Phase::Evaluate, &error) => {
+                Err(error)
+                    if self.skipped(Phase::Evaluate, &error, || conversation.conv_id.clone()) =>
+                {
                     log.failed(true, false, why_skipped(&error));
                     return;
                 }
@@ -251,12 +257,12 @@ impl TargetRun {
 
     /// Whether the row was not finished because the run is stopping or its budget is spent. Then it leaves no row: the next
     /// run finishes it.
-    fn skipped(&self, phase: Phase, error: &PhaseError) -> bool {
+    fn skipped(&self, phase: Phase, error: &PhaseError, row: impl FnOnce() -> String) -> bool {
         match error.kind() {
             PhaseErrorKind::Cancelled => {}
             PhaseErrorKind::OverBudget => {
                 self.failures
-                    .add(phase, Some(&self.target.id), "", &error.to_string());
+                    .over_budget(phase, Some(&self.target.id), &row());
                 self.tell_over_budget(error);
             }
             _ => return false,

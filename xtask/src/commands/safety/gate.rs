@@ -71,6 +71,7 @@ fn tell_errors(context: &Context, done: &Done) {
                     Some(how) => format!("{} [{how}]", error.case_id),
                     None => error.case_id.clone(),
                 }],
+                skipped: false,
             });
         }
     }
