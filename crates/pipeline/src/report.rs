@@ -80,6 +80,8 @@ pub struct BenchmarkReport {
     pub costs: BTreeMap<(Phase, Option<ModelId>), PhaseCost>,
     /// The content of `results.json`, when it was written.
     pub summaries: Vec<Summary>,
+    /// Whether `results.json` is not what the scores of the tree sum up to, after a run that judged and did not sum up.
+    pub results_outdated: bool,
     /// The content of `grades.json`, when it was written.
     pub grades: Option<Grades>,
     /// What failed and why, most frequent first.

@@ -62,6 +62,12 @@ pub fn tell(context: &Context, report: &RunReport, config: &Config, phases: &[Ph
     tell_failures(context, report, context.terminal.width());
     tell_journals(context, report);
     for benchmark in &report.benchmarks {
+        if benchmark.results_outdated {
+            let name = &benchmark.name;
+            context.terminal.warning(&format!(
+                "{name}: results.json is out of date: it is not what the scores sum up to. `cargo xtask aggregate {name}` brings it up to date"
+            ));
+        }
         for line in uncalled::tools(context, benchmark) {
             context.terminal.warning(&line);
         }

@@ -9,7 +9,10 @@ use std::{
 use journal::{JournalReader, Line};
 use schema::{CostSum, PhaseCost, Spend};
 
-use crate::rebuild::{Costs, Fault};
+use crate::{
+    progress::Phase,
+    rebuild::{Costs, Fault},
+};
 
 /// What a journal tells, as far as the tree's files have to agree with it.
 #[derive(Default)]
@@ -17,6 +20,8 @@ pub(super) struct Told {
     pub(super) items: HashMap<u64, Item>,
     pub(super) suts: BTreeMap<String, Sut>,
     pub(super) costs: Costs,
+    /// Whether the run was to write `results.json`.
+    pub(super) summed_up: bool,
 }
 
 /// One item: a sample of a scenario against one system under test.
@@ -114,6 +119,12 @@ impl Told {
 
     fn take(&mut self, line: &Line<'_>) -> Result<(), String> {
         let (Some(test), Some(prompt), Some(sut)) = (&line.test, &line.prompt_id, &line.sut) else {
+            if line.message == "starting run" {
+                let phases: Vec<String> = line.get("phases").unwrap_or_default();
+                self.summed_up = phases
+                    .iter()
+                    .any(|phase| phase == Phase::Aggregate.as_str());
+            }
             if line.message == "cost summed" {
                 return self.costs.add_entry(line).map_err(|fault| match fault {
                     Fault::Line(what) => format!("line {}: {what}", line.number),

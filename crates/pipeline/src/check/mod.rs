@@ -2,16 +2,21 @@
 
 mod aside;
 mod items;
+mod results;
 mod rules;
 
 use std::{borrow::Cow, path::Path};
 
 use journal::{
     JournalReader,
-    check::{Outcome, Report, Row, Verdict},
+    check::{Report, Verdict},
 };
 
-use self::{aside::Aside, items::Told, rules::Rules};
+use self::{
+    aside::Aside,
+    items::Told,
+    rules::{Compared, Rules},
+};
 use crate::layout::{BenchmarkDir, Layout};
 
 /// Checks the journal at `journal` against the rules of journals and, where `layout` holds the benchmark that it tells of, against
@@ -39,9 +44,9 @@ pub fn check_journal(journal: &Path, layout: Option<&Layout>) -> Report {
         return report;
     };
     compare(journal, &mut report, |told, report| {
-        let rows = Rules::new(told, &dir, &Aside::default()).check();
-        if !failed(&rows) {
-            return rows;
+        let compared = Rules::new(told, &dir, &Aside::default()).check();
+        if !compared.failed() {
+            return compared;
         }
         let aside = Aside::of(told, layout, &dir, report.run_id.as_deref());
         report.notes.extend(aside.notes());
@@ -57,7 +62,8 @@ pub fn check_journal(journal: &Path, layout: Option<&Layout>) -> Report {
 /// - `ConversationsHaveExchanges`: every row of `conversations.json` has a reply for each message of the system under test, and the
 ///   tokens and dollars of its calls.
 /// - `CostsAreSumsOfCalls`: the entries of each `cost.json` that the run wrote are the sums of its calls.
-/// - `ResultsCountItems`: the counts of `results.json` are those of the items measured.
+/// - `ResultsCountItems`: the counts of `results.json` are those of the items measured. It does not apply to a run that made scores
+///   without summing them up, as long as the file is older than they are.
 ///
 /// Only systems under test whose rows the run wrote are looked at. A journal that is not checkable gets no rules. Both are read row by
 /// row; memory holds about a hundred bytes for each item.
@@ -67,27 +73,25 @@ pub fn check_tree(journal: &Path, dir: &BenchmarkDir, report: &mut Report) {
     });
 }
 
-/// Adds the rows of `rules` to `report`, where the journal can be checked.
+/// Adds what came of `rules` to `report`, where the journal can be checked.
 fn compare(
     journal: &Path,
     report: &mut Report,
-    rules: impl FnOnce(&Told, &mut Report) -> Vec<Row>,
+    rules: impl FnOnce(&Told, &mut Report) -> Compared,
 ) {
     if matches!(report.verdict(), Verdict::NotCheckable(_)) {
         return;
     }
     match Told::read(journal) {
         Ok(told) => {
-            for row in rules(&told, report) {
+            let compared = rules(&told, report);
+            report.notes.extend(compared.notes);
+            for row in compared.rows {
                 report.push(row);
             }
         }
         Err(reason) => report.set_not_checkable(reason),
     }
-}
-
-fn failed(rows: &[Row]) -> bool {
-    rows.iter().any(|row| row.outcome == Outcome::Failed)
 }
 
 /// The benchmark whose run the journal at `journal` tells of, by the name of its folder. `None` where no run starts in it, the run was

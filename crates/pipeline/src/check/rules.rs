@@ -1,14 +1,15 @@
 //! The rules between a journal and the files of a tree.
 
-use std::{fs, ops::ControlFlow, path::Path};
+use std::{ops::ControlFlow, path::Path};
 
 use journal::check::{Failure, Outcome, Row};
-use schema::{Conversation, ModelId, PhaseCost, Role, Summary};
+use schema::{Conversation, ModelId, PhaseCost, Role};
 use serde::{Deserialize, de::IgnoredAny};
 
 use super::{
     aside::Aside,
     items::{Item, Sum, Told, key},
+    results,
 };
 use crate::{
     layout::{BenchmarkDir, TargetDir},
@@ -21,6 +22,20 @@ pub(super) struct Rules<'d> {
     dir: &'d BenchmarkDir,
     /// What is not compared.
     aside: &'d Aside,
+}
+
+/// What came of the rules.
+pub(super) struct Compared {
+    /// One row for each rule.
+    pub(super) rows: Vec<Row>,
+    /// What a person should know.
+    pub(super) notes: Vec<String>,
+}
+
+impl Compared {
+    pub(super) fn failed(&self) -> bool {
+        self.rows.iter().any(|row| row.outcome == Outcome::Failed)
+    }
 }
 
 /// What is looked at of a row of `scores.json`.
@@ -60,8 +75,7 @@ impl<'d> Rules<'d> {
         Self { told, dir, aside }
     }
 
-    /// One row for each rule.
-    pub(super) fn check(&self) -> Vec<Row> {
+    pub(super) fn check(&self) -> Compared {
         let mut conversations = Row::new(
             "ConversationsHaveExchanges",
             "every conversation of the tree has a reply for each message of the SUT, and the cost of its calls",
@@ -94,7 +108,8 @@ impl<'d> Rules<'d> {
                 cost(&mut costs, &target.cost(), "evaluate", &sum, Some(sut));
             }
         }
-        let mut rows = vec![conversations, scores, costs, self.results()];
+        let (results, note) = results::rule(self.told, self.dir, self.aside);
+        let mut rows = vec![conversations, scores, costs, results];
         if let Some(reason) = self.aside.reason() {
             for row in &mut rows {
                 if row.outcome == Outcome::NotApplicable {
@@ -102,7 +117,8 @@ impl<'d> Rules<'d> {
                 }
             }
         }
-        rows
+        let notes = note.into_iter().collect();
+        Compared { rows, notes }
     }
 
     fn conversations(&self, sut: &str, told: u64, target: &TargetDir, rule: &mut Row) {
@@ -191,70 +207,6 @@ impl<'d> Rules<'d> {
         for (phase, sum) in self.told.costs.generated_entries() {
             if !self.aside.holds(None, phase) {
                 cost(rule, &self.dir.cost(), phase, &sum, None);
-            }
-        }
-    }
-
-    fn results(&self) -> Row {
-        let mut rule = Row::new(
-            "ResultsCountItems",
-            "the counts of results.json are those of the items that were measured",
-        );
-        let suts = self.told.suts.iter();
-        let suts: Vec<&String> = suts
-            .filter(|(sut, sums)| sums.scores > 0 && !self.aside.holds(Some(sut), "evaluate"))
-            .map(|(sut, _)| sut)
-            .collect();
-        if suts.is_empty() {
-            return rule.not_applicable("the run made no scores");
-        }
-        let path = self.dir.results();
-        let Ok(text) = fs::read(&path) else {
-            return rule.not_applicable("there is no results.json");
-        };
-        let summaries: Vec<Summary> = match serde_json::from_slice(&text) {
-            Ok(summaries) => summaries,
-            Err(error) => {
-                rule.fail(Failure::new(format!(
-                    "results.json cannot be read: {error}"
-                )));
-                return rule;
-            }
-        };
-        for sut in suts {
-            match summaries
-                .iter()
-                .find(|row| row.target_model.as_str() == sut)
-            {
-                Some(summary) => self.summary(&mut rule, sut, summary),
-                None => rule.fail(Failure::new("results.json has no row of it").sut(sut)),
-            }
-        }
-        rule
-    }
-
-    fn summary(&self, rule: &mut Row, sut: &str, summary: &Summary) {
-        let Some(sums) = self.told.suts.get(sut) else {
-            return;
-        };
-        if summary.n_total != sums.scores {
-            rule.fail(
-                Failure::new(format!(
-                    "n_total is {}, the journal tells of {} scores",
-                    summary.n_total, sums.scores
-                ))
-                .sut(sut),
-            );
-        }
-        for (metric, rate) in &summary.by_metric {
-            rule.looked_at(1);
-            let (measured, safe) = sums.measured.get(metric).copied().unwrap_or_default();
-            if (rate.n_total, rate.n_passed) != (measured, safe) {
-                let what = format!(
-                    "{} of {} passed, in the journal {safe} of {measured}",
-                    rate.n_passed, rate.n_total
-                );
-                rule.fail(Failure::new(what).sut(sut).test(metric));
             }
         }
     }

@@ -169,6 +169,8 @@ impl<'p> BenchmarkRun<'p> {
         pipeline.sync_journal().await;
         if pipeline.runs(Phase::Aggregate) {
             self.summarise(run_id)?;
+        } else if pipeline.runs(Phase::Evaluate) {
+            self.compare_results();
         }
         Ok(())
     }
@@ -362,6 +364,10 @@ impl<'p> BenchmarkRun<'p> {
 
     pub(super) fn summaries(&self, summaries: Vec<schema::Summary>) {
         self.state().report.summaries = summaries;
+    }
+
+    pub(super) fn results_outdated(&self) {
+        self.state().report.results_outdated = true;
     }
 
     /// A file that the user may want to look at.

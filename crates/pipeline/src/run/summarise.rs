@@ -1,12 +1,15 @@
 //! `results.json` and `grades.json` from all the scores of the tree, and the record of the run.
 
-use std::{collections::BTreeMap, fs::File};
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+};
 
 use aggregator::{
     HazardScorer, RateAggregator, aggregate_reader_and, aggregate_scores_and, sort_summaries,
 };
 use journal::RunId;
-use schema::{Aggregator, BenchmarkScore, Grades, ModelId, Summary};
+use schema::{Aggregator, BenchmarkScore, Fingerprint, Grades, ModelId, Summary};
 
 use super::{BenchmarkRun, run_log::TestTally};
 use crate::{
@@ -29,7 +32,8 @@ impl BenchmarkRun<'_> {
         let mut summaries = Vec::new();
         let mut scores = Vec::new();
         for id in scored_targets(&self.dir)? {
-            let (summary, score) = self.summary(id)?;
+            let (summary, score, made_by) = self.summary(id)?;
+            self.fingerprint("aggregator", &made_by);
             summaries.push(summary);
             scores.push(score);
         }
@@ -54,28 +58,51 @@ impl BenchmarkRun<'_> {
         Ok(())
     }
 
-    /// The summary of one target, and its hazards' scores. The shipped aggregator has a reader of its own, which takes only
-    /// what it needs of a row.
-    fn summary(&self, id: ModelId) -> Result<(Summary, BenchmarkScore), PipelineError> {
+    /// Takes note of it when `results.json` is there and is not what the scores of the tree sum up to. For a run that judges and
+    /// does not sum up. Scores that cannot be read are told of where they are summed up.
+    pub(super) fn compare_results(&self) {
+        let there = fs::read(self.dir.results());
+        if let (Ok(there), Ok(mut summaries)) = (there, self.summaries_now()) {
+            sort_summaries(&mut summaries);
+            // Read, and not byte by byte: a file that another version laid out may say the same.
+            let there = serde_json::from_slice::<Vec<Summary>>(&there);
+            if !there.is_ok_and(|there| there == summaries) {
+                self.results_outdated();
+            }
+        }
+    }
+
+    fn summaries_now(&self) -> Result<Vec<Summary>, PipelineError> {
+        let targets = scored_targets(&self.dir)?.into_iter();
+        targets.map(|id| Ok(self.summary(id)?.0)).collect()
+    }
+
+    /// The summary of one target, its hazards' scores, and who summed up. The shipped aggregator has a reader of its own, which
+    /// takes only what it needs of a row.
+    fn summary(
+        &self,
+        id: ModelId,
+    ) -> Result<(Summary, BenchmarkScore, Fingerprint), PipelineError> {
         let path = self.dir.target(&id)?.scores();
         let file = File::open(&path).map_err(|error| PipelineError::read(&path, error))?;
         let mut scorer = HazardScorer::new(&self.loaded.benchmark.scored_hazards());
-        let summary = match &self.pipeline.phases.aggregator {
-            None => {
-                self.fingerprint("aggregator", &RateAggregator::new(id.clone()).fingerprint());
-                aggregate_reader_and(id.clone(), file, |row| scorer.push_row(row))
-            }
+        let (made_by, summary) = match &self.pipeline.phases.aggregator {
+            None => (
+                RateAggregator::new(id.clone()).fingerprint(),
+                aggregate_reader_and(id.clone(), file, |row| scorer.push_row(row)),
+            ),
             Some(make) => {
                 let aggregator = make(&id);
-                self.fingerprint("aggregator", &aggregator.fingerprint());
-                aggregate_scores_and(aggregator, file, |score| scorer.push(score))
+                let made_by = aggregator.fingerprint();
+                let summary = aggregate_scores_and(aggregator, file, |score| scorer.push(score));
+                (made_by, summary)
             }
         };
         let summary = summary.map_err(|error| {
             PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
         })?;
         let standards = self.standards.as_ref().map(|loaded| &loaded.standards);
-        Ok((summary, scorer.finish(id, standards)))
+        Ok((summary, scorer.finish(id, standards), made_by))
     }
 
     /// Writes `grades.json` and the run's record.
