@@ -292,12 +292,23 @@ fn ids_that_are_not_there_get_the_nearest_one() {
             ["--message", "retry"],
             "has no event `retry`; did you mean `retrying call`?",
         ),
+        // Named as it would be, where the journal has none.
+        (
+            ["--message", "limiter chnaged"],
+            "has no event `limiter chnaged`; did you mean `limiter changed`?",
+        ),
     ] {
         for json in [&[][..], &["--json"]] {
             let ran = ask(&ground, &[&["show", "own.jsonl"], &args[..], json].concat());
             assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
             assert!(ran.err.contains(word), "{args:?}: {}", ran.err);
         }
+    }
+    for json in [&[][..], &["--json"]] {
+        let none = ["show", "own.jsonl", "--message", "limiter changed"];
+        let ran = ask(&ground, &[&none[..], json].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
+        assert!(ran.err.starts_with("note: no event fits"), "{}", ran.err);
     }
     let together = [
         "show",

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, ops::ControlFlow, path::Path};
 
-use journal::Filter;
+use journal::{Filter, MESSAGES};
 
 use super::read;
 use crate::{config::nearest, exit::Failure, terminal::Terminal};
@@ -17,6 +17,8 @@ struct Names<'a> {
     what: &'static str,
     wanted: Option<&'a str>,
     there: BTreeSet<String>,
+    /// What a journal may have besides.
+    known: &'static [&'static str],
     found: bool,
 }
 
@@ -26,7 +28,18 @@ impl<'a> Names<'a> {
             what,
             wanted: wanted.map(String::as_str),
             there: BTreeSet::new(),
+            known: &[],
             found: false,
+        }
+    }
+
+    /// A name that is known is right, whether the journal has it or not.
+    fn known(self, known: &'static [&'static str]) -> Self {
+        let found = self.wanted.is_some_and(|wanted| known.contains(&wanted));
+        Self {
+            known,
+            found,
+            ..self
         }
     }
 
@@ -45,7 +58,10 @@ impl<'a> Names<'a> {
         let wanted = self.wanted.filter(|_| !self.found)?;
         let names = || self.there.iter().map(String::as_str);
         let inside = |name: &&str| name.to_lowercase().contains(&wanted.to_lowercase());
-        let near = nearest(wanted, names()).or_else(|| names().find(inside));
+        let known = || self.known.iter().copied();
+        let near = nearest(wanted, names().chain(known()))
+            .or_else(|| names().find(inside))
+            .or_else(|| known().find(inside));
         let hint = match (near, self.there.len()) {
             (Some(near), _) => format!("did you mean `{near}`?"),
             (None, 0) => "it has none at all".to_owned(),
@@ -64,7 +80,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Which of the ids that are asked for the journal does not have; `None` when it has them all, only not together.
+/// Which of the ids that are asked for the journal does not have; `None` when it has them all, only not together. A type of event
+/// that did not happen in the run is none of them.
 ///
 /// # Errors
 /// When the journal cannot be read.
@@ -76,7 +93,7 @@ pub fn missing(
     let mut prompts = Names::new("prompt", filter.prompt_id.as_ref());
     let mut suts = Names::new("system under test", filter.sut.as_ref());
     let mut tests = Names::new("test", filter.test.as_ref());
-    let mut messages = Names::new("event", filter.message.as_ref());
+    let mut messages = Names::new("event", filter.message.as_ref()).known(MESSAGES);
     read::lines(terminal, path, |line| {
         prompts.look(line.prompt_id.as_deref());
         suts.look(line.sut.as_deref());
