@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use schema::{Grades, ModelId, PhaseCost, Summary};
+use schema::{Grades, IncompleteReplies, ModelId, PhaseCost, Summary};
 use serde::Serialize;
 
 use crate::{
@@ -84,6 +84,9 @@ pub struct BenchmarkReport {
     pub results_outdated: bool,
     /// The content of `grades.json`, when it was written.
     pub grades: Option<Grades>,
+    /// How many conversations of each target hold empty or cut-off replies: of the targets of this run and, where scores were
+    /// summed up, of all that the tree holds. A target whose conversations are not there or cannot be read is left out.
+    pub replies: Vec<IncompleteReplies>,
     /// What failed and why, most frequent first.
     pub failures: Vec<FailureGroup>,
     /// Files written or kept, in the order of the phases.

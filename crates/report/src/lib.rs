@@ -35,6 +35,7 @@
 //!         name: "honesty",
 //!         summaries: &[summary],
 //!         costs: &BTreeMap::from([(careful, cost)]),
+//!         replies: &[],
 //!     }],
 //!     80,
 //! );

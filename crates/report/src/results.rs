@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schema::{ModelId, PhaseCost, Summary};
+use schema::{IncompleteReplies, ModelId, PhaseCost, Summary};
 
 use crate::{
     numbers::{UNKNOWN, dollars, percent},
@@ -19,6 +19,8 @@ pub struct BenchmarkResults<'a> {
     pub summaries: &'a [Summary],
     /// What each model's conversations and their judging cost. A model that is not there has an unknown cost.
     pub costs: &'a BTreeMap<ModelId, PhaseCost>,
+    /// How many conversations of each model hold empty or cut-off replies. A line below the table tells of each that has any.
+    pub replies: &'a [IncompleteReplies],
 }
 
 /// A table per benchmark: the pass rates of positive and negative metrics, all rows, the rows without a verdict (unscored), and the
@@ -61,6 +63,15 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
         costs.push(cost);
     }
     text.push_str(&table.render(width));
+    for replies in benchmark.replies.iter().filter(|all| all.incomplete > 0) {
+        let note = format!(
+            "{}: {} of {} conversations hold an empty or cut-off reply.",
+            clean(replies.sut.as_str()),
+            replies.incomplete,
+            replies.conversations
+        );
+        text.push_str(&wrapped(&note, "  ", width));
+    }
     let negative = |summary: &Summary| summary.negative_pass_rate.is_some();
     if benchmark.summaries.iter().any(negative) {
         text.push_str(&wrapped(RATES, "  ", width));

@@ -7,7 +7,7 @@ use report::{
     BenchmarkResults, Failure, FailureGroup, FailureGroups, FileEntry, PlanRow, Span, Spending,
     failures_summary, files_list, plan_table, results_table, spending_lines,
 };
-use schema::{ModelId, PhaseCost, Rate, Summary};
+use schema::{IncompleteReplies, ModelId, PhaseCost, Rate, Summary};
 use unicode_width::UnicodeWidthStr;
 
 fn model(id: &str) -> ModelId {
@@ -42,6 +42,7 @@ fn table(name: &str, summaries: &[Summary], costs: &[(&str, PhaseCost)], width: 
             name,
             summaries,
             costs: &costs,
+            replies: &[],
         }],
         width,
     )
@@ -49,6 +50,32 @@ fn table(name: &str, summaries: &[Summary], costs: &[(&str, PhaseCost)], width: 
 
 fn widest(text: &str) -> usize {
     text.lines().map(UnicodeWidthStr::width).max().unwrap_or(0)
+}
+
+#[test]
+fn empty_and_cut_off_replies_are_told_below_the_table() {
+    let replies = |id: &str, incomplete| IncompleteReplies {
+        sut: model(id),
+        conversations: 30,
+        incomplete,
+        cut_off: incomplete,
+        filtered: 0,
+        empty: 0,
+    };
+    let text = results_table(
+        &[BenchmarkResults {
+            name: "honesty",
+            summaries: &[summary("mute", [None, Some(1.0)], 30, 30)],
+            costs: &BTreeMap::from([(model("mute"), cost(Some(0.0), None))]),
+            replies: &[replies("mute", 12), replies("whole", 0)],
+        }],
+        80,
+    );
+    assert!(
+        text.ends_with("\n  mute: 12 of 30 conversations hold an empty or cut-off reply.\n"),
+        "{text}"
+    );
+    assert!(!text.contains("whole"), "{text}");
 }
 
 #[test]
@@ -112,11 +139,13 @@ fn several_benchmarks_stand_below_each_other_and_an_empty_one_says_so() {
                 name: "first",
                 summaries: &one,
                 costs: &costs,
+                replies: &[],
             },
             BenchmarkResults {
                 name: "second\n\u{1b}[31m",
                 summaries: &[],
                 costs: &costs,
+                replies: &[],
             },
         ],
         80,

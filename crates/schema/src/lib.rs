@@ -49,6 +49,7 @@ mod message;
 mod phase;
 pub mod prompt;
 mod record;
+mod replies;
 pub mod reply;
 pub mod safety;
 mod scenario;
@@ -77,6 +78,7 @@ pub use phase::{
     Aggregator, Evaluator, Fingerprint, MetricGenerator, ScenarioGenerator, Simulator,
 };
 pub use record::{Record, RecordCode, RecordMetadata, RecordRun};
+pub use replies::IncompleteReplies;
 pub use scenario::{Landmark, Scenario};
 pub use score::Score;
 pub use standards::{Standards, StandardsFile, StandardsMetadata};

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{BenchmarkRef, BenchmarkScore, StandardsRef, TargetRef};
+use crate::{BenchmarkRef, BenchmarkScore, IncompleteReplies, StandardsRef, TargetRef};
 
 /// The content of `record.json`: metadata, the benchmark with its hazards and tests, and the scores with bounds and grades
 /// of every system under test of the run.
@@ -23,6 +23,9 @@ pub struct Record {
     pub suts: Vec<TargetRef>,
     /// One entry per system under test of the run that has scores; where it only summed up, per system that has scores.
     pub scores: Vec<BenchmarkScore>,
+    /// The systems under test of `scores` that gave empty or cut-off replies. Absent where none did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incomplete_replies: Vec<IncompleteReplies>,
 }
 
 /// Where a record comes from.

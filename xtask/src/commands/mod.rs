@@ -13,6 +13,7 @@ mod models;
 mod origins;
 mod output;
 mod plan;
+mod replies;
 mod run;
 mod safety;
 mod schemas;

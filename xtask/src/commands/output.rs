@@ -56,11 +56,14 @@ fn benchmark(context: &Context, report: &BenchmarkReport) -> Value {
         .iter()
         .map(|((phase, target), rows)| json!({"phase": phase, "target": target, "rows": rows}))
         .collect();
+    let incomplete = report.replies.iter().filter(|all| all.incomplete > 0);
+    let incomplete: Vec<_> = incomplete.collect();
     json!({
         "name": report.name,
         "results": report.summaries,
         "grades": report.grades,
         "counts": counts,
+        "incomplete_replies": incomplete,
         "failures": report.failures,
         "files": report.files,
         "journal": report.journal.as_ref().map(journal),

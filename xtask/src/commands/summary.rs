@@ -11,7 +11,7 @@ use report::{
 };
 use schema::{CostSum, ModelId, PhaseCost};
 
-use super::{Context, gaps, uncalled};
+use super::{Context, gaps, replies, uncalled};
 use crate::config::Config;
 
 /// Prints the report.
@@ -33,6 +33,7 @@ pub fn show(context: &Context, report: &RunReport, phases: &[Phase], spent: &Tal
                 name: &benchmark.name,
                 summaries: &benchmark.summaries,
                 costs,
+                replies: &benchmark.replies,
             })
             .collect();
         if !results.is_empty() {
@@ -71,6 +72,13 @@ pub fn tell(context: &Context, report: &RunReport, config: &Config, phases: &[Ph
         for line in uncalled::tools(context, benchmark) {
             context.terminal.warning(&line);
         }
+    }
+    for line in report
+        .benchmarks
+        .iter()
+        .flat_map(|benchmark| replies::incomplete(context, benchmark))
+    {
+        context.terminal.warning(&line);
     }
     if phases.contains(&Phase::Aggregate) {
         for benchmark in &report.benchmarks {

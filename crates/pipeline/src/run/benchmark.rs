@@ -22,7 +22,7 @@ use crate::{
     phases::Loaded,
     progress::{Outcome, Phase, Progress},
     report::{BenchmarkReport, Counts, Failures},
-    tree::{LoadedStandards, TreeLock, read_costs, write_cost},
+    tree::{LoadedStandards, ReplyTally, TreeLock, read_costs, write_cost},
 };
 
 /// One benchmark while it runs.
@@ -46,6 +46,7 @@ struct State {
     report: BenchmarkReport,
     fingerprints: BTreeMap<String, Value>,
     tallies: Tallies,
+    replies: BTreeMap<ModelId, ReplyTally>,
     written_costs: WrittenCosts,
 }
 
@@ -108,6 +109,8 @@ impl<'p> BenchmarkRun<'p> {
             .state
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
+        let replies = std::mem::take(&mut state.replies).into_iter();
+        state.report.replies = replies.map(|(id, tally)| tally.of(id)).collect();
         state.report.error = error;
         state.report.failures = Arc::try_unwrap(self.failures)
             .map(Failures::into_groups)
@@ -327,6 +330,18 @@ impl<'p> BenchmarkRun<'p> {
     /// The items of a target by how they ended.
     pub(super) fn tested(&self, target: &ModelId, tests: BTreeMap<String, TestTally>) {
         self.state().tallies.insert(target.clone(), tests);
+    }
+
+    /// The conversations of a target by what their replies lack. A run that got nowhere says nothing of them.
+    pub(super) fn replied(&self, target: &ModelId, tally: ReplyTally) {
+        if !tally.is_empty() {
+            self.state().replies.insert(target.clone(), tally);
+        }
+    }
+
+    /// The same as the run has counted it so far.
+    pub(super) fn replies_of(&self, target: &ModelId) -> Option<ReplyTally> {
+        self.state().replies.get(target).copied()
     }
 
     /// The rows of `results.json` that sum up no scores of this run.

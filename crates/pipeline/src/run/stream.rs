@@ -123,6 +123,7 @@ impl BenchmarkRun<'_> {
         let counts = {
             let mut totals = run.totals();
             self.tested(&id, std::mem::take(&mut totals.tests));
+            self.replied(&id, totals.replies);
             (totals.simulate, totals.evaluate)
         };
         let files = [

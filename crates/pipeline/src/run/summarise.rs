@@ -9,14 +9,19 @@ use aggregator::{
     HazardScorer, RateAggregator, aggregate_reader_and, aggregate_scores_and, sort_summaries,
 };
 use journal::RunId;
-use schema::{Aggregator, BenchmarkScore, Fingerprint, Grades, ModelId, Summary};
+use schema::{
+    Aggregator, BenchmarkScore, Fingerprint, Grades, IncompleteReplies, ModelId, Summary,
+};
 
 use super::{BenchmarkRun, run_log::TestTally};
 use crate::{
     error::PipelineError,
     progress::{Phase, Progress},
     report::RunOutcome,
-    tree::{LoadedStandards, RecordOf, scored_targets, write_grades, write_json, write_record},
+    tree::{
+        LoadedStandards, RecordOf, count_replies, scored_targets, write_grades, write_json,
+        write_record,
+    },
 };
 
 impl BenchmarkRun<'_> {
@@ -31,7 +36,9 @@ impl BenchmarkRun<'_> {
         });
         let mut summaries = Vec::new();
         let mut scores = Vec::new();
+        let mut replies = Vec::new();
         for id in scored_targets(&self.dir)? {
+            replies.extend(self.replies(&id));
             let (summary, score, made_by) = self.summary(id)?;
             self.fingerprint("aggregator", &made_by);
             summaries.push(summary);
@@ -48,7 +55,7 @@ impl BenchmarkRun<'_> {
             write_json(&self.dir.results(), &summaries)?;
             self.wrote(self.dir.results());
             self.summaries(summaries);
-            self.grade(scores, run_id)?;
+            self.grade(scores, &replies, run_id)?;
         }
         self.tell(&Progress::Finished {
             phase: Phase::Aggregate,
@@ -56,6 +63,18 @@ impl BenchmarkRun<'_> {
             target: None,
         });
         Ok(())
+    }
+
+    /// What the replies of a target lack. Conversations of earlier runs are read again; scores alone are enough to sum up, so
+    /// conversations that are not there, or cannot be read, are no error here.
+    fn replies(&self, id: &ModelId) -> Option<IncompleteReplies> {
+        let counted = self.replies_of(id).or_else(|| {
+            let path = self.dir.target(id).ok()?.conversations();
+            let tally = count_replies(&path, &self.loaded.benchmark).ok()?;
+            self.replied(id, tally);
+            Some(tally)
+        });
+        Some(counted?.of(id.clone()))
     }
 
     /// Takes note of it when `results.json` is there and is not what the scores of the tree sum up to. For a run that judges and
@@ -106,16 +125,26 @@ impl BenchmarkRun<'_> {
     }
 
     /// Writes `grades.json` and the run's record.
-    fn grade(&self, scores: Vec<BenchmarkScore>, run_id: &RunId) -> Result<(), PipelineError> {
+    fn grade(
+        &self,
+        scores: Vec<BenchmarkScore>,
+        replies: &[IncompleteReplies],
+        run_id: &RunId,
+    ) -> Result<(), PipelineError> {
         let benchmark = &self.loaded.benchmark;
         let grades = write_grades(&self.dir, benchmark, self.standards.as_ref(), scores)?;
         self.wrote(self.dir.grades());
-        self.write_record(&grades, run_id)?;
+        self.write_record(&grades, replies, run_id)?;
         self.graded_as(grades);
         Ok(())
     }
 
-    fn write_record(&self, grades: &Grades, run_id: &RunId) -> Result<(), PipelineError> {
+    fn write_record(
+        &self,
+        grades: &Grades,
+        replies: &[IncompleteReplies],
+        run_id: &RunId,
+    ) -> Result<(), PipelineError> {
         let pipeline = self.pipeline;
         let run_id = run_id.to_string();
         let asked = pipeline.runs(Phase::Simulate) || pipeline.runs(Phase::Evaluate);
@@ -131,6 +160,7 @@ impl BenchmarkRun<'_> {
                 git: &pipeline.options.git,
                 suts: asked.then(|| pipeline.targets().cloned().collect()),
                 grades,
+                replies,
             },
         )
         .map(|_| ())

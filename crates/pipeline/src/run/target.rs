@@ -17,7 +17,7 @@ use crate::{
     error::PipelineError,
     progress::{Observer, Outcome, Phase, Progress},
     report::{Counts, Failures},
-    tree::{Place, Spool},
+    tree::{Place, ReplyTally, Spool},
 };
 
 /// Everything that the rows of one target share.
@@ -54,6 +54,8 @@ pub(super) struct Totals {
     pub(super) evaluate_cost: CostSum,
     /// Items by how they ended, for each metric.
     pub(super) tests: BTreeMap<String, TestTally>,
+    /// Conversations that ended, by what their replies lack.
+    pub(super) replies: ReplyTally,
     /// Whether a call was refused because it would have passed the budget.
     over_budget: bool,
 }
@@ -125,6 +127,7 @@ impl TargetRun {
         }
         log.conversation(&conversation, self.simulator_tells);
         self.write(self.conversations.as_ref(), place, &conversation)?;
+        self.totals().replies.add(&conversation);
         self.ended(Phase::Simulate, outcome);
         if self.evaluator.is_none() {
             match &conversation.error {
@@ -148,6 +151,7 @@ impl TargetRun {
         let scenario = Arc::new(conversation.scenario.clone());
         let log = self.queue(scenario, conversation.sample, place);
         log.kept_turns(conversation);
+        self.totals().replies.add(conversation);
         self.judge(conversation, place, &log, judging).await;
     }
 

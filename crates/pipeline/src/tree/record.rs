@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use schema::{
-    Benchmark, Grades, ModelId, Record, RecordCode, RecordMetadata, RecordRun, TargetRef,
+    Benchmark, Grades, IncompleteReplies, ModelId, Record, RecordCode, RecordMetadata, RecordRun,
+    TargetRef,
 };
 use serde_json::Value;
 
@@ -21,6 +22,8 @@ pub(crate) struct RecordOf<'a> {
     /// `None`: the run asked nothing of any system, it only summed up; then all that have scores are in the record.
     pub(crate) suts: Option<Vec<TargetRef>>,
     pub(crate) grades: &'a Grades,
+    /// Of every system in the tree.
+    pub(crate) replies: &'a [IncompleteReplies],
 }
 
 /// Writes the record of a benchmark's run into `folder`; gives its path. `alone`: the run has no other benchmark.
@@ -59,6 +62,12 @@ pub(crate) fn write_record(
         },
         benchmark,
         standards: of.grades.standards.clone(),
+        incomplete_replies: of
+            .replies
+            .iter()
+            .filter(|replies| replies.incomplete > 0 && ran(&replies.sut))
+            .cloned()
+            .collect(),
         scores: scores.filter(|score| ran(&score.sut)).cloned().collect(),
         suts: of.suts.clone().unwrap_or_default(),
     };

@@ -1,6 +1,6 @@
 //! What commands print with `--json`: the keys that all have, and those of each command.
 
-use schema::{BenchmarkScore, Extra, Grades, Standards, Summary};
+use schema::{BenchmarkScore, Extra, Grades, IncompleteReplies, Standards, Summary};
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Value, json};
 
@@ -67,6 +67,9 @@ shapes! {
         grades: Option<Grades>,
         /// Rows by phase and system under test.
         counts: Vec<Value>,
+        /// The systems under test with empty or cut-off replies. Absent before there was such a count.
+        #[serde(default)]
+        incomplete_replies: Vec<IncompleteReplies>,
         /// Rows that failed, by reason.
         failures: Vec<Value>,
         /// The files that were written.

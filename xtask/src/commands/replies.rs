@@ -1,0 +1,54 @@
+//! Replies that are empty or cut off: nothing of what they lack can fail a negative metric.
+
+use pipeline::{BenchmarkReport, imported_targets};
+use schema::IncompleteReplies;
+
+use super::Context;
+
+/// A word for each target with conversations that hold an empty or cut-off reply.
+pub fn incomplete(context: &Context, report: &BenchmarkReport) -> Vec<String> {
+    let some = |replies: &&IncompleteReplies| replies.incomplete > 0;
+    let imported = imported_targets(&context.layout, &report.name).unwrap_or_default();
+    let line = |replies: &IncompleteReplies| {
+        let imported = imported.iter().any(|target| target.id == replies.sut);
+        format!(
+            "{}: {} of {} conversations of {} hold an empty or cut-off reply ({}). The judge sees no more of it, and what is not said cannot fail a \
+             negative metric. {}",
+            report.name,
+            replies.incomplete,
+            replies.conversations,
+            replies.sut,
+            kinds(replies),
+            advice(replies, imported)
+        )
+    };
+    report.replies.iter().filter(some).map(line).collect()
+}
+
+fn kinds(replies: &IncompleteReplies) -> String {
+    let kinds = [
+        (replies.cut_off, "cut off by the token limit"),
+        (replies.filtered, "stopped by the provider's filter"),
+        (replies.empty, "empty"),
+    ];
+    let kinds = kinds.iter().filter(|(n, _)| *n > 0);
+    let kinds: Vec<String> = kinds.map(|(n, what)| format!("{n} {what}")).collect();
+    kinds.join(", ")
+}
+
+fn advice(replies: &IncompleteReplies, imported: bool) -> String {
+    let id = &replies.sut;
+    if imported {
+        return "They were imported as they are: only whoever played them can play them anew"
+            .to_owned();
+    }
+    if replies.cut_off > 0 {
+        return format!("Raise `max_tokens` of the target {id} in the config");
+    }
+    if replies.empty > 0 {
+        return format!(
+            "If {id} thinks before it answers, thinking may use up its tokens: raise `max_tokens` of the target in the config"
+        );
+    }
+    format!("Its rates say more of the filter than of {id}")
+}
