@@ -62,6 +62,16 @@ impl PipelineError {
         }
     }
 
+    /// Why `text` is not UTF-8: the line of the first byte that is none.
+    pub(crate) fn not_utf8(path: &Path, text: &[u8], error: std::str::Utf8Error) -> Self {
+        let before = text.iter().take(error.valid_up_to());
+        let line = before.filter(|byte| **byte == b'\n').count() + 1;
+        Self::input(format!(
+            "{}, line {line}: the file is not UTF-8 text. Save it as UTF-8",
+            path.display()
+        ))
+    }
+
     /// A file that cannot be written.
     pub(crate) fn write(path: &Path, error: io::Error) -> Self {
         let hint = match error.kind() {

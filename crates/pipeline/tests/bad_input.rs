@@ -45,6 +45,10 @@ async fn a_benchmark_that_cannot_be_run_is_told_by_file_and_place() {
         ("just text\n", &["benchmark.yaml"]),
         ("name: x\n", &["neither metrics nor a description"]),
         (
+            "name: x\ndescripton: y\n",
+            &["`descripton` is no known key: did you mean `description`?"],
+        ),
+        (
             "name: x\nmetrics:\n",
             &["neither metrics nor a description"],
         ),
@@ -62,6 +66,19 @@ async fn a_benchmark_that_cannot_be_run_is_told_by_file_and_place() {
             );
         }
         assert!(!error.contains('\n'), "{error}");
+    }
+    for file in ["benchmark.yaml", "scenarios.json"] {
+        let latin1 = b"name: x\ndescription: caf\xe9\n";
+        let error = error_of(|bench| {
+            fs::write(bench.path(&format!("flattery/{file}")), latin1).unwrap();
+        })
+        .await;
+        assert!(
+            error.ends_with(&format!(
+                "{file}, line 2: the file is not UTF-8 text. Save it as UTF-8"
+            )),
+            "{error}"
+        );
     }
     let error =
         error_of(|bench| fs::remove_file(bench.path("flattery/benchmark.yaml")).unwrap()).await;

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use schema::{
     Benchmark, Metric,
+    safety::nearest,
     yaml::{YamlError, line_of},
 };
 
@@ -17,8 +18,10 @@ use crate::{error::PipelineError, layout::BenchmarkDir};
 /// twice, hazards that do not fit the metrics, tools that cannot be offered, neither metrics nor a description. The text names the file and, where it is known, line and column.
 pub fn read_benchmark(dir: &BenchmarkDir) -> Result<Benchmark, PipelineError> {
     let path = dir.yaml();
-    let text = fs::read_to_string(&path).map_err(|error| PipelineError::read(&path, error))?;
-    let mut benchmark = parse(&path, &text)?;
+    let text = fs::read(&path).map_err(|error| PipelineError::read(&path, error))?;
+    let text =
+        std::str::from_utf8(&text).map_err(|error| PipelineError::not_utf8(&path, &text, error))?;
+    let mut benchmark = parse(&path, text)?;
     if benchmark.name.trim().is_empty() {
         dir.name().clone_into(&mut benchmark.name);
     }
@@ -65,13 +68,27 @@ fn parse(path: &Path, text: &str) -> Result<Benchmark, PipelineError> {
 
 fn check(benchmark: &Benchmark) -> Result<(), String> {
     if benchmark.metrics.is_empty() && benchmark.description.trim().is_empty() {
-        return Err("it has neither metrics nor a description to write them from. Describe in `description` what is \
-                    measured, or list `metrics`"
-            .to_owned());
+        return Err(format!(
+            "it has neither metrics nor a description to write them from{}. Describe in `description` what is measured, or list \
+             `metrics`",
+            mistyped(benchmark)
+        ));
     }
     metrics_fit(&benchmark.metrics)?;
     check_hazards(benchmark)?;
     check_tools(benchmark)
+}
+
+/// The keys that were meant to be `description` or `metrics`, as a hint.
+fn mistyped(benchmark: &Benchmark) -> String {
+    let keys = benchmark.extra.keys().filter_map(|key| {
+        let meant = nearest(key, ["description", "metrics"])?;
+        Some(format!("; `{key}` is no known key: did you mean `{meant}`"))
+    });
+    match keys.collect::<String>() {
+        hint if hint.is_empty() => hint,
+        hint => hint + "?",
+    }
 }
 
 /// Checks that judges and files can work with the metrics. `path`: where they come from, for people.

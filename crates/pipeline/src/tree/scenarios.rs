@@ -17,7 +17,9 @@ pub fn read_scenarios(path: &Path) -> Result<Vec<Scenario>, PipelineError> {
         Err(error) => return Err(PipelineError::read(path, error)),
     };
     let bad = |what: String| PipelineError::input(format!("{}: {what}", path.display()));
-    let rows: Vec<Scenario> = serde_json::from_slice(&text).map_err(|error| {
+    let text =
+        std::str::from_utf8(&text).map_err(|error| PipelineError::not_utf8(path, &text, error))?;
+    let rows: Vec<Scenario> = serde_json::from_str(text).map_err(|error| {
         if error.is_eof() {
             bad(format!(
                 "the file ends in the middle of a row (line {}). Restore it, or delete it to have the scenarios written anew",
