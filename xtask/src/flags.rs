@@ -103,7 +103,7 @@ pub struct Calls {
     #[arg(long)]
     dry_run: bool,
     /// Dollars that the run may spend
-    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars, allow_negative_numbers = true)]
     max_cost: Option<f64>,
 }
 
@@ -201,7 +201,7 @@ pub struct PlanArgs {
     #[command(flatten)]
     turns: Turns,
     /// Dollars that the run may spend
-    #[arg(long, value_name = "DOLLARS", value_parser = dollars, help_heading = OVER)]
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars, allow_negative_numbers = true, help_heading = OVER)]
     max_cost: Option<f64>,
 }
 

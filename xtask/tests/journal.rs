@@ -419,7 +419,7 @@ fn the_last_journal_of_the_newest_run_counts_and_the_others_are_named() {
     assert!(ran.out.contains(&format!("Of {second}?")), "{}", ran.out);
     assert!(
         ran.err
-            .starts_with("note: the run has a journal for each of its 2 benchmarks.")
+            .starts_with("note: the run has 2 journals, one for each benchmark or, of a safety evaluation, each target. This is")
     );
     let other = format!(".probity/runs/{new}/journal-{new}.jsonl");
     assert!(ran.err.contains(&other), "{}", ran.err);

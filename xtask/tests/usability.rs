@@ -399,3 +399,27 @@ async fn rows_that_the_budget_leaves_out_are_one_reason_and_skipped_everywhere()
     ground.write("config.yaml", &config);
     ground.succeeds(&simulate);
 }
+
+#[test]
+fn a_negative_budget_is_told_in_its_own_words() {
+    let ran = Ground::new().run(&["run", "--max-cost", "-1"]);
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.err.contains("must be a number of dollars, 0 or more") && !ran.err.contains("'-- -1'"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn a_journal_to_which_no_rule_applies_does_not_pass() {
+    let ground = Ground::new();
+    ground.succeeds(&["run"]);
+    ground.succeeds(&["aggregate"]);
+    let ran = ground.succeeds(&["journal", "check"]);
+    assert!(
+        ran.out.contains("\nnothing to check: no rule applies") && !ran.out.contains("passed: all"),
+        "{}",
+        ran.out
+    );
+}

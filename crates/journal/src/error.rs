@@ -110,11 +110,11 @@ impl ReadFault {
         Self::NotAJournal(if binary {
             "it holds binary data. A journal is text with one JSON object a line, or such a text compressed with zstd".to_owned()
         } else {
-            let fault = match fault {
-                Self::Json { .. } => format!("it is {fault}"),
-                _ => fault.to_string(),
+            let is = match fault {
+                Self::Json { .. } => "it is ",
+                _ => "",
             };
-            format!("its first line should be an event, but {fault}")
+            format!("its first line should be an event, but {is}{fault}")
         })
     }
 }

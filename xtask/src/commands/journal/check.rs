@@ -69,12 +69,12 @@ fn render(report: &Report, columns: Option<usize>) -> String {
         }
     }
     let asked = report.rows.iter();
-    let asked = asked.filter(|row| row.outcome != Outcome::NotApplicable);
-    let verdict = match (failed.len(), asked.count()) {
-        (0, 0) => {
-            "passed: none of the rules applies, so nothing was checked; the journal has no items"
-                .to_owned()
-        }
+    let asked = asked
+        .filter(|row| row.outcome != Outcome::NotApplicable)
+        .count();
+    let verdict = match (failed.len(), asked) {
+        // That of `aggregate`, for one, which only sums up.
+        (0, 0) => "nothing to check: no rule applies to this journal. A run that plays or judges has more in its own; name it by its id or file".to_owned(),
         (0, asked) => format!("passed: all {asked} rules that apply hold"),
         (failed, asked) => format!("failed: {failed} of {asked} rules that apply"),
     };

@@ -38,7 +38,7 @@ pub fn journal(context: &Context, which: &Which) -> Result<PathBuf, Failure> {
             .map(|path| path.display().to_string())
             .collect();
         context.terminal.note(&format!(
-            "the run has a journal for each of its {} benchmarks. This is of the last, {}; the others are\n{}",
+            "the run has {} journals, one for each benchmark or, of a safety evaluation, each target. This is of the last, {}; the others are\n{}",
             found.len() + 1,
             journal.display(),
             others.join("\n")
