@@ -205,6 +205,13 @@ async fn odd_replies_are_kept_as_what_they_are() {
             "{fault}: {}",
             ran.err
         );
+        assert_eq!(
+            ran.err
+                .contains("told no token counts, and without them a price does not help"),
+            fault == "no-usage",
+            "{fault}: {}",
+            ran.err
+        );
         if let Some(length) = content {
             assert_eq!(
                 said.map(str::len),

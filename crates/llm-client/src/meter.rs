@@ -56,6 +56,7 @@ struct Sums {
     tallies: Vec<(MeterKey, Tally)>,
     names: Vec<(ModelId, BTreeSet<String>)>,
     unpriced: HashSet<ModelId>,
+    untold: HashSet<ModelId>,
 }
 
 impl Meter {
@@ -78,6 +79,9 @@ impl Meter {
         }
         if let Some(name) = &reply.model {
             sums.name(model, name);
+        }
+        if reply.cost.is_none() && reply.usage.is_none() {
+            sums.untold.insert(model.clone());
         }
         let warn = reply.cost.is_none() && sums.unpriced.insert(model.clone());
         drop(sums);
@@ -129,6 +133,12 @@ impl Meter {
     #[must_use]
     pub fn unpriced(&self) -> BTreeSet<ModelId> {
         self.sums().unpriced.iter().cloned().collect()
+    }
+
+    /// Those of them whose endpoint told no token counts, so that a price does not help.
+    #[must_use]
+    pub fn untold(&self) -> BTreeSet<ModelId> {
+        self.sums().untold.iter().cloned().collect()
     }
 
     fn sums(&self) -> MutexGuard<'_, Sums> {

@@ -9,6 +9,7 @@ use common::{Act, Server, ask, model};
 use llm_client::{CallFailure, HttpClient, ModelSettings, OpenAi, Price};
 use schema::{FinishReason, ModelErrorKind, ModelId};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Asks once and expects a failure of this kind whose text holds all of `words`.
 async fn fails(act: Act, kind: ModelErrorKind, words: &[&str]) -> schema::ModelError {
@@ -132,6 +133,31 @@ async fn refused_connections_are_transient() {
         "{text}"
     );
     assert!(!text.contains("hidden"), "{text}");
+}
+
+#[tokio::test]
+async fn tls_to_a_server_for_plain_http_is_told_in_plain_words() {
+    // It takes the greeting of TLS for a request, and refuses it.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            stream.read_u8().await.unwrap();
+            stream
+                .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                .await
+                .unwrap();
+            std::future::pending::<()>().await;
+        }
+    });
+    let id = ModelId::new("m").unwrap();
+    let settings = ModelSettings::new(id, "w", format!("https://{address}/v1"));
+    let text = ask(&model(settings)).await.unwrap_err().to_string();
+    assert!(
+        text.contains("it does not speak TLS.")
+            && text.contains("write http:// in front of base_url"),
+        "{text}"
+    );
 }
 
 #[tokio::test]

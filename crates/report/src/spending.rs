@@ -42,7 +42,10 @@ pub(crate) fn used(cost: &PhaseCost) -> String {
         "{} tokens",
         short(cost.input_tokens.saturating_add(cost.output_tokens))
     );
+    let counted = cost.input_tokens > 0 || cost.output_tokens > 0;
     match (cost.cost, cost.priced_cost) {
+        // No endpoint told any.
+        (None, None | Some(0.0)) if !counted => "tokens and dollars that are not known".to_owned(),
         (None, None | Some(0.0)) => format!("{tokens}, dollars not known"),
         _ => format!("{tokens}, {}", cost_text(Some(cost))),
     }

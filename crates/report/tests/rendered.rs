@@ -389,7 +389,9 @@ fn what_was_paid_now_stands_beside_what_the_tree_has_cost() {
         now: cost(None, Some(0.0)),
         ..spending
     };
-    assert!(spending_lines(&unknown).contains("; paid for 0 tokens, dollars not known\n"));
+    assert!(
+        spending_lines(&unknown).contains("; paid for tokens and dollars that are not known\n")
+    );
     let nothing = Spending {
         asked: 0,
         cached: 0,

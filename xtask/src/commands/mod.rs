@@ -21,6 +21,7 @@ mod signals;
 mod summary;
 mod traced;
 mod uncalled;
+mod unpriced;
 mod validate;
 mod workflow;
 

@@ -214,10 +214,8 @@ fn close(context: &Context, shared: &Shared) {
             "not every reply could be kept; a later run asks for those that are missing: {trouble}"
         ));
     }
-    for model in shared.meter.unpriced() {
-        context.terminal.warning(&format!(
-            "the cost of {model} is not known: no price or no usage came with its replies. Add a price under `prices` in the config"
-        ));
+    for line in super::unpriced::models(&shared.meter) {
+        context.terminal.warning(&line);
     }
 }
 

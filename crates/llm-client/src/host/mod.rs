@@ -105,7 +105,7 @@ impl Host {
             if text.contains("certificate") {
                 Unreached::Certificate(text)
             } else {
-                Unreached::Connect(text)
+                Unreached::Connect(plain(text))
             }
         })
     }
@@ -125,6 +125,15 @@ impl Host {
         if let Connection::Http2(stream) = connection {
             self.shared.forget(stream);
         }
+    }
+}
+
+/// `text` in plain words, where TLS was spoken to a server that knows only plain HTTP.
+fn plain(text: String) -> String {
+    if text.contains("InvalidContentType") {
+        "it does not speak TLS. If it is a server for plain HTTP, write http:// in front of base_url".to_owned()
+    } else {
+        text
     }
 }
 

@@ -230,11 +230,8 @@ impl Job<'_> {
         if let (Err(_), Some(trouble)) = (&report, journals.trouble()) {
             context.terminal.warning(&trouble);
         }
-        for model in shared.meter.unpriced() {
-            context.terminal.warning(&format!(
-                "the cost of {model} is not known: no price or no usage came with its replies. Add a price under `prices` in the \
-                 config"
-            ));
+        for line in crate::commands::unpriced::models(&shared.meter) {
+            context.terminal.warning(&line);
         }
         Ok(Done {
             report: report?,
