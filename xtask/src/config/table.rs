@@ -73,7 +73,7 @@ impl Table {
         for (key, value) in &self.entries {
             let origin = origin(value).unwrap_or(&self.origin);
             let path = self.path_of(key);
-            match nearest(key, self.known.iter().copied()) {
+            match meant(key, &self.known) {
                 Some(known) => {
                     reader.errors.push(format!(
                         "{origin}: {path} is no known key; did you mean `{known}`?"
@@ -92,6 +92,15 @@ impl Table {
         } else {
             format!("{}.{key}", self.path)
         }
+    }
+}
+
+/// The known key that `key` was meant to be. People call the evaluator a judge, which is nearer to `budget`.
+fn meant<'a>(key: &str, known: &[&'a str]) -> Option<&'a str> {
+    let evaluator = known.iter().find(|name| **name == "evaluator_model");
+    match evaluator {
+        Some(evaluator) if key == "judge" => Some(evaluator),
+        _ => nearest(key, known.iter().copied()),
     }
 }
 
@@ -115,6 +124,14 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_judge_is_the_evaluator() {
+        let known = ["evaluator_model", "user_model", "budget"];
+        assert_eq!(meant("judge", &known), Some("evaluator_model"));
+        assert_eq!(meant("budgets", &known), Some("budget"));
+        assert_eq!(meant("judge", &["judge_models"]), None);
+    }
 
     #[test]
     fn near_words_are_found_and_far_ones_are_not() {
