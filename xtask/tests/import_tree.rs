@@ -38,6 +38,10 @@ fn a_tree_is_copied_and_older_rows_are_joined() {
     assert_eq!(record["targets"][0]["id"], "scripted-agreeable");
     let mut before = content(&ground.path("benchmarks/sycophancy"));
     before.remove("notes.txt");
+    // They are those of the benchmark that it is now.
+    let grades = String::from_utf8(before["grades.json"].clone()).unwrap();
+    let grades = grades.replace("\"uid\": \"sycophancy\"", "\"uid\": \"copy\"");
+    before.insert("grades.json".into(), grades.into_bytes());
     assert_eq!(before, copied);
 
     // The oldest form: ids alone, and names of their own.
@@ -211,4 +215,37 @@ fn a_record_that_is_broken_is_told() {
     let ran = ground.run(&["evaluate", "copy"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(ran.err.contains("imported.json"), "{}", ran.err);
+}
+
+#[test]
+fn a_judged_tree_under_another_name_is_whole_and_is_not_judged_again() {
+    let ground = golden();
+    ground.succeeds(&["calibrate", "sycophancy", "--reference", "scripted-careful"]);
+    ground.succeeds(&["aggregate", "sycophancy"]);
+    let ran = ground.succeeds(&["import", "tree", "benchmarks/sycophancy", "--as", "copy"]);
+    assert!(ran.err.contains("grades.json"), "{}", ran.err);
+    assert!(ran.err.contains("standards.json"), "{}", ran.err);
+    assert!(
+        ran.out.contains("Next: cargo xtask aggregate copy\n"),
+        "{}",
+        ran.out
+    );
+    ground.succeeds(&["validate", "benchmarks/copy"]);
+    let graded = json_at(&ground, "benchmarks/copy/grades.json");
+    assert_eq!(graded["benchmark"]["uid"], "copy");
+    assert_eq!(graded["standards"]["reference_benchmark"], "copy");
+    // The standards are those of the new name too, and grade it alike.
+    ground.succeeds(&["aggregate", "copy"]);
+    assert_eq!(json_at(&ground, "benchmarks/copy/grades.json"), graded);
+
+    fs::remove_file(ground.path("benchmarks/copy/runs/scripted-careful/scores.json")).unwrap();
+    let ran = ground.succeeds(&["import", "tree", "benchmarks/copy", "--as", "half"]);
+    assert!(ran.out.contains("xtask evaluate half\n"), "{}", ran.out);
+    fs::remove_dir_all(ground.path("benchmarks/copy/runs")).unwrap();
+    let ran = ground.succeeds(&["import", "tree", "benchmarks/copy", "--as", "bare"]);
+    assert!(ran.out.contains("xtask run bare\n"), "{}", ran.out);
+}
+
+fn json_at(ground: &Ground, path: &str) -> Value {
+    serde_json::from_str(&ground.read(path)).unwrap()
 }

@@ -159,11 +159,23 @@ fn text(context: &Context, report: &ImportReport) -> String {
         ));
     }
     text.push_str(&format!(
-        "\nNext: {} evaluate {}\n",
+        "\nNext: {} {} {}\n",
         context.layout.xtask(),
+        next(report),
         report.name
     ));
     text
+}
+
+/// The command that goes on from what is there.
+fn next(report: &ImportReport) -> &'static str {
+    if report.targets.is_empty() {
+        "run"
+    } else if report.judged {
+        "aggregate"
+    } else {
+        "evaluate"
+    }
 }
 
 /// A text out of a file, safe to show on a terminal.

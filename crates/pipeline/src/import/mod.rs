@@ -6,6 +6,7 @@ mod names;
 mod numbers;
 mod plan;
 mod record;
+mod renamed;
 mod report;
 mod rows;
 mod tasks;
@@ -228,6 +229,7 @@ fn recorded(
         metrics: wanted.metrics,
         scenarios: built.scenarios,
         targets: built.targets,
+        judged: false,
         left_out: built.left_out,
         notes,
     })

@@ -68,6 +68,8 @@ pub struct ImportReport {
     pub scenarios: u64,
     /// The systems under test, by id.
     pub targets: Vec<ImportedTarget>,
+    /// Whether there are conversations and all targets have scores: nothing is left to judge.
+    pub judged: bool,
     /// What was not taken along, by reason.
     pub left_out: Vec<LeftOut>,
     /// What a person should know besides, one line each.

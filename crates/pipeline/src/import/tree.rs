@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{
     ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut, names::safe_name,
-    record::ImportRecord, unfinished::Unfinished,
+    record::ImportRecord, renamed::Renamed, unfinished::Unfinished,
 };
 use crate::{
     error::PipelineError,
@@ -81,12 +81,18 @@ pub(super) fn import(
         unfinished: &unfinished,
         benchmark: &benchmark,
         scenarios: &scenarios,
+        renamed: Renamed {
+            before: benchmark.uid_or(folder),
+            now: benchmark.uid_or(&name),
+        },
+        judged: true,
         notes: Vec::new(),
         left_out: Vec::new(),
     };
     copy.files(&root, unfinished.root(), &OF_BENCHMARK)?;
     copy.prompts()?;
     let targets = copy.targets()?;
+    let judged = copy.judged && !targets.is_empty();
     let (notes, left_out) = (copy.notes, copy.left_out);
     let refs = targets.iter().map(|target| target.target.clone()).collect();
     ImportRecord::new(ImportFormat::Tree.as_str(), vec![folder.to_owned()], refs)
@@ -100,6 +106,7 @@ pub(super) fn import(
         metrics: benchmark.metrics,
         scenarios: scenarios.len() as u64,
         targets,
+        judged,
         left_out,
         notes,
     })
@@ -111,6 +118,9 @@ struct Copy<'a> {
     unfinished: &'a Unfinished,
     benchmark: &'a Benchmark,
     scenarios: &'a [Scenario],
+    renamed: Renamed,
+    /// Whether all targets so far have scores.
+    judged: bool,
     notes: Vec<String>,
     left_out: Vec<LeftOut>,
 }
@@ -123,10 +133,25 @@ impl Copy<'_> {
         };
         for name in names_in(from)? {
             if names.contains(&name.as_str()) {
-                copy(&from.join(&name), &to.join(&name))?;
+                self.file(&from.join(&name), &to.join(&name), &name)?;
             } else if !known(&name) && !name.starts_with('.') {
                 self.left(from.join(&name), "it is no file of a benchmark");
             }
+        }
+        Ok(())
+    }
+
+    /// Copies a file, byte for byte unless the benchmark gets another name that stands in it.
+    fn file(&mut self, from: &Path, to: &Path, name: &str) -> Result<(), PipelineError> {
+        if !self.renamed.concerns(name) {
+            return copy(from, to);
+        }
+        match self.renamed.copy(from, to)? {
+            None => self.notes.push(format!(
+                "{name}: the benchmark is {} in it, in place of {}",
+                self.renamed.now, self.renamed.before
+            )),
+            Some(error) => self.left(from.to_owned(), &format!("it is no JSON ({error})")),
         }
         Ok(())
     }
@@ -275,11 +300,13 @@ impl Copy<'_> {
     /// Copies scores that can be read.
     fn scores(&mut self, path: &Path, to: &Path) -> Result<(), PipelineError> {
         if !path.is_file() {
+            self.judged = false;
             return Ok(());
         }
         match each_row(path, |_: Score| Ok(ControlFlow::Continue(()))) {
             Ok(()) => copy(path, &to.join("scores.json")),
             Err(error) => {
+                self.judged = false;
                 self.left(
                     path.to_owned(),
                     &format!("it cannot be read ({error}); `evaluate` makes it anew"),
