@@ -407,3 +407,52 @@ fn rows_of_several_generations_in_one_file_all_come_once_and_in_order() {
     assert_eq!(found, ids);
     assert_eq!(ground.read("out/scores.jsonl").lines().count(), 4);
 }
+
+/// Two conversations with their scores.
+fn two_judged() -> Ground {
+    let ids = ["m01_s001_v01", "m01_s002_v01"];
+    let talks = ids.map(|id| json!({"id": id, "transcript": said(&["hi", "hello"])}));
+    let scores = ids.map(|id| judged(id, Some(true), "ok"));
+    by_hand("x/y", &json!(talks), Some(&json!(scores)))
+}
+
+#[test]
+fn scores_that_are_cut_off_end_the_command_with_1_and_the_way_to_mend_them() {
+    let ground = two_judged();
+    let path = "benchmarks/hand/runs/t/scores.json";
+    let text = ground.read(path);
+    ground.write(path, &text[..text.len() - 20]);
+    let ran = ground.run(&["export", "csv", "--out", "out"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    for words in [
+        "scores.json: row",
+        "The scores from there on are not exported",
+        "`cargo xtask evaluate hand` writes the file anew",
+        "have no score that can be read",
+    ] {
+        assert!(ran.err.contains(words), "{words}: {}", ran.err);
+    }
+    assert!(!ran.err.contains("are not judged"), "{}", ran.err);
+    assert!(ground.path("out/conversations.csv").exists());
+    let strict = ground.run(&["export", "csv", "--strict", "--out", "strict"]);
+    assert_eq!(strict.code, 2, "{}", strict.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn scores_that_cannot_be_opened_refuse_their_target() {
+    let ground = two_judged();
+    let path = ground.path("benchmarks/hand/runs/t/scores.json");
+    std::fs::remove_file(&path).unwrap();
+    // What opens for nobody, root included: a socket.
+    let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let ran = ground.run(&["export", "csv", "--out", "out"]);
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+    assert!(
+        ran.err.contains("scores.json: cannot be read: "),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains("Make the file readable"), "{}", ran.err);
+    assert!(!ran.err.contains("evaluate"), "{}", ran.err);
+}

@@ -136,7 +136,7 @@ pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
     };
     let exporter = exporter(args, &out);
     let report = export(context, args, &options, exporter)?;
-    let whole = report.refused.is_empty();
+    let whole = report.refused.is_empty() && !report.scores_cut;
     let exit = if whole {
         Exit::Complete
     } else {

@@ -25,7 +25,7 @@ use self::{
     told::Replies,
 };
 use crate::{
-    error::PipelineError,
+    error::{PipelineError, PipelineErrorKind},
     layout::{BenchmarkDir, Layout},
     tree::{read_benchmark, read_conversations, read_scenarios},
 };
@@ -53,6 +53,8 @@ pub struct ExportReport {
     pub problems: Vec<String>,
     /// Targets of which nothing could be exported, with the reason.
     pub refused: Vec<String>,
+    /// Whether scores could not be read to their end: verdicts that were given are not in what was exported.
+    pub scores_cut: bool,
 }
 
 impl ExportReport {
@@ -236,9 +238,23 @@ impl<'a> Work<'a> {
             let scores = Scores::read(&files.scores());
             (content.join(), scores)
         });
+        let mut scores = match scores {
+            Ok(scores) => scores,
+            Err(error) if error.kind() == PipelineErrorKind::Input => {
+                let told = format!(
+                    "{place}: {error}. Make the file readable, or move it away to export without scores"
+                );
+                self.report.refused.push(told);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
         let content = content.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        let mut scores = scores?;
         let mut problems = Problems::new(scores.take_note());
+        if let Some(why) = scores.cut() {
+            self.report.scores_cut = true;
+            problems.scores_cut(&why, bench.dir.name());
+        }
         let (first, is_bare) = first_row(&files.conversations(), &id, bench);
         // Conversations hold their scenarios, but for those of older trees.
         let scenarios = match is_bare {

@@ -20,6 +20,8 @@ pub(super) struct Problems {
     not_judged: u64,
     abstained: u64,
     by_sample: BTreeSet<u32>,
+    /// Whether not all scores could be read.
+    scores_cut: bool,
 }
 
 impl Problems {
@@ -31,7 +33,17 @@ impl Problems {
             not_judged: 0,
             abstained: 0,
             by_sample: BTreeSet::new(),
+            scores_cut: false,
         }
+    }
+
+    /// Not all scores could be read, for this reason.
+    pub(super) fn scores_cut(&mut self, why: &str, benchmark: &str) {
+        self.scores_cut = true;
+        self.told.push(format!(
+            "{why}. The scores from there on are not exported; `cargo xtask evaluate {benchmark}` writes the file anew, and asks only \
+             for verdicts that are not in the cache"
+        ));
     }
 
     /// Why rows are missing, by how the run ended.
@@ -66,12 +78,13 @@ impl Problems {
                 self.rows
             ));
         }
+        let not_judged = match self.scores_cut {
+            true => "have no score that can be read".to_owned(),
+            false => format!("are not judged; `{xtask} evaluate` judges them"),
+        };
         for (count, what) in [
             (self.failed, "failed and were not judged".to_owned()),
-            (
-                self.not_judged,
-                format!("are not judged; `{xtask} evaluate` judges them"),
-            ),
+            (self.not_judged, not_judged),
             (self.abstained, "have no verdict of the judge".to_owned()),
         ] {
             if count > 0 {

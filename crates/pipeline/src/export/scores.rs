@@ -103,16 +103,26 @@ pub(super) fn key(parts: impl Hash) -> u64 {
 pub(super) struct Scores {
     rows: Shelf,
     note: Option<String>,
+    /// What ended the reading before the end of the file.
+    cut: Option<PipelineError>,
 }
 
 impl Scores {
-    /// Reads the file at `path`. One that is not there has no rows; one that is cut off has those before the cut, and a note.
+    /// Reads the file at `path`. One that is not there has no rows and a note; one that is cut off has those before the cut.
+    ///
+    /// # Errors
+    /// When the file is there and cannot be opened, or the temporary folder cannot be used.
     pub(super) fn read(path: &Path) -> Result<Self, PipelineError> {
         let mut rows = Shelf::new()?;
         if !path.exists() {
             let note = Some("there is no scores.json: nothing is judged yet".to_owned());
-            return Ok(Self { rows, note });
+            return Ok(Self {
+                rows,
+                note,
+                cut: None,
+            });
         }
+        File::open(path).map_err(|error| PipelineError::read(path, error))?;
         let mut fault = None;
         let ended = raw::each(path, |text| {
             let Ok(score) = serde_json::from_slice::<Score>(text) else {
@@ -141,10 +151,16 @@ impl Scores {
         if let Some(error) = fault {
             return Err(error);
         }
-        let note = read
-            .err()
-            .map(|error| format!("scores are read up to there: {}", explained(&error)));
-        Ok(Self { rows, note })
+        Ok(Self {
+            rows,
+            note: None,
+            cut: read.err(),
+        })
+    }
+
+    /// Why not all of the file could be read, in words, where that is so.
+    pub(super) fn cut(&self) -> Option<String> {
+        self.cut.as_ref().map(explained)
     }
 
     /// What a person should know of the file.
