@@ -87,6 +87,8 @@ pub struct BenchmarkReport {
     /// How many conversations of each target hold empty or cut-off replies: of the targets of this run and, where scores were
     /// summed up, of all that the tree holds. A target whose conversations are not there or cannot be read is left out.
     pub replies: Vec<IncompleteReplies>,
+    /// Phases that got nothing out of a target, whose rows of an earlier run stay in the tree as they were.
+    pub kept: Vec<(Phase, ModelId)>,
     /// What failed and why, most frequent first.
     pub failures: Vec<FailureGroup>,
     /// Files written or kept, in the order of the phases.

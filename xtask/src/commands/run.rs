@@ -52,7 +52,7 @@ pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit,
     } else {
         summary::show(context, &report, phases, &spent);
     }
-    summary::tell(context, &report, &config, phases);
+    summary::tell(context, &report, &config, phases, &spent);
     Ok(exit)
 }
 

@@ -59,8 +59,15 @@ pub fn show(context: &Context, report: &RunReport, phases: &[Phase], spent: &Tal
 }
 
 /// Tells on standard error what failed, what is missing, and what to do about it.
-pub fn tell(context: &Context, report: &RunReport, config: &Config, phases: &[Phase]) {
-    tell_failures(context, report, context.terminal.width());
+pub fn tell(
+    context: &Context,
+    report: &RunReport,
+    config: &Config,
+    phases: &[Phase],
+    spent: &Tally,
+) {
+    tell_failures(context, report, spent, context.terminal.width());
+    tell_kept(context, report);
     tell_journals(context, report);
     for benchmark in &report.benchmarks {
         if benchmark.results_outdated {
@@ -88,6 +95,28 @@ pub fn tell(context: &Context, report: &RunReport, config: &Config, phases: &[Ph
             if let Some(line) = gaps::mixed_rows(context, benchmark) {
                 context.terminal.warning(&line);
             }
+        }
+    }
+}
+
+/// Which rows of an earlier run stand in the tree in place of those that failed.
+fn tell_kept(context: &Context, report: &RunReport) {
+    for benchmark in &report.benchmarks {
+        let mut rows: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (phase, target) in &benchmark.kept {
+            let what = match phase {
+                Phase::Evaluate => "scores",
+                _ => "conversations",
+            };
+            rows.entry(target.as_str()).or_default().push(what);
+        }
+        for (target, what) in rows {
+            context.terminal.warning(&format!(
+                "{}: {target}: this run made none that are good, so the {} of an earlier run stay in the tree as they were. Once what \
+                 failed is mended, the same command makes them anew; replies in the cache are not asked for again",
+                benchmark.name,
+                what.join(" and ")
+            ));
         }
     }
 }
@@ -242,7 +271,7 @@ fn rank(what: &str) -> usize {
 const BUDGET_SPENT: &str = "rows are missing because the budget of the run is spent; raise it (--max-cost, or the section `budget`) and run again \
      to go on. What is paid for is kept";
 
-fn tell_failures(context: &Context, report: &RunReport, width: usize) {
+fn tell_failures(context: &Context, report: &RunReport, spent: &Tally, width: usize) {
     let mut groups = FailureGroups::default();
     for benchmark in &report.benchmarks {
         if let Some(error) = &benchmark.error {
@@ -272,6 +301,10 @@ fn tell_failures(context: &Context, report: &RunReport, width: usize) {
             context.terminal.line(BUDGET_SPENT);
         }
         RunOutcome::FailedRows => context.terminal.line(what_next(report)),
+        // Replies came, and no row got to its end with them.
+        RunOutcome::NothingRan if spent.replies > 0 => context.terminal.line(
+            "no row got to its end; the replies that came are kept, and the same command goes on from there",
+        ),
         RunOutcome::NothingRan => context.terminal.line("nothing could be run"),
         RunOutcome::Interrupted => context
             .terminal

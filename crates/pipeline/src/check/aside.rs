@@ -125,8 +125,11 @@ fn own_parts(told: &Told) -> BTreeSet<Part> {
         .map(|(phase, _)| (None, phase.to_owned()))
         .collect();
     for (sut, sums) in &told.suts {
-        for (count, phase) in [(sums.conversations, "simulate"), (sums.scores, "evaluate")] {
-            if count > 0 {
+        for (wrote, phase) in [
+            (told.wrote_conversations(sut, sums), "simulate"),
+            (told.wrote_scores(sut, sums), "evaluate"),
+        ] {
+            if wrote {
                 parts.insert((Some(sut.clone()), phase.to_owned()));
             }
         }

@@ -22,6 +22,8 @@ pub(super) struct Told {
     pub(super) costs: Costs,
     /// Whether the run was to write `results.json`.
     pub(super) summed_up: bool,
+    /// Whether the journal has the run's last word. What the run wrote is told before that.
+    ended: bool,
 }
 
 /// One item: a sample of a scenario against one system under test.
@@ -117,6 +119,16 @@ impl Told {
         Ok(told)
     }
 
+    /// Whether the run wrote conversations of `sut` into the tree.
+    pub(super) fn wrote_conversations(&self, sut: &str, sums: &Sut) -> bool {
+        sums.conversations > 0 && (!self.ended || self.costs.wrote(sut, "simulate"))
+    }
+
+    /// Whether the run wrote scores of `sut` into the tree.
+    pub(super) fn wrote_scores(&self, sut: &str, sums: &Sut) -> bool {
+        sums.scores > 0 && (!self.ended || self.costs.wrote(sut, "evaluate"))
+    }
+
     fn take(&mut self, line: &Line<'_>) -> Result<(), String> {
         let (Some(test), Some(prompt), Some(sut)) = (&line.test, &line.prompt_id, &line.sut) else {
             if line.message == "starting run" {
@@ -125,6 +137,7 @@ impl Told {
                     .iter()
                     .any(|phase| phase == Phase::Aggregate.as_str());
             }
+            self.ended |= crate::rebuild::is_last_word(&line.message);
             if line.message == "cost summed" {
                 return self.costs.add_entry(line).map_err(|fault| match fault {
                     Fault::Line(what) => format!("line {}: {what}", line.number),

@@ -20,7 +20,7 @@ pub(super) fn rule(told: &Told, dir: &BenchmarkDir, aside: &Aside) -> (Row, Opti
     );
     let suts = told.suts.iter();
     let suts: Vec<(&String, &Sut)> = suts
-        .filter(|(sut, sums)| sums.scores > 0 && !aside.holds(Some(sut), "evaluate"))
+        .filter(|(sut, sums)| told.wrote_scores(sut, sums) && !aside.holds(Some(sut), "evaluate"))
         .collect();
     if suts.is_empty() {
         return (rule.not_applicable("the run made no scores"), None);

@@ -97,12 +97,13 @@ impl<'d> Rules<'d> {
                 scores.fail(Failure::new("the id cannot name a folder of the tree").sut(sut));
                 continue;
             };
-            if sums.conversations > 0 && !self.aside.holds(Some(sut), "simulate") {
+            if self.told.wrote_conversations(sut, sums) && !self.aside.holds(Some(sut), "simulate")
+            {
                 self.conversations(sut, sums.conversations, &target, &mut conversations);
                 let sum = sums.simulate.total();
                 cost(&mut costs, &target.cost(), "simulate", &sum, Some(sut));
             }
-            if sums.scores > 0 && !self.aside.holds(Some(sut), "evaluate") {
+            if self.told.wrote_scores(sut, sums) && !self.aside.holds(Some(sut), "evaluate") {
                 self.scores(sut, sums.scores, &target, &mut scores);
                 let sum = sums.evaluate.total();
                 cost(&mut costs, &target.cost(), "evaluate", &sum, Some(sut));

@@ -71,6 +71,14 @@ impl Costs {
         Ok(())
     }
 
+    /// Whether the run wrote what `phase` made of `sut`: the entry of its cost goes with the rows. What a run made and did not write is
+    /// no part of the tree.
+    pub(crate) fn wrote(&self, sut: &str, phase: &str) -> bool {
+        let own = |entry: &Entry| entry.sut.as_ref().is_some_and(|id| id.as_str() == sut);
+        let mut entries = self.entries.iter();
+        entries.any(|entry| entry.of_this_run && entry.phase == phase && own(entry))
+    }
+
     /// The entry that the calls of this run make of `phase`; `earlier` is what they are added to.
     fn generated(&self, phase: &str, earlier: Option<PhaseCost>) -> PhaseCost {
         let calls = self.calls.get(phase).copied().unwrap_or_default();

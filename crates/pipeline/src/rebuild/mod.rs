@@ -99,6 +99,11 @@ fn bad(what: impl Into<String>) -> Fault {
     Fault::Line(what.into())
 }
 
+/// Whether a run tells nothing of its files after this message.
+pub(crate) fn is_last_word(message: &str) -> bool {
+    matches!(message, "finished run" | "exception stopping run")
+}
+
 /// Which item a line belongs to: test, prompt and system under test.
 type ItemKey = (String, String, String);
 
@@ -112,6 +117,8 @@ struct State<'o> {
     kept: Vec<Summary>,
     /// Whether the run wrote to its end, so that results were summed up.
     failed: bool,
+    /// Whether the journal has the run's last word.
+    ended: bool,
     rebuilt: Rebuilt,
 }
 
@@ -126,6 +133,7 @@ impl<'o> State<'o> {
             costs: Costs::default(),
             kept: Vec::new(),
             failed: false,
+            ended: false,
             rebuilt: Rebuilt::default(),
         }
     }
@@ -135,6 +143,7 @@ impl<'o> State<'o> {
             let key = (test.to_string(), prompt.to_string(), sut.to_string());
             return self.take_item(key, line);
         }
+        self.ended |= is_last_word(&line.message);
         match line.message.as_ref() {
             "starting run" | "starting calibration run" => {
                 if line.message == "starting calibration run" {
@@ -221,7 +230,11 @@ impl<'o> State<'o> {
             ));
         }
         let mut scored = Vec::new();
-        for (sut, files) in std::mem::take(&mut self.suts) {
+        for (sut, mut files) in std::mem::take(&mut self.suts) {
+            if self.ended {
+                let wrote = |phase| self.costs.wrote(sut.as_str(), phase);
+                files.keep(wrote("simulate"), wrote("evaluate"))?;
+            }
             let folder = self.out.join("runs").join(sut.as_str());
             let sums = files.sums();
             if files.compose(&folder, &mut self.rebuilt.files)? {

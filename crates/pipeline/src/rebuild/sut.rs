@@ -60,6 +60,15 @@ impl SutFiles {
         }
     }
 
+    /// Drops the rows that the run made and did not write.
+    pub(super) fn keep(&mut self, conversations: bool, scores: bool) -> Result<(), PipelineError> {
+        let dropped = [
+            self.conversations.take_if(|_| !conversations),
+            self.scores.take_if(|_| !scores),
+        ];
+        dropped.into_iter().flatten().try_for_each(Spool::discard)
+    }
+
     /// Writes the files into `folder`. Gives whether there are scores.
     pub(super) fn compose(
         self,

@@ -381,6 +381,11 @@ impl<'p> BenchmarkRun<'p> {
         self.state().report.summaries = summaries;
     }
 
+    /// Rows of an earlier run stay, because this one got nothing out of the phase.
+    pub(super) fn kept(&self, phase: Phase, target: &ModelId) {
+        self.state().report.kept.push((phase, target.clone()));
+    }
+
     pub(super) fn results_outdated(&self) {
         self.state().report.results_outdated = true;
     }

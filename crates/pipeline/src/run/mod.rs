@@ -6,6 +6,7 @@ mod expected;
 mod feed;
 mod generate;
 mod item_log;
+mod keep;
 mod manifest;
 mod preflight;
 mod rows;

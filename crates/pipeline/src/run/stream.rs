@@ -8,13 +8,14 @@ use tokio::sync::{Semaphore, mpsc};
 use super::{
     BenchmarkRun,
     feed::Feed,
+    keep::Keep,
     rows::aside,
     target::{TargetRun, Totals},
 };
 use crate::{
     error::PipelineError,
     progress::{Phase, Progress},
-    tree::{Spool, read_conversations, read_scenarios, write_cost},
+    tree::{Spool, read_conversations, read_costs, read_scenarios, write_cost},
 };
 
 impl BenchmarkRun<'_> {
@@ -142,11 +143,16 @@ impl BenchmarkRun<'_> {
                 cost.1,
             ),
         ];
-        for (phase, spool, path, counts, cost) in files {
+        let keep = Keep::of(&dir, counts);
+        for (phase, spool, path, counts, mut cost) in files {
             let Some(spool) = spool else { continue };
             // A run that got nowhere leaves what is there as it is.
             let nothing = counts.done + counts.failed + counts.abstained == 0;
-            if !nothing && broken.is_none() {
+            if !nothing && broken.is_none() && keep.holds(phase, &dir) {
+                let there = read_costs(&dir.cost());
+                cost = there.get(phase.as_str()).map_or(cost, |entry| entry.cost);
+                self.kept(phase, &id);
+            } else if !nothing && broken.is_none() {
                 // Other targets go on meanwhile, whatever runtime this is.
                 let to = path.clone();
                 tokio::task::spawn_blocking(move || spool.compose(&to))

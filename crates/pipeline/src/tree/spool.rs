@@ -99,6 +99,11 @@ impl Spool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Removes the spool with its rows.
+    pub(crate) fn discard(self) -> Result<(), PipelineError> {
+        fs::remove_file(&self.path).map_err(|error| PipelineError::write(&self.path, error))
+    }
+
     /// Replaces the file at `path` by the JSON list of all rows in order, and removes the spool. Gives the number of rows.
     ///
     /// # Errors
