@@ -84,6 +84,9 @@ pub struct BenchmarkReport {
     pub results_outdated: bool,
     /// The content of `grades.json`, when it was written.
     pub grades: Option<Grades>,
+    /// By reference system of the standards that grades compare with, the turns that it was played with, where the standards
+    /// say so.
+    pub reference_turns: BTreeMap<String, u64>,
     /// How many conversations of each target hold empty or cut-off replies: of the targets of this run and, where scores were
     /// summed up, of all that the tree holds. A target whose conversations are not there or cannot be read is left out.
     pub replies: Vec<IncompleteReplies>,

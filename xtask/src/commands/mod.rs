@@ -1,5 +1,6 @@
 //! The commands.
 
+mod alike;
 mod calibrate;
 mod doctor;
 mod export;

@@ -11,7 +11,7 @@ use report::{
 };
 use schema::{CostSum, ModelId, PhaseCost};
 
-use super::{Context, gaps, replies, uncalled};
+use super::{Context, alike, gaps, replies, uncalled};
 use crate::config::Config;
 
 /// Prints the report.
@@ -91,6 +91,9 @@ pub fn tell(
         for benchmark in &report.benchmarks {
             for line in gaps::missing_rows(context, benchmark, config) {
                 context.terminal.note(&line);
+            }
+            for line in alike::unlike(context, benchmark, config) {
+                context.terminal.warning(&line);
             }
             if let Some(line) = gaps::mixed_rows(context, benchmark) {
                 context.terminal.warning(&line);

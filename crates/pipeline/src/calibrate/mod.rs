@@ -15,6 +15,7 @@ use schema::{Benchmark, BenchmarkScore, Extra, Hazard, ModelId, Standards, Stand
 use crate::{
     error::PipelineError,
     layout::{BenchmarkDir, Layout},
+    played::played_with,
     tree::{TreeLock, read_benchmark, score_tree, scored_targets, write_json},
 };
 
@@ -93,7 +94,7 @@ pub fn calibrate(
     )?;
     journals.insert(run_id.journal_file_name());
     let file = StandardsFile {
-        metadata: origin::metadata(options, &scores, &journals),
+        metadata: origin::metadata(options, &scores, &journals, &played_with(layout, name)),
         standards,
         extra: Extra::new(),
     };

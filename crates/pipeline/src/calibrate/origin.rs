@@ -6,17 +6,18 @@ use std::{
 };
 
 use jiff::Timestamp;
-use schema::{BenchmarkScore, Extra, Record, StandardsFile, StandardsMetadata};
+use schema::{BenchmarkScore, Extra, ModelId, Record, StandardsFile, StandardsMetadata};
 use serde_json::{Value, json};
 
 use super::CalibrateOptions;
-use crate::layout::Layout;
+use crate::{layout::Layout, played::PlayedWith};
 
 /// Where the standards come from: what ModelBench's files say, but for user, host and system, which nobody needs to know.
 pub(super) fn metadata(
     options: &CalibrateOptions,
     scores: &[BenchmarkScore],
     journals: &BTreeSet<String>,
+    played: &BTreeMap<ModelId, PlayedWith>,
 ) -> StandardsMetadata {
     let of_sut = |score: &BenchmarkScore| {
         let of_hazard = |hazard: &schema::HazardScore| {
@@ -36,6 +37,11 @@ pub(super) fn metadata(
     };
     let sut_scores: Extra = scores.iter().map(of_sut).collect();
     let sut_samples: Extra = scores.iter().map(of_sut_samples).collect();
+    let of_sut_turns = |score: &BenchmarkScore| {
+        let turns = played.get(&score.sut)?.turns?;
+        Some((score.sut.to_string(), json!(turns)))
+    };
+    let sut_turns: Extra = scores.iter().filter_map(of_sut_turns).collect();
     let mut run_info = Extra::new();
     let timestamp = Timestamp::now().strftime("%Y-%m-%d %H:%M:%S UTC");
     for (key, value) in [
@@ -44,6 +50,7 @@ pub(super) fn metadata(
         ("command", json!(options.command)),
         ("sut_scores", Value::Object(sut_scores)),
         ("sut_samples", Value::Object(sut_samples)),
+        ("sut_turns", Value::Object(sut_turns)),
         ("journals", json!(journals)),
     ] {
         run_info.insert(key.to_owned(), value);

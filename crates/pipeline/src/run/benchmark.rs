@@ -111,6 +111,7 @@ impl<'p> BenchmarkRun<'p> {
             .unwrap_or_else(PoisonError::into_inner);
         let replies = std::mem::take(&mut state.replies).into_iter();
         state.report.replies = replies.map(|(id, tally)| tally.of(id)).collect();
+        state.report.reference_turns = self.standards.map(|all| all.turns).unwrap_or_default();
         state.report.error = error;
         state.report.failures = Arc::try_unwrap(self.failures)
             .map(Failures::into_groups)

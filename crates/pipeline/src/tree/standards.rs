@@ -1,12 +1,14 @@
 //! Finding and reading the standards of a benchmark.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
 
 use aggregator::{check_standards, read_standards};
-use schema::{Benchmark, Standards, StandardsRef};
+use schema::{Benchmark, Standards, StandardsFile, StandardsMetadata, StandardsRef};
+use serde_json::Value;
 
 use crate::{error::PipelineError, layout::BenchmarkDir};
 
@@ -16,6 +18,8 @@ pub(crate) struct LoadedStandards {
     /// The file as records name it: nothing of the machine is in it.
     pub(crate) file: String,
     pub(crate) standards: Standards,
+    /// By reference system, the turns that its conversations were played with, where the file says so.
+    pub(crate) turns: BTreeMap<String, u64>,
 }
 
 impl LoadedStandards {
@@ -45,14 +49,31 @@ pub(crate) fn load_standards(
     let bad = |error: aggregator::StandardsError| {
         PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
     };
-    let standards = read_standards(&text).map_err(bad)?.standards;
+    let StandardsFile {
+        metadata,
+        standards,
+        ..
+    } = read_standards(&text).map_err(bad)?;
     check_standards(&standards, &uid, &benchmark.scored_hazards()).map_err(bad)?;
     let name = path.file_name().map(|name| name.to_string_lossy());
     let file = match path.strip_prefix(dir.root()) {
         Ok(inside) => inside.to_string_lossy().into_owned(),
         Err(_) => name.unwrap_or_default().into_owned(),
     };
-    Ok(Some(LoadedStandards { file, standards }))
+    Ok(Some(LoadedStandards {
+        file,
+        standards,
+        turns: reference_turns(&metadata),
+    }))
+}
+
+/// What `calibrate` says of the references' turns. Files of other programs, and older ones, say nothing.
+fn reference_turns(metadata: &StandardsMetadata) -> BTreeMap<String, u64> {
+    let turns = metadata.run_info.get("sut_turns");
+    let turns = turns.and_then(Value::as_object).into_iter().flatten();
+    turns
+        .filter_map(|(sut, turns)| Some((sut.clone(), turns.as_u64()?)))
+        .collect()
 }
 
 fn find(
