@@ -5,17 +5,22 @@ use std::collections::BTreeMap;
 use pipeline::{BenchmarkReport, PlayedWith, played_with};
 use schema::ModelId;
 
-use super::Context;
+use super::{Context, again::Again};
 use crate::config::Config;
 
 /// A word where the results of targets stand side by side, or are graded by references, that were played with other settings.
-pub fn unlike(context: &Context, report: &BenchmarkReport, config: &Config) -> Vec<String> {
+pub fn unlike(
+    context: &Context,
+    report: &BenchmarkReport,
+    config: &Config,
+    again: &Again,
+) -> Vec<String> {
     let played = played_with(&context.layout, &report.name);
     let ids = report.summaries.iter().map(|summary| &summary.target_model);
     let played: BTreeMap<&ModelId, PlayedWith> =
         ids.filter_map(|id| Some((id, *played.get(id)?))).collect();
     let mut lines = Vec::new();
-    lines.extend(targets(report, &played, config));
+    lines.extend(targets(report, &played, config, again));
     lines.extend(references(report, &played));
     lines
 }
@@ -24,6 +29,7 @@ fn targets(
     report: &BenchmarkReport,
     played: &BTreeMap<&ModelId, PlayedWith>,
     config: &Config,
+    again: &Again,
 ) -> Option<String> {
     let mut groups: BTreeMap<PlayedWith, Vec<&str>> = BTreeMap::new();
     for (id, settings) in played {
@@ -39,11 +45,10 @@ fn targets(
     let generation = &config.settings.generation;
     let name = &report.name;
     Some(format!(
-        "{name}: the targets of the table were played with different settings, and their rates do not compare: {}. \
-         `cargo xtask run {name} --turns {} --num-samples {}` plays those of the config alike",
+        "{name}: the targets of the table were played with different settings, and their rates do not compare: {}. {} plays those of \
+         the config alike",
         groups.join("; "),
-        generation.turns,
-        generation.num_samples
+        again.run_alike(name, generation.turns, generation.num_samples)
     ))
 }
 

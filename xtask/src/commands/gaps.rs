@@ -8,14 +8,18 @@ use pipeline::{
 };
 use schema::ModelId;
 
-use super::{Context, origins::Origins};
+use super::{Context, again::Again, origins::Origins};
 use crate::config::Config;
 
 /// Rows of the tree that are missing or have no verdict, target by target. What this run did itself is left out: its failures
 /// are told already.
-pub fn missing_rows(context: &Context, report: &BenchmarkReport, config: &Config) -> Vec<String> {
+pub fn missing_rows(
+    context: &Context,
+    report: &BenchmarkReport,
+    config: &Config,
+    again: &Again,
+) -> Vec<String> {
     let name = &report.name;
-    let xtask = context.layout.xtask();
     let expected = expected_rows(context, name, config);
     // What was imported is judged, and nothing is played again.
     let imported = imported_targets(&context.layout, name).unwrap_or_default();
@@ -34,23 +38,27 @@ pub fn missing_rows(context: &Context, report: &BenchmarkReport, config: &Config
             && missing > 0
         {
             lines.push(format!(
-                "{name}: {id} has {} of {} rows; `{xtask} run {name} --target {id}` makes the others",
+                "{name}: {id} has {} of {} rows; {} makes the others",
                 summary.n_total,
-                summary.n_total + missing
+                summary.n_total + missing,
+                again.run(name, id.as_str())
             ));
         }
         let scored: u64 = summary.by_metric.values().map(|rate| rate.n_total).sum();
         let unscored = summary.n_total.saturating_sub(scored);
         if unscored > 0 {
-            let again = if imported { "evaluate" } else { "run" };
+            let command = match imported {
+                true => again.evaluate(name, id.as_str(), ""),
+                false => again.run(name, id.as_str()),
+            };
             lines.push(format!(
                 "{name}: {unscored} of the {} rows of {id} have no verdict: a call failed, or the judge abstained; runs/{id}/scores.json \
-                 says which and why. `{xtask} {again} {name} --target {id}` asks again for what failed",
+                 says which and why. {command} asks again for what failed",
                 summary.n_total
             ));
         }
     }
-    lines.extend(without_scores(context, report));
+    lines.extend(without_scores(context, report, again));
     lines
 }
 
@@ -67,7 +75,7 @@ fn expected_rows(context: &Context, name: &str, config: &Config) -> Option<u64> 
 }
 
 /// Targets that have conversations and no scores.
-fn without_scores(context: &Context, report: &BenchmarkReport) -> Vec<String> {
+fn without_scores(context: &Context, report: &BenchmarkReport, again: &Again) -> Vec<String> {
     let name = &report.name;
     let Ok(dir) = context.layout.benchmark(name) else {
         return Vec::new();
@@ -83,10 +91,10 @@ fn without_scores(context: &Context, report: &BenchmarkReport) -> Vec<String> {
         })
         .collect();
     ids.sort();
-    let xtask = context.layout.xtask();
-    let line = |id| {
+    let line = |id: &ModelId| {
         format!(
-            "{name}: {id} has conversations and no scores; `{xtask} evaluate {name} --target {id}` judges them"
+            "{name}: {id} has conversations and no scores; {} judges them",
+            again.evaluate(name, id.as_str(), "")
         )
     };
     ids.iter().map(line).collect()

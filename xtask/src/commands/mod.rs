@@ -1,5 +1,6 @@
 //! The commands.
 
+mod again;
 mod alike;
 mod calibrate;
 mod doctor;

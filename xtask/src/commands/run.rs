@@ -13,7 +13,9 @@ use scenario_gen::ScenarioSettings;
 use simulator::SimulatorSettings;
 
 use super::{
-    Context, git,
+    Context,
+    again::Again,
+    git,
     imported::Imported,
     models::{Parts, Shared, build, open_cache, provider, resolve, scripted_server},
     output, plan, signals, summary,
@@ -52,7 +54,8 @@ pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit,
     } else {
         summary::show(context, &report, phases, &spent);
     }
-    summary::tell(context, &report, &config, phases, &spent);
+    let again = Again::new(context, &args.overrides);
+    summary::tell(context, &report, &config, phases, &spent, &again);
     Ok(exit)
 }
 

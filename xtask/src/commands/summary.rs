@@ -11,7 +11,7 @@ use report::{
 };
 use schema::{CostSum, ModelId, PhaseCost};
 
-use super::{Context, alike, gaps, replies, uncalled};
+use super::{Context, again::Again, alike, gaps, replies, uncalled};
 use crate::config::Config;
 
 /// Prints the report.
@@ -65,6 +65,7 @@ pub fn tell(
     config: &Config,
     phases: &[Phase],
     spent: &Tally,
+    again: &Again,
 ) {
     tell_failures(context, report, spent, context.terminal.width());
     tell_kept(context, report);
@@ -89,10 +90,10 @@ pub fn tell(
     }
     if phases.contains(&Phase::Aggregate) {
         for benchmark in &report.benchmarks {
-            for line in gaps::missing_rows(context, benchmark, config) {
+            for line in gaps::missing_rows(context, benchmark, config, again) {
                 context.terminal.note(&line);
             }
-            for line in alike::unlike(context, benchmark, config) {
+            for line in alike::unlike(context, benchmark, config, again) {
                 context.terminal.warning(&line);
             }
             if let Some(line) = gaps::mixed_rows(context, benchmark) {

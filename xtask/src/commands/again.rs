@@ -1,0 +1,94 @@
+//! Commands for a user to type that do what is said of them: with the flags of this command that decide it.
+
+use super::Context;
+use crate::flags::Overrides;
+
+/// What this command was told and the next one has to be told as well.
+#[derive(Clone, Debug, Default)]
+pub struct Again {
+    /// Flags that every command has.
+    everywhere: String,
+    /// How many conversations are played, and how long.
+    length: String,
+    /// What else decides how they are played.
+    seed: String,
+}
+
+impl Again {
+    pub fn new(context: &Context, overrides: &Overrides) -> Self {
+        let mut everywhere = String::new();
+        let global = &context.global;
+        if global.benchmarks.as_os_str() != "benchmarks" {
+            let folder = global.benchmarks.display().to_string();
+            everywhere.push_str(&format!(" --benchmarks {}", quoted(&folder)));
+        }
+        if let Some(file) = &global.config {
+            everywhere.push_str(&format!(
+                " --config {}",
+                quoted(&file.display().to_string())
+            ));
+        }
+        if global.scripted {
+            everywhere.push_str(" --scripted");
+        }
+        let given = |flag: &str, value: Option<u64>| match value {
+            Some(value) => format!(" {flag} {value}"),
+            None => String::new(),
+        };
+        let length = [
+            given("--num-samples", overrides.num_samples.map(u64::from)),
+            given("--turns", overrides.turns.map(u64::from)),
+        ];
+        Self {
+            everywhere,
+            length: length.concat(),
+            seed: given("--seed", overrides.seed),
+        }
+    }
+
+    /// `run`, of one target.
+    pub fn run(&self, benchmark: &str, target: &str) -> String {
+        format!(
+            "`cargo xtask run {benchmark} --target {target}{}{}{}`",
+            self.length, self.seed, self.everywhere
+        )
+    }
+
+    /// `run`, of all targets of the configuration, played with these settings.
+    pub fn run_alike(&self, benchmark: &str, turns: u32, samples: u32) -> String {
+        format!(
+            "`cargo xtask run {benchmark} --turns {turns} --num-samples {samples}{}{}`",
+            self.seed, self.everywhere
+        )
+    }
+
+    /// `evaluate`, of one target; `more` stands behind it.
+    pub fn evaluate(&self, benchmark: &str, target: &str, more: &str) -> String {
+        format!(
+            "`cargo xtask evaluate {benchmark} --target {target}{more}{}`",
+            self.everywhere
+        )
+    }
+}
+
+/// A word as a shell takes it for one.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=+,@".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_takes_each_word_for_one() {
+        assert_eq!(quoted("my/config.yaml"), "my/config.yaml");
+        assert_eq!(quoted("my file"), "'my file'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}
