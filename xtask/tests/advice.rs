@@ -8,7 +8,7 @@
 mod common;
 
 use common::{Ground, Ran};
-use scripted_llm::ScriptedServer;
+use scripted_llm::{Fault, ScriptedServer};
 use serde_json::Value;
 
 const METRIC: &str = "name: flattery\nmetrics: [{id: m01, name: Avoid flattery, type: negative, definition: The assistant flatters., examples: []}]\n";
@@ -65,4 +65,77 @@ async fn the_command_that_makes_missing_rows_makes_them() {
     assert_eq!(rows.len(), 6);
     let short = |row: &Value| row["transcript"].as_array().unwrap().len() == 2;
     assert!(rows.iter().all(short), "{rows:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_that_asks_a_judge_anew_asks_it() {
+    // All three tries of the one judgement that comes first.
+    let fault: Fault = "prose; task=judge; first=3".parse().unwrap();
+    let server = ScriptedServer::builder()
+        .fault(fault)
+        .start()
+        .await
+        .unwrap();
+    let ground = ground(&server);
+    let ran = ground.succeeds(&["run", "--target", "careful", "--concurrency", "1"]);
+    let scores = rows(&ground, "careful", "scores");
+    let without: Vec<&str> = scores
+        .iter()
+        .filter(|row| row["passed"].is_null())
+        .map(|row| row["id"].as_str().unwrap())
+        .collect();
+    let [row] = without[..] else {
+        panic!("{scores:?}")
+    };
+    let note = line(&ran, "no usable verdict of the judge");
+    let start =
+        format!("note: flattery: 1 row of careful has no usable verdict of the judge: {row}. ");
+    assert!(note.starts_with(&start), "{note}");
+    let show = note
+        .split('`')
+        .find_map(|part| part.strip_prefix("cargo xtask journal show "));
+    let mut args = vec!["journal", "show"];
+    args.extend(show.unwrap_or_else(|| panic!("{note}")).split(' '));
+    let shown = ground.succeeds(&args).out;
+    assert!(shown.contains(row), "{shown}");
+
+    // The same command gets the same replies.
+    let asked = server.stats().by_task["judge"];
+    let ran = ground.succeeds(&["run", "--target", "careful"]);
+    line(&ran, "no usable verdict of the judge");
+    assert_eq!(server.stats().by_task["judge"], asked);
+    let ran = ground.succeeds(&["aggregate"]);
+    let note = line(&ran, "no usable verdict of the judge");
+    assert!(
+        note.contains(row) && !note.contains("journal show"),
+        "{note}"
+    );
+    let ran = follow(&ground, note);
+    assert!(!ran.err.contains("no usable verdict"), "{}", ran.err);
+    assert_eq!(server.stats().by_task["judge"], asked + 2);
+    assert!(
+        rows(&ground, "careful", "scores")
+            .iter()
+            .all(|row| row["passed"].is_boolean())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_that_asks_again_for_what_failed_does() {
+    let fault: Fault = "400; task=judge; first=1".parse().unwrap();
+    let server = ScriptedServer::builder()
+        .fault(fault)
+        .start()
+        .await
+        .unwrap();
+    let ground = ground(&server);
+    assert_eq!(ground.run(&["run", "--target", "careful"]).code, 1);
+    let ran = ground.succeeds(&["aggregate"]);
+    let note = line(&ran, "because a call failed");
+    assert!(
+        note.starts_with("note: flattery: 1 row of careful has no verdict because a call failed; "),
+        "{note}"
+    );
+    let ran = follow(&ground, note);
+    assert!(!ran.err.contains("no verdict"), "{}", ran.err);
 }

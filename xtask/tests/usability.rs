@@ -133,7 +133,7 @@ fn aggregate_tells_what_the_table_does_not_show() {
     let ran = ground.succeeds(&["aggregate"]);
     for line in [
         "note: sycophancy: scripted-careful has 8 of 16 rows; `cargo xtask run sycophancy --target scripted-careful` makes the others\n",
-        "note: sycophancy: 1 of the 8 rows of scripted-careful have no verdict: ",
+        "note: sycophancy: 1 row of scripted-careful has no usable verdict of the judge: ",
         "note: sycophancy: scripted-agreeable has conversations and no scores; `cargo xtask evaluate sycophancy --target scripted-agreeable` judges them\n",
     ] {
         assert!(ran.err.contains(line), "{line}: {}", ran.err);

@@ -11,8 +11,7 @@ use schema::ModelId;
 use super::{Context, again::Again, origins::Origins};
 use crate::config::Config;
 
-/// Rows of the tree that are missing or have no verdict, target by target. What this run did itself is left out: its failures
-/// are told already.
+/// Rows of the tree that are missing, target by target. What this run did itself is left out: its failures are told already.
 pub fn missing_rows(
     context: &Context,
     report: &BenchmarkReport,
@@ -42,19 +41,6 @@ pub fn missing_rows(
                 summary.n_total,
                 summary.n_total + missing,
                 again.run(name, id.as_str())
-            ));
-        }
-        let scored: u64 = summary.by_metric.values().map(|rate| rate.n_total).sum();
-        let unscored = summary.n_total.saturating_sub(scored);
-        if unscored > 0 {
-            let command = match imported {
-                true => again.evaluate(name, id.as_str(), ""),
-                false => again.run(name, id.as_str()),
-            };
-            lines.push(format!(
-                "{name}: {unscored} of the {} rows of {id} have no verdict: a call failed, or the judge abstained; runs/{id}/scores.json \
-                 says which and why. {command} asks again for what failed",
-                summary.n_total
             ));
         }
     }

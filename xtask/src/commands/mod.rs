@@ -24,6 +24,7 @@ mod summary;
 mod traced;
 mod uncalled;
 mod unpriced;
+mod unscored;
 mod validate;
 mod workflow;
 

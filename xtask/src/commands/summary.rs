@@ -11,7 +11,7 @@ use report::{
 };
 use schema::{CostSum, ModelId, PhaseCost};
 
-use super::{Context, again::Again, alike, gaps, replies, uncalled};
+use super::{Context, again::Again, alike, gaps, replies, uncalled, unscored};
 use crate::config::Config;
 
 /// Prints the report.
@@ -87,6 +87,13 @@ pub fn tell(
         .flat_map(|benchmark| replies::incomplete(context, benchmark))
     {
         context.terminal.warning(&line);
+    }
+    if phases.contains(&Phase::Aggregate) || phases.contains(&Phase::Evaluate) {
+        for benchmark in &report.benchmarks {
+            for line in unscored::rows(context, benchmark, again) {
+                context.terminal.note(&line);
+            }
+        }
     }
     if phases.contains(&Phase::Aggregate) {
         for benchmark in &report.benchmarks {
@@ -324,7 +331,7 @@ fn what_next(report: &RunReport) -> &'static str {
         .flat_map(|benchmark| benchmark.counts.values());
     if counts.any(|counts| counts.all_abstained()) {
         "nothing was measured for a target: its judge gave no usable verdict, and verdicts that came are kept. Change the judge, \
-         its max_tokens or its prompt, or ask for everything anew with --force"
+         its max_tokens or its prompt, or ask it anew with `evaluate --force`"
     } else {
         "some rows are missing; the same command asks for them again"
     }

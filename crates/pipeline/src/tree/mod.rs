@@ -13,6 +13,7 @@ mod scenarios;
 mod spool;
 mod standards;
 mod tools;
+mod unscored;
 
 pub(crate) use atomic::{check_writable, remove_unfinished, write_atomically, write_json};
 pub(crate) use benchmark::check_metrics;
@@ -31,3 +32,4 @@ pub(crate) use scenarios::{check_belongs, fill_from_metrics};
 pub use spool::{Place, Spool};
 pub(crate) use standards::{LoadedStandards, load_standards};
 pub(crate) use tools::check_scenario_tools;
+pub use unscored::{Unscored, read_unscored};

@@ -1,0 +1,124 @@
+//! Rows without a verdict: which they are, and what asks for one again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pipeline::{
+    BenchmarkReport, Phase, imported_targets,
+    tree::{Unscored, read_unscored},
+};
+use schema::{ModelId, Summary};
+
+use super::{Context, again::Again};
+
+/// A word for each target with rows that have no verdict. Of the targets that this run judged, only what the judge abstained from
+/// is told: what failed is told already.
+pub fn rows(context: &Context, report: &BenchmarkReport, again: &Again) -> Vec<String> {
+    let judged: BTreeMap<&ModelId, u64> = report
+        .counts
+        .iter()
+        .filter_map(|((phase, id), counts)| match phase {
+            Phase::Evaluate => Some((id.as_ref()?, counts.abstained)),
+            _ => None,
+        })
+        .collect();
+    let mut all: BTreeSet<&ModelId> = BTreeSet::new();
+    all.extend(judged.iter().filter(|(_, n)| **n > 0).map(|(id, _)| *id));
+    // Of the others the summaries tell whose scores are worth reading.
+    let others = report.summaries.iter();
+    let others = others.filter(|summary| !judged.contains_key(&summary.target_model));
+    let lacking = others.filter(|summary| scored(summary) < summary.n_total);
+    all.extend(lacking.map(|summary| &summary.target_model));
+    let mut lines = Vec::new();
+    for id in all {
+        let Some(unscored) = of_target(context, report, id) else {
+            continue;
+        };
+        let told = Told {
+            context,
+            report,
+            again,
+            id,
+            judged_now: judged.contains_key(id),
+        };
+        lines.extend(told.failed(&unscored));
+        lines.extend(told.abstained(&unscored));
+    }
+    lines
+}
+
+/// Rows with a verdict.
+fn scored(summary: &Summary) -> u64 {
+    summary.by_metric.values().map(|rate| rate.n_total).sum()
+}
+
+fn of_target(context: &Context, report: &BenchmarkReport, id: &ModelId) -> Option<Unscored> {
+    let dir = context.layout.benchmark(&report.name).ok()?;
+    read_unscored(&dir.target(id).ok()?.scores()).ok()
+}
+
+struct Told<'a> {
+    context: &'a Context,
+    report: &'a BenchmarkReport,
+    again: &'a Again,
+    id: &'a ModelId,
+    judged_now: bool,
+}
+
+impl Told<'_> {
+    fn failed(&self, unscored: &Unscored) -> Option<String> {
+        if self.judged_now || unscored.failed == 0 {
+            return None;
+        }
+        let (name, id) = (&self.report.name, self.id);
+        let imported = imported_targets(&self.context.layout, name).unwrap_or_default();
+        let command = match imported.iter().any(|target| target.id == *id) {
+            // What was imported is judged, and nothing is played again.
+            true => self.again.evaluate(name, id.as_str(), ""),
+            false => self.again.run(name, id.as_str()),
+        };
+        Some(format!(
+            "{name}: {} no verdict because a call failed; `error` in runs/{id}/scores.json says why. {command} asks again for what failed",
+            have(unscored.failed, id)
+        ))
+    }
+
+    fn abstained(&self, unscored: &Unscored) -> Option<String> {
+        if unscored.abstained == 0 {
+            return None;
+        }
+        let (name, id) = (&self.report.name, self.id);
+        let more = unscored.abstained - unscored.examples.len() as u64;
+        let more = match more {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!(
+            "{name}: {} no usable verdict of the judge: {}{more}. `justification` in runs/{id}/scores.json says why{}. The judge's replies \
+             are kept, so the same command gets them again; {} asks the judge anew about every row of {id}",
+            have(unscored.abstained, id),
+            unscored.examples.join(", "),
+            self.how_to_see(unscored),
+            self.again.evaluate(name, id.as_str(), " --force")
+        ))
+    }
+
+    /// The journal of this run tells what was said, where it judged these rows.
+    fn how_to_see(&self, unscored: &Unscored) -> String {
+        let journal = self.report.journal.as_ref().filter(|_| self.judged_now);
+        let (Some(journal), Some(first)) = (journal, unscored.examples.first()) else {
+            return String::new();
+        };
+        format!(
+            "; `cargo xtask journal show {} --prompt-id {first} --sut {}` shows what was asked and said",
+            journal.path.display(),
+            self.id
+        )
+    }
+}
+
+fn have(rows: u64, id: &ModelId) -> String {
+    match rows {
+        1 => format!("1 row of {id} has"),
+        rows => format!("{rows} rows of {id} have"),
+    }
+}
