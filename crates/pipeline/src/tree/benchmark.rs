@@ -26,7 +26,7 @@ pub fn read_benchmark(dir: &BenchmarkDir) -> Result<Benchmark, PipelineError> {
         dir.name().clone_into(&mut benchmark.name);
     }
     check(&benchmark).map_err(|what| {
-        let place = match line(&text, &what) {
+        let place = match line(text, &what) {
             Some(line) => format!("{}, line {line}", path.display()),
             None => path.display().to_string(),
         };
