@@ -38,9 +38,11 @@ const SEEDS: [(Kind, &str, &str); 5] = [
 /// The lines of a file. In YAML a carriage return alone ends a line, too.
 fn lines(name: &str, bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut lines = vec![Vec::new()];
+    // What is no text is not read as YAML.
+    let yaml = name.ends_with(".yaml") && std::str::from_utf8(bytes).is_ok();
     let mut rest = bytes.iter().copied().peekable();
     while let Some(byte) = rest.next() {
-        let alone = byte == b'\r' && name.ends_with(".yaml") && rest.peek() != Some(&b'\n');
+        let alone = byte == b'\r' && yaml && rest.peek() != Some(&b'\n');
         match byte {
             _ if alone => lines.push(Vec::new()),
             b'\n' => lines.push(Vec::new()),

@@ -6,6 +6,8 @@ use crate::flags::Overrides;
 /// What this command was told and the next one has to be told as well.
 #[derive(Clone, Debug, Default)]
 pub struct Again {
+    /// What each command begins with.
+    xtask: String,
     /// Flags that every command has.
     everywhere: String,
     /// How many conversations are played, and how long.
@@ -18,10 +20,6 @@ impl Again {
     pub fn new(context: &Context, overrides: &Overrides) -> Self {
         let mut everywhere = String::new();
         let global = &context.global;
-        if global.benchmarks.as_os_str() != "benchmarks" {
-            let folder = global.benchmarks.display().to_string();
-            everywhere.push_str(&format!(" --benchmarks {}", quoted(&folder)));
-        }
         if let Some(file) = &global.config {
             everywhere.push_str(&format!(
                 " --config {}",
@@ -40,6 +38,7 @@ impl Again {
             given("--turns", overrides.turns.map(u64::from)),
         ];
         Self {
+            xtask: context.layout.xtask(),
             everywhere,
             length: length.concat(),
             seed: given("--seed", overrides.seed),
@@ -49,24 +48,24 @@ impl Again {
     /// `run`, of one target.
     pub fn run(&self, benchmark: &str, target: &str) -> String {
         format!(
-            "`cargo xtask run {benchmark} --target {target}{}{}{}`",
-            self.length, self.seed, self.everywhere
+            "`{} run {benchmark} --target {target}{}{}{}`",
+            self.xtask, self.length, self.seed, self.everywhere
         )
     }
 
     /// `run`, of all targets of the configuration, played with these settings.
     pub fn run_alike(&self, benchmark: &str, turns: u32, samples: u32) -> String {
         format!(
-            "`cargo xtask run {benchmark} --turns {turns} --num-samples {samples}{}{}`",
-            self.seed, self.everywhere
+            "`{} run {benchmark} --turns {turns} --num-samples {samples}{}{}`",
+            self.xtask, self.seed, self.everywhere
         )
     }
 
     /// `evaluate`, of one target; `more` stands behind it.
     pub fn evaluate(&self, benchmark: &str, target: &str, more: &str) -> String {
         format!(
-            "`cargo xtask evaluate {benchmark} --target {target}{more}{}`",
-            self.everywhere
+            "`{} evaluate {benchmark} --target {target}{more}{}`",
+            self.xtask, self.everywhere
         )
     }
 }

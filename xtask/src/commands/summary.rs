@@ -74,7 +74,8 @@ pub fn tell(
         if benchmark.results_outdated {
             let name = &benchmark.name;
             context.terminal.warning(&format!(
-                "{name}: results.json is out of date: it is not what the scores sum up to. `cargo xtask aggregate {name}` brings it up to date"
+                "{name}: results.json is out of date: it is not what the scores sum up to. `{} aggregate {name}` brings it up to date",
+                context.layout.xtask()
             ));
         }
         for line in uncalled::tools(context, benchmark) {
