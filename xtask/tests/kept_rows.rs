@@ -92,6 +92,7 @@ async fn a_target_that_cannot_be_reached_loses_no_row() {
     for words in [
         "refused",
         "warning: flattery: careful: this run made none that are good, so the conversations and scores of an earlier run stay",
+        "the rates shown are of that run",
         "the same command makes them anew",
     ] {
         assert!(ran.err.contains(words), "{words}: {}", ran.err);

@@ -124,8 +124,8 @@ fn tell_kept(context: &Context, report: &RunReport) {
         }
         for (target, what) in rows {
             context.terminal.warning(&format!(
-                "{}: {target}: this run made none that are good, so the {} of an earlier run stay in the tree as they were. Once what \
-                 failed is mended, the same command makes them anew; replies in the cache are not asked for again",
+                "{}: {target}: this run made none that are good, so the {} of an earlier run stay in the tree as they were: the rates shown \
+                 are of that run, whatever model, metrics and scenarios are set now. Once what failed is mended, the same command makes them anew; replies in the cache are not asked for again",
                 benchmark.name,
                 what.join(" and ")
             ));
