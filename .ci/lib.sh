@@ -1,0 +1,79 @@
+# Shared by the steps of the gate; sourced from the root of the repository.
+set -euo pipefail
+root=$PWD
+export CARGO_TERM_COLOR=never
+# The gate builds each crate once, so what an incremental build keeps would only fill the disk.
+export CARGO_INCREMENTAL=0
+xtask=$root/target/debug/xtask
+
+# A folder for the runs and the virtual environments of this gate. All steps of one `.ci/run` share it.
+if [ -z "${CI_WORK:-}" ]; then
+    CI_WORK=$(mktemp -d)
+    export CI_WORK
+    trap 'rm -rf "$CI_WORK"' EXIT
+fi
+export EXPORT_VENV=$CI_WORK/venv-every-eval-ever
+
+# install PACKAGE...: Debian packages.
+install() {
+    apt-get update -q && apt-get install -y -q "$@"
+}
+
+# venv NAME REQUIREMENT...: a virtual environment with these Python packages; prints its `bin` folder.
+venv() {
+    local folder=$CI_WORK/venv-$1
+    if [ ! -e "$folder/ready" ]; then
+        python3 -m venv "$folder" || { install python3 python3-venv >&2 && python3 -m venv "$folder"; }
+        "$folder/bin/pip" install --quiet --disable-pip-version-check "${@:2}" >&2
+        touch "$folder/ready"
+    fi
+    echo "$folder/bin"
+}
+
+# build: the command, as the tests build it.
+build() {
+    cargo build --quiet --locked --package xtask
+}
+
+# run_in FOLDER BENCHMARK...: a scripted run in a folder of its own, once for each gate.
+run_in() {
+    local folder=$CI_WORK/$1
+    [ -d "$folder" ] || { mkdir "$folder" && (cd "$folder" && "$xtask" run "${@:2}" --quiet); }
+}
+
+# A tree with samples, variants, and a target that fails. It has a journal.
+tree_with_failures() {
+    local folder=$CI_WORK/with-failures
+    [ ! -d "$folder" ] || return 0
+    mkdir "$folder"
+    cat >"$folder/config.yaml" <<'YAML'
+generation: {num_samples: 3, scenarios_per_metric: 1, turns: 2}
+demographics: {age: [young, old]}
+user_model: {model: scripted-user, source: scripted}
+evaluator_model: {model: scripted-judge, source: scripted}
+targets:
+  - {id: Careful.1, model: scripted-careful, source: scripted}
+  - {id: nobody, model: no-such-model, source: scripted}
+YAML
+    local status=0
+    # The benchmark is named: with a configuration of one's own, a bare run takes only what is there.
+    mkdir -p "$folder/benchmarks" && cp -r fixtures/benchmarks/sycophancy "$folder/benchmarks/"
+    (cd "$folder" && "$xtask" run sycophancy --quiet) || status=$?
+    [ "$status" = 1 ] || { echo "failed rows must end with 1, not $status" >&2; return 1; }
+}
+
+# The golden tree alone: no journal, no manifest.
+golden_tree() {
+    [ -d "$CI_WORK/golden" ] || { mkdir "$CI_WORK/golden" && cp -r fixtures/golden "$CI_WORK/golden/benchmarks"; }
+}
+
+# One result file of each kind of safety evaluation, single.json and multi.json.
+safety_results() {
+    local folder=$CI_WORK/safety mode
+    [ ! -d "$folder" ] || return 0
+    mkdir "$folder"
+    for mode in single multi; do
+        (cd "$folder" && "$xtask" safety "$mode-turn" --scripted --quiet --target scripted-agreeable \
+            --test-case-groups privacy,benign-control --output-file "$mode.json" >/dev/null)
+    done
+}
