@@ -84,6 +84,16 @@ impl Terminal {
         self.labelled("warning", "1;33", text);
     }
 
+    /// Several lines that say what went wrong, the first of them coloured as an error is: always told.
+    pub fn alert(&self, text: &str) {
+        match text.split_once('\n') {
+            Some((first, rest)) if self.color() => {
+                self.write(format!("\x1b[1;31m{first}\x1b[0m\n{rest}").as_bytes());
+            }
+            _ => self.write(text.as_bytes()),
+        }
+    }
+
     /// Something good to know.
     pub fn note(&self, text: &str) {
         if !self.quiet() {
@@ -141,6 +151,11 @@ impl Terminal {
             Some(columns) => columns,
             None => terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)),
         }
+    }
+
+    /// Columns of the terminal that bars are drawn on.
+    pub fn columns(&self) -> usize {
+        terminal_size::terminal_size_of(stderr()).map_or(80, |(width, _)| usize::from(width.0))
     }
 
     fn labelled(&self, label: &str, code: &str, text: &str) {

@@ -77,25 +77,38 @@ async fn a_terminal_shows_bars_that_fit() {
     let ran = on_a_terminal(&ground(&server), &["run", LONG, "--color", "never"]);
     assert_eq!(ran.code, 0, "{}", ran.out);
     let rows = rows(&ran.out);
-    for phase in ["simulate", "evaluate"] {
+    let bars = |phase: &str| {
         let begins = format!("{phase} {LONG}");
-        let bars = rows.iter().filter(|row| row.starts_with(&begins[..28]));
-        assert!(
-            bars.clone().any(|bar| bar.contains('█')),
-            "{phase}: {rows:#?}"
-        );
+        let begins = begins.get(..28).unwrap().to_owned();
+        let rows = rows.iter().enumerate();
+        rows.filter(move |(_, row)| row.starts_with(&begins))
+    };
+    for phase in ["simulate", "evaluate"] {
+        assert!(bars(phase).any(|(_, bar)| bar.contains('█')), "{rows:#?}");
         // A bar that did not fit would be cut, or would run on in the next row.
-        let whole = |bar: &String| match bar.split_once("/s eta ") {
-            Some((_, eta)) => eta.starts_with(|c: char| c.is_ascii_digit()),
-            None => !bar.contains("/"),
+        let whole = |bar: &str| match bar.split_once("about ") {
+            Some((_, left)) => left.contains(" left"),
+            None => bar.chars().count() <= 80,
         };
-        assert!(bars.clone().all(whole), "{phase}: {rows:#?}");
+        assert!(bars(phase).all(|(_, bar)| whole(bar)), "{rows:#?}");
+        assert!(
+            bars(phase).all(|(_, bar)| !bar.contains("eta")),
+            "{rows:#?}"
+        );
     }
+    // A judge has nothing to do before a conversation has ended.
+    let played = bars("simulate").find(|(_, bar)| bar.contains(" 1") || bar.contains('/'));
+    let judged = bars("evaluate").next();
+    assert!(played.unwrap().0 < judged.unwrap().0, "{rows:#?}");
+    assert!(
+        bars("gen-metrics").any(|(_, bar)| bar.contains(" 1/1")),
+        "{rows:#?}"
+    );
     assert!(
         rows.iter().any(|row| row.starts_with("  careful")),
         "{rows:#?}"
     );
-    assert!(!ran.out.contains("simulate 16/16, done"), "{}", ran.out);
+    assert!(!ran.out.contains("simulate 20/20, done"), "{}", ran.out);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -115,4 +128,105 @@ async fn without_a_terminal_there_are_plain_lines_and_quiet_says_nothing() {
     assert_eq!((quiet.code, quiet.err.as_str()), (0, ""));
     let quiet = on_a_terminal(&ground(&server), &["run", LONG, "--quiet"]);
     assert!(!quiet.out.contains(['\x1b', '█']), "{}", quiet.out);
+}
+
+/// Two targets, of which one refuses connections.
+fn half_down(server: &ScriptedServer) -> Ground {
+    let ground = ground(server).env("NO_COLOR", "1");
+    let config = ground.read("config.yaml").replace(
+        &format!(
+            "{{id: careful, model: scripted-careful, base_url: \"{}\"}}",
+            server.base_url()
+        ),
+        "{id: down, model: m, base_url: \"http://127.0.0.1:9/v1\"}",
+    );
+    ground.write(
+        "config.yaml",
+        &format!("{config}retries: {{max_attempts: 1}}\n"),
+    );
+    ground
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failures_stand_beside_the_count_and_at_the_very_end() {
+    let server = slow_server().await;
+    let ran = half_down(&server).run(&["run", LONG]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let failed = ran.err.find("\n10 rows failed\n").unwrap();
+    for earlier in ["note: ", "warning: ", "aggregate, done"] {
+        let at = ran.err.rfind(earlier);
+        assert!(at.is_none_or(|at| at < failed), "{earlier}: {}", ran.err);
+    }
+    let last = ran.err.lines().last();
+    assert_eq!(
+        last,
+        Some("some rows are missing; the same command asks for them again")
+    );
+    if !Path::new("/usr/bin/script").exists() {
+        return;
+    }
+    let ran = on_a_terminal(&half_down(&server), &["run", LONG]);
+    let bars = rows(&ran.out);
+    let bar = bars
+        .iter()
+        .find(|row| row.contains('█') && row.contains("failed"));
+    assert!(bar.is_some_and(|bar| bar.contains("/20, ")), "{bars:#?}");
+    assert!(!ran.out.contains("\x1b[1;31m"), "NO_COLOR: {}", ran.out);
+    let coloured = on_a_terminal(&half_down(&server), &["run", LONG, "--color", "always"]);
+    assert!(
+        coloured.out.contains("\x1b[1;31m10 rows failed\x1b[0m"),
+        "{}",
+        coloured.out
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn evaluate_alone_counts_its_rows_and_prints_its_table() {
+    let server = ScriptedServer::start().await.unwrap();
+    let ground = ground(&server);
+    ground.succeeds(&["run", LONG]);
+    std::fs::remove_file(ground.path(&format!("benchmarks/{LONG}/results.json"))).unwrap();
+    let ran = ground.succeeds(&["evaluate", LONG]);
+    assert!(ran.err.contains("evaluate 20/20, done"), "{}", ran.err);
+    let row = ran.out.lines().find(|line| line.starts_with("  careful"));
+    let row = row.unwrap_or_else(|| panic!("{}", ran.out));
+    // Each rate with the rows that it counts.
+    assert_eq!(row.matches("% (").count(), 2, "{row}");
+    assert!(
+        !ground
+            .path(&format!("benchmarks/{LONG}/results.json"))
+            .exists()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn models_without_a_price_are_named_once() {
+    let scripted = ScriptedServer::start().await.unwrap();
+    let ground = ground(&scripted);
+    ground.succeeds(&["run", LONG]);
+    let judge = ScriptedServer::builder()
+        .answer(|_| scripted_llm::Answer::says(r#"{"present": false, "justification": "No."}"#))
+        .start()
+        .await
+        .unwrap();
+    let config = ground.read("config.yaml");
+    let config = config
+        .lines()
+        .map(|line| match line.starts_with("evaluator_model") {
+            true => format!(
+                "evaluator_model: {{id: j, model: unpriced-judge, base_url: \"{}\"}}\n",
+                judge.base_url()
+            ),
+            false => format!("{line}\n"),
+        });
+    ground.write("config.yaml", &config.collect::<String>());
+    let ran = ground.succeeds(&["evaluate", LONG]);
+    assert_eq!(ran.err.matches("price").count(), 2, "{}", ran.err);
+    assert!(
+        ran.err.contains(
+            "warning: no price is known for j, so the cost is not known. Add it under `prices`"
+        ),
+        "{}",
+        ran.err
+    );
 }

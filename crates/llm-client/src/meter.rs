@@ -83,10 +83,10 @@ impl Meter {
         if reply.cost.is_none() && reply.usage.is_none() {
             sums.untold.insert(model.clone());
         }
-        let warn = reply.cost.is_none() && sums.unpriced.insert(model.clone());
+        let is_new = reply.cost.is_none() && sums.unpriced.insert(model.clone());
         drop(sums);
-        if warn {
-            warn_unpriced(model, reply);
+        if is_new {
+            log_unpriced(model, reply);
         }
     }
 
@@ -176,11 +176,12 @@ fn entry<T>(list: &mut Vec<T>, known: impl Fn(&T) -> bool, new: impl FnOnce() ->
     &mut list[at]
 }
 
-fn warn_unpriced(model: &ModelId, reply: &ChatReply) {
+/// For diagnostics. Whoever owns the meter reports [`Meter::unpriced`] at the end.
+fn log_unpriced(model: &ModelId, reply: &ChatReply) {
     if reply.usage.is_some() {
-        tracing::warn!(%model, "the price of this model is not known: its cost is null; give it a price in the configuration");
+        tracing::info!(%model, "no price is known for this model: its cost is null");
     } else {
-        tracing::warn!(%model, "the endpoint tells no token counts for this model: its cost is null");
+        tracing::info!(%model, "the endpoint returns no token counts for this model: its cost is null");
     }
 }
 

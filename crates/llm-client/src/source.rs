@@ -208,6 +208,12 @@ impl Source {
         self.key_variable().is_some()
     }
 
+    /// Whether it is a server that people run themselves: its calls cost nothing by the token.
+    #[must_use]
+    pub fn is_local(self) -> bool {
+        matches!(self, Self::Ollama | Self::Vllm | Self::LlamaCpp)
+    }
+
     /// What [`TokenLimitName::Auto`] starts with here.
     #[must_use]
     pub fn token_limit(self) -> TokenLimitName {
@@ -295,6 +301,10 @@ mod tests {
             assert_eq!(Source::parse(source.name()), Ok(source));
             assert_eq!(Source::parse(&source.name().to_uppercase()), Ok(source));
             assert_eq!(source.needs_key(), source.base_url().starts_with("https"));
+            assert_eq!(
+                source.is_local(),
+                source.base_url().contains("//localhost:")
+            );
         }
     }
 

@@ -106,6 +106,15 @@ pub enum Progress<'a> {
         /// How many rows.
         rows: u64,
     },
+    /// Work on a row began: a conversation is simulated, or a judge is called about one.
+    RowStarted {
+        /// The phase.
+        phase: Phase,
+        /// The benchmark's folder name.
+        benchmark: &'a str,
+        /// The system under test.
+        target: Option<&'a ModelId>,
+    },
     /// A row ended.
     Row {
         /// The phase.

@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use schema::{Grades, IncompleteReplies, ModelId, PhaseCost, Summary};
+use schema::{Grades, IncompleteReplies, MetricType, ModelId, PhaseCost, Summary};
 use serde::Serialize;
 
 use crate::{
@@ -80,6 +80,10 @@ pub struct BenchmarkReport {
     pub costs: BTreeMap<(Phase, Option<ModelId>), PhaseCost>,
     /// The content of `results.json`, when it was written.
     pub summaries: Vec<Summary>,
+    /// What the scores of the tree sum up to, after a run that judged and wrote no `results.json`.
+    pub rates: Vec<Summary>,
+    /// The types of the benchmark's metrics by id, which tell the rows of a rate apart.
+    pub metric_types: BTreeMap<String, MetricType>,
     /// Whether `results.json` is not what the scores of the tree sum up to, after a run that judged and did not sum up.
     pub results_outdated: bool,
     /// The content of `grades.json`, when it was written.

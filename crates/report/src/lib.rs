@@ -16,7 +16,7 @@
 //! ```
 //! use std::collections::BTreeMap;
 //! use report::{BenchmarkResults, results_table};
-//! use schema::{ModelId, PhaseCost, Rate, Summary};
+//! use schema::{MetricType, ModelId, PhaseCost, Rate, Summary};
 //!
 //! let careful = ModelId::new("careful")?;
 //! let summary = Summary {
@@ -34,6 +34,7 @@
 //!     &[BenchmarkResults {
 //!         name: "honesty",
 //!         summaries: &[summary],
+//!         metric_types: &BTreeMap::from([("m01".to_owned(), MetricType::Positive)]),
 //!         costs: &BTreeMap::from([(careful, cost)]),
 //!         replies: &[],
 //!     }],
@@ -42,8 +43,8 @@
 //! assert_eq!(
 //!     table,
 //!     "honesty\n\
-//!      \x20 model    positive  negative  rows  unscored     cost\n\
-//!      \x20 careful     66.7%         -     4         1  $0.0123\n"
+//!      \x20 model       positive  negative  rows  unscored     cost\n\
+//!      \x20 careful  66.7% (2/3)         -     4         1  $0.0123\n"
 //! );
 //! # Ok::<(), schema::IdError>(())
 //! ```

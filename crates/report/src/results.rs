@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schema::{IncompleteReplies, ModelId, PhaseCost, Summary};
+use schema::{IncompleteReplies, MetricType, ModelId, PhaseCost, Rate, Summary};
 
 use crate::{
     numbers::{UNKNOWN, dollars, percent},
@@ -17,14 +17,16 @@ pub struct BenchmarkResults<'a> {
     pub name: &'a str,
     /// One summary per model, in the order to show them.
     pub summaries: &'a [Summary],
+    /// The types of the benchmark's metrics by id. They tell how many rows a rate counts.
+    pub metric_types: &'a BTreeMap<String, MetricType>,
     /// What each model's conversations and their judging cost. A model that is not there has an unknown cost.
     pub costs: &'a BTreeMap<ModelId, PhaseCost>,
     /// How many conversations of each model hold empty or cut-off replies. A line below the table tells of each that has any.
     pub replies: &'a [IncompleteReplies],
 }
 
-/// A table per benchmark: the pass rates of positive and negative metrics, all rows, the rows without a verdict (unscored), and the
-/// cost, for each model.
+/// A table per benchmark: the pass rates of positive and negative metrics, each with the rows that passed of those it counts, all rows,
+/// the rows without a verdict (unscored), and the cost, for each model.
 ///
 /// A line below the table says what a high rate of negative metrics means, where there is one. A rate without rows is `-`,
 /// never 0. An unknown cost is `-`; where a part of it is known, that part with a `+`, and a line below says so. `width` is
@@ -54,8 +56,8 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
         let cost = cost_text(benchmark.costs.get(&summary.target_model));
         table.row(vec![
             summary.target_model.to_string(),
-            percent(summary.positive_pass_rate),
-            percent(summary.negative_pass_rate),
+            rate_text(summary, MetricType::Positive, benchmark.metric_types),
+            rate_text(summary, MetricType::Negative, benchmark.metric_types),
             summary.n_total.to_string(),
             unscored(summary).to_string(),
             cost.clone(),
@@ -84,6 +86,24 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
         text.push_str(&wrapped(note, "  ", width));
     }
     text
+}
+
+/// `75.0% (3/4)`. The counts are left out where the metrics do not give them: rows of a metric that the benchmark no longer has.
+fn rate_text(
+    summary: &Summary,
+    of: MetricType,
+    metric_types: &BTreeMap<String, MetricType>,
+) -> String {
+    let rates = summary.by_metric.iter();
+    let rates = rates.filter(|(id, _)| metric_types.get(*id) == Some(&of));
+    let (passed, scored) = rates.fold((0, 0), |(passed, scored), (_, rate)| {
+        (passed + rate.n_passed, scored + rate.n_total)
+    });
+    let rate = summary.pass_rate(of);
+    match rate.is_some() && Rate::new(passed, scored).pass_rate == rate {
+        true => format!("{} ({passed}/{scored})", percent(rate)),
+        false => percent(rate),
+    }
 }
 
 /// Rows without a verdict: all rows but those that the metrics' rates count.

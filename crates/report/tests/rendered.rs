@@ -7,7 +7,7 @@ use report::{
     BenchmarkResults, Failure, FailureGroup, FailureGroups, FileEntry, PlanRow, Span, Spending,
     failures_summary, files_list, plan_table, results_table, spending_lines,
 };
-use schema::{IncompleteReplies, ModelId, PhaseCost, Rate, Summary};
+use schema::{IncompleteReplies, MetricType, ModelId, PhaseCost, Rate, Summary};
 use unicode_width::UnicodeWidthStr;
 
 fn model(id: &str) -> ModelId {
@@ -41,6 +41,7 @@ fn table(name: &str, summaries: &[Summary], costs: &[(&str, PhaseCost)], width: 
         &[BenchmarkResults {
             name,
             summaries,
+            metric_types: &BTreeMap::new(),
             costs: &costs,
             replies: &[],
         }],
@@ -66,6 +67,7 @@ fn empty_and_cut_off_replies_are_told_below_the_table() {
         &[BenchmarkResults {
             name: "honesty",
             summaries: &[summary("mute", [None, Some(1.0)], 30, 30)],
+            metric_types: &BTreeMap::new(),
             costs: &BTreeMap::from([(model("mute"), cost(Some(0.0), None))]),
             replies: &[replies("mute", 12), replies("whole", 0)],
         }],
@@ -110,6 +112,40 @@ honesty
 }
 
 #[test]
+fn a_rate_comes_with_the_rows_that_it_counts() {
+    let rates = |rates: [Option<f64>; 2], metrics: &[(&str, u64, u64)]| Summary {
+        by_metric: metrics
+            .iter()
+            .map(|(id, passed, scored)| ((*id).to_owned(), Rate::new(*passed, *scored)))
+            .collect(),
+        ..summary("a", rates, 1, 0)
+    };
+    let types = BTreeMap::from([
+        ("p1".to_owned(), MetricType::Positive),
+        ("p2".to_owned(), MetricType::Positive),
+        ("n".to_owned(), MetricType::Negative),
+    ]);
+    let text = |summary: Summary| {
+        let benchmark = BenchmarkResults {
+            name: "b",
+            summaries: &[summary],
+            metric_types: &types,
+            costs: &BTreeMap::new(),
+            replies: &[],
+        };
+        results_table(&[benchmark], 80)
+    };
+    let both = text(rates(
+        [Some(0.75), Some(1.0)],
+        &[("p1", 1, 2), ("p2", 2, 2), ("n", 1, 1)],
+    ));
+    assert!(both.contains("75.0% (3/4)  100.0% (1/1)"), "{both}");
+    // Rows of a metric that is gone count in the rate, and nobody knows of which type they are.
+    let gone = text(rates([Some(0.5), None], &[("p1", 1, 1), ("gone", 0, 1)]));
+    assert!(gone.contains(" 50.0%  ") && !gone.contains('('), "{gone}");
+}
+
+#[test]
 fn long_and_wide_ids_are_shortened_in_the_middle_to_fit() {
     let long = "openrouter-meta-llama-3.1-405b-instruct-with-a-very-long-name-2025-01-01";
     let wide = "模型模型模型模型模型模型模型模型模型模型模型模型模型模型模型模型模型";
@@ -138,12 +174,14 @@ fn several_benchmarks_stand_below_each_other_and_an_empty_one_says_so() {
             BenchmarkResults {
                 name: "first",
                 summaries: &one,
+                metric_types: &BTreeMap::new(),
                 costs: &costs,
                 replies: &[],
             },
             BenchmarkResults {
                 name: "second\n\u{1b}[31m",
                 summaries: &[],
+                metric_types: &BTreeMap::new(),
                 costs: &costs,
                 replies: &[],
             },

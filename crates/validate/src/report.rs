@@ -132,9 +132,14 @@ impl FileReport {
     /// A report without findings. `keep`: how many findings are kept at most.
     #[must_use]
     pub fn new(path: &Path, kind: Kind, keep: usize) -> Self {
+        Self::named(path, kind.name(), keep)
+    }
+
+    /// The same of what has no schema.
+    pub(crate) fn named(path: &Path, kind: &'static str, keep: usize) -> Self {
         Self {
             path: path.to_owned(),
-            kind: kind.name(),
+            kind,
             rows: 0,
             problems: 0,
             notes: 0,

@@ -11,6 +11,7 @@ use schema::ModelId;
 use crate::{
     FileReport, Kind, Options, Report, Unchecked,
     file::check_file,
+    prompts::check_prompt,
     recognise::{by_name, recognise},
     rules::Facts,
     syntax,
@@ -59,6 +60,25 @@ pub fn check(path: &Path, options: &Options<'_>) -> Result<Report, Unchecked> {
             .push(check_file(path, kind, options, &mut facts));
     }
     Ok(report)
+}
+
+/// Checks what a run reads of the benchmark in the folder `path`, and people write: `benchmark.yaml`, its prompts and `scenarios.json`.
+#[must_use]
+pub fn check_inputs(path: &Path, options: &Options<'_>) -> Report {
+    let mut report = Report::default();
+    let mut facts = Facts::default();
+    let file = path.join("benchmark.yaml");
+    if file.exists() {
+        let checked = check_file(&file, Kind::Benchmark, options, &mut facts);
+        report.files.push(checked);
+    }
+    prompts(path, options, &mut report);
+    let file = path.join("scenarios.json");
+    if file.exists() {
+        let checked = check_file(&file, Kind::Scenarios, options, &mut facts);
+        report.files.push(checked);
+    }
+    report
 }
 
 fn folder(
@@ -124,6 +144,7 @@ fn benchmark(path: &Path, options: &Options<'_>, report: &mut Report) -> Result<
         }
     };
     add("benchmark.yaml", &mut facts, report);
+    prompts(path, options, report);
     add("scenarios.json", &mut facts, report);
     let runs = path.join("runs");
     let mut summaries = BTreeMap::new();
@@ -148,6 +169,17 @@ fn benchmark(path: &Path, options: &Options<'_>, report: &mut Report) -> Result<
         add(name, &mut facts, report);
     }
     Ok(())
+}
+
+/// The prompts of the benchmark's own. A folder that cannot be read is told by the run that needs it.
+fn prompts(path: &Path, options: &Options<'_>, report: &mut Report) {
+    let folder = path.join("prompts");
+    for (file, name) in entries(&folder).unwrap_or_default() {
+        if file.is_file() {
+            let checked = check_prompt(&file, &name, options.keep);
+            report.files.extend(checked);
+        }
+    }
 }
 
 fn target_folder(

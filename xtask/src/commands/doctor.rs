@@ -14,10 +14,11 @@ use serde_json::{Value, json};
 use super::{
     Context,
     models::{Parts, scripted_server},
+    typos,
 };
 use crate::{
     config::{Config, Endpoints, ModelEntry, Settings},
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, Problems},
     flags::Overrides,
 };
 
@@ -45,7 +46,12 @@ struct Trouble {
 /// When the configuration cannot be used.
 pub fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
     let config = context.configure(&Overrides::default())?;
-    let models = models(&config.settings)?;
+    let mut problems = Problems::default();
+    let models = problems.take(models(&config.settings));
+    problems.take(config.check_files());
+    let (Some(models), true) = (models, problems.is_empty()) else {
+        return Err(problems.into_failure());
+    };
     let file = config.settings.file.as_ref();
     if !json {
         let file = file.map_or_else(
@@ -55,6 +61,9 @@ pub fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
         context.terminal.print(&format!("config     {file}\n"));
     }
     context.tell_scripted(&config);
+    // A folder that cannot be read holds no benchmark to speak of.
+    let names = context.layout.names().unwrap_or_default();
+    typos::warn(context, &names, true);
     let checks = Context::runtime()?.block_on(check_all(&config, &models))?;
     let exit = exit(&checks);
     if json {

@@ -22,6 +22,7 @@ mod schemas;
 mod signals;
 mod summary;
 mod traced;
+mod typos;
 mod uncalled;
 mod unpriced;
 mod unscored;

@@ -6,7 +6,7 @@ use report::{PlanRow, Span, plan_table};
 use schema::TargetRef;
 use serde_json::{Value, json};
 
-use super::{Context, imported::Imported, models::Parts, run::demographics};
+use super::{Context, imported::Imported, models::Parts, run::demographics, typos};
 use crate::{
     benchmarks::choose,
     config::{Config, Endpoints, ModelEntry, Settings},
@@ -73,7 +73,12 @@ fn of_run(
     let parts = problems.take(parts);
     let plan_settings = parts.and_then(|parts| problems.take(plan_settings(config, &parts)));
     let chosen = problems.take(choose(&context.layout, &args.which, true));
-    let (Some(plan_settings), Some(chosen)) = (plan_settings, chosen) else {
+    problems.take(config.check_files());
+    if let Some(chosen) = &chosen {
+        typos::warn(context, &chosen.names, false);
+    }
+    let (Some(plan_settings), Some(chosen), true) = (plan_settings, chosen, problems.is_empty())
+    else {
         return Err(problems.into_failure());
     };
     let rows = chosen.read(&context.layout, |layout, name| {

@@ -1,6 +1,6 @@
 //! `run` and the single phases.
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use indexmap::IndexMap;
 use journal::{Form, RunId};
@@ -18,7 +18,7 @@ use super::{
     git,
     imported::Imported,
     models::{Parts, Shared, build, open_cache, provider, resolve, scripted_server},
-    output, plan, signals, summary,
+    output, plan, signals, summary, typos,
 };
 use crate::{
     benchmarks::{Chosen, choose},
@@ -97,8 +97,11 @@ fn check<'a>(
     let keys = parts.as_ref().map_or(Ok(()), keys);
     problems.take(keys);
     let settings = problems.take(phase_settings(config));
-    problems.take(standards(config));
+    problems.take(config.standards());
     let chosen = problems.take(chosen);
+    if let Some(chosen) = &chosen {
+        typos::warn(context, &chosen.names, false);
+    }
     match (parts, settings, chosen) {
         (Some(parts), Some(settings), Some(chosen)) if problems.is_empty() => Ok(Job {
             context,
@@ -240,36 +243,12 @@ fn options(config: &Config, phases: &[Phase]) -> RunOptions {
         },
         config: settings.to_public_json(),
         git: git::state(),
-        standards: standards(config).ok().flatten(),
+        standards: config.standards().ok().flatten(),
     }
-}
-
-/// The folder of the configuration file: paths in it start there.
-fn config_folder(config: &Config) -> PathBuf {
-    let file = config.settings.file.as_ref();
-    file.and_then(|file| file.parent())
-        .map(PathBuf::from)
-        .unwrap_or_default()
-}
-
-/// What grades compare with, as configured. Whether it is there is checked with the benchmarks.
-fn standards(config: &Config) -> Result<Option<PathBuf>, ConfigError> {
-    let path =
-        |file: &crate::config::Text| Ok(config_folder(config).join(file.resolve(&config.vars)?));
-    config.settings.standards.as_ref().map(path).transpose()
 }
 
 fn phase_settings(config: &Config) -> Result<PhaseSettings, ConfigError> {
     let settings = &config.settings;
-    let base = config_folder(config);
-    let mut prompts = std::collections::BTreeMap::new();
-    for (name, file) in &settings.prompts {
-        let path = base.join(file.resolve(&config.vars)?);
-        if !path.is_file() {
-            return Err(file.error(format!("names {}, which is no file", path.display())));
-        }
-        prompts.insert(name.clone(), path);
-    }
     let defaults = PhaseSettings::default();
     Ok(PhaseSettings {
         metrics: settings.generation.metrics.clone(),
@@ -290,7 +269,7 @@ fn phase_settings(config: &Config) -> Result<PhaseSettings, ConfigError> {
             ..SimulatorSettings::default()
         },
         tries: defaults.tries,
-        prompts,
+        prompts: config.prompt_files()?,
     })
 }
 

@@ -9,7 +9,7 @@ use report::{
     BenchmarkResults, FailureGroup, FailureGroups, FileEntry, Spending, failures_summary,
     files_list, grades_table, results_table, spending_lines,
 };
-use schema::{CostSum, ModelId, PhaseCost};
+use schema::{CostSum, ModelId, PhaseCost, Summary};
 
 use super::{Context, again::Again, alike, gaps, replies, uncalled, unscored};
 use crate::config::Config;
@@ -18,7 +18,7 @@ use crate::config::Config;
 pub fn show(context: &Context, report: &RunReport, phases: &[Phase], spent: &Tally) {
     let width = context.terminal.page();
     let mut text = String::new();
-    if phases.contains(&Phase::Aggregate) {
+    if phases.contains(&Phase::Aggregate) || phases.contains(&Phase::Evaluate) {
         let costs: Vec<BTreeMap<ModelId, PhaseCost>> = report
             .benchmarks
             .iter()
@@ -28,10 +28,11 @@ pub fn show(context: &Context, report: &RunReport, phases: &[Phase], spent: &Tal
             .benchmarks
             .iter()
             .zip(&costs)
-            .filter(|(benchmark, _)| !benchmark.summaries.is_empty())
+            .filter(|(benchmark, _)| !summed_up(benchmark).is_empty())
             .map(|(benchmark, costs)| BenchmarkResults {
                 name: &benchmark.name,
-                summaries: &benchmark.summaries,
+                summaries: summed_up(benchmark),
+                metric_types: &benchmark.metric_types,
                 costs,
                 replies: &benchmark.replies,
             })
@@ -58,6 +59,14 @@ pub fn show(context: &Context, report: &RunReport, phases: &[Phase], spent: &Tal
     context.terminal.print(&text);
 }
 
+/// The rates of a benchmark: those of `results.json`, or of a run that judged and did not write it.
+fn summed_up(benchmark: &BenchmarkReport) -> &[Summary] {
+    match benchmark.summaries.as_slice() {
+        [] => &benchmark.rates,
+        summaries => summaries,
+    }
+}
+
 /// Tells on standard error what failed, what is missing, and what to do about it.
 pub fn tell(
     context: &Context,
@@ -67,7 +76,6 @@ pub fn tell(
     spent: &Tally,
     again: &Again,
 ) {
-    tell_failures(context, report, spent, context.terminal.width());
     tell_kept(context, report);
     tell_journals(context, report);
     for benchmark in &report.benchmarks {
@@ -109,6 +117,8 @@ pub fn tell(
             }
         }
     }
+    // What has to be looked at comes last, where it is seen.
+    tell_failures(context, report, spent, context.terminal.width());
 }
 
 /// Which rows of an earlier run stand in the tree in place of those that failed.
@@ -191,8 +201,7 @@ fn target_costs(context: &Context, benchmark: &BenchmarkReport) -> BTreeMap<Mode
     let Ok(dir) = context.layout.benchmark(&benchmark.name) else {
         return costs;
     };
-    for id in benchmark
-        .summaries
+    for id in summed_up(benchmark)
         .iter()
         .map(|summary| &summary.target_model)
     {
@@ -303,9 +312,7 @@ fn tell_failures(context: &Context, report: &RunReport, spent: &Tally, width: us
         }
     }
     if !groups.is_empty() {
-        context
-            .terminal
-            .write(failures_summary(&groups, width).as_bytes());
+        context.terminal.alert(&failures_summary(&groups, width));
     }
     match report.outcome() {
         RunOutcome::Complete => {}

@@ -1,17 +1,42 @@
 //! Models whose cost is not known, and what helps.
 
-use llm_client::Meter;
+use std::collections::BTreeSet;
 
-/// A line for each model of which a reply came without a known cost.
+use llm_client::Meter;
+use schema::ModelId;
+
+/// One line for all models without a known price, and one for those whose endpoint returned no token counts.
 pub fn models(meter: &Meter) -> Vec<String> {
-    let untold = meter.untold();
-    let line = |model| {
-        let why = if untold.contains(&model) {
-            "its endpoint told no token counts, and without them a price does not help"
-        } else {
-            "no price is known for it. Add one under `prices` in the config"
-        };
-        format!("the cost of {model} is not known: {why}")
+    lines(&meter.unpriced(), &meter.untold())
+}
+
+fn lines(unpriced: &BTreeSet<ModelId>, untold: &BTreeSet<ModelId>) -> Vec<String> {
+    let names = |models: Vec<&ModelId>| {
+        let names: Vec<&str> = models.into_iter().map(ModelId::as_str).collect();
+        (!names.is_empty()).then(|| names.join(", "))
     };
-    meter.unpriced().into_iter().map(line).collect()
+    let priceless = names(unpriced.difference(untold).collect()).map(|names| {
+        format!(
+            "no price is known for {names}, so the cost is not known. Add it under `prices` in the config (0 for a model that costs nothing)"
+        )
+    });
+    let uncounted = names(unpriced.intersection(untold).collect()).map(|names| {
+        format!("the cost of {names} is not known: the endpoint returns no token counts, and without them a price does not help")
+    });
+    priceless.into_iter().chain(uncounted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_models_without_a_price_are_named_in_one_line() {
+        let set = |ids: &[&str]| ids.iter().map(|id| ModelId::new(*id).unwrap()).collect();
+        let told = lines(&set(&["a", "b", "c"]), &set(&["c"]));
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with("no price is known for a, b, so"));
+        assert!(told[1].starts_with("the cost of c is not known: the endpoint"));
+        assert_eq!(lines(&set(&[]), &set(&[])), Vec::<String>::new());
+    }
 }

@@ -144,12 +144,18 @@ fn file(file: &FileReport) -> String {
     text
 }
 
-/// `path:3:7: metrics[0].type: …`.
-fn line(file: &FileReport, finding: &Finding) -> String {
-    let mut text = file.path.display().to_string();
+/// `path:3:7`.
+pub fn place(path: &Path, finding: &Finding) -> String {
+    let mut text = path.display().to_string();
     for number in [finding.line, finding.column].into_iter().flatten() {
         text.push_str(&format!(":{number}"));
     }
+    text
+}
+
+/// `path:3:7: metrics[0].type: …`.
+fn line(file: &FileReport, finding: &Finding) -> String {
+    let mut text = place(&file.path, finding);
     if finding.severity == Severity::Note {
         text.push_str(": note");
     }

@@ -192,18 +192,59 @@ impl<'a> Endpoints<'a> {
         })
     }
 
-    /// Prices of a provider count only for its own endpoint: a proxy or another host may ask for something else.
+    /// Prices of a provider count only for its own endpoint: a proxy or another host may ask for something else. A server of one's own
+    /// on this machine costs nothing, unless `prices` says so.
     fn price(&self, entry: &ModelEntry, settings: &ModelSettings) -> Option<Price> {
         match entry.route {
-            Route::Scripted => Some(Price {
-                input: 0.0,
-                output: 0.0,
-                cached_input: None,
-            }),
-            Route::Source(source) if entry.base_url.is_none() => {
-                self.prices.price(Some(source.name()), &settings.model)
+            Route::Scripted => Some(FREE),
+            Route::Source(source) => {
+                let name = entry.base_url.is_none().then(|| source.name());
+                let is_free = source.is_local() && is_this_machine(&settings.base_url);
+                let price = self.prices.price(name, &settings.model);
+                price.or(is_free.then_some(FREE))
             }
-            _ => self.prices.price(None, &settings.model),
+            Route::Endpoint => self.prices.price(None, &settings.model),
+        }
+    }
+}
+
+const FREE: Price = Price {
+    input: 0.0,
+    output: 0.0,
+    cached_input: None,
+};
+
+/// Whether `url` leads to this machine.
+fn is_this_machine(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    host.eq_ignore_ascii_case("localhost")
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_known_by_its_names() {
+        for url in [
+            "http://localhost:11434/v1",
+            "http://LOCALHOST/v1",
+            "http://127.0.0.1:8000",
+            "http://me:secret@[::1]:8000/v1",
+        ] {
+            assert!(is_this_machine(url), "{url}");
+        }
+        for url in ["http://gpu-box:8000/v1", "http://localhost.example.com/v1"] {
+            assert!(!is_this_machine(url), "{url}");
         }
     }
 }

@@ -27,7 +27,10 @@ mod tests;
 #[cfg(test)]
 mod tool_tests;
 
-use std::path::Path;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 pub use endpoint::Endpoints;
 pub use error::ConfigError;
@@ -49,10 +52,73 @@ pub struct Config {
     pub warnings: Vec<String>,
 }
 
+impl Config {
+    /// The folder of the configuration file: paths in it start there.
+    pub fn folder(&self) -> PathBuf {
+        let file = self.settings.file.as_ref();
+        file.and_then(|file| file.parent())
+            .map(PathBuf::from)
+            .unwrap_or_default()
+    }
+
+    /// The configured prompt templates by name.
+    ///
+    /// # Errors
+    /// When a variable is missing, or one names no file.
+    pub fn prompt_files(&self) -> Result<BTreeMap<String, PathBuf>, ConfigError> {
+        let mut files = BTreeMap::new();
+        let mut problems = Vec::new();
+        for (name, file) in &self.settings.prompts {
+            match file.resolve(&self.vars) {
+                Ok(path) => {
+                    let path = self.folder().join(path);
+                    if !path.is_file() {
+                        let reason = format!("names {}, which is no file", path.display());
+                        problems.extend(file.error(reason).into_problems());
+                    }
+                    files.insert(name.clone(), path);
+                }
+                Err(error) => problems.extend(error.into_problems()),
+            }
+        }
+        ConfigError::check(problems).map(|()| files)
+    }
+
+    /// What grades compare with, as configured: a file, or a folder of files.
+    ///
+    /// # Errors
+    /// When a variable is missing.
+    pub fn standards(&self) -> Result<Option<PathBuf>, ConfigError> {
+        let path = |file: &Text| Ok(self.folder().join(file.resolve(&self.vars)?));
+        self.settings.standards.as_ref().map(path).transpose()
+    }
+
+    /// Checks that the files are there that the configuration names.
+    ///
+    /// # Errors
+    /// All that are not, each with its place.
+    pub fn check_files(&self) -> Result<(), ConfigError> {
+        let mut problems = Vec::new();
+        if let Err(error) = self.prompt_files() {
+            problems.extend(error.into_problems());
+        }
+        let missing = match (self.standards(), &self.settings.standards) {
+            (Err(error), _) => Some(error),
+            (Ok(Some(path)), Some(text)) if !path.exists() => Some(text.error(format!(
+                "names {}: there is no such file or folder; `calibrate --out` writes one, or leave the key out",
+                path.display()
+            ))),
+            _ => None,
+        };
+        problems.extend(missing.map(ConfigError::into_problems).unwrap_or_default());
+        ConfigError::check(problems)
+    }
+}
+
 /// What is wrong with the configuration file `file` in `folder`, and what may be a mistake in it, each with its line and key. The
 /// environment counts for `${NAME}` only.
 pub fn problems(folder: &Path, file: &Path) -> (Vec<String>, Vec<String>) {
-    let read = || {
+    let read = || -> Result<Config, ConfigError> {
         let vars = Vars::load(folder)?;
         let merged = layers::merge(
             folder,
@@ -60,10 +126,21 @@ pub fn problems(folder: &Path, file: &Path) -> (Vec<String>, Vec<String>) {
             &vars.without_prefix(layers::PREFIX),
             &[],
         )?;
-        settings::read(merged, false, &vars)
+        let (mut settings, warnings) = settings::read(merged, false, &vars)?;
+        // Paths in it start where it lies.
+        settings.file = Some(folder.join(file));
+        Ok(Config {
+            settings,
+            vars,
+            warnings,
+        })
     };
     match read() {
-        Ok((_, warnings)) => (Vec::new(), warnings),
+        Ok(config) => {
+            let problems = config.check_files().err();
+            let problems = problems.map(ConfigError::into_problems);
+            (problems.unwrap_or_default(), config.warnings)
+        }
         Err(error) => (error.into_problems(), Vec::new()),
     }
 }

@@ -464,3 +464,29 @@ fn the_examples_of_the_documentation_are_read_without_a_word() {
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
     assert_eq!(seen, 2);
 }
+
+#[test]
+fn a_server_of_ones_own_on_this_machine_costs_nothing_unless_prices_say_so() {
+    let file = "user_model: {source: ollama, model: llama3}\n\
+                evaluator_model: {source: vllm, model: big, base_url: \"http://gpu-box:8000/v1\"}\n\
+                targets:\n\
+                - {id: a, source: llamacpp, model: x, base_url: \"http://127.0.0.1:8081/v1\"}\n\
+                - {id: b, source: ollama, model: dear}\n\
+                - {id: c, model: proxied, base_url: \"http://localhost:4000/v1\"}\n\
+                prices: [{model: dear, input: 1, output: 2}]\n";
+    let config = load(&[("config.yaml", file)], &[], &[]).unwrap();
+    let endpoints = Endpoints::new(&config.settings, &config.vars, None).unwrap();
+    let models = config.settings.models.all();
+    let prices: Vec<(String, Option<f64>)> = models
+        .map(|entry| {
+            let price = endpoints.without_key(entry).unwrap().price;
+            (entry.id.to_string(), price.map(|price| price.output))
+        })
+        .collect();
+    let price = |id: &str| prices.iter().find(|(known, _)| known == id).unwrap().1;
+    assert_eq!(price("llama3"), Some(0.0));
+    assert_eq!(price("big"), None, "another host may ask for something");
+    assert_eq!(price("a"), Some(0.0));
+    assert_eq!(price("b"), Some(2.0));
+    assert_eq!(price("c"), None, "what answers there is not known");
+}

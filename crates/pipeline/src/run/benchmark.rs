@@ -112,6 +112,10 @@ impl<'p> BenchmarkRun<'p> {
         let replies = std::mem::take(&mut state.replies).into_iter();
         state.report.replies = replies.map(|(id, tally)| tally.of(id)).collect();
         state.report.reference_turns = self.standards.map(|all| all.turns).unwrap_or_default();
+        let metrics = self.loaded.benchmark.metrics.iter();
+        state.report.metric_types = metrics
+            .map(|metric| (metric.id.clone(), metric.metric_type))
+            .collect();
         state.report.error = error;
         state.report.failures = Arc::try_unwrap(self.failures)
             .map(Failures::into_groups)
@@ -380,6 +384,10 @@ impl<'p> BenchmarkRun<'p> {
 
     pub(super) fn summaries(&self, summaries: Vec<schema::Summary>) {
         self.state().report.summaries = summaries;
+    }
+
+    pub(super) fn rates(&self, summaries: Vec<schema::Summary>) {
+        self.state().report.rates = summaries;
     }
 
     /// Rows of an earlier run stay, because this one got nothing out of the phase.

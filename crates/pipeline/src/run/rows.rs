@@ -1,6 +1,6 @@
 //! The rows of one target, as many at the same time as the run allows.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use schema::Conversation;
 use tokio::{
@@ -11,7 +11,7 @@ use tokio::{
 use super::{feed::Feed, target::TargetRun};
 use crate::{
     progress::{Outcome, Phase, Progress},
-    tree::Place,
+    tree::{Place, count_conversations},
 };
 
 /// Runs `work` in a task of its own. What it waits for then wakes a worker of the runtime, which may be awake already, and never
@@ -95,6 +95,14 @@ impl TargetRun {
         }
         while let Some(ended) = rows.join_next().await {
             self.joined(ended);
+        }
+    }
+
+    /// Reports how many conversations of the tree there are to judge, where they can be counted.
+    pub(super) fn count_rows(&self, conversations: &Path) {
+        let is_judged = |id: &str| self.metrics.iter().any(|known| known.id == id);
+        if let Some(rows) = count_conversations(conversations, is_judged) {
+            self.tell_rows(rows);
         }
     }
 

@@ -92,6 +92,10 @@ impl BenchmarkRun<'_> {
         let scenarios = read_scenarios(&self.dir.scenarios())?;
         let (target, benchmark) = (run.target.clone(), self.loaded.benchmark.clone());
         let (sender, receiver) = mpsc::channel::<Conversation>(16);
+        let counted = {
+            let (run, path) = (Arc::clone(&run), path.clone());
+            tokio::task::spawn_blocking(move || run.count_rows(&path))
+        };
         let reader =
             tokio::task::spawn_blocking(move || {
                 read_conversations(&path, &target, &benchmark, &scenarios, |conversation| {
@@ -102,6 +106,8 @@ impl BenchmarkRun<'_> {
                 })
             });
         aside(Arc::clone(&run).judge_rows(receiver)).await;
+        // Nobody shares the rows' state any more when the count has ended, however it did.
+        let _ = counted.await;
         // A file that turns out to be broken further on leaves the scores that are there as they are. What was judged is in
         // the cache.
         reader

@@ -77,18 +77,21 @@ impl BenchmarkRun<'_> {
         Some(counted?.of(id.clone()))
     }
 
-    /// Takes note of it when `results.json` is there and is not what the scores of the tree sum up to. For a run that judges and
-    /// does not sum up. Scores that cannot be read are told of where they are summed up.
+    /// Sums up what the tree holds for a run that judges and does not write `results.json`, and takes note of it when that file is
+    /// there and says something else. Scores that cannot be read are told of where they are summed up.
     pub(super) fn compare_results(&self) {
-        let there = fs::read(self.dir.results());
-        if let (Ok(there), Ok(mut summaries)) = (there, self.summaries_now()) {
-            sort_summaries(&mut summaries);
+        let Ok(mut summaries) = self.summaries_now() else {
+            return;
+        };
+        sort_summaries(&mut summaries);
+        if let Ok(there) = fs::read(self.dir.results()) {
             // Read, and not byte by byte: a file that another version laid out may say the same.
             let there = serde_json::from_slice::<Vec<Summary>>(&there);
             if !there.is_ok_and(|there| there == summaries) {
                 self.results_outdated();
             }
         }
+        self.rates(summaries);
     }
 
     fn summaries_now(&self) -> Result<Vec<Summary>, PipelineError> {

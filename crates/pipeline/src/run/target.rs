@@ -98,6 +98,7 @@ impl TargetRun {
     ) -> Option<(Conversation, ItemLog)> {
         let simulator = self.simulator.as_ref()?;
         let log = self.queue(Arc::clone(&row.scenario), sample, place);
+        self.row_started(Phase::Simulate);
         let conversation = match simulator.simulate(&row.scenario, sample).await {
             Ok(conversation) => conversation,
             Err(error)
@@ -166,6 +167,7 @@ impl TargetRun {
         let Some(evaluator) = &self.evaluator else {
             return;
         };
+        self.row_started(Phase::Evaluate);
         let started = Instant::now();
         let failed = |reason: &str| Vec::from_iter(self.failed_score(conversation, reason));
         let scores = match &conversation.error {
@@ -329,6 +331,15 @@ impl TargetRun {
             return None;
         }
         Some(())
+    }
+
+    /// Reports that work on a row began.
+    fn row_started(&self, phase: Phase) {
+        self.observer.on(&Progress::RowStarted {
+            phase,
+            benchmark: &self.benchmark,
+            target: Some(&self.target.id),
+        });
     }
 
     /// Records that a row ended.

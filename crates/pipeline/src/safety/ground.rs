@@ -199,6 +199,11 @@ impl Ground {
         self.tallies().queued(&attempt.case.group);
         let log = ItemLog::new(&self.journal, scope, &self.judges, self.threshold);
         log.queue(attempt);
+        self.observer.on(&Progress::RowStarted {
+            phase: Phase::Simulate,
+            benchmark: self.mode,
+            target: Some(&self.target.id),
+        });
         log
     }
 

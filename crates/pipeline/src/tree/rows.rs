@@ -28,6 +28,22 @@ pub fn read_conversations(
     each_row(path, |row: Value| Ok(take(normalizer.conversation(row)?)))
 }
 
+/// How many rows of a `conversations.json` are of a metric that `counts`. `None` where they cannot be counted: whoever reads the
+/// rows reports why.
+pub(crate) fn count_conversations(path: &Path, counts: impl Fn(&str) -> bool) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Row {
+        metric_id: String,
+    }
+    let mut rows = 0;
+    each_row(path, |row: Row| {
+        rows += u64::from(counts(&row.metric_id));
+        Ok(ControlFlow::Continue(()))
+    })
+    .ok()?;
+    Some(rows)
+}
+
 /// Brings conversation rows of all generations to the present form.
 struct Normalizer {
     target: TargetRef,

@@ -1,0 +1,79 @@
+//! What may be a mistake in the files of a benchmark that a run reads, and that keeps no run from its work.
+
+use std::{collections::BTreeMap, path::Path};
+
+use pipeline::{
+    Layout,
+    tree::{read_benchmark, read_scenarios},
+};
+use validate::{Finding, Options, Severity, check_inputs};
+
+use super::{Context, validate::place};
+
+/// So many lines are told of a benchmark.
+const SHOWN: usize = 10;
+
+/// A line for each likely mistake in `benchmark.yaml`, `scenarios.json` and the prompts of the benchmark `name`. Without `problems` those
+/// are left out that a run refuses to begin with, and reports itself.
+pub fn lines(context: &Context, layout: &Layout, name: &str, problems: bool) -> Vec<String> {
+    let Ok(dir) = layout.benchmark(name) else {
+        return Vec::new();
+    };
+    let problems =
+        problems || (read_benchmark(&dir).is_ok() && read_scenarios(&dir.scenarios()).is_ok());
+    let is_told = |finding: &&Finding| problems || finding.severity == Severity::Note;
+    let report = check_inputs(dir.root(), &Options::default());
+    // The same mistake in every row is one.
+    let mut seen: BTreeMap<(&Path, &str, &str), usize> = BTreeMap::new();
+    let mut told: Vec<(String, usize)> = Vec::new();
+    for file in &report.files {
+        for finding in file.findings.iter().filter(is_told) {
+            let key = match finding.key.starts_with('[') {
+                true => finding.key.split_once(']').map_or("", |(_, key)| key),
+                false => finding.key.as_str(),
+            };
+            let kind = (file.path.as_path(), key, finding.reason.as_str());
+            match seen.get(&kind).and_then(|at| told.get_mut(*at)) {
+                Some((_, times)) => *times += 1,
+                None => {
+                    seen.insert(kind, told.len());
+                    let place = place(&file.path, finding);
+                    let parts = [
+                        place.as_str(),
+                        finding.key.as_str(),
+                        finding.reason.as_str(),
+                    ];
+                    let parts: Vec<&str> =
+                        parts.into_iter().filter(|part| !part.is_empty()).collect();
+                    told.push((parts.join(": "), 1));
+                }
+            }
+        }
+    }
+    let more = told.len().saturating_sub(SHOWN);
+    let mut lines: Vec<String> = told
+        .into_iter()
+        .take(SHOWN)
+        .map(|(line, times)| match times {
+            1 => line,
+            times => format!("{line} (in {times} rows)"),
+        })
+        .collect();
+    if more > 0 {
+        lines.push(format!(
+            "{name}: and {more} more; `{} validate {}` prints them all",
+            context.layout.xtask(),
+            dir.root().display()
+        ));
+    }
+    lines
+}
+
+/// Tells them as warnings.
+pub fn warn(context: &Context, names: &[String], problems: bool) {
+    for name in names {
+        for line in lines(context, &context.layout, name, problems) {
+            context.terminal.warning(&line);
+        }
+    }
+}

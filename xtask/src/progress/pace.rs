@@ -1,0 +1,143 @@
+//! How fast rows end, and when the rest of them will have.
+
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+/// So many moments are kept at most.
+const KEPT: usize = 4096;
+
+/// A speed is known from so many rows on, and from as many as are in work at the same time: the first of them say little.
+const FEWEST: usize = 3;
+
+/// The speed is that of so many of the last rows, or of twice as many as are in work where that is more: rows that came from the cache
+/// soon no longer count, and rows that end together do.
+const RECENT: usize = 8;
+
+/// An estimate beyond this is none.
+const LONGEST: Duration = Duration::from_secs(99 * 24 * 60 * 60);
+
+/// The moments at which the last rows ended.
+#[derive(Debug)]
+pub(super) struct Pace {
+    began: Instant,
+    ends: VecDeque<Instant>,
+    dropped: bool,
+}
+
+impl Pace {
+    /// The pace of rows whose work begins at `now`.
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            began: now,
+            ends: VecDeque::new(),
+            dropped: false,
+        }
+    }
+
+    /// A row ended.
+    pub(super) fn row(&mut self, now: Instant) {
+        if self.ends.len() == KEPT {
+            self.ends.pop_front();
+            self.dropped = true;
+        }
+        self.ends.push_back(now);
+    }
+
+    /// Rows a second at `now`, while `in_work` rows are in work. `None` until it is known.
+    pub(super) fn rate(&self, now: Instant, in_work: u64) -> Option<f64> {
+        let in_work = usize::try_from(in_work).unwrap_or(KEPT).min(KEPT / 2);
+        if self.ends.len() < FEWEST.max(in_work) {
+            return None;
+        }
+        let recent = RECENT.max(2 * in_work);
+        let (since, rows) = match self.ends.len().checked_sub(recent + 1) {
+            Some(first) => (*self.ends.get(first)?, recent),
+            None if self.dropped => (*self.ends.front()?, self.ends.len() - 1),
+            None => (self.began, self.ends.len()),
+        };
+        let seconds = now.duration_since(since).as_secs_f64();
+        #[expect(clippy::cast_precision_loss, reason = "a few thousand rows")]
+        (seconds >= 1.0).then(|| rows as f64 / seconds)
+    }
+
+    /// How long `left` rows will take from `now` on. `None` until it is known.
+    pub(super) fn left(&self, now: Instant, in_work: u64, left: u64) -> Option<Duration> {
+        #[expect(clippy::cast_precision_loss, reason = "rows are far fewer than 2^53")]
+        let seconds = left as f64 / self.rate(now, in_work)?;
+        let left = Duration::try_from_secs_f64(seconds).ok()?;
+        (left <= LONGEST).then_some(left)
+    }
+}
+
+/// `0.5/s`, and `4/min` where that is slow.
+pub(super) fn rate_text(rate: f64) -> String {
+    match rate {
+        slow if slow < 0.095 => format!("{:.1}/min", slow * 60.0),
+        fast if fast >= 10.0 => format!("{fast:.0}/s"),
+        rate => format!("{rate:.1}/s"),
+    }
+}
+
+/// `about 40 s left`: as exact as an estimate is.
+pub(super) fn left_text(left: Duration) -> String {
+    let seconds = left.as_secs();
+    let (count, unit) = match seconds {
+        0..10 => (seconds.max(1), "s"),
+        10..90 => (seconds.next_multiple_of(5), "s"),
+        90..5_400 => (seconds.div_ceil(60), "min"),
+        5_400..129_600 => (seconds.div_ceil(3_600), "h"),
+        _ => (seconds.div_ceil(86_400), "days"),
+    };
+    format!("about {count} {unit} left")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_time_is_told_before_a_whole_wave_has_ended() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut pace = Pace::new(start);
+        assert_eq!(pace.left(at(3_600), 4, 20), None, "nothing has ended");
+        for _ in 0..3 {
+            pace.row(at(10));
+        }
+        assert_eq!(pace.left(at(10), 4, 17), None, "4 are in work");
+        pace.row(at(10));
+        let left = pace.left(at(10), 4, 16);
+        assert_eq!(left, Some(Duration::from_secs(40)));
+    }
+
+    #[test]
+    fn rows_from_the_cache_soon_count_no_more_and_years_are_never_told() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut pace = Pace::new(start);
+        for _ in 0..10_000 {
+            pace.row(start);
+        }
+        for second in 1..=10 {
+            pace.row(at(second * 10));
+        }
+        assert_eq!(pace.left(at(100), 2, 6), Some(Duration::from_secs(60)));
+        // Nothing has happened for a day.
+        assert_eq!(pace.left(at(86_400), 2, 100_000), None);
+    }
+
+    #[test]
+    fn times_and_speeds_are_short() {
+        let left = |seconds| left_text(Duration::from_secs(seconds));
+        assert_eq!(left(0), "about 1 s left");
+        assert_eq!(left(42), "about 45 s left");
+        assert_eq!(left(90), "about 2 min left");
+        assert_eq!(left(7_200), "about 2 h left");
+        assert_eq!(left(200_000), "about 3 days left");
+        assert_eq!(rate_text(0.05), "3.0/min");
+        assert_eq!(rate_text(0.5), "0.5/s");
+        assert_eq!(rate_text(123.4), "123/s");
+    }
+}
