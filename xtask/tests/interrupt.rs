@@ -39,8 +39,12 @@ impl Running {
 
     /// Ctrl-C.
     fn interrupt(&self) {
+        self.signal("-INT");
+    }
+
+    fn signal(&self, signal: &str) {
         let mut kill = Command::new("kill");
-        kill.args(["-INT", &self.child.id().to_string()]);
+        kill.args([signal, &self.child.id().to_string()]);
         assert!(kill.status().unwrap().success());
     }
 
@@ -147,4 +151,58 @@ async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_a
         alone.stats().bodies,
         "each call was made as often as in a run that was left alone"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_that_is_closed_and_a_request_to_terminate_end_a_run_in_order() {
+    let alone = ScriptedServer::start().await.unwrap();
+    let undisturbed = Ground::new();
+    undisturbed.served_by(&alone, "");
+    undisturbed.succeeds(&["run", "flattery"]);
+    let wanted = tree::read(&undisturbed.path("benchmarks"));
+    for signal in ["-HUP", "-TERM"] {
+        let server = ScriptedServer::start().await.unwrap();
+        let ground = Ground::new();
+        ground.served_by(&server, "");
+        server.hold_after(60);
+        let mut run = Running::start(&ground, &["run", "flattery"]);
+        server.wait_held(1).await;
+        run.signal(signal);
+        run.wait_for_stopping();
+        server.release();
+        let (code, said) = run.end();
+        assert_eq!(code, Some(130), "{signal}: {said:#?}");
+        let rows = ground.read("benchmarks/flattery/runs/careful/conversations.json");
+        serde_json::from_str::<Value>(&rows).unwrap();
+        ground.succeeds(&["run", "flattery"]);
+        tree::assert_same(&tree::read(&ground.path("benchmarks")), &wanted);
+        let bodies = (server.stats().bodies, alone.stats().bodies);
+        assert_eq!(bodies.0, bodies.1, "{signal}: no call was made twice");
+    }
+}
+
+/// Whoever starts a command with `nohup` wants it to outlive the terminal.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_under_nohup_goes_on() {
+    let server = ScriptedServer::start().await.unwrap();
+    let ground = Ground::new();
+    ground.served_by(&server, "");
+    server.hold_after(20);
+    let mut command = ground.launched(&["nohup"], &["run", "flattery"]);
+    let child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    server.wait_held(1).await;
+    let kill = Command::new("kill")
+        .args(["-HUP", &child.id().to_string()])
+        .status();
+    assert!(kill.unwrap().success());
+    server.release();
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(0), "{said}");
+    assert!(!said.contains("stopping"), "{said}");
 }

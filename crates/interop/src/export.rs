@@ -112,6 +112,27 @@ impl Error for ExportError {
     }
 }
 
+/// How the names of unfinished files begin and end.
+const PREFIX: &str = ".export-";
+const SUFFIX: &str = ".part";
+
+/// Removes the unfinished files of killed exports in `folder`. An export that is at work holds a lock on its own.
+fn remove_unfinished(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(PREFIX)
+            && name.ends_with(SUFFIX)
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
+            && let Ok(file) = fs::File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            // One that cannot be removed does no harm.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// A file that appears under its name when it is whole. Dropped before [`OutFile::keep`], it leaves nothing.
 #[derive(Debug)]
 pub struct OutFile {
@@ -127,16 +148,25 @@ impl OutFile {
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, ExportError> {
         let path = path.into();
         let make = || -> io::Result<NamedTempFile> {
+            let there = fs::metadata(&path).ok();
+            if let Some(what) = there.as_ref().and_then(schema::special_file) {
+                let reason = format!("it leads to {what}, and a file is not put in its place");
+                return Err(io::Error::other(reason));
+            }
             let folder = path
                 .parent()
                 .filter(|folder| !folder.as_os_str().is_empty());
             let folder = folder.unwrap_or(Path::new("."));
             fs::create_dir_all(folder)?;
+            remove_unfinished(folder);
             let mut made = tempfile::Builder::new();
-            made.prefix(".export-").suffix(".part");
+            made.prefix(PREFIX).suffix(SUFFIX);
             #[cfg(unix)]
             made.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-            made.tempfile_in(folder)
+            let file = made.tempfile_in(folder)?;
+            // Where files cannot be locked, none is taken for one of a killed export.
+            let _ = file.as_file().try_lock();
+            Ok(file)
         };
         match make() {
             Ok(file) => Ok(Self {

@@ -6,6 +6,8 @@ use std::{
     path::Path,
 };
 
+use schema::unreadable_special;
+
 use crate::{
     Entry, Line, Source, Tear,
     error::{ReadError, ReadFault},
@@ -65,6 +67,10 @@ impl JournalReader<Source> {
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let name = path.display().to_string();
         let open = || -> Result<Source, ReadFault> {
+            let there = std::fs::metadata(path).map_err(ReadFault::Open)?;
+            if let Some(reason) = unreadable_special(path, &there) {
+                return Err(ReadFault::Open(io::Error::other(reason)));
+            }
             let file = File::open(path).map_err(ReadFault::Open)?;
             if file.metadata().map_err(ReadFault::Open)?.is_dir() {
                 return Err(ReadFault::Folder);

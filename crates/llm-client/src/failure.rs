@@ -166,7 +166,7 @@ impl Reporter {
             Unreached::Timeout => (
                 ModelErrorKind::Transient,
                 format!(
-                    "{who} did not answer within {} s. If it needs longer, raise request_timeout",
+                    "{who} did not answer within {} s. If it needs longer, raise its `timeout` in the config",
                     self.timeout.as_secs_f64()
                 ),
             ),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use schema::ModelId;
 
-use crate::error::PipelineError;
+use crate::{error::PipelineError, tree::check_tree};
 
 /// The folder of benchmarks, and the folder of Probity's own records beside it.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl Layout {
     /// The files of the benchmark `name`.
     ///
     /// # Errors
-    /// When `name` would leave the folder of benchmarks.
+    /// When `name` would leave the folder of benchmarks, or a pipe or device is where a file of the benchmark belongs.
     pub fn benchmark(&self, name: &str) -> Result<BenchmarkDir, PipelineError> {
         let bad = name.is_empty()
             || name.starts_with('.')
@@ -88,13 +88,15 @@ impl Layout {
                 self.benchmarks.display()
             )));
         }
-        Ok(BenchmarkDir {
+        let dir = BenchmarkDir {
             name: name.to_owned(),
             root: self.benchmarks.join(name),
             spool: self.state.join("spool").join(name),
             gaps: self.state.join("gaps").join(format!("{name}.json")),
             lock: self.state.join("locks").join(format!("{name}.lock")),
-        })
+        };
+        check_tree(&dir)?;
+        Ok(dir)
     }
 
     /// The names of the benchmarks that are there: folders that hold a `benchmark.yaml`, sorted. Empty when there is no

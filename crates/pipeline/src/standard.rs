@@ -22,6 +22,7 @@ use simulator::{
 use crate::{
     error::PipelineError,
     phases::{Loaded, Phases},
+    tree::check_readable,
 };
 
 /// The models of a run.
@@ -266,6 +267,7 @@ impl Standard {
 }
 
 fn read_prompt(path: &Path) -> Result<Prompt, PipelineError> {
+    check_readable(path)?;
     let text = std::fs::read_to_string(path).map_err(|error| PipelineError::read(path, error))?;
     Prompt::new(path.display().to_string(), text).map_err(broken)
 }

@@ -5,7 +5,11 @@ mod objects;
 mod rows;
 mod texts;
 
-use std::{fs::File, io, path::Path};
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+};
 
 use crate::{
     FileReport, Finding, Kind, Options, Place,
@@ -21,7 +25,7 @@ pub(crate) fn check_file(
     facts: &mut Facts,
 ) -> FileReport {
     let mut report = FileReport::new(path, kind, options.keep);
-    if let Err(error) = File::open(path).and_then(|file| is_file(&file)) {
+    if let Err(error) = is_file(path).and_then(|()| File::open(path)) {
         report.push(Finding::problem(
             "",
             format!("the file cannot be read: {error}"),
@@ -47,16 +51,18 @@ pub(crate) fn check_file(
     report
 }
 
-fn is_file(file: &File) -> io::Result<()> {
-    match file.metadata()?.is_dir() {
-        true => Err(io::Error::other("it is a folder")),
-        false => Ok(()),
+fn is_file(path: &Path) -> io::Result<()> {
+    let metadata = fs::metadata(path)?;
+    match schema::special_file(&metadata) {
+        Some(what) => Err(io::Error::other(format!("not a file, but {what}"))),
+        None if metadata.is_dir() => Err(io::Error::other("it is a folder")),
+        None => Ok(()),
     }
 }
 
 /// The text of a whole file. What keeps it from being text goes into the report.
 fn text(path: &Path, report: &mut FileReport) -> Option<String> {
-    let bytes = match std::fs::read(path) {
+    let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) => {
             report.push(Finding::problem(

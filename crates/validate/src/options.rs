@@ -62,6 +62,14 @@ impl Unchecked {
         Self::new(path, reason)
     }
 
+    /// It is read more than once, which a pipe does not allow, and a device may have no end.
+    pub(crate) fn special(path: &Path, what: &str) -> Self {
+        Self::new(
+            path,
+            format!("not a file, but {what}. Write what it holds into a file, and check that"),
+        )
+    }
+
     pub(crate) fn unknown(path: &Path) -> Self {
         let kinds = Kind::ALL.map(Kind::name).join(", ");
         Self::new(

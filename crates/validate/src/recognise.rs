@@ -62,6 +62,10 @@ pub(crate) fn by_name(name: &str) -> Option<Kind> {
 }
 
 fn by_content(path: &Path, name: &str) -> Option<Kind> {
+    // What is no file may be waited for without end.
+    if !path.is_file() {
+        return None;
+    }
     let (_, end) = name.rsplit_once('.')?;
     match end.to_ascii_lowercase().as_str() {
         "json" => json_file(path, name),

@@ -48,6 +48,8 @@ pub fn check(path: &Path, options: &Options<'_>) -> Result<Report, Unchecked> {
         if report.files.is_empty() {
             return Err(Unchecked::nothing(path));
         }
+    } else if let Some(what) = schema::special_file(&metadata) {
+        return Err(Unchecked::special(path, what));
     } else {
         let kind = options.kind.or_else(|| recognise(path));
         let kind = kind.ok_or_else(|| match syntax::fault(path) {

@@ -94,11 +94,14 @@ pub fn dispatch(cli: Cli) -> Exit {
         context.terminal.error(&failure.to_string());
         failure.exit
     });
-    // Whoever asked has no result, whatever came of the work.
-    context.terminal.unwritten().map_or(exit, |why| {
-        context.terminal.error(why);
-        Exit::NothingRan
-    })
+    // Whoever asked has no result, whatever came of the work. A run that was stopped because its terminal is gone says that it was stopped.
+    match context.terminal.unwritten() {
+        Some(why) if exit != Exit::Interrupted => {
+            context.terminal.error(why);
+            Exit::NothingRan
+        }
+        _ => exit,
+    }
 }
 
 fn bench(args: crate::bench::BenchArgs) -> Result<Exit, Failure> {

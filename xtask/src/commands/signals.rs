@@ -1,4 +1,4 @@
-//! Ctrl-C and the request to terminate.
+//! Ctrl-C, the request to terminate, and a terminal that is closed.
 
 use std::io;
 
@@ -30,6 +30,8 @@ pub fn listen(terminal: Terminal, stop: Stop) {
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
+    /// `None` where the program was started to outlive its terminal, as by `nohup`.
+    hangup: Option<tokio::signal::unix::Signal>,
 }
 
 #[cfg(unix)]
@@ -39,6 +41,9 @@ impl Signals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            hangup: (!hangup_is_ignored())
+                .then(|| signal(SignalKind::hangup()))
+                .transpose()?,
         })
     }
 
@@ -46,6 +51,24 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            Some(_) = async { self.hangup.as_mut()?.recv().await } => {}
+        }
+    }
+}
+
+/// Whether the program was started with the signal of a closed terminal ignored, as `nohup` does: to listen for it would undo that. Where the
+/// system does not tell, a program without any terminal is taken for such a one.
+#[cfg(unix)]
+fn hangup_is_ignored() -> bool {
+    use std::io::IsTerminal as _;
+    /// The first of the bits is signal 1, which is this one.
+    const HANGUP: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    match ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()) {
+        Some(mask) => mask & HANGUP != 0,
+        None => {
+            !(io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal())
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use config::{Config, Environment, Map, Source, Value, ValueKind};
+use schema::unreadable_special;
 
 use super::{error::ConfigError, parse, vars::Vars};
 
@@ -83,7 +84,12 @@ fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
 
 fn read(folder: &Path, path: &Path) -> Result<Map<String, Value>, ConfigError> {
     let name = path.display().to_string();
-    let bytes = std::fs::read(folder.join(path)).map_err(|error| {
+    let file = folder.join(path);
+    let there = std::fs::metadata(&file).ok();
+    if let Some(reason) = there.and_then(|there| unreadable_special(&file, &there)) {
+        return Err(ConfigError::new(format!("{name}: {reason}")));
+    }
+    let bytes = std::fs::read(file).map_err(|error| {
         ConfigError::new(format!("{name}: the configuration cannot be read: {error}"))
     })?;
     let text = String::from_utf8(bytes).map_err(|error| {

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, io::ErrorKind, path::Path};
 
+use schema::unreadable_special;
+
 use super::error::ConfigError;
 
 /// Environment variables by name. The process's own win over those of `.env`.
@@ -98,6 +100,10 @@ fn is_name(name: &str) -> bool {
 
 /// The variables of the file; none where there is no such file.
 fn read_dotenv(file: &Path) -> Result<BTreeMap<String, String>, ConfigError> {
+    let there = std::fs::metadata(file).ok();
+    if let Some(reason) = there.and_then(|there| unreadable_special(file, &there)) {
+        return Err(ConfigError::new(format!(".env: {reason}")));
+    }
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),

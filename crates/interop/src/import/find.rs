@@ -20,6 +20,18 @@ pub enum Format {
     EveryEvalEver,
 }
 
+/// Checks that `path` is a file. It is read more than once, which a pipe does not allow.
+fn check_file(path: &Path) -> Result<(), ImportError> {
+    let metadata = fs::metadata(path).map_err(|error| ImportError::read(path, error))?;
+    match schema::special_file(&metadata) {
+        None => Ok(()),
+        Some(what) => Err(ImportError::unusable(
+            path.display(),
+            format!("not a file, but {what}. Write what it holds into a file, and import that"),
+        )),
+    }
+}
+
 impl Format {
     /// What people call it.
     #[must_use]
@@ -37,7 +49,7 @@ impl Format {
     pub fn files(self, path: &Path) -> Result<Vec<PathBuf>, ImportError> {
         let mut files = Vec::new();
         if !path.is_dir() {
-            fs::metadata(path).map_err(|error| ImportError::read(path, error))?;
+            check_file(path)?;
             match self {
                 Self::Inspect => files.push(path.to_owned()),
                 Self::EveryEvalEver => match eee::instances(path)? {
@@ -112,6 +124,7 @@ impl Format {
             }
             return Ok(None);
         }
+        check_file(path)?;
         let read = |error| ImportError::read(path, error);
         let extension = path.extension().and_then(|extension| extension.to_str());
         if extension == Some("eval") {

@@ -16,7 +16,7 @@ use crate::{
     error::PipelineError,
     layout::{BenchmarkDir, Layout},
     played::played_with,
-    tree::{TreeLock, read_benchmark, score_tree, scored_targets, write_json},
+    tree::{TreeLock, check_replaceable, read_benchmark, score_tree, scored_targets, write_json},
 };
 
 /// What is calibrated, and by whom.
@@ -116,6 +116,7 @@ fn check_place(path: &Path, force: bool) -> Result<(), PipelineError> {
             path.display()
         )));
     }
+    check_replaceable(path).map_err(|error| PipelineError::write(path, error))?;
     if path.exists() && !force {
         return Err(PipelineError::input(format!(
             "{}: there are standards already, and every grade depends on them. Replace them with --force, or write others with \

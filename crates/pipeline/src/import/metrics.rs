@@ -12,7 +12,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::tasks::check_one_task;
-use crate::{error::PipelineError, tree::check_metrics};
+use crate::{
+    error::PipelineError,
+    tree::{check_metrics, check_readable},
+};
 
 /// A metric as people write it: without an id it is numbered.
 #[derive(Deserialize)]
@@ -38,6 +41,7 @@ struct File {
 /// # Errors
 /// When the file cannot be read, is no YAML or JSON, or holds no metric, or one that cannot be used.
 pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, PipelineError> {
+    check_readable(path)?;
     let text = fs::read_to_string(path).map_err(|error| PipelineError::read(path, error))?;
     let given = parse(&text).map_err(|error| {
         let error = YamlError::new(&error, &text);

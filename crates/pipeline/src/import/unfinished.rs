@@ -13,6 +13,9 @@ use crate::{
     tree::TreeLock,
 };
 
+/// How the folder around them is called, before the benchmark's name.
+const PREFIX: &str = ".import-";
+
 /// The new benchmark, and the one that it replaces, in the folder around them.
 const MADE: &str = "benchmark";
 const EARLIER: &str = "earlier";
@@ -39,8 +42,9 @@ impl Unfinished {
         let folder = layout.benchmarks();
         let failed = |error| PipelineError::write(folder, error);
         fs::create_dir_all(folder).map_err(failed)?;
-        let name = format!(".import-{}", dir.name());
+        let name = format!("{PREFIX}{}", dir.name());
         clear(&folder.join(&name), dir.root())?;
+        clear_others(layout);
         check_free(&dir, force)?;
         // One of a name is enough: whoever makes it holds the lock.
         let around = tempfile::Builder::new()
@@ -125,6 +129,25 @@ fn clear(around: &Path, root: &Path) -> Result<(), PipelineError> {
         }
     }
     fs::remove_dir_all(around).map_err(|error| PipelineError::write(around, error))
+}
+
+/// Clears away what killed imports of other names left, as far as nobody is at work on them.
+fn clear_others(layout: &Layout) {
+    for entry in fs::read_dir(layout.benchmarks())
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let name = entry.file_name();
+        let name = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let Some(Ok(dir)) = name.map(|name| layout.benchmark(name)) else {
+            continue;
+        };
+        if let Ok(_lock) = TreeLock::take(&dir) {
+            // What cannot be cleared is told to the import of that name.
+            let _ = clear(&entry.path(), dir.root());
+        }
+    }
 }
 
 fn check_free(dir: &BenchmarkDir, force: bool) -> Result<(), PipelineError> {

@@ -10,7 +10,7 @@ use schema::{
 
 use crate::{
     error::PipelineError,
-    tree::{check_writable, write_atomically},
+    tree::{check_replaceable, check_writable, write_atomically},
 };
 
 /// The result files of a run: one for each target.
@@ -73,6 +73,12 @@ impl OutputFiles {
 
     fn check(&self, path: &Path) -> Result<(), PipelineError> {
         not_a_folder(path)?;
+        check_replaceable(path).map_err(|error| {
+            PipelineError::input(format!(
+                "{}: cannot be written: {error}. Name a file",
+                path.display()
+            ))
+        })?;
         if path.symlink_metadata().is_ok() && !self.overwrite {
             return Err(PipelineError::input(format!(
                 "{}: the file is there already, and is not overwritten. Move it, name another one, or allow to overwrite it (`--overwrite`)",

@@ -9,6 +9,7 @@ use std::{
 use serde::Serialize;
 use tempfile::NamedTempFile;
 
+use super::check_replaceable;
 use crate::error::PipelineError;
 
 /// How the names of unfinished files begin and end.
@@ -33,6 +34,7 @@ pub(crate) fn write_atomically(
     write: impl FnOnce(&mut BufWriter<&mut NamedTempFile>) -> io::Result<()>,
 ) -> Result<(), PipelineError> {
     let failed = |error| PipelineError::write(path, error);
+    check_replaceable(path).map_err(failed)?;
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(failed)?;
     let mut builder = tempfile::Builder::new();

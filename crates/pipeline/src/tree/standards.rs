@@ -10,6 +10,7 @@ use aggregator::{check_standards, read_standards};
 use schema::{Benchmark, Standards, StandardsFile, StandardsMetadata, StandardsRef};
 use serde_json::Value;
 
+use super::check_readable;
 use crate::{error::PipelineError, layout::BenchmarkDir};
 
 /// Standards that fit the benchmark, and where they come from.
@@ -45,6 +46,7 @@ pub(crate) fn load_standards(
     let Some(path) = find(dir, &uid, configured)? else {
         return Ok(None);
     };
+    check_readable(&path)?;
     let text = fs::read(&path).map_err(|error| PipelineError::read(&path, error))?;
     let bad = |error: aggregator::StandardsError| {
         PipelineError::input(format!("{}: {error}", path.display())).with_source(error)

@@ -1,6 +1,6 @@
 //! `journal rebuild`: a benchmark's files from its journal.
 
-use std::{fs, io, path::Path};
+use std::path::Path;
 
 use super::{super::Context, Which, find, page::Page};
 use crate::exit::{Exit, Failure};
@@ -11,7 +11,6 @@ use crate::exit::{Exit, Failure};
 /// When there is no such journal, it does not hold what is needed, or `out` is not empty.
 pub fn run(context: &Context, which: &Which, out: &Path) -> Result<Exit, Failure> {
     let path = find::journal(context, which)?;
-    check_empty(out)?;
     let rebuilt = pipeline::rebuild(&path, out)?;
     for note in &rebuilt.notes {
         context.terminal.note(note);
@@ -28,20 +27,4 @@ pub fn run(context: &Context, which: &Which, out: &Path) -> Result<Exit, Failure
     }
     page.flush()?;
     Ok(Exit::Complete)
-}
-
-/// Nothing that is there is overwritten.
-fn check_empty(out: &Path) -> Result<(), Failure> {
-    let fault = match fs::read_dir(out).map(|mut entries| entries.next().is_none()) {
-        Ok(true) => return Ok(()),
-        Ok(false) => {
-            "the folder is not empty, and nothing in it is overwritten. Name another one".to_owned()
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-            "this is no folder".to_owned()
-        }
-        Err(error) => format!("the folder cannot be used: {error}"),
-    };
-    Err(Failure::usage(format!("{}: {fault}", out.display())))
 }

@@ -19,6 +19,11 @@ pub fn check(path: &Path) -> Result<(), Failure> {
     if path.is_dir() || path.file_name().is_none() {
         return Err(refused(path, "this is a folder. Name the file to write"));
     }
+    let there = fs::metadata(path).ok();
+    if let Some(what) = there.as_ref().and_then(schema::special_file) {
+        let reason = format!("it leads to {what}. Name a file to write");
+        return Err(refused(path, &reason));
+    }
     if !folder.is_dir() {
         let reason = format!("cannot be written: there is no folder {}", folder.display());
         return Err(refused(path, &reason));

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use llm_client::{ModelSettings, Provider};
-use schema::ChatModel;
+use schema::{ChatModel, unreadable_special};
 
 use super::args::SafetyArgs;
 use crate::{
@@ -216,6 +216,10 @@ fn some_text(text: &str) -> Option<Arc<str>> {
 
 fn read(path: &Path) -> Result<Arc<str>, Failure> {
     let name = path.display();
+    let there = std::fs::metadata(path).ok();
+    if let Some(reason) = there.and_then(|there| unreadable_special(path, &there)) {
+        return Err(Failure::usage(format!("{name}: {reason}")));
+    }
     let text = std::fs::read_to_string(path).map_err(|error| {
         Failure::usage(format!("{name}: the system prompt cannot be read: {error}"))
     })?;

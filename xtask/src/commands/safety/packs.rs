@@ -6,6 +6,7 @@ use schema::safety::{
     CaseKind, TestCaseGroup,
     pack::{self, PackError, PackFormat, PackOptions, TestCasePack},
 };
+use schema::unreadable_special;
 
 use super::args::SafetyArgs;
 use crate::{
@@ -111,6 +112,10 @@ fn read(path: &Path, options: &PackOptions) -> Result<TestCasePack, Failure> {
             "{name}: how is this pack written? Its name must end in .yaml, .yml, .jsonl, .ndjson or .csv"
         )));
     };
+    let there = fs::metadata(path).ok();
+    if let Some(reason) = there.and_then(|there| unreadable_special(path, &there)) {
+        return Err(Failure::usage(format!("{name}: {reason}")));
+    }
     let bytes = fs::read(path)
         .map_err(|error| Failure::usage(format!("{name}: the pack cannot be read: {error}")))?;
     let text = String::from_utf8(bytes).map_err(|error| {

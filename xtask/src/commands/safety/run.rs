@@ -86,8 +86,8 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     if args.common.github_annotations {
         annotations::print(context, &done.report, args.common.json);
     }
-    gate::tell(context, &done);
     tell_journals(context, &done.report);
+    gate::tell(context, &done);
     reported?;
     not_written(context, &mut done.report).map_or(Ok(exit), Err)
 }

@@ -26,7 +26,7 @@ use super::{
     failed,
     problems::{Expected, Problems},
 };
-use crate::{error::PipelineError, layout::Layout};
+use crate::{error::PipelineError, layout::Layout, tree::check_readable};
 
 /// Exports the result files `files` of safety evaluations with `exporter`: each is a run of its target. A group is a metric, passed by the
 /// run's threshold; a conversation is a sample, with the judge's rationale of its lowest message.
@@ -69,6 +69,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn file(&mut self, path: &Path, exporter: &mut dyn Exporter) -> Result<(), PipelineError> {
+        check_readable(path)?;
         let text = fs::read_to_string(path).map_err(|error| PipelineError::read(path, error))?;
         let file = SafetyFile::read(&path.display().to_string(), &text);
         let file = file.map_err(|error| PipelineError::input(explained(&error)))?;
