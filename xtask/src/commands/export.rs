@@ -134,6 +134,12 @@ pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
         Some(out) => out.clone(),
         None => PathBuf::from("export").join(args.format.name()),
     };
+    if std::fs::metadata(&out).is_ok_and(|there| !there.is_dir()) {
+        return Err(Failure::usage(format!(
+            "{}: not a folder. Name the folder to write into",
+            out.display()
+        )));
+    }
     let exporter = exporter(args, &out);
     let report = export(context, args, &options, exporter)?;
     let whole = report.refused.is_empty() && !report.scores_cut;
