@@ -19,6 +19,7 @@ mod terminal;
 
 /// A call allocates buffers of several sizes above a kilobyte, for which the system's allocator is slow: it returns memory to the
 /// system and asks for it again at almost every call.
+#[cfg(feature = "mimalloc")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
