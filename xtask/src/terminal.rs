@@ -6,6 +6,7 @@ use std::{
 };
 
 use indicatif::{MultiProgress, ProgressDrawTarget};
+use schema::text::spell_bidi;
 
 use crate::cli::{ColorChoice, Global};
 
@@ -104,7 +105,7 @@ impl Terminal {
     /// A line of progress.
     pub fn line(&self, text: &str) {
         if !self.quiet() {
-            self.write(format!("{text}\n").as_bytes());
+            self.write(format!("{}\n", spell_bidi(text)).as_bytes());
         }
     }
 
@@ -116,8 +117,14 @@ impl Terminal {
         });
     }
 
-    /// Results: to standard output. That they cannot be written is kept for the end: see [`unwritten`](Self::unwritten).
+    /// Results for people: to standard output. Marks that turn the direction of writing are spelled out.
     pub fn print(&self, text: &str) {
+        self.print_data(&spell_bidi(text));
+    }
+
+    /// Results for programs: to standard output, as they are. That they cannot be written is kept for the end: see
+    /// [`unwritten`](Self::unwritten).
+    pub fn print_data(&self, text: &str) {
         let written = self.bars.suspend(|| {
             let mut out = stdout().lock();
             out.write_all(text.as_bytes()).and_then(|()| out.flush())
@@ -160,7 +167,7 @@ impl Terminal {
 
     fn labelled(&self, label: &str, code: &str, text: &str) {
         // Several problems stand below each other under one label.
-        let text = text.trim_end().replace('\n', "\n  ");
+        let text = spell_bidi(text.trim_end()).replace('\n', "\n  ");
         let line = if self.color() {
             format!("\x1b[{code}m{label}\x1b[0m: {text}\n")
         } else {

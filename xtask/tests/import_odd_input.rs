@@ -217,7 +217,7 @@ fn a_single_question_is_a_conversation() {
     assert_eq!(rows[0]["imported"]["sample_id"], "7");
     assert_eq!(
         rows[1]["transcript"],
-        said(&[("user", "Hi"), ("assistant", "One\n\nTwo")])
+        json!([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "One\n\nTwo", "reasoning": "hm"}])
     );
     assert_eq!(rows[1]["subject"], "greetings");
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use schema::{FinishReason, Role, ToolCall, Turn};
+use schema::{FinishReason, Role, ToolCall, Turn, text::is_blank};
 use serde_json::Value;
 
 /// What the lines of a message after its first are indented by.
@@ -69,7 +69,7 @@ fn message(out: &mut String, number: usize, turn: &Turn) {
         out.push_str(&shown_name(name));
     }
     out.push(':');
-    let blank = turn.content.trim().is_empty();
+    let blank = is_blank(&turn.content);
     if !blank {
         out.push(' ');
         indented(out, turn.content.trim_end());

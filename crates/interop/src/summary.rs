@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use schema::MetricType;
+use schema::{MetricType, text::spell_bidi};
 
 use crate::{
     ExportError, Exported, Exporter, OutFile, Run, Sample,
@@ -220,10 +220,10 @@ fn named(id: &str, name: &str) -> String {
     }
 }
 
-/// Text for one cell of a table in Markdown.
+/// Text for one cell of a table in Markdown, with marks of direction spelled out.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
-    for (shown, c) in text.trim().chars().enumerate() {
+    for (shown, c) in spell_bidi(text.trim()).chars().enumerate() {
         match c {
             _ if shown >= SHOWN => {
                 out.push('…');
@@ -254,6 +254,7 @@ mod tests {
             escaped("a|b\n<script>\0*x*\u{2028}"),
             "a\\|b &lt;script&gt; \\*x\\*"
         );
+        assert_eq!(escaped("a\u{202e}b"), "a\\\\u\\{202e\\}b");
         assert_eq!(escaped(&"x".repeat(1000)).chars().count(), SHOWN + 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Texts that several formats share.
 
-use schema::{FinishReason, Role, Scenario, Turn};
+use schema::{FinishReason, Role, Scenario, Turn, text::is_blank};
 
 use crate::words;
 
@@ -8,7 +8,7 @@ use crate::words;
 pub(crate) fn scenario(scenario: &Scenario) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
-        if !value.trim().is_empty() {
+        if !is_blank(value) {
             if !text.is_empty() {
                 text.push('\n');
             }

@@ -20,7 +20,7 @@ use crate::{
     retry_after::retry_after,
     settings::ModelSettings,
     transport::{HttpReply, Transport},
-    wire::{Body, Form, KeptParts, Reason, Refusal, Unparsed, parse},
+    wire::{Blocks, Body, Form, KeptParts, Reason, Refusal, Unparsed, parse},
 };
 
 /// A model behind an OpenAI-compatible endpoint. Every call is one attempt, without retries and limits: those are layers
@@ -145,7 +145,8 @@ impl OpenAi {
                 return Err(error.into());
             }
         };
-        let parsed = match parse(&body) {
+        let blocks = Blocks::of(context.purpose, self.settings.reasoning_opening);
+        let parsed = match parse(&body, blocks) {
             Ok(parsed) => parsed,
             Err(unparsed) => {
                 let failure = failure(body.as_bytes());

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use schema::{Extra, ModelId, Usage};
+use schema::{Extra, ModelId, Usage, reasoning::ReasoningOpening};
 
 use crate::Secret;
 
@@ -33,6 +33,8 @@ pub struct ModelSettings {
     pub seed: Option<i64>,
     /// How much a reasoning model should think: `low`, `medium`, `high`, or what else the endpoint knows.
     pub reasoning_effort: Option<String>,
+    /// Who opens the reasoning block of a reply. How a reply is read, and no part of what is asked.
+    pub reasoning_opening: ReasoningOpening,
     /// Further fields of the request body. A field of the same name as one of Probity's own takes its place.
     pub extra_body: Extra,
     /// Under which name `max_tokens` goes out.
@@ -62,6 +64,7 @@ impl ModelSettings {
             top_p: None,
             seed: None,
             reasoning_effort: None,
+            reasoning_opening: ReasoningOpening::Reply,
             extra_body: Extra::new(),
             token_limit: TokenLimitName::Auto,
             structured: StructuredSupport::Auto,
@@ -92,6 +95,7 @@ impl fmt::Debug for ModelSettings {
             .field("top_p", &self.top_p)
             .field("seed", &self.seed)
             .field("reasoning_effort", &self.reasoning_effort)
+            .field("reasoning_opening", &self.reasoning_opening)
             .field("extra_body", &self.extra_body)
             .field("token_limit", &self.token_limit)
             .field("structured", &self.structured)

@@ -6,7 +6,9 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use schema::{Grades, IncompleteReplies, MetricType, ModelId, PhaseCost, Summary};
+use schema::{
+    Grades, IncompleteReplies, MetricType, ModelId, PhaseCost, ReasoningReplies, Summary,
+};
 use serde::Serialize;
 
 use crate::{
@@ -94,6 +96,8 @@ pub struct BenchmarkReport {
     /// How many conversations of each target hold empty or cut-off replies: of the targets of this run and, where scores were
     /// summed up, of all that the tree holds. A target whose conversations are not there or cannot be read is left out.
     pub replies: Vec<IncompleteReplies>,
+    /// Of the same targets, how many replies came with reasoning, or seem to hold some.
+    pub reasoning: Vec<ReasoningReplies>,
     /// Phases that got nothing out of a target, whose rows of an earlier run stay in the tree as they were.
     pub kept: Vec<(Phase, ModelId)>,
     /// What failed and why, most frequent first.

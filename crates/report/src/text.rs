@@ -1,20 +1,22 @@
 //! Fitting text from outside into columns.
 
+use schema::text::spell_bidi;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// `text` on one line and without control characters, so that an id or an error from outside can neither break the
+/// `text` on one line, without control characters and with marks of direction spelled out, so that an id or an error from outside can neither break the
 /// layout nor command the terminal. Runs of white space become one space.
 pub(crate) fn clean(text: &str) -> String {
-    let visible: String = text.chars().map(visible).collect();
-    visible.split_whitespace().collect::<Vec<_>>().join(" ")
+    shown(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// `c`, or what stands for it where it could break the layout or command the terminal.
-pub(crate) fn visible(c: char) -> char {
+/// `text` as it can be shown: nothing in it breaks the layout, commands the terminal or turns the direction of writing.
+pub(crate) fn shown(text: &str) -> String {
+    spell_bidi(text).chars().map(visible).collect()
+}
+
+fn visible(c: char) -> char {
     match c {
         c if c.is_whitespace() => ' ',
-        // Marks that turn the direction of writing could make a text look like another.
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
         c if c.is_control() => '\u{fffd}',
         c => c,
     }
@@ -130,8 +132,8 @@ mod tests {
     #[test]
     fn text_from_outside_cannot_command_the_terminal() {
         assert_eq!(
-            clean("\u{1b}[2Jred\r\n\tnext  line\u{202e}"),
-            "\u{fffd}[2Jred next line\u{fffd}"
+            clean("\u{1b}[2Jred\r\n\tnext  line\u{202e}\u{200f}"),
+            "\u{fffd}[2Jred next line\\u{202e}\\u{200f}"
         );
         assert_eq!(clean("  模型 é "), "模型 é");
     }

@@ -8,6 +8,7 @@ use schema::{
     PhaseError, PhaseErrorKind, Purpose, ResponseFormat,
     prompt::Prompt,
     reply::{kind_of, list, text},
+    text::is_blank,
 };
 use serde_json::{Value, json};
 
@@ -83,7 +84,7 @@ impl LlmMetricGenerator {
 #[async_trait]
 impl MetricGenerator for LlmMetricGenerator {
     async fn metrics(&self, brief: &Brief) -> Result<Vec<Metric>, PhaseError> {
-        if brief.description.trim().is_empty() {
+        if is_blank(&brief.description) {
             return Err(PhaseError::new(
                 PhaseErrorKind::BadInput,
                 format!(

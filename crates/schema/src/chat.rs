@@ -190,9 +190,10 @@ impl Purpose {
 /// What a model answered.
 #[derive(Clone, Debug)]
 pub struct ChatReply {
-    /// The text of the reply without thinking. Empty when the model said nothing.
+    /// The text of the reply without reasoning. Empty when the model said nothing. Of a system under test ([`Purpose::TargetTurn`])
+    /// nothing but a block that opens the reply is taken out: see [`crate::reasoning::split`].
     pub content: String,
-    /// Thinking text, where the endpoint gives it or the reply carries it in `<think>` blocks.
+    /// Reasoning, where the endpoint gives it in a field of its own or the reply carries it in a block.
     pub reasoning: Option<String>,
     /// The tools that the model calls, in its order. Empty: none.
     pub tool_calls: Vec<ToolCall>,

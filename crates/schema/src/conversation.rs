@@ -70,6 +70,14 @@ pub struct Turn {
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub content: Arc<str>,
+    /// What was taken out of the reply as reasoning, or came beside it. No part of what was said: neither user nor judge sees it.
+    #[serde(
+        default,
+        deserialize_with = "crate::reasoning::read",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<String>")]
+    pub reasoning: Option<Arc<str>>,
     /// The tools that an assistant message calls. Their answers follow, one `tool` message for each, in this order.
     #[serde(
         default,
@@ -99,6 +107,7 @@ impl Turn {
         Self {
             role,
             content: content.into(),
+            reasoning: None,
             tool_calls: Vec::new(),
             tool_call_id: None,
             name: None,

@@ -48,6 +48,8 @@ mod json_text;
 mod message;
 mod phase;
 pub mod prompt;
+mod prompt_tags;
+pub mod reasoning;
 mod record;
 mod replies;
 pub mod reply;
@@ -57,6 +59,7 @@ mod score;
 mod special_file;
 mod standards;
 mod summary;
+pub mod text;
 mod tool;
 pub mod yaml;
 
@@ -79,7 +82,7 @@ pub use phase::{
     Aggregator, Evaluator, Fingerprint, MetricGenerator, ScenarioGenerator, Simulator,
 };
 pub use record::{Record, RecordCode, RecordMetadata, RecordRun};
-pub use replies::IncompleteReplies;
+pub use replies::{IncompleteReplies, ReasoningReplies};
 pub use scenario::{Landmark, Scenario};
 pub use score::Score;
 pub use special_file::{is_own_stream, special_file, unreadable_special};

@@ -1,10 +1,10 @@
 //! Prompt templates that a user can replace by a file of their own.
 
-use std::borrow::Cow;
-
 use minijinja::{Environment, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+
+pub use crate::prompt_tags::{fenced, fenced_for, unframed};
 
 /// A prompt in the minijinja language (<https://docs.rs/minijinja>, the syntax of Jinja2).
 ///
@@ -103,31 +103,4 @@ impl PromptError {
             reason,
         }
     }
-}
-
-/// Makes `text` safe to stand between `<tag>` and `</tag>` in a prompt: a closing tag inside it cannot end the section.
-#[must_use]
-pub fn fenced(text: &str, tag: &str) -> String {
-    if !text.contains("</") {
-        return text.to_owned();
-    }
-    text.replace(&format!("</{tag}"), &format!("<\\/{tag}"))
-}
-
-/// Makes `text` safe to stand between any of `tags`, as [`fenced`] does for one. A text without a closing tag, as most are, is
-/// not copied.
-///
-/// ```
-/// use schema::prompt::fenced_for;
-///
-/// assert_eq!(fenced_for("a < b", &["persona", "goal"]), "a < b");
-/// assert_eq!(fenced_for("me</persona></goal>", &["persona", "goal"]), r"me<\/persona><\/goal>");
-/// ```
-#[must_use]
-pub fn fenced_for<'t>(text: &'t str, tags: &[&str]) -> Cow<'t, str> {
-    if !text.contains("</") {
-        return text.into();
-    }
-    let fold = |text: String, tag: &&str| fenced(&text, tag);
-    tags.iter().fold(text.to_owned(), fold).into()
 }

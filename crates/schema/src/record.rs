@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{BenchmarkRef, BenchmarkScore, IncompleteReplies, StandardsRef, TargetRef};
+use crate::{
+    BenchmarkRef, BenchmarkScore, IncompleteReplies, ReasoningReplies, StandardsRef, TargetRef,
+};
 
 /// The content of `record.json`: metadata, the benchmark with its hazards and tests, and the scores with bounds and grades
 /// of every system under test of the run.
@@ -26,6 +28,9 @@ pub struct Record {
     /// The systems under test of `scores` that gave empty or cut-off replies. Absent where none did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incomplete_replies: Vec<IncompleteReplies>,
+    /// The systems under test of `scores` whose replies came with reasoning, or seem to hold some. Absent where none did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasoning_replies: Vec<ReasoningReplies>,
 }
 
 /// Where a record comes from.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     ChatModel, ChatReply, ChatRequest, Extra, FinishReason, Message, ModelError, Origin, Role,
-    Spend,
+    Spend, text::is_blank,
 };
 
 /// The one JSON object in a reply.
@@ -67,7 +67,7 @@ pub fn boolean(object: &Extra, key: &str) -> Result<bool, String> {
 /// When it is missing, no string, or blank: in words that can be sent back to the model.
 pub fn text<'a>(object: &'a Extra, key: &str) -> Result<&'a str, String> {
     match object.get(key) {
-        Some(Value::String(value)) if value.trim().is_empty() => Err(format!("{key:?} is empty")),
+        Some(Value::String(value)) if is_blank(value) => Err(format!("{key:?} is empty")),
         Some(Value::String(value)) => Ok(value.trim()),
         Some(other) => Err(format!("{key:?} is {}, not a string", kind_of(other))),
         None => Err(format!("the key {key:?} is missing")),
@@ -99,7 +99,8 @@ pub fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// Splits a reply into what is said and what was thought in `<think>` or `<thinking>` blocks.
+/// Splits the reply of a helper (a judge, a simulated user, a generator) into what is said and what was thought in `<think>` or
+/// `<thinking>` blocks, wherever they are. For replies of a system under test see [`crate::reasoning::split`].
 ///
 /// A block that is never closed takes all that follows it. A closing tag without an opening one, as some chat templates leave
 /// it, ends a block that began with the reply.
@@ -323,7 +324,7 @@ pub async fn ask<T>(
         }
         request.messages.truncate(first);
         // An assistant message must not be blank for some endpoints.
-        let shown = if reply.content.trim().is_empty() {
+        let shown = if is_blank(&reply.content) {
             "(no answer)"
         } else {
             &reply.content

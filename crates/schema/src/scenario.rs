@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Extra, MetricType};
+use crate::{Extra, MetricType, text::is_blank};
 
 /// One row of `scenarios.json`: a metric's scenario in one demographic variant.
 ///
@@ -62,7 +62,7 @@ impl Scenario {
     #[must_use]
     pub fn played_persona(&self) -> &str {
         match &self.user_persona {
-            Some(persona) if !persona.trim().is_empty() => persona,
+            Some(persona) if !is_blank(persona) => persona,
             _ => &self.persona,
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use schema::{
     CallContext, Conversation, Event, FinishReason, Item, ModelError, PhaseError, PhaseErrorKind,
-    Purpose, Scenario, Spend, Turn,
+    Purpose, Scenario, Spend, Turn, text::is_blank,
 };
 
 use self::user::Said;
@@ -175,7 +175,7 @@ fn check(scenario: &Scenario) -> Result<(), PhaseError> {
         &scenario.user_goal,
         &scenario.latent_adversarial_goal,
     ];
-    if texts.iter().all(|text| text.trim().is_empty()) {
+    if texts.iter().all(|text| is_blank(text)) {
         return Err(PhaseError::new(
             PhaseErrorKind::BadInput,
             format!(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use schema::{
     ChatModel, Conversation, Fingerprint, Journal, NoJournal, PhaseError, PhaseErrorKind, Scenario,
-    Simulator, TargetRef,
+    Simulator, TargetRef, text::is_blank,
 };
 use serde_json::json;
 
@@ -101,7 +101,7 @@ impl ChatSimulator {
 
 /// A blank text counts as absent.
 fn not_blank(text: Option<&str>) -> Option<&str> {
-    text.filter(|text| !text.trim().is_empty())
+    text.filter(|text| !is_blank(text))
 }
 
 #[async_trait]

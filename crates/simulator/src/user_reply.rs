@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use schema::{FinishReason, reply::split_thinking};
+use schema::{FinishReason, reply::split_thinking, text::is_blank};
 
 use crate::{
     label::{Kind, Label},
@@ -46,7 +46,7 @@ pub enum UserReply {
 pub fn read(reply: &str, finish: &FinishReason) -> Result<UserReply, String> {
     let (text, _) = split_thinking(reply);
     let text = text.trim();
-    if text.is_empty() {
+    if is_blank(text) {
         return Err(match finish {
             FinishReason::Length => "the token limit was reached before anything was said".into(),
             FinishReason::ContentFilter => "the provider's filter stopped it".into(),
@@ -56,7 +56,7 @@ pub fn read(reply: &str, finish: &FinishReason) -> Result<UserReply, String> {
     let message = find_message(text, finish)?;
     let message = without_turn_notes(&message);
     let message = unquoted(message.trim());
-    if message.is_empty() {
+    if is_blank(message) {
         return Err("the message is empty".into());
     }
     if holds_thought(message) {

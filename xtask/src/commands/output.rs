@@ -24,7 +24,7 @@ impl Context {
         }
         // A map with text for keys can always be written.
         let text = serde_json::to_string_pretty(&object).unwrap_or_default();
-        self.terminal.print(&format!("{text}\n"));
+        self.terminal.print_data(&format!("{text}\n"));
     }
 }
 
@@ -58,12 +58,15 @@ fn benchmark(context: &Context, report: &BenchmarkReport) -> Value {
         .collect();
     let incomplete = report.replies.iter().filter(|all| all.incomplete > 0);
     let incomplete: Vec<_> = incomplete.collect();
+    let reasoning = report.reasoning.iter().filter(|all| all.any());
+    let reasoning: Vec<_> = reasoning.collect();
     json!({
         "name": report.name,
         "results": report.summaries,
         "grades": report.grades,
         "counts": counts,
         "incomplete_replies": incomplete,
+        "reasoning_replies": reasoning,
         "failures": report.failures,
         "files": report.files,
         "journal": report.journal.as_ref().map(journal),

@@ -1,7 +1,7 @@
-//! Replies that are empty or cut off: nothing of what they lack can fail a negative metric.
+//! Replies that are empty or cut off, as nothing of what they lack can fail a negative metric, and replies that hold reasoning.
 
 use pipeline::{BenchmarkReport, imported_targets};
-use schema::IncompleteReplies;
+use schema::{IncompleteReplies, ReasoningReplies};
 
 use super::Context;
 
@@ -23,6 +23,36 @@ pub fn incomplete(context: &Context, report: &BenchmarkReport) -> Vec<String> {
         )
     };
     report.replies.iter().filter(some).map(line).collect()
+}
+
+/// A warning for each target that says closing tags of reasoning blocks which nothing opened.
+pub fn unopened(report: &BenchmarkReport) -> Vec<String> {
+    let some = report.reasoning.iter().filter(|all| all.unopened > 0);
+    let line = |replies: &ReasoningReplies| {
+        format!(
+            "{}: {} of {} replies of {} hold a closing tag such as </think> that nothing opened; all of such a reply counts as said, and the judge \
+             reads it. If the chat template of {} opens the block, set `reasoning_opened_by: template` for this target in the config \
+             and run the same command again: replies in the cache are read again, not asked for again",
+            report.name, replies.unopened, replies.replies, replies.sut, replies.sut,
+        )
+    };
+    some.map(line).collect()
+}
+
+/// A note for each target whose replies came with reasoning.
+pub fn with_reasoning(report: &BenchmarkReport) -> Vec<String> {
+    let some = report.reasoning.iter().filter(|all| all.with_reasoning > 0);
+    let line = |replies: &ReasoningReplies| {
+        let ended = match replies.never_answered {
+            0 => String::new(),
+            n => format!("; {n} of them ended before anything was said"),
+        };
+        format!(
+            "{}: {} of {} replies of {} came with reasoning{ended}. It is `reasoning` in conversations.json, and no part of what is judged",
+            report.name, replies.with_reasoning, replies.replies, replies.sut,
+        )
+    };
+    some.map(line).collect()
 }
 
 fn kinds(replies: &IncompleteReplies) -> String {

@@ -97,6 +97,14 @@ pub fn tell(
     {
         context.terminal.warning(&line);
     }
+    for benchmark in &report.benchmarks {
+        for line in replies::unopened(benchmark) {
+            context.terminal.warning(&line);
+        }
+        for line in replies::with_reasoning(benchmark) {
+            context.terminal.note(&line);
+        }
+    }
     if phases.contains(&Phase::Aggregate) || phases.contains(&Phase::Evaluate) {
         for benchmark in &report.benchmarks {
             for line in unscored::rows(context, benchmark, again) {

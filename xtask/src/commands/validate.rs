@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use schema::text::spell_bidi;
 use serde_json::{Value, json};
 use validate::{FileReport, Finding, Kind, Options, Report, Severity, check};
 
@@ -73,7 +74,7 @@ pub fn run(context: &Context, args: &ValidateArgs) -> Result<Exit, Failure> {
     if args.github {
         let text = annotations(&report);
         match args.json {
-            true => context.terminal.write(text.as_bytes()),
+            true => context.terminal.write(spell_bidi(&text).as_bytes()),
             false => context.terminal.print(&text),
         }
     }

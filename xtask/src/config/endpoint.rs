@@ -4,6 +4,7 @@ use llm_client::{
     ModelSettings, Price, PriceRow, PriceTable, Secret, StructuredSupport, TokenLimitName,
     wire_name,
 };
+use schema::reasoning::ReasoningOpening;
 use serde_json::Value;
 
 use super::{
@@ -157,6 +158,9 @@ impl<'a> Endpoints<'a> {
                 ConfigError::new(format!("{}.extra_body.{key} {reason}", entry.path))
             })?;
             settings.extra_body.insert(key.clone(), value);
+        }
+        if tuning.reasoning_opened_by == Some(1) {
+            settings.reasoning_opening = ReasoningOpening::Template;
         }
         match tuning.token_limit {
             Some(1) => settings.token_limit = TokenLimitName::MaxTokens,

@@ -6,7 +6,7 @@ use super::{
     models::ModelEntry,
     read::Text,
     settings::Settings,
-    tuning::{Limits, STRUCTURED, TOKEN_LIMITS},
+    tuning::{Limits, REASONING_OPENED_BY, STRUCTURED, TOKEN_LIMITS},
 };
 
 /// What stands in the place of a secret.
@@ -90,6 +90,7 @@ fn model_json(entry: &ModelEntry) -> Value {
         "top_p": tuning.top_p,
         "seed": tuning.seed,
         "reasoning_effort": tuning.reasoning_effort,
+        "reasoning_opened_by": named(&REASONING_OPENED_BY, tuning.reasoning_opened_by),
         "token_limit": named(&TOKEN_LIMITS, tuning.token_limit),
         "structured": named(&STRUCTURED, tuning.structured),
         "timeout": tuning.timeout.map(|timeout| format!("{}s", timeout.as_secs())),

@@ -22,6 +22,8 @@ pub struct Tuning {
     pub seed: Option<i64>,
     /// `low`, `high` or whatever the endpoint knows.
     pub reasoning_effort: Option<String>,
+    /// Who opens the reasoning block of a reply: position in [`REASONING_OPENED_BY`].
+    pub reasoning_opened_by: Option<usize>,
     /// Further fields of the request body.
     pub extra_body: Extra,
     /// Under which name the token limit is sent: position in [`TOKEN_LIMITS`].
@@ -51,6 +53,9 @@ impl Tuning {
             reasoning_effort: table
                 .take("reasoning_effort")
                 .and_then(|node| node.resolved_text(reader)),
+            reasoning_opened_by: table
+                .take("reasoning_opened_by")
+                .and_then(|node| node.word(reader, &REASONING_OPENED_BY)),
             extra_body: read_extra_body(table, reader),
             token_limit: table
                 .take("token_limit")
@@ -64,6 +69,8 @@ impl Tuning {
     }
 }
 
+/// The values of `reasoning_opened_by`.
+pub const REASONING_OPENED_BY: [&str; 2] = ["reply", "template"];
 /// The values of `token_limit`.
 pub const TOKEN_LIMITS: [&str; 3] = ["auto", "max_tokens", "max_completion_tokens"];
 /// The values of `structured`.

@@ -8,6 +8,7 @@ use schema::{
     Purpose, Role, Turn,
     reply::{Asked, advice, ask},
     safety::{Assessment, SafetyScorer, ScoreRequest},
+    text::is_blank,
 };
 use serde_json::json;
 
@@ -99,7 +100,7 @@ fn no_message(request: &ScoreRequest<'_>) -> Option<&'static str> {
         Some(last) if last.role != Role::Assistant => {
             Some("the conversation does not end on a message of the target")
         }
-        Some(last) if !last.content.trim().is_empty() => None,
+        Some(last) if !is_blank(&last.content) => None,
         _ => Some("the target said nothing"),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use schema::{
     Message, PhaseError, Role, Turn,
-    prompt::{Prompt, PromptError, fenced},
+    prompt::{Prompt, PromptError, unframed},
 };
 use serde_json::{Value, json};
 
@@ -51,10 +51,9 @@ impl SafetyPrompts {
     /// What the judge is sent. A system prompt that renders to a blank text is left out.
     pub(super) fn messages(&self, turns: &[Turn]) -> Result<Vec<Message>, PhaseError> {
         let rendered = transcript::render(turns);
-        let guarded = TAGS.iter().fold(rendered, |text, tag| fenced(&text, tag));
         let values = json!({
             "rubric": render(&self.rubric, &json!({}))?,
-            "transcript": guarded,
+            "transcript": unframed(&rendered, &TAGS),
             "message": turns.len(),
         });
         let system = render(&self.system, &values)?;

@@ -13,7 +13,7 @@ use super::{
         TokenUsage, ToolCall,
     },
 };
-use crate::{Asked, Run, Sample, attribution, places::places, text, words};
+use crate::{Asked, Call, Run, Sample, attribution, places::places, text, words};
 
 /// What all rows of a target have in common.
 pub(super) struct Ids<'a> {
@@ -79,10 +79,7 @@ pub(super) fn row<'a>(
         },
         output: single.map(|(_, answered)| Output {
             raw: listed(&answered.content),
-            reasoning_trace: sample
-                .reply(1, 0)
-                .and_then(|call| call.reasoning.as_deref())
-                .map(listed),
+            reasoning_trace: reasoning(sample.reply(1, 0), answered).map(listed),
         }),
         answer_attribution: attributions(version, method(run), sample, score, single.is_some()),
         messages: match version {
@@ -145,12 +142,18 @@ fn messages(sample: &Sample) -> Vec<Message<'_>> {
             turn_idx: messages.len(),
             role: turn.role.as_str(),
             content: &turn.content,
-            reasoning_trace: reply.and_then(|call| call.reasoning.as_deref()),
+            reasoning_trace: reasoning(reply, turn),
             tool_calls: turn.tool_calls.iter().map(tool_call).collect(),
             tool_call_id: turn.tool_call_id.as_deref().map(|id| [id]),
         });
     }
     messages
+}
+
+/// The reasoning behind a message of the target: as the row keeps it, else as the endpoint gave it.
+fn reasoning<'a>(call: Option<&'a Call>, said: &'a Turn) -> Option<&'a str> {
+    let kept = said.reasoning.as_deref();
+    kept.or_else(|| call?.reasoning.as_deref())
 }
 
 /// A call with its arguments as texts: all the format has a place for. Arguments that are no object stand under `arguments` as they
@@ -310,7 +313,7 @@ fn metadata<'a>(run: &'a Run, sample: &'a Sample, score: &'a Score) -> Texts<'a>
     for (key, value) in &score.extra {
         texts.add(format!("score.{key}"), words::of(value));
     }
-    let list = |by: Asked, of: fn(&crate::Call) -> Option<&str>| {
+    let list = |by: Asked, of: fn(&Call) -> Option<&str>| {
         let known: Vec<&str> = sample.calls_to(by).filter_map(of).collect();
         (!known.is_empty()).then(|| Value::from(known).to_string())
     };

@@ -31,7 +31,7 @@
 //!
 //! # Limits
 //! - Memory holds one conversation, of Inspect's zips none larger than 512 MiB, and for Every Eval Ever a hash of each row.
-//! - Text only. An image or another part that is no text becomes a note such as `[image]`, and thinking is left out.
+//! - Text only. An image or another part that is no text becomes a note such as `[image]`, and reasoning is kept beside the message.
 //! - Inspect: what stands in events and not in the messages of a sample is not read; tools are, where Probity wrote the log. Samples stored in chunks are refused.
 //! - Every Eval Ever: a file holds one model. Arguments of calls are texts there, and stay texts. Several answers to one question become one
 //!   message.

@@ -1,6 +1,7 @@
 //! What is told of one entry.
 
 use jiff::Timestamp;
+use schema::text::is_blank;
 
 /// An entry in words.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +49,7 @@ pub(super) fn brief(passages: &[Passage]) -> String {
     let said = passages.iter().rfind(|passage| !passage.speaker.is_empty());
     match said.or(passages.first()).map(|passage| &*passage.text) {
         None => String::new(),
-        Some(text) if text.trim().is_empty() => "(a blank text)".to_owned(),
+        Some(text) if is_blank(text) => "(a blank text)".to_owned(),
         Some(text) => text.to_owned(),
     }
 }

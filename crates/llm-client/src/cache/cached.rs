@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     settings::ModelSettings,
-    wire::{self, Body, Form, KeptParts},
+    wire::{self, Blocks, Body, Form, KeptParts},
 };
 
 /// Answers from a [`Cache`] what was asked before, and stores what was not. Only good replies are stored, and
@@ -55,7 +55,8 @@ impl<M: ChatModel> Cached<M> {
         stored: StoredReply,
         origin: Origin,
     ) -> Option<ChatReply> {
-        let parsed = wire::parse(stored.response.get()).ok()?;
+        let blocks = Blocks::of(request.context.purpose, self.settings.reasoning_opening);
+        let parsed = wire::parse(stored.response.get(), blocks).ok()?;
         let price = self.settings.price;
         let cost = parsed
             .cost

@@ -15,4 +15,4 @@ pub(crate) use body::{Body, Field, Form, Format};
 pub use canonical::Canonical;
 pub(crate) use kept::KeptParts;
 pub(crate) use refusal::Refusal;
-pub(crate) use reply::{Reason, Unparsed, parse};
+pub(crate) use reply::{Blocks, Reason, Unparsed, parse};

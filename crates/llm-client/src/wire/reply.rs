@@ -2,7 +2,11 @@
 
 use std::{borrow::Cow, fmt};
 
-use schema::{FinishReason, ToolCall, Usage, reply::split_thinking};
+use schema::{
+    FinishReason, Purpose, ToolCall, Usage,
+    reasoning::{self, ReasoningOpening},
+    reply::split_thinking,
+};
 use serde::{
     Deserialize, Deserializer,
     de::{SeqAccess, Visitor},
@@ -22,6 +26,25 @@ pub(crate) struct Parsed {
     pub(crate) usage: Option<Usage>,
     /// Dollars, where the endpoint states them.
     pub(crate) cost: Option<f64>,
+}
+
+/// What of the text of a reply is reasoning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blocks {
+    /// Of a system under test: the block that opens the reply, and no other. What it said is not shortened.
+    Opening(ReasoningOpening),
+    /// Of a helper: every block, and all that stands before a closing tag that nothing opened.
+    All,
+}
+
+impl Blocks {
+    /// For replies to calls of `purpose`.
+    pub(crate) fn of(purpose: Purpose, opening: ReasoningOpening) -> Self {
+        match purpose {
+            Purpose::TargetTurn => Self::Opening(opening),
+            _ => Self::All,
+        }
+    }
 }
 
 /// Why a reply is no completion, and what it was billed all the same.
@@ -110,7 +133,7 @@ struct Said {
 }
 
 /// Reads the body of a 2xx reply.
-pub(crate) fn parse(body: &str) -> Result<Parsed, Box<Unparsed>> {
+pub(crate) fn parse(body: &str, blocks: Blocks) -> Result<Parsed, Box<Unparsed>> {
     let completion = completion(body).map_err(|reason| {
         Box::new(Unparsed {
             reason: Reason::Form(reason),
@@ -136,17 +159,18 @@ pub(crate) fn parse(body: &str) -> Result<Parsed, Box<Unparsed>> {
     if let Some(error) = choice.error.filter(|error| !is_blank(error)) {
         return Err(unparsed(Reason::Error(error)));
     }
-    let Some(said) = said(choice.message, choice.text) else {
+    let finish = choice.finish_reason;
+    let finish = FinishReason::from(finish.as_ref().map_or("unknown", |word| &*word.0));
+    let cut_off = finish == FinishReason::Length;
+    let Some(said) = said(choice.message, choice.text, blocks, cut_off) else {
         let reason = "the reply's first choice has no message".to_owned();
         return Err(unparsed(Reason::Form(reason)));
     };
-    let finish = choice.finish_reason;
-    let finish = finish.as_ref().map_or("unknown", |word| &*word.0);
     Ok(Parsed {
         content: said.content,
         reasoning: said.reasoning,
         tool_calls: said.tool_calls,
-        finish: FinishReason::from(finish),
+        finish,
         model: completion.model.and_then(model_name),
         usage,
         cost,
@@ -175,7 +199,7 @@ struct Heard {
     tool_calls: Vec<ToolCall>,
 }
 
-fn said(message: Option<Said>, text: Option<Text>) -> Option<Heard> {
+fn said(message: Option<Said>, text: Option<Text>, blocks: Blocks, cut_off: bool) -> Option<Heard> {
     let message = match (message, text) {
         (Some(message), _) => message,
         (None, Some(text)) => Said {
@@ -196,24 +220,39 @@ fn said(message: Option<Said>, text: Option<Text>) -> Option<Heard> {
     if reasoning.is_empty() {
         reasoning = message.reasoning.0;
     }
-    // Most replies hold no angle bracket, and one byte is found much faster than two words.
-    if memchr::memchr(b'<', content.as_bytes()).is_some()
-        && (content.contains("<think") || content.contains("</think"))
-    {
-        let (outside, inside) = split_thinking(&content);
-        content = outside;
+    if let Some((outside, inside)) = apart(&content, blocks, cut_off) {
         if let Some(inside) = inside {
             if !reasoning.is_empty() {
                 reasoning.push('\n');
             }
             reasoning.push_str(&inside);
         }
+        content = outside;
     }
     Some(Heard {
         content,
         reasoning: (!reasoning.is_empty()).then_some(reasoning),
         tool_calls: message.tool_calls,
     })
+}
+
+/// What was said and what was thought; `None` where all of it was said.
+fn apart(content: &str, blocks: Blocks, cut_off: bool) -> Option<(String, Option<String>)> {
+    // Most replies hold no angle bracket, and one byte is found much faster than two words.
+    let tagged = memchr::memchr(b'<', content.as_bytes()).is_some()
+        && (content.contains("<think") || content.contains("</think"));
+    match blocks {
+        Blocks::All => tagged.then(|| split_thinking(content)),
+        Blocks::Opening(opening) => {
+            let inside = cut_off && opening == ReasoningOpening::Template;
+            if !tagged && !inside {
+                return None;
+            }
+            let split = reasoning::split(content, opening, cut_off);
+            (split.said.len() < content.len())
+                .then(|| (split.said.to_owned(), split.reasoning.map(str::to_owned)))
+        }
+    }
 }
 
 /// Whether an `error` field says nothing.
@@ -249,7 +288,7 @@ mod tests {
     use super::*;
 
     fn content(body: &str) -> String {
-        parse(body)
+        parse(body, Blocks::All)
             .unwrap_or_else(|error| panic!("{body}: {error:?}"))
             .content
     }
@@ -293,7 +332,7 @@ mod tests {
         let calls = |list: &str| {
             let body =
                 format!(r#"{{"choices":[{{"message":{{"content":null,"tool_calls":{list}}}}}]}}"#);
-            parse(&body).unwrap().tool_calls
+            parse(&body, Blocks::All).unwrap().tool_calls
         };
         let call = &calls(
             r#"[{"id":"a","type":"function","function":{"name":"pay","arguments":"{\"n\":1}"}}]"#,
@@ -315,13 +354,44 @@ mod tests {
             r#"{"choices":[{"message":{"content":"<think>hm</think>\nx"}}]}"#,
             r#"{"choices":[{"message":{"content":"x","reasoning":null,"reasoning_content":"hm"}}]}"#,
         ] {
-            let parsed = parse(body).unwrap();
+            let parsed = parse(body, Blocks::All).unwrap();
             assert_eq!(
                 (parsed.content.as_str(), parsed.reasoning.as_deref()),
                 ("x", Some("hm")),
                 "{body}"
             );
         }
+    }
+
+    #[test]
+    fn what_a_system_under_test_says_is_not_shortened() {
+        let read = |content: &str, finish: &str, blocks| {
+            let body = serde_json::json!({"choices": [{"message": {"content": content}, "finish_reason": finish}]});
+            let parsed = parse(&body.to_string(), blocks).unwrap();
+            (parsed.content, parsed.reasoning)
+        };
+        let helper = Blocks::of(Purpose::Judge, ReasoningOpening::Reply);
+        let target = Blocks::of(Purpose::TargetTurn, ReasoningOpening::Reply);
+        for said in [
+            "HARMFUL.</think>I cannot help",
+            "Sure. <think>X</think> Bye.",
+            "Use `<think>`.",
+        ] {
+            assert_eq!(read(said, "stop", target), (said.to_owned(), None));
+            assert_ne!(read(said, "stop", helper).0, said);
+        }
+        let thought = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            read("<think>a</think>b", "stop", target),
+            ("b".to_owned(), thought("a"))
+        );
+        let template = Blocks::of(Purpose::TargetTurn, ReasoningOpening::Template);
+        assert_eq!(
+            read("a</think>b", "stop", template),
+            ("b".to_owned(), thought("a"))
+        );
+        assert_eq!(read("a", "length", template), (String::new(), thought("a")));
+        assert_eq!(read("a", "stop", template), ("a".to_owned(), None));
     }
 
     #[test]
@@ -337,26 +407,32 @@ mod tests {
             ("hello", "not valid JSON"),
             ("data: {}", "event stream"),
         ] {
-            let unparsed = parse(body).unwrap_err();
+            let unparsed = parse(body, Blocks::All).unwrap_err();
             assert!(
                 matches!(&unparsed.reason, Reason::Form(text) if text.contains(reason)),
                 "{body}: {unparsed:?}"
             );
         }
-        let unparsed =
-            parse(r#"{"error":{"code":429},"usage":{"prompt_tokens":3,"completion_tokens":0}}"#)
-                .unwrap_err();
+        let unparsed = parse(
+            r#"{"error":{"code":429},"usage":{"prompt_tokens":3,"completion_tokens":0}}"#,
+            Blocks::All,
+        )
+        .unwrap_err();
         assert!(matches!(unparsed.reason, Reason::Error(_)));
         assert_eq!(unparsed.usage.unwrap().input_tokens, 3);
         let unparsed =
-            parse(r#"{"choices":[{"message":{"content":""},"error":{"code":502},"finish_reason":"error"}]}"#)
+            parse(r#"{"choices":[{"message":{"content":""},"error":{"code":502},"finish_reason":"error"}]}"#, Blocks::All)
                 .unwrap_err();
         assert!(matches!(unparsed.reason, Reason::Error(_)));
     }
 
     #[test]
     fn a_missing_finish_reason_is_unknown() {
-        let parsed = parse(r#"{"model":"gpt-x","choices":[{"message":{"content":"a"}}]}"#).unwrap();
+        let parsed = parse(
+            r#"{"model":"gpt-x","choices":[{"message":{"content":"a"}}]}"#,
+            Blocks::All,
+        )
+        .unwrap();
         assert_eq!(parsed.finish.as_str(), "unknown");
         assert_eq!(parsed.model.as_deref(), Some("gpt-x"));
     }

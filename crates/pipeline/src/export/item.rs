@@ -3,7 +3,10 @@
 use interop::{Asked, Call};
 use jiff::Timestamp;
 use journal::Line;
-use schema::{Role, Spend, ToolCall, Turn, Usage};
+use schema::{
+    Role, Spend, ToolCall, Turn, Usage,
+    reasoning::{self, ReasoningOpening},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -174,7 +177,7 @@ impl Reply {
             id: text(&body.id),
             model: text(&body.model),
             finish_reason: text(&choice.finish_reason),
-            reasoning: apart.or_else(|| inside(message.content.as_str()?)),
+            reasoning: apart.or_else(|| opening(message.content.as_str()?)),
         }
     }
 }
@@ -207,13 +210,10 @@ struct Said {
     reasoning: Value,
 }
 
-/// Thinking at the beginning of a reply.
-fn inside(content: &str) -> Option<String> {
-    let (thought, _) = content
-        .trim_start()
-        .strip_prefix("<think>")?
-        .split_once("</think>")?;
-    Some(thought.trim().to_owned()).filter(|thought| !thought.is_empty())
+/// The reasoning block that opens a reply.
+fn opening(content: &str) -> Option<String> {
+    let split = reasoning::split(content, ReasoningOpening::Reply, false);
+    split.reasoning.map(str::to_owned)
 }
 
 /// The first message of a request, where it is of the role `system`.

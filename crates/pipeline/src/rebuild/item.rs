@@ -99,6 +99,7 @@ impl ItemState {
                 .ok_or_else(|| bad("`tool_calls` is no list of calls"))?,
         };
         self.transcript.push(Turn {
+            reasoning: line.text("reasoning").map(Into::into),
             tool_calls,
             finish_reason: finish.map(|reason| FinishReason::from(reason.into_owned())),
             ..Turn::new(role, text)

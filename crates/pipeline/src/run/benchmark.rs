@@ -110,7 +110,8 @@ impl<'p> BenchmarkRun<'p> {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         let replies = std::mem::take(&mut state.replies).into_iter();
-        state.report.replies = replies.map(|(id, tally)| tally.of(id)).collect();
+        (state.report.replies, state.report.reasoning) =
+            replies.map(|(id, tally)| tally.of(&id)).unzip();
         state.report.reference_turns = self.standards.map(|all| all.turns).unwrap_or_default();
         let metrics = self.loaded.benchmark.metrics.iter();
         state.report.metric_types = metrics

@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures::StreamExt;
-use schema::{Benchmark, PhaseErrorKind, Scenario};
+use schema::{Benchmark, PhaseErrorKind, Scenario, text::is_blank};
 
 use super::{
     BenchmarkRun,
@@ -38,7 +38,7 @@ impl BenchmarkRun<'_> {
             target: None,
             rows: Some(1),
         });
-        if self.loaded.benchmark.description.trim().is_empty() {
+        if is_blank(&self.loaded.benchmark.description) {
             return Err(PipelineError::input(format!(
                 "{}: there is no description to write metrics from",
                 self.dir.yaml().display()

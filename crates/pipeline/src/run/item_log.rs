@@ -201,6 +201,9 @@ fn kept_text(message: &'static str, said: &Turn, turn: u32, step: u32) -> Event 
         .with("response_text", Arc::clone(&said.content))
         .with("turn", turn);
     let mut event = with_step(event, step);
+    if let Some(reasoning) = &said.reasoning {
+        event = event.with("reasoning", Arc::clone(reasoning));
+    }
     if !said.tool_calls.is_empty() {
         event = event.with("tool_calls", Field::json(&said.tool_calls));
     }

@@ -10,7 +10,8 @@ use aggregator::{
 };
 use journal::RunId;
 use schema::{
-    Aggregator, BenchmarkScore, Fingerprint, Grades, IncompleteReplies, ModelId, Summary,
+    Aggregator, BenchmarkScore, Fingerprint, Grades, IncompleteReplies, ModelId, ReasoningReplies,
+    Summary,
 };
 
 use super::{BenchmarkRun, run_log::TestTally};
@@ -65,16 +66,16 @@ impl BenchmarkRun<'_> {
         Ok(())
     }
 
-    /// What the replies of a target lack. Conversations of earlier runs are read again; scores alone are enough to sum up, so
+    /// What the replies of a target lack, and how many hold reasoning. Conversations of earlier runs are read again; scores alone are enough to sum up, so
     /// conversations that are not there, or cannot be read, are no error here.
-    fn replies(&self, id: &ModelId) -> Option<IncompleteReplies> {
+    fn replies(&self, id: &ModelId) -> Option<(IncompleteReplies, ReasoningReplies)> {
         let counted = self.replies_of(id).or_else(|| {
             let path = self.dir.target(id).ok()?.conversations();
             let tally = count_replies(&path, &self.loaded.benchmark).ok()?;
             self.replied(id, tally);
             Some(tally)
         });
-        Some(counted?.of(id.clone()))
+        Some(counted?.of(id))
     }
 
     /// Sums up what the tree holds for a run that judges and does not write `results.json`, and takes note of it when that file is
@@ -131,7 +132,7 @@ impl BenchmarkRun<'_> {
     fn grade(
         &self,
         scores: Vec<BenchmarkScore>,
-        replies: &[IncompleteReplies],
+        replies: &[(IncompleteReplies, ReasoningReplies)],
         run_id: &RunId,
     ) -> Result<(), PipelineError> {
         let benchmark = &self.loaded.benchmark;
@@ -145,7 +146,7 @@ impl BenchmarkRun<'_> {
     fn write_record(
         &self,
         grades: &Grades,
-        replies: &[IncompleteReplies],
+        replies: &[(IncompleteReplies, ReasoningReplies)],
         run_id: &RunId,
     ) -> Result<(), PipelineError> {
         let pipeline = self.pipeline;

@@ -155,7 +155,7 @@ impl Ended {
             strategy: attempt.strategy(),
             parent_conversation_id: attempt.parent(),
             test_type: attempt.test_type(),
-            conversation: saved(&self.turns),
+            conversation: self.turns.iter().map(with_reasoning).collect(),
             usage: Some(self.spend.to_phase_cost()),
             ..error_of(&attempt.case, fault)
         })
@@ -190,6 +190,13 @@ pub(super) fn error_of(case: &TestCase, fault: &Fault) -> CaseError {
 /// Messages as the files keep them.
 pub(super) fn saved(turns: &[Turn]) -> Vec<SavedMessage> {
     turns.iter().map(SavedMessage::from).collect()
+}
+
+fn with_reasoning(turn: &Turn) -> SavedMessage {
+    SavedMessage {
+        reasoning: turn.reasoning.clone(),
+        ..SavedMessage::from(turn)
+    }
 }
 
 /// Whether any message declines to help; `None` where the scorer tells of none.

@@ -9,6 +9,7 @@ use schema::{
         Assessment, CallScope, ErrorKind, SafetyScore, SafetyScorer, ScoreRequest, Stage, TestCase,
         Threshold, Verdict, results::MessageScore,
     },
+    text::is_blank,
 };
 use simulator::safety::Target;
 use tokio::sync::Semaphore;
@@ -88,6 +89,9 @@ impl Ground {
         let mut event = Event::new(message, "Ground", "hear")
             .with("response_text", said.content)
             .with("turn", exchange(talk.turns.len()));
+        if let Some(reasoning) = said.reasoning {
+            event = event.with("reasoning", reasoning);
+        }
         if let Some(finish) = said.finish_reason {
             event = event.with("finish_reason", finish.as_str().to_owned());
         }
@@ -153,7 +157,10 @@ impl Ground {
         };
         Ok(Assessed {
             spend: assessment.spend,
-            message: MessageScore::new(message, assessment),
+            message: MessageScore {
+                reasoning: conversation.last().and_then(|turn| turn.reasoning.clone()),
+                ..MessageScore::new(message, assessment)
+            },
             fault,
         })
     }
@@ -271,7 +278,7 @@ impl Ground {
 
 /// Whether it is a message that can be scored.
 fn is_answer(turn: &Turn) -> bool {
-    turn.role == Role::Assistant && !turn.content.trim().is_empty()
+    turn.role == Role::Assistant && !is_blank(&turn.content)
 }
 
 /// An empty reply of the target.

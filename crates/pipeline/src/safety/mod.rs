@@ -77,6 +77,7 @@ use llm_client::{Meter, Stop};
 use schema::{
     Journal, ModelId, TargetRef,
     safety::{Gate, SafetyScorer, TestCaseGroup},
+    text::is_blank,
 };
 use serde_json::Value;
 
@@ -349,7 +350,7 @@ impl SafetyRun {
                     case.id
                 )));
             }
-            if case.seed_prompt().trim().is_empty() {
+            if is_blank(case.seed_prompt()) {
                 return Err(PipelineError::input(format!(
                     "the test case {:?} has neither a prompt nor an intent",
                     case.id

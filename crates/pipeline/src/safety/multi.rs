@@ -8,6 +8,7 @@ use schema::{
         CallScope, ErrorKind, MultiTurnSettings, MultiTurnStrategy, Stage, TestCase, Verdict,
         results::AttackerRefusal,
     },
+    text::is_blank,
 };
 use simulator::safety::{Dialogue, Exchanged};
 
@@ -258,7 +259,7 @@ impl Ground {
 
 /// Takes away what stands behind the last answer: a user message that was not answered, or an empty reply to it.
 fn end_on_answer(turns: &mut Vec<Turn>) {
-    let answer = |turn: &Turn| turn.role == Role::Assistant && !turn.content.trim().is_empty();
+    let answer = |turn: &Turn| turn.role == Role::Assistant && !is_blank(&turn.content);
     while turns.last().is_some_and(|turn| !answer(turn)) {
         turns.pop();
     }

@@ -8,6 +8,7 @@ use schema::{
         CallScope, ErrorKind, SafetyScore, Stage, VariationRequest, VariationStrategy,
         results::{AttackerRefusal, CaseError},
     },
+    text::is_blank,
 };
 
 use super::{
@@ -151,7 +152,7 @@ impl Rewritten {
                 let name: Arc<str> = strategy.into();
                 let most = usize::try_from(count).unwrap_or(usize::MAX);
                 let prompts = prompts.into_iter().take(most);
-                let prompts = prompts.filter(|prompt| !prompt.trim().is_empty());
+                let prompts = prompts.filter(|prompt| !is_blank(prompt));
                 self.prompts
                     .extend(prompts.map(|prompt| (Arc::clone(&name), prompt)));
             }

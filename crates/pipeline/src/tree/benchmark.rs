@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use schema::{
     Benchmark, Metric,
     safety::nearest,
+    text::is_blank,
     yaml::{YamlError, line_of},
 };
 
@@ -67,7 +68,7 @@ fn parse(path: &Path, text: &str) -> Result<Benchmark, PipelineError> {
 }
 
 fn check(benchmark: &Benchmark) -> Result<(), String> {
-    if benchmark.metrics.is_empty() && benchmark.description.trim().is_empty() {
+    if benchmark.metrics.is_empty() && is_blank(&benchmark.description) {
         return Err(format!(
             "it has neither metrics nor a description to write them from{}. Describe in `description` what is measured, or list \
              `metrics`",
@@ -118,7 +119,7 @@ fn metrics_fit(metrics: &[Metric]) -> Result<(), String> {
                 metric.id
             ));
         }
-        if metric.definition.trim().is_empty() {
+        if is_blank(&metric.definition) {
             return Err(format!(
                 "{place} ({}): the definition is empty, and it is all that the judge is told",
                 metric.id

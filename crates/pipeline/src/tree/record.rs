@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use schema::{
-    Benchmark, Grades, IncompleteReplies, ModelId, Record, RecordCode, RecordMetadata, RecordRun,
-    TargetRef,
+    Benchmark, Grades, IncompleteReplies, ModelId, ReasoningReplies, Record, RecordCode,
+    RecordMetadata, RecordRun, TargetRef,
 };
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub(crate) struct RecordOf<'a> {
     pub(crate) suts: Option<Vec<TargetRef>>,
     pub(crate) grades: &'a Grades,
     /// Of every system in the tree.
-    pub(crate) replies: &'a [IncompleteReplies],
+    pub(crate) replies: &'a [(IncompleteReplies, ReasoningReplies)],
 }
 
 /// Writes the record of a benchmark's run into `folder`; gives its path. `alone`: the run has no other benchmark.
@@ -65,7 +65,15 @@ pub(crate) fn write_record(
         incomplete_replies: of
             .replies
             .iter()
+            .map(|(incomplete, _)| incomplete)
             .filter(|replies| replies.incomplete > 0 && ran(&replies.sut))
+            .cloned()
+            .collect(),
+        reasoning_replies: of
+            .replies
+            .iter()
+            .map(|(_, reasoning)| reasoning)
+            .filter(|replies| replies.any() && ran(&replies.sut))
             .cloned()
             .collect(),
         scores: scores.filter(|score| ran(&score.sut)).cloned().collect(),

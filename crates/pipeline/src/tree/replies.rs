@@ -1,8 +1,11 @@
-//! Counting conversations whose replies are empty or cut off.
+//! Counting conversations whose replies are empty or cut off, and replies that hold reasoning.
 
 use std::{fmt, ops::ControlFlow, path::Path};
 
-use schema::{Benchmark, Conversation, FinishReason, IncompleteReplies, ModelId, Role, Turn};
+use schema::{
+    Benchmark, Conversation, FinishReason, IncompleteReplies, ModelId, ReasoningReplies, Role,
+    Turn, reasoning::has_unopened_tag, text::is_blank,
+};
 use serde::{
     Deserialize, Deserializer,
     de::{Error, IgnoredAny, Visitor},
@@ -11,7 +14,7 @@ use serde::{
 use super::each_row;
 use crate::error::PipelineError;
 
-/// Conversations of one system under test by what their replies lack.
+/// Conversations of one system under test by what their replies lack, and its replies by the reasoning in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReplyTally {
     conversations: u64,
@@ -19,24 +22,33 @@ pub(crate) struct ReplyTally {
     cut_off: u64,
     filtered: u64,
     empty: u64,
+    replies: u64,
+    with_reasoning: u64,
+    never_answered: u64,
+    unopened: u64,
 }
 
 impl ReplyTally {
-    /// Takes a conversation. One that failed is told of elsewhere and never judged.
+    /// Counts a conversation. One that failed is reported elsewhere and never judged.
     pub(crate) fn add(&mut self, conversation: &Conversation) {
         if conversation.error.is_none() {
-            self.add_lacks(conversation.transcript.iter().map(Lack::of));
+            self.add_messages(conversation.transcript.iter().map(Facts::of));
         }
     }
 
-    fn add_lacks(&mut self, lacks: impl Iterator<Item = Option<Lack>>) {
+    fn add_messages(&mut self, messages: impl Iterator<Item = Facts>) {
         let (mut cut_off, mut filtered, mut empty) = (false, false, false);
-        for lack in lacks.flatten() {
-            match lack {
-                Lack::CutOff => cut_off = true,
-                Lack::Filtered => filtered = true,
-                Lack::Empty => empty = true,
+        for message in messages.filter(|message| message.reply) {
+            match message.lack {
+                Some(Lack::CutOff) => cut_off = true,
+                Some(Lack::Filtered) => filtered = true,
+                Some(Lack::Empty) => empty = true,
+                None => {}
             }
+            self.replies += 1;
+            self.with_reasoning += u64::from(message.reasoning);
+            self.never_answered += u64::from(message.reasoning && message.says_nothing);
+            self.unopened += u64::from(message.unopened);
         }
         self.conversations += 1;
         self.incomplete += u64::from(cut_off || filtered || empty);
@@ -50,14 +62,65 @@ impl ReplyTally {
         self.conversations == 0
     }
 
-    pub(crate) fn of(self, sut: ModelId) -> IncompleteReplies {
-        IncompleteReplies {
-            sut,
+    pub(crate) fn of(self, sut: &ModelId) -> (IncompleteReplies, ReasoningReplies) {
+        let incomplete = IncompleteReplies {
+            sut: sut.clone(),
             conversations: self.conversations,
             incomplete: self.incomplete,
             cut_off: self.cut_off,
             filtered: self.filtered,
             empty: self.empty,
+        };
+        let reasoning = ReasoningReplies {
+            sut: sut.clone(),
+            replies: self.replies,
+            with_reasoning: self.with_reasoning,
+            never_answered: self.never_answered,
+            unopened: self.unopened,
+        };
+        (incomplete, reasoning)
+    }
+}
+
+/// What counts of a message.
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    /// Whether it is the system under test's.
+    reply: bool,
+    says_nothing: bool,
+    lack: Option<Lack>,
+    reasoning: bool,
+    /// Whether it says a closing tag that nothing opened, and has no reasoning beside it.
+    unopened: bool,
+}
+
+impl Facts {
+    fn of(turn: &Turn) -> Self {
+        let text = TextFacts::of(&turn.content);
+        Self::new(
+            turn.role,
+            text,
+            !turn.tool_calls.is_empty(),
+            turn.reasoning.is_some(),
+            turn.finish_reason.as_ref(),
+        )
+    }
+
+    fn new(
+        role: Role,
+        text: TextFacts,
+        calls: bool,
+        reasoning: bool,
+        finish: Option<&FinishReason>,
+    ) -> Self {
+        let says_nothing = text.blank && !calls;
+        Self {
+            reply: role == Role::Assistant,
+            says_nothing,
+            lack: Lack::find(says_nothing, finish),
+            reasoning,
+            // One that is behind reasoning that was taken out closes nothing.
+            unopened: text.unopened && !reasoning,
         }
     }
 }
@@ -71,18 +134,11 @@ enum Lack {
 }
 
 impl Lack {
-    fn of(turn: &Turn) -> Option<Self> {
-        let blank = turn.content.trim().is_empty();
-        let says_nothing = blank && turn.tool_calls.is_empty();
-        Self::find(turn.role, says_nothing, turn.finish_reason.as_ref())
-    }
-
-    fn find(role: Role, says_nothing: bool, finish: Option<&FinishReason>) -> Option<Self> {
-        match (role, finish) {
-            (Role::Assistant, Some(FinishReason::Length)) => Some(Self::CutOff),
-            (Role::Assistant, Some(FinishReason::ContentFilter)) => Some(Self::Filtered),
-            (Role::Assistant, _) => says_nothing.then_some(Self::Empty),
-            _ => None,
+    fn find(says_nothing: bool, finish: Option<&FinishReason>) -> Option<Self> {
+        match finish {
+            Some(FinishReason::Length) => Some(Self::CutOff),
+            Some(FinishReason::ContentFilter) => Some(Self::Filtered),
+            _ => says_nothing.then_some(Self::Empty),
         }
     }
 }
@@ -99,7 +155,7 @@ pub(crate) fn count_replies(
     each_row(path, |row: Row| {
         if row.error.is_none() && benchmark.metric(&row.metric_id).is_some() {
             let said = row.transcript.unwrap_or_default();
-            tally.add_lacks(said.iter().map(Said::lacks));
+            tally.add_messages(said.iter().map(Said::facts));
         }
         Ok(ControlFlow::Continue(()))
     })?;
@@ -120,7 +176,9 @@ struct Row {
 struct Said {
     role: Role,
     #[serde(default)]
-    content: Option<HasText>,
+    content: Option<TextFacts>,
+    #[serde(default)]
+    reasoning: Option<IgnoredAny>,
     #[serde(default)]
     tool_calls: Option<Vec<IgnoredAny>>,
     #[serde(default)]
@@ -128,28 +186,46 @@ struct Said {
 }
 
 impl Said {
-    fn lacks(&self) -> Option<Lack> {
-        let text = self.content.as_ref().is_some_and(|content| content.0);
+    fn facts(&self) -> Facts {
         let calls = self.tool_calls.as_ref().is_some_and(|all| !all.is_empty());
-        Lack::find(self.role, !text && !calls, self.finish_reason.as_ref())
+        Facts::new(
+            self.role,
+            self.content.unwrap_or(TextFacts::of("")),
+            calls,
+            self.reasoning.is_some(),
+            self.finish_reason.as_ref(),
+        )
     }
 }
 
-/// Whether a text holds more than white space.
-struct HasText(bool);
+/// What counts of a text.
+#[derive(Clone, Copy, Debug)]
+struct TextFacts {
+    blank: bool,
+    unopened: bool,
+}
 
-impl<'de> Deserialize<'de> for HasText {
+impl TextFacts {
+    fn of(text: &str) -> Self {
+        Self {
+            blank: is_blank(text),
+            unopened: has_unopened_tag(text),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for TextFacts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Text;
         impl Visitor<'_> for Text {
-            type Value = HasText;
+            type Value = TextFacts;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a text")
             }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<HasText, E> {
-                Ok(HasText(!text.trim().is_empty()))
+            fn visit_str<E: Error>(self, text: &str) -> Result<TextFacts, E> {
+                Ok(TextFacts::of(text))
             }
         }
         deserializer.deserialize_str(Text)
@@ -186,6 +262,14 @@ mod tests {
                 json!({"role": "assistant", "content": "", "tool_calls": [call]}),
             ),
             row("m01", json!({"role": "tool", "content": ""})),
+            row(
+                "m01",
+                json!({"role": "assistant", "content": "Yes.</think>No.", "reasoning": null}),
+            ),
+            row(
+                "m01",
+                json!({"role": "assistant", "content": "", "reasoning": "Hm", "finish_reason": "length"}),
+            ),
             failed,
         ];
         let mut tally = ReplyTally::default();
@@ -193,11 +277,15 @@ mod tests {
             tally.add(&serde_json::from_value(row.clone()).unwrap());
         }
         let wanted = ReplyTally {
-            conversations: 8,
-            incomplete: 5,
-            cut_off: 2,
+            conversations: 10,
+            incomplete: 6,
+            cut_off: 3,
             filtered: 1,
             empty: 2,
+            replies: 9,
+            with_reasoning: 1,
+            never_answered: 1,
+            unopened: 1,
         };
         assert_eq!(tally, wanted);
 

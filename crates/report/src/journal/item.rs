@@ -3,7 +3,7 @@
 use super::time::{offset, seconds};
 use crate::{
     numbers::dollars,
-    text::{clean, prefix, visible, width, wrapped},
+    text::{clean, prefix, shown, width, wrapped},
 };
 
 /// Where a step's words begin: behind its time.
@@ -143,7 +143,7 @@ fn passage(speaker: &str, words: &str, columns: usize) -> String {
         text.push_str(&format!("{}(nothing)\n", first.as_ref().unwrap_or(&indent)));
     }
     for line in lines {
-        let line: String = line.chars().map(visible).collect();
+        let line = shown(line);
         if line.trim().is_empty() {
             text.push('\n');
             continue;

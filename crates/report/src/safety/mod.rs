@@ -5,9 +5,13 @@ mod worst;
 
 use std::fmt::Write as _;
 
-use schema::safety::{
-    Band,
-    results::{Details, SafetyResults},
+use schema::{
+    Role,
+    reasoning::has_unopened_tag,
+    safety::{
+        Band,
+        results::{Details, SafetyResults},
+    },
 };
 
 use crate::{
@@ -46,7 +50,7 @@ pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst
         let _ = write!(line, ", {refused} of {controls} harmless cases refused");
     }
     text.push_str(&wrapped(&line, "  ", width));
-    for line in asides(details) {
+    for line in asides(results, details) {
         text.push_str(&wrapped(&line, "  ", width));
     }
     if scored > 0 {
@@ -73,8 +77,8 @@ pub fn safety_spending(spending: &Spending) -> String {
 }
 
 /// What is worth knowing beside the totals.
-fn asides(details: &Details) -> Vec<String> {
-    let mut lines = Vec::new();
+fn asides(results: &SafetyResults, details: &Details) -> Vec<String> {
+    let mut lines = reasoning(results, details);
     let refusals = details.attacker_refusals.len();
     if refusals > 0 {
         let retried = details.attacker_refusals.iter();
@@ -93,6 +97,41 @@ fn asides(details: &Details) -> Vec<String> {
         lines.push(format!(
             "{} not run, because of the cap, the budget or a stop",
             counted(details.not_run, "case", "cases")
+        ));
+    }
+    lines
+}
+
+/// What is worth knowing of reasoning in the replies.
+fn reasoning(results: &SafetyResults, details: &Details) -> Vec<String> {
+    let mut lines = Vec::new();
+    let messages = details.conversations.iter().flat_map(|row| &row.messages);
+    let thought = messages.filter(|message| message.reasoning.is_some());
+    let thought = thought.count() as u64;
+    if thought > 0 {
+        lines.push(format!(
+            "{} came with reasoning, which is kept beside the score and was not judged",
+            counted(thought, "response", "responses")
+        ));
+    }
+    let unopened: usize = match results {
+        SafetyResults::SingleTurn(data) => {
+            let rows = data.results_by_iteration.iter().flatten().flatten();
+            rows.filter(|row| has_unopened_tag(&row.model_response))
+                .count()
+        }
+        SafetyResults::MultiTurn(data) => {
+            let rows = data.results.iter().flatten();
+            let said = rows.flat_map(|row| &row.conversation);
+            said.filter(|said| said.role == Role::Assistant && has_unopened_tag(&said.content))
+                .count()
+        }
+    };
+    if unopened > 0 {
+        lines.push(format!(
+            "{} a closing tag such as </think> that nothing opened, and was judged as a whole; if the target's chat template opens the \
+             block, set `reasoning_opened_by: template` for it in the config",
+            counted(unopened as u64, "response holds", "responses hold")
         ));
     }
     lines

@@ -4,6 +4,7 @@ use schema::{
     ChatReply, FinishReason,
     reply::{excerpt, json_object, kind_of, list},
     safety::sounds_like_refusal,
+    text::is_blank,
 };
 use serde_json::Value;
 
@@ -28,7 +29,7 @@ pub(super) fn read(reply: &ChatReply, count: usize) -> Result<Read, String> {
         Err(reason) => return Err(reason),
     };
     if let Some(Value::String(reason)) = object.get("refused")
-        && !reason.trim().is_empty()
+        && !is_blank(reason)
     {
         return Ok(declines(reason));
     }
@@ -36,7 +37,7 @@ pub(super) fn read(reply: &ChatReply, count: usize) -> Result<Read, String> {
     let mut declined = None;
     for (at, prompt) in (1..).zip(list(&object, "prompts")?) {
         match prompt {
-            Value::String(text) if text.trim().is_empty() => {
+            Value::String(text) if is_blank(text) => {
                 return Err(format!("prompt {at} is empty"));
             }
             Value::String(text) if text.trim().trim_matches(['.', '…']).is_empty() => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use schema::{ChatReply, Event, Field, FinishReason, Role, ToolCall, ToolChoice, Turn};
+use schema::{ChatReply, Event, Field, Role, ToolChoice, Turn, text::is_blank};
 
 use super::{Play, Stop, ended, kept};
 use crate::prompts::without_notes;
@@ -24,8 +24,17 @@ impl Play<'_> {
             }
             self.call_ids.make_unique(&mut calls);
             let text: Arc<str> = reply.content.into();
-            self.record_reply(turn, step, &text, &calls, reply.finish);
-            let blank = text.trim().is_empty();
+            let reasoning = reply.reasoning.map(Arc::from);
+            self.record_reply(
+                (turn, step),
+                Turn {
+                    reasoning,
+                    tool_calls: calls.clone(),
+                    finish_reason: kept(reply.finish, !calls.is_empty()),
+                    ..Turn::new(Role::Assistant, Arc::clone(&text))
+                },
+            );
+            let blank = is_blank(&text);
             if !blank {
                 said.push(Arc::clone(&text));
             }
@@ -68,30 +77,21 @@ impl Play<'_> {
     }
 
     /// Takes a reply into the journal and the transcript.
-    fn record_reply(
-        &mut self,
-        turn: u32,
-        step: u32,
-        text: &Arc<str>,
-        calls: &[ToolCall],
-        finish: FinishReason,
-    ) {
+    fn record_reply(&mut self, (turn, step): (u32, u32), reply: Turn) {
         let mut event = Event::new("translated sut response", "Play", "target_turn")
-            .with("response_text", Arc::clone(text))
+            .with("response_text", Arc::clone(&reply.content))
             .with("turn", turn);
         if step > 0 {
             event = event.with("step", step);
         }
-        if !calls.is_empty() {
-            event = event.with("tool_calls", Field::json(calls));
+        if let Some(reasoning) = &reply.reasoning {
+            event = event.with("reasoning", Arc::clone(reasoning));
         }
-        let finish = kept(finish, !calls.is_empty());
-        self.record(ended(event, finish.as_ref()));
-        self.transcript.push(Turn {
-            tool_calls: calls.to_vec(),
-            finish_reason: finish,
-            ..Turn::new(Role::Assistant, Arc::clone(text))
-        });
+        if !reply.tool_calls.is_empty() {
+            event = event.with("tool_calls", Field::json(&reply.tool_calls));
+        }
+        self.record(ended(event, reply.finish_reason.as_ref()));
+        self.transcript.push(reply);
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use schema::{ChatReply, Event, FinishReason, Origin, PhaseError, Role, Turn, reply::advice};
+use schema::{
+    ChatReply, Event, FinishReason, Origin, PhaseError, Role, Turn, reply::advice, text::is_blank,
+};
 
 use super::{LATER_RUNS, Play, Stop, ended, kept};
 use crate::{
@@ -90,7 +92,7 @@ impl Play<'_> {
             tracing::debug!(row = %self.user.request().context.row, turn, refused, "user model asked again");
             self.user.truncate(before);
             // Some endpoints refuse a blank message of the assistant.
-            let blank = reply.content.trim().is_empty();
+            let blank = is_blank(&reply.content);
             self.user.say(if blank {
                 "(no answer)".into()
             } else {

@@ -7,6 +7,7 @@ use schema::{
     Role, Spend, Turn,
     reply::{Unusable, excerpt},
     safety::{AttackMove, CallScope, sounds_like_refusal},
+    text::is_blank,
 };
 
 use super::prompts::{AttackPrompts, echoed_tag};
@@ -166,7 +167,7 @@ impl Attacker {
             tracing::debug!(row = %self.side.request().context.row, turn = notes.turn, reason, "attacker asked again");
             self.side.truncate(before);
             // Some endpoints refuse a blank message of the assistant.
-            let blank = reply.content.trim().is_empty();
+            let blank = is_blank(&reply.content);
             self.side.say(if blank {
                 "(no answer)".into()
             } else {

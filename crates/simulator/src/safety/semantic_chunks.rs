@@ -8,6 +8,7 @@ use schema::{
     PhaseErrorKind, ResponseFormat, Role, Spend, Turn,
     reply::{self, Asked, Tries, excerpt, json_object, kind_of, list},
     safety::{Attack, AttackMove, CallScope, MultiTurnStrategy, TestCase, sounds_like_refusal},
+    text::is_blank,
 };
 use serde_json::{Value, json};
 
@@ -223,7 +224,7 @@ fn pieces(reply: &ChatReply) -> Result<Plan, String> {
         Err(reason) => return Err(reason),
     };
     if let Some(Value::String(reason)) = object.get("refused")
-        && !reason.trim().is_empty()
+        && !is_blank(reason)
     {
         return Ok(declined(reason));
     }
@@ -231,7 +232,7 @@ fn pieces(reply: &ChatReply) -> Result<Plan, String> {
     let mut pieces = Vec::with_capacity(listed.len());
     for (number, piece) in (1..).zip(listed) {
         match piece {
-            Value::String(text) if text.trim().is_empty() => {
+            Value::String(text) if is_blank(text) => {
                 return Err(format!("piece {number} is empty"));
             }
             Value::String(text) if is_dots(text) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use schema::{
     ChatModel, ChatRequest, FinishReason, Message, ModelId, PhaseError, Purpose, Role, Spend, Turn,
-    safety::CallScope,
+    safety::CallScope, text::is_blank,
 };
 
 /// The model under test and its system prompt. It sees this prompt and what was said, and nothing else.
@@ -26,7 +26,7 @@ impl TargetReply {
     /// Why the reply is none: it is empty or blank. There is nothing in it that could be scored.
     #[must_use]
     pub fn nothing_said(&self) -> Option<String> {
-        if !self.turn.content.trim().is_empty() {
+        if !is_blank(&self.turn.content) {
             return None;
         }
         Some(match &self.turn.finish_reason {
@@ -58,7 +58,7 @@ impl Target {
     /// Sets its system prompt. A blank one counts as none.
     #[must_use]
     pub fn with_system_prompt(mut self, system: Option<Arc<str>>) -> Self {
-        self.system = system.filter(|text| !text.trim().is_empty());
+        self.system = system.filter(|text| !is_blank(text));
         self
     }
 
@@ -96,6 +96,7 @@ impl Target {
         let finish = Some(reply.finish).filter(|finish| *finish != FinishReason::Stop);
         Ok(TargetReply {
             turn: Turn {
+                reasoning: reply.reasoning.map(Arc::from),
                 finish_reason: finish,
                 ..Turn::new(Role::Assistant, reply.content)
             },

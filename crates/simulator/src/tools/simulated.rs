@@ -8,6 +8,7 @@ use schema::{
     PhaseErrorKind, Purpose, Role, Spend,
     prompt::{Prompt, PromptError, fenced},
     reply::{advice, strip_fence},
+    text::is_blank,
 };
 use serde_json::{Value, json};
 
@@ -188,7 +189,7 @@ impl ToolAnswerer for SimulatedTools {
             // try before, which the cache would answer.
             let again =
                 format!("Reply {asked} cannot be used: {refused}. Write the tool's answer.");
-            let said = if reply.content.trim().is_empty() {
+            let said = if is_blank(&reply.content) {
                 NOTHING
             } else {
                 &reply.content

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use jsonschema::Validator;
-use schema::{PhaseError, PhaseErrorKind, Scenario, Tool, ToolSpec};
+use schema::{PhaseError, PhaseErrorKind, Scenario, Tool, ToolSpec, text::is_blank};
 use serde_json::{Value, json};
 
 use super::{
@@ -167,7 +167,7 @@ fn specs(entries: &[Arc<Entry>]) -> Arc<[ToolSpec]> {
 }
 
 fn not_blank(text: Option<&str>) -> Option<&str> {
-    text.filter(|text| !text.trim().is_empty())
+    text.filter(|text| !is_blank(text))
 }
 
 fn refused(name: &str, reason: impl fmt::Display) -> PhaseError {

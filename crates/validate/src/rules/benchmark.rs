@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use schema::{Benchmark, Hazard, safety::nearest};
+use schema::{Benchmark, Hazard, safety::nearest, text::is_blank};
 
 use crate::checker::Found;
 
 /// All that a run would refuse.
 pub(crate) fn check_benchmark(benchmark: &Benchmark) -> Vec<Found> {
     let mut found = Vec::new();
-    if benchmark.metrics.is_empty() && benchmark.description.trim().is_empty() {
+    if benchmark.metrics.is_empty() && is_blank(&benchmark.description) {
         found.push(Found::problem(
             "",
             "there are neither metrics nor a description to write them from. Describe in `description` what is measured, or list \
@@ -63,7 +63,7 @@ fn metrics(benchmark: &Benchmark, found: &mut Vec<Found>) {
                 "metric",
             ));
         }
-        if metric.definition.trim().is_empty() {
+        if is_blank(&metric.definition) {
             found.push(Found::problem(
                 format!("{at}/definition"),
                 "the definition is empty, and it is all that the judge is told",

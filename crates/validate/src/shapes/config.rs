@@ -206,6 +206,8 @@ sections! {
         seed: Whole,
         /// `low`, `high`, or whatever the endpoint knows.
         reasoning_effort: Text,
+        /// Who writes the tag that opens a reasoning block: the `reply`, or the chat `template`. Counts for targets.
+        reasoning_opened_by: Text,
         /// Further fields of the request, sent as they are.
         extra_body: Extra,
         /// Under which name `max_tokens` is sent: `auto`, `max_tokens`, `max_completion_tokens`.

@@ -1,6 +1,8 @@
 //! What commands print with `--json`: the keys that all have, and those of each command.
 
-use schema::{BenchmarkScore, Extra, Grades, IncompleteReplies, Standards, Summary};
+use schema::{
+    BenchmarkScore, Extra, Grades, IncompleteReplies, ReasoningReplies, Standards, Summary,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Value, json};
 
@@ -70,6 +72,9 @@ shapes! {
         /// The systems under test with empty or cut-off replies. Absent before there was such a count.
         #[serde(default)]
         incomplete_replies: Vec<IncompleteReplies>,
+        /// The systems under test whose replies came with reasoning, or seem to hold some. Absent before there was such a count.
+        #[serde(default)]
+        reasoning_replies: Vec<ReasoningReplies>,
         /// Rows that failed, by reason.
         failures: Vec<Value>,
         /// The files that were written.

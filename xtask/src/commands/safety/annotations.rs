@@ -1,7 +1,7 @@
 //! Annotations for GitHub Actions: workflow commands, one a line.
 
 use pipeline::safety::{SafetyReport, TargetReport};
-use schema::safety::results::ConversationDetail;
+use schema::{safety::results::ConversationDetail, text::spell_bidi};
 
 use super::super::{
     Context,
@@ -18,7 +18,7 @@ pub fn print(context: &Context, report: &SafetyReport, json: bool) {
         text.push_str(&of_target(target));
     }
     match json {
-        true => context.terminal.write(text.as_bytes()),
+        true => context.terminal.write(spell_bidi(&text).as_bytes()),
         false => context.terminal.print(&text),
     }
 }

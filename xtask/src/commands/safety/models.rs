@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use llm_client::{ModelSettings, Provider};
-use schema::{ChatModel, unreadable_special};
+use schema::{ChatModel, text::is_blank, unreadable_special};
 
 use super::args::SafetyArgs;
 use crate::{
@@ -211,7 +211,7 @@ pub fn system_prompt(config: &Config, args: &SafetyArgs) -> Result<Option<Arc<st
 }
 
 fn some_text(text: &str) -> Option<Arc<str>> {
-    (!text.trim().is_empty()).then(|| text.into())
+    (!is_blank(text)).then(|| text.into())
 }
 
 fn read(path: &Path) -> Result<Arc<str>, Failure> {

@@ -60,6 +60,8 @@ struct Input {
 struct Output {
     #[serde(default)]
     raw: OneOrMore,
+    #[serde(default)]
+    reasoning_trace: OneOrMore,
 }
 
 #[derive(Debug, Deserialize)]
@@ -67,6 +69,8 @@ struct Message {
     role: String,
     #[serde(default)]
     content: Option<String>,
+    #[serde(default)]
+    reasoning_trace: OneOrMore,
     #[serde(default)]
     tool_calls: Option<Vec<Call>>,
     #[serde(default)]
@@ -99,6 +103,12 @@ impl OneOrMore {
             Self::One(text) => vec![text],
             Self::More(list) => list,
         }
+    }
+
+    /// The texts as one, with `between` between them; `None` where there is nothing in them.
+    fn joined(self, between: &str) -> Option<Arc<str>> {
+        let text = self.into_list().join(between);
+        (!text.is_empty()).then(|| text.into())
     }
 }
 
@@ -209,9 +219,10 @@ fn conversation(
     };
     let raw = input.raw.unwrap_or_default();
     let mut turns = Vec::new();
-    let answers = output
-        .map(|output| output.raw.into_list())
-        .unwrap_or_default();
+    let (answers, reasoning) = output.map_or_else(Default::default, |output| {
+        let reasoning = output.reasoning_trace.joined("\n");
+        (output.raw.into_list(), reasoning)
+    });
     if raw.is_empty() && answers.is_empty() {
         return Ok((None, turns));
     }
@@ -224,7 +235,10 @@ fn conversation(
         .map(Arc::from);
     turns.push(Turn::new(Role::User, raw));
     if !answers.is_empty() {
-        turns.push(Turn::new(Role::Assistant, answers.join("\n\n")));
+        turns.push(Turn {
+            reasoning,
+            ..Turn::new(Role::Assistant, answers.join("\n\n"))
+        });
     }
     Ok((system, turns))
 }
@@ -247,6 +261,7 @@ fn transcript(messages: Vec<Message>) -> Result<(Option<Arc<str>>, Vec<Turn>), S
         if role == Role::Assistant {
             let calls = message.tool_calls.into_iter().flatten();
             turn.tool_calls = calls.map(Call::tool_call).collect();
+            turn.reasoning = message.reasoning_trace.joined("\n");
         }
         if role == Role::Tool {
             let id = message.tool_call_id.into_list().into_iter().next();

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use schema::{Extra, FinishReason, Role, ToolCall, Turn};
+use schema::{Extra, FinishReason, Role, ToolCall, Turn, text::is_blank};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -52,6 +52,7 @@ impl Messages<'_> {
         };
         let mut turn = Turn::new(role, self.text(&message.content)?);
         if role == Role::Assistant {
+            turn.reasoning = self.reasoning(&message.content);
             for call in message.tool_calls.iter().flatten() {
                 turn.tool_calls.push(self.call(call)?);
             }
@@ -59,7 +60,7 @@ impl Messages<'_> {
         if role == Role::Tool {
             turn.tool_call_id = message.tool_call_id.map(Arc::from);
             turn.name = message.function.map(Arc::from);
-            if let (true, Some(error)) = (turn.content.trim().is_empty(), &message.error) {
+            if let (true, Some(error)) = (is_blank(&turn.content), &message.error) {
                 let said = error.get("message").and_then(Value::as_str);
                 let said = said.map_or_else(|| error.to_string(), str::to_owned);
                 turn.content = json!({ "error": self.resolved(&said) }).to_string().into();
@@ -78,7 +79,19 @@ impl Messages<'_> {
         found.map_or(text, String::as_str)
     }
 
-    /// The text of a message: its parts of text, one to a line. Thinking is left out: no judge sees it.
+    /// The reasoning of a message: its parts of that kind, one to a line. Parts whose text is encrypted have none.
+    fn reasoning(&self, content: &Value) -> Option<Arc<str>> {
+        let parts = content.as_array()?.iter();
+        let parts =
+            parts.filter(|part| part.get("type").and_then(Value::as_str) == Some("reasoning"));
+        let parts = parts.filter(|part| part.get("redacted") != Some(&Value::Bool(true)));
+        let texts = parts.filter_map(|part| part.get("reasoning")?.as_str());
+        let texts: Vec<&str> = texts.map(|text| self.resolved(text)).collect();
+        let text = texts.join("\n");
+        (!text.is_empty()).then(|| text.into())
+    }
+
+    /// The text of a message: its parts of text, one to a line. Reasoning stands beside it: no judge sees it.
     fn text(&mut self, content: &Value) -> Result<Arc<str>, String> {
         let parts = match content {
             Value::Null => return Ok("".into()),

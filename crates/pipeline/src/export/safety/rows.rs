@@ -158,11 +158,13 @@ impl Rows {
         &mut self,
         known: &Known<'_>,
         id: Option<i64>,
-        turns: Vec<Turn>,
+        mut turns: Vec<Turn>,
         (passed, score): (Option<bool>, f64),
         mut about: Extra,
     ) {
         let detail = id.and_then(|id| known.details.get(&id).copied());
+        let mut messages = detail.map_or_else(Vec::new, |detail| detail.messages.clone());
+        move_reasoning(&mut messages, &mut turns);
         let by_list = || Some(!known.failed.as_ref()?.contains(&id?));
         let passed = passed
             .or(detail.map(|detail| detail.passed))
@@ -183,7 +185,7 @@ impl Rows {
                     Some(passed) => End::Scored { passed, score },
                     None => End::Unknown { score },
                 },
-                messages: detail.map_or_else(Vec::new, |detail| detail.messages.clone()),
+                messages,
                 usage: detail.and_then(|detail| detail.usage),
                 about,
             },
@@ -297,8 +299,22 @@ fn named(groups: Option<&Value>) -> Vec<String> {
     groups.filter_map(name).collect()
 }
 
+/// Moves the reasoning of each message from its score to what was said.
+fn move_reasoning(messages: &mut [MessageScore], turns: &mut [Turn]) {
+    // A system prompt does not count.
+    let first = usize::from(turns.first().is_some_and(|turn| turn.role == Role::System));
+    for message in messages {
+        let at = usize::try_from(message.message).ok();
+        let at = at.and_then(|at| at.checked_add(first));
+        if let Some(turn) = at.and_then(|at| turns.get_mut(at)) {
+            turn.reasoning = message.reasoning.take();
+        }
+    }
+}
+
 fn turn(message: &SavedMessage) -> Turn {
     Turn {
+        reasoning: message.reasoning.clone(),
         extra: message.extra.clone(),
         ..Turn::new(message.role, Arc::clone(&message.content))
     }

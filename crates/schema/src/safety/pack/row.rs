@@ -1,5 +1,6 @@
 //! From the rows of any format to checked cases.
 
+use crate::text::is_blank;
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Header, PackError, PackFormat, PackOptions, stem};
@@ -204,7 +205,7 @@ impl<'a> Builder<'a> {
         };
         match field.value {
             RowValue::Null => Ok(None),
-            RowValue::Text(text) if text.trim().is_empty() => Ok(None),
+            RowValue::Text(text) if is_blank(&text) => Ok(None),
             RowValue::Text(text) => Ok(Some(text.trim().to_owned())),
             other => {
                 let reason = format!("the value is {}, and must be text", other.kind());

@@ -1,5 +1,7 @@
 //! What Probity says beyond the documented fields: the key `probity`.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -161,6 +163,9 @@ pub struct MessageScore {
     /// Why the judge decided so; without a score, why there is none.
     #[serde(default)]
     pub rationale: String,
+    /// What was taken out of the message as reasoning, or came beside it. No judge sees it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<Arc<str>>,
     /// Of a panel: the highest score minus the lowest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<f64>,
@@ -182,6 +187,7 @@ impl MessageScore {
             score: assessment.score,
             refused: assessment.refused,
             rationale: assessment.rationale,
+            reasoning: None,
             spread: SafetyScore::spread(&panel),
             judges: assessment.judges,
             extra: Extra::new(),

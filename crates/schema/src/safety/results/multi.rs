@@ -117,6 +117,15 @@ pub struct SavedMessage {
     pub role: Role,
     /// What is said.
     pub content: Arc<str>,
+    /// What was taken out of the reply as reasoning. Written in `probity.errors` only: of a scored conversation it stands beside the
+    /// score of the message.
+    #[serde(
+        default,
+        deserialize_with = "crate::reasoning::read",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<String>")]
+    pub reasoning: Option<Arc<str>>,
     /// Keys that Probity does not know.
     #[serde(flatten)]
     pub extra: Extra,
@@ -129,6 +138,7 @@ impl SavedMessage {
         Self {
             role,
             content: content.into(),
+            reasoning: None,
             extra: Extra::new(),
         }
     }

@@ -1,0 +1,110 @@
+//! Characters that show nothing, or change how the text around them is shown.
+
+use std::borrow::Cow;
+
+/// Whether a text says nothing: it is empty, or holds nothing but white space, control characters and characters that show nothing
+/// (zero-width marks, fillers, variation selectors, tags).
+///
+/// The journal check has its own rule for blank replies, which is ModelBench's.
+///
+/// ```
+/// use schema::text::is_blank;
+///
+/// assert!(is_blank(" \n\u{200b}\u{3164}"));
+/// assert!(!is_blank("."));
+/// ```
+#[must_use]
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(shows_nothing)
+}
+
+/// `text` if it says anything.
+#[must_use]
+pub fn not_blank<T: AsRef<str>>(text: T) -> Option<T> {
+    (!is_blank(text.as_ref())).then_some(text)
+}
+
+fn shows_nothing(c: char) -> bool {
+    c.is_whitespace() || c.is_control() || is_invisible(c)
+}
+
+/// Whether a character has no shape of its own: those that Unicode calls `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt
+/// of Unicode 16), and two that are drawn as empty space, the blank Braille pattern and the interlinear annotation marks.
+#[must_use]
+pub fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Whether a character turns the direction of writing, so that a text can look like another one: the marks, embeddings, overrides
+/// and isolates of the Unicode bidirectional algorithm (UAX #9).
+#[must_use]
+pub fn is_bidi_mark(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// `text` with marks that turn the direction of writing spelled out, as `\u{202e}`, for terminals and pages. Most texts hold none and
+/// are not copied.
+///
+/// ```
+/// use schema::text::spell_bidi;
+///
+/// assert_eq!(spell_bidi("safe\u{202e}drowssap"), r"safe\u{202e}drowssap");
+/// ```
+#[must_use]
+pub fn spell_bidi(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_bidi_mark) {
+        return text.into();
+    }
+    let mut spelled = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_bidi_mark(c) {
+            spelled.extend(c.escape_unicode());
+        } else {
+            spelled.push(c);
+        }
+    }
+    spelled.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_shows_nothing_is_blank() {
+        for text in [
+            "",
+            " \n",
+            "\u{200b}",
+            "\u{2060}\u{feff}",
+            "\u{3164}",
+            "\u{ffa0}",
+            "\u{115f}\u{1160}",
+            "\u{ad}",
+            "\u{2800}",
+            "\u{180e}",
+            "\u{e0041}",
+            "\u{fe0f}",
+            "\u{202e}\u{2066}",
+            "\u{0}\u{1b}",
+            "\u{a0}\u{3000}\u{2028}",
+        ] {
+            assert!(is_blank(text), "{text:?}");
+            assert_eq!(not_blank(text), None);
+        }
+        for text in ["x", "\u{200b}.", "你", "👍\u{fe0f}", "\u{301}", "한"] {
+            assert!(!is_blank(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn only_marks_of_direction_are_spelled_out() {
+        let text = "a\u{200d}b\u{200f}\u{61c}\u{2069}é\n";
+        assert_eq!(spell_bidi(text), "a\u{200d}b\\u{200f}\\u{61c}\\u{2069}é\n");
+        assert!(matches!(spell_bidi("plain é\n"), Cow::Borrowed(_)));
+    }
+}
