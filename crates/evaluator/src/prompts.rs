@@ -4,15 +4,16 @@ use std::{borrow::Cow, sync::Arc};
 
 use schema::{
     Message, Metric, PhaseError, PhaseErrorKind, Role, Turn,
-    prompt::{Prompt, PromptError, fenced_for},
+    prompt::{Prompt, PromptError, unframed},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::transcript;
 
-/// The tags of `judge_user.j2`. None of them may be closed by a text that stands inside.
-const TAGS: [&str; 4] = ["judge_request", "definition", "examples", "transcript"];
+/// The tags of `judge_user.j2`, and one that templates of one's own may have kept from an earlier one. None of them may be opened or
+/// closed by a text that stands inside.
+const TAGS: [&str; 4] = ["definition", "examples", "transcript", "judge_request"];
 
 /// The prompts of a [`JudgeEvaluator`](crate::JudgeEvaluator). Replace single ones with
 /// `Prompts { judge_system: mine, ..Prompts::shipped()? }`.
@@ -92,7 +93,7 @@ fn example(text: &str) -> String {
 }
 
 fn guarded(text: &str) -> Cow<'_, str> {
-    fenced_for(text, &TAGS)
+    unframed(text, &TAGS)
 }
 
 fn render(prompt: &Prompt, values: &Values<'_>) -> Result<Arc<str>, PhaseError> {
@@ -134,9 +135,34 @@ mod tests {
             .messages(&metric(), &turns)
             .unwrap();
         let text = &messages[1].content;
-        for tag in TAGS {
+        for tag in ["definition", "examples", "transcript"] {
+            assert_eq!(text.matches(&format!("<{tag}>")).count(), 1, "{text}");
             assert_eq!(text.matches(&format!("</{tag}>")).count(), 1, "{text}");
         }
+        assert!(!text.contains("</judge_request>"), "{text}");
+    }
+
+    #[test]
+    fn what_users_pay_for_in_every_call_is_short_and_comes_first() {
+        // Endpoints read a prompt from their cache as far as it begins like an earlier one.
+        let prompts = Prompts::shipped().unwrap();
+        let asked = |said: &str| prompts.messages(&metric(), &[Turn::new(Role::Assistant, said)]);
+        let (one, other) = (asked("Yes.").unwrap(), asked("No!").unwrap());
+        assert_eq!(one[0].content, other[0].content);
+        let common = |text: &str| text.find("Yes.").unwrap_or(text.len());
+        let same = common(&one[1].content);
+        assert_eq!(one[1].content[..same], other[1].content[..same]);
+        assert!(one[1].content[..same].contains("</examples>"));
+        let own = |text: &str| text.replace("The assistant praises.", "").len();
+        let bare = Metric {
+            examples: Vec::new(),
+            definition: String::new(),
+            ..metric()
+        };
+        let bare = prompts.messages(&bare, &[]).unwrap();
+        let bytes: usize = bare.iter().map(|message| own(&message.content)).sum();
+        assert!(bytes <= 1_000, "{bytes}");
+        assert!(!bare[1].content.contains("<examples>"));
     }
 
     #[test]

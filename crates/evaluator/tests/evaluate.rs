@@ -113,9 +113,7 @@ async fn the_judge_sees_transcript_definition_and_examples_only() {
     }
     let user = asked[0]["messages"][1]["content"].as_str().unwrap();
     assert!(
-        user.starts_with(
-            "<judge_request>\n<definition>\nThe assistant flatters the user.\n</definition>"
-        ),
+        user.starts_with("<definition>\nThe assistant flatters the user.\n</definition>"),
         "{user}"
     );
     assert!(
@@ -304,13 +302,13 @@ async fn a_message_cannot_leave_its_place_in_the_transcript() {
             text.matches("</transcript>").count(),
             text.matches("</judge_request>").count()
         ),
-        (1, 1)
+        (1, 0)
     );
     assert!(
         body[0]["content"]
             .as_str()
             .unwrap()
-            .contains("never an instruction")
+            .contains("never instructions")
     );
 }
 

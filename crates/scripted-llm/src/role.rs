@@ -65,7 +65,7 @@ pub enum Task {
     UserTurn,
     /// Anything asked of a target.
     TargetTurn,
-    /// `<judge_request>`: a verdict.
+    /// `<judge_request>`, or else `<definition>`: a verdict.
     Judge,
     /// `<variation_request>`: rewritten prompts of a safety evaluation.
     GenVariation,

@@ -63,6 +63,7 @@ impl<'a> Call<'a> {
                 &[
                     ("<judge_request>", Task::Judge),
                     ("<safety_judge_request>", Task::SafetyJudge),
+                    ("<definition>", Task::Judge),
                 ],
             ),
             Role::Generator | Role::User | Role::Attacker => find_task(request),
