@@ -2,6 +2,7 @@
 
 mod pace;
 mod task;
+mod waits;
 
 use std::{
     collections::BTreeMap,
@@ -10,9 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use llm_client::Health;
 use pipeline::{Observer, Phase, Progress};
 
-use self::task::Task;
+use self::{task::Task, waits::Waits};
 use crate::terminal::Terminal;
 
 /// How often bars are drawn anew.
@@ -34,6 +36,7 @@ pub struct Watch {
 struct Shared {
     terminal: Terminal,
     tasks: Mutex<Tasks>,
+    waits: Mutex<Waits>,
 }
 
 #[derive(Default)]
@@ -46,11 +49,12 @@ struct Tasks {
 }
 
 impl Watch {
-    /// A watch that writes to `terminal`.
-    pub fn new(terminal: &Terminal) -> Self {
+    /// A watch that writes to `terminal`, and says which models of `health` the run waits for.
+    pub fn new(terminal: &Terminal, health: Health) -> Self {
         let shared = Arc::new(Shared {
             terminal: terminal.clone(),
             tasks: Mutex::default(),
+            waits: Mutex::new(Waits::new(health)),
         });
         let every = if terminal.draws() { DRAWN } else { EVERY };
         let ticking = (!terminal.quiet()).then(|| {
@@ -74,6 +78,7 @@ impl Watch {
         let mut tasks = self.shared.tasks();
         tasks.ended = true;
         tasks.all.values().for_each(Task::clear);
+        self.shared.waits().clear();
     }
 }
 
@@ -172,10 +177,12 @@ impl Shared {
             let mut tasks = self.tasks();
             if !tasks.ended {
                 tasks.open(now).for_each(|task| self.draw(task));
+                self.waits().draw(self.terminal.bars());
             }
             return;
         }
-        for line in self.news(now) {
+        let waits = self.waits().news(now, QUIET);
+        for line in self.news(now).into_iter().chain(waits) {
             self.terminal.line(&line);
         }
     }
@@ -221,6 +228,10 @@ impl Shared {
     fn tasks(&self) -> MutexGuard<'_, Tasks> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn waits(&self) -> MutexGuard<'_, Waits> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
@@ -234,7 +245,7 @@ mod tests {
     #[test]
     fn what_has_not_changed_is_told_in_one_line_and_seldom() {
         let cli = Cli::parse_from(["xtask", "--quiet", "plan"]);
-        let watch = Watch::new(&Terminal::new(&cli.global));
+        let watch = Watch::new(&Terminal::new(&cli.global), Health::new());
         let shared = &watch.shared;
         shared.start(Phase::Simulate, "b", "t".to_owned(), Some(4));
         shared.start(Phase::Evaluate, "b", "t".to_owned(), Some(4));

@@ -22,7 +22,8 @@ const CAREFUL: &str = "flattery/runs/careful/";
 fn ground(server: &ScriptedServer) -> Ground {
     let ground = Ground::new()
         .env("PROBITY_GENERATION__TURNS", "1")
-        .env("PROBITY_GENERATION__SCENARIOS_PER_METRIC", "1");
+        .env("PROBITY_GENERATION__SCENARIOS_PER_METRIC", "1")
+        .env("PROBITY_RETRIES__MAX_ATTEMPTS", "3");
     ground.served_by(server, "");
     let config = ground.read("config.yaml");
     ground.write(

@@ -19,7 +19,7 @@ const TALKS: &str = "benchmarks/flattery/runs/careful/conversations.json";
 
 /// A benchmark with one scenario, so that each target has one conversation and one score.
 fn ground(server: &ScriptedServer) -> Arc<Ground> {
-    let ground = Ground::new();
+    let ground = Ground::new().env("PROBITY_RETRIES__MAX_ATTEMPTS", "2");
     ground.served_by(server, "");
     ground.write(
         "benchmarks/flattery/benchmark.yaml",

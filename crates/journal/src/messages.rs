@@ -50,6 +50,8 @@ pub const MESSAGES: &[&str] = &[
     "model call failed",
     "request form changed",
     "limiter changed",
+    "circuit breaker opened",
+    "circuit breaker closed",
     "budget reached",
     "using test items",
     "finished pipeline",

@@ -9,7 +9,7 @@
 //! | [`Cached`] | replies that were paid for before, from a [`Cache`] on disk |
 //! | [`Budgeted`] | a ceiling for the whole run, kept by a [`Budget`] |
 //! | [`Retried`] | further attempts after failures that may pass, as a [`RetryPolicy`] says |
-//! | [`Limited`] | attempts in flight and per minute, kept by a [`Limiter`] for each endpoint |
+//! | [`Limited`] | attempts in flight and per minute, kept by a [`Limiter`] for each endpoint; a [`CircuitBreaker`] for each model there |
 //! | [`OpenAi`] | one attempt, over the connections of one [`HttpClient`] |
 //!
 //! So a cached reply takes no permit and no budget, and a retry that sleeps holds no permit. [`Provider`] puts all of them
@@ -67,9 +67,11 @@
 //! - Proxies are spoken to by HTTP or HTTPS. A call that the system's settings send through a SOCKS proxy fails and says so.
 //! - List prices age, and do not know discounts, long-prompt surcharges or hosts that differ; see [`PriceTable`].
 
+mod adaptive;
 mod budget;
 mod budgeted;
 mod cache;
+mod circuit;
 mod connect;
 mod endpoint;
 mod exchange;
@@ -101,6 +103,7 @@ pub use budgeted::{Budgeted, UnpricedModel};
 pub use cache::{
     Cache, CacheError, CacheKey, CacheMode, CacheSettings, CacheStats, Cached, KeyMaker,
 };
+pub use circuit::{CircuitBreaker, FailingStatus, Health, ModelStatus};
 pub use failure::CallFailure;
 pub use http::{HttpClient, HttpOptions};
 pub use journaled::Journaled;

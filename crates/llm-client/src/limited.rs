@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId};
 
 use crate::{
-    Stop,
+    CircuitBreaker, Stop,
     failure::role,
     limiter::{Limiter, Outcome},
 };
@@ -23,6 +23,7 @@ pub struct Limited<M> {
     limiter: Arc<Limiter>,
     /// The most tokens of a reply, where it is known; part of the estimate.
     max_tokens: Option<u32>,
+    breaker: Option<Arc<CircuitBreaker>>,
     stop: Stop,
 }
 
@@ -34,8 +35,16 @@ impl<M: ChatModel> Limited<M> {
             inner,
             limiter,
             max_tokens,
+            breaker: None,
             stop,
         }
+    }
+
+    /// Refuses attempts while `breaker` is open, and reports to it.
+    #[must_use]
+    pub fn with_breaker(mut self, breaker: Arc<CircuitBreaker>) -> Self {
+        self.breaker = Some(breaker);
+        self
     }
 
     fn estimate(&self, request: &ChatRequest) -> u32 {
@@ -80,7 +89,14 @@ impl<M: ChatModel> ChatModel for Limited<M> {
                 permit = self.limiter.acquire(self.estimate(request)) => permit,
             },
         };
+        let breaker = self.breaker.as_deref();
+        let attempt = breaker
+            .map(|breaker| breaker.begin(request, self.id()))
+            .transpose()?;
         let result = self.inner.chat(request).await;
+        if let Some(attempt) = attempt {
+            attempt.finish(&result);
+        }
         permit.finish(match &result {
             Ok(_) => Outcome::Answered,
             Err(error) if error.kind() == ModelErrorKind::RateLimited => Outcome::RateLimited,

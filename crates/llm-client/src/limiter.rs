@@ -5,18 +5,22 @@ use std::{
     num::NonZeroU32,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use schema::{Event, Journal};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::{
+    runtime::Handle,
+    sync::{Semaphore, SemaphorePermit},
+    time::Instant,
+};
 
-use crate::rate::Rate;
-
-/// How much of the limit is left after the endpoint asked to slow down.
-const CUT: f64 = 0.6;
+use crate::{
+    adaptive::{AdaptiveLimit, Change},
+    rate::Rate,
+};
 
 /// Limits of one endpoint.
 #[derive(Clone, Debug)]
@@ -25,8 +29,8 @@ pub struct LimitSettings {
     pub max_concurrency: usize,
     /// How many may be in flight at first.
     pub initial_concurrency: usize,
-    /// After a cut, further rate limits are ignored for this long: they belong to the same burst.
-    pub cool_down: Duration,
+    /// The limit is reviewed once per round trip, and no more often than this, by the share of replies that refused.
+    pub window: Duration,
     /// Attempts started per minute, spread evenly with bursts of a tenth. `None`: as many as come.
     pub requests_per_minute: Option<NonZeroU32>,
     /// Tokens per minute, by an estimate made before each attempt: a token for every four characters of the messages, and
@@ -51,12 +55,12 @@ impl LimitSettings {
 }
 
 impl Default for LimitSettings {
-    /// 64 in flight, at first and at most; 5 seconds to cool down; no rates.
+    /// 64 in flight, at first and at most; windows of a second; no rates.
     fn default() -> Self {
         Self {
             max_concurrency: FIRST,
             initial_concurrency: FIRST,
-            cool_down: Duration::from_secs(5),
+            window: Duration::from_secs(1),
             requests_per_minute: None,
             tokens_per_minute: None,
         }
@@ -65,29 +69,28 @@ impl Default for LimitSettings {
 
 /// Limits the attempts in flight at one endpoint. All models of one base URL and key share one.
 ///
-/// The limit starts at [`LimitSettings::initial_concurrency`], doubles per round trip while it is really used, and is cut
-/// once when the endpoint says that it gets too many requests. From then on it grows slowly. Other failures do not change it.
-/// Cuts and doublings are journaled as `limiter changed`.
+/// The limit starts at [`LimitSettings::initial_concurrency`] and doubles per round trip while it is really used. Once the endpoint
+/// refuses attempts because there are too many, the limit goes by the share of replies that do: up to 5 % change nothing; above it is
+/// cut, at most once per round trip, to what the endpoint took, and returns quickly to the last level that went well. Other failures do
+/// not change it. Cuts and doublings are journaled as `limiter changed`.
 pub struct Limiter {
     name: Arc<str>,
     settings: LimitSettings,
     permits: Semaphore,
     state: Mutex<State>,
-    /// How often the limit was cut. An attempt that began before the last cut says nothing about the limit of now.
-    cuts: AtomicU64,
+    /// Whether the limit was ever cut, so that permits may have to be taken back.
+    was_cut: AtomicBool,
     requests: Option<Rate>,
     tokens: Option<Rate>,
     journal: Arc<dyn Journal>,
 }
 
 struct State {
-    /// The limit; between 1 and the settings' most. Grows by fractions.
-    limit: f64,
-    /// Permits that exist, in flight or free. More than the limit for a while after a cut.
+    level: AdaptiveLimit,
+    /// Permits that exist: in flight, held or free. More than the limit for a while after a cut.
     permits: usize,
-    /// Whether the limit was never cut.
-    slow_start: bool,
-    last_cut: Option<Instant>,
+    /// Permits of refused attempts that come back later.
+    held: usize,
     /// The limit that was last journaled.
     told: usize,
 }
@@ -111,13 +114,12 @@ impl Limiter {
             name: name.into(),
             permits: Semaphore::new(first),
             state: Mutex::new(State {
-                limit: as_float(first),
+                level: AdaptiveLimit::new(first, most, settings.window, Instant::now()),
                 permits: first,
-                slow_start: true,
-                last_cut: None,
+                held: 0,
                 told: first,
             }),
-            cuts: AtomicU64::new(0),
+            was_cut: AtomicBool::new(false),
             requests: settings.requests_per_minute.map(Rate::per_minute),
             tokens: settings.tokens_per_minute.map(Rate::per_minute),
             settings,
@@ -128,20 +130,17 @@ impl Limiter {
     /// How many attempts may be in flight now.
     #[must_use]
     pub fn limit(&self) -> usize {
-        whole(self.state().limit)
+        self.state().level.limit()
     }
 
     /// How many attempts are in flight now.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        let state = self.state();
-        state
-            .permits
-            .saturating_sub(self.permits.available_permits())
+        self.occupied(&self.state())
     }
 
     /// Waits until an attempt of about `tokens` tokens may start. Waiters are served in the order they came.
-    pub(crate) async fn acquire(&self, tokens: u32) -> Permit<'_> {
+    pub(crate) async fn acquire(self: &Arc<Self>, tokens: u32) -> Permit<'_> {
         if let Some(rate) = &self.requests {
             rate.take(1).await;
         }
@@ -154,7 +153,7 @@ impl Limiter {
     }
 
     /// A permit for an attempt that may start at once. `None`: it has to [`acquire`](Self::acquire) one.
-    pub(crate) fn try_acquire(&self) -> Option<Permit<'_>> {
+    pub(crate) fn try_acquire(self: &Arc<Self>) -> Option<Permit<'_>> {
         if self.requests.is_some() || self.tokens.is_some() {
             return None;
         }
@@ -162,11 +161,11 @@ impl Limiter {
         Some(self.permit(Some(permit)))
     }
 
-    fn permit<'a>(&'a self, permit: Option<SemaphorePermit<'a>>) -> Permit<'a> {
+    fn permit<'a>(self: &'a Arc<Self>, permit: Option<SemaphorePermit<'a>>) -> Permit<'a> {
         Permit {
             limiter: self,
             permit,
-            cuts: self.cuts.load(Ordering::Acquire),
+            began: Instant::now(),
         }
     }
 
@@ -179,61 +178,63 @@ impl Limiter {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An attempt was answered: grow, if the limit is what held others back.
-    fn grow(&self) {
-        if self.permits.available_permits() > 0 {
-            return;
-        }
+    /// Attempts in flight, without the places that refused ones keep.
+    fn occupied(&self, state: &State) -> usize {
+        let unused = self.permits.available_permits() + state.held;
+        state.permits.saturating_sub(unused)
+    }
+
+    /// Learns from an attempt that began at `began` and has ended. Returns how long it keeps its place.
+    fn learn(&self, outcome: Outcome, began: Instant) -> Duration {
+        let now = Instant::now();
+        let took = now.duration_since(began);
+        let full = self.permits.available_permits() == 0;
         let mut state = self.state();
-        let most = as_float(self.settings.max_concurrency);
-        if state.limit >= most {
-            return;
-        }
-        let step = if state.slow_start {
-            1.0
-        } else {
-            1.0 / state.limit
+        let mut hold = Duration::ZERO;
+        let mut change = match outcome {
+            Outcome::Answered => state.level.answered(took, full),
+            Outcome::RateLimited => {
+                state.level.refused(began, full);
+                hold = state.level.hold(took);
+                None
+            }
+            Outcome::Other => return hold,
         };
-        state.limit = (state.limit + step).min(most);
-        let limit = whole(state.limit);
+        // This attempt is over, though it still has its place.
+        let others = self.occupied(&state).saturating_sub(1);
+        change = state.level.review(others, now).or(change);
+        if let Some(change) = change {
+            self.apply(state, change);
+        }
+        hold
+    }
+
+    /// Makes or forgets permits, so that there are as many as the limit says.
+    fn apply(&self, mut state: std::sync::MutexGuard<'_, State>, change: Change) {
+        let limit = state.level.limit();
         if limit > state.permits {
             self.permits.add_permits(limit - state.permits);
             state.permits = limit;
+        } else {
+            // Permits in flight are taken back as they return.
+            self.was_cut.store(true, Ordering::Release);
+            state.permits -= self.permits.forget_permits(state.permits - limit);
         }
         let before = state.told;
-        if limit >= before.saturating_mul(2) || state.limit >= most {
-            state.told = limit;
-            drop(state);
-            self.tell(before, limit, "in use");
-        }
-    }
-
-    /// The endpoint said that it gets too many requests. `cuts` is what the attempt saw when it began.
-    fn cut(&self, cuts: u64) {
-        let mut state = self.state();
-        let now = Instant::now();
-        let cooling = state
-            .last_cut
-            .is_some_and(|last| now.duration_since(last) < self.settings.cool_down);
-        if cooling || cuts != self.cuts.load(Ordering::Acquire) {
+        let worth_recording = limit >= before.saturating_mul(2)
+            || limit >= self.settings.max_concurrency
+            || change != Change::Grown;
+        if !worth_recording || limit == before {
             return;
         }
-        self.cuts.fetch_add(1, Ordering::AcqRel);
-        state.slow_start = false;
-        state.last_cut = Some(now);
-        let before = whole(state.limit);
-        state.limit = (state.limit * CUT).max(1.0);
-        let limit = whole(state.limit);
         state.told = limit;
-        // Permits in flight are taken back as they return.
-        let free = self.permits.forget_permits(state.permits - limit);
-        state.permits -= free;
         drop(state);
-        tracing::info!(endpoint = %self.name, before, limit, "rate limited");
-        self.tell(before, limit, "rate limited");
-    }
-
-    fn tell(&self, before: usize, limit: usize, reason: &'static str) {
+        let reason = match change {
+            Change::Grown => "in use",
+            Change::Cut => "rate limited",
+            Change::Undone => "rate limited at any load",
+        };
+        tracing::info!(endpoint = %self.name, before, limit, reason, "limiter changed");
         let event = Event::new("limiter changed", "Limiter", "release")
             .with("endpoint", Arc::clone(&self.name))
             .with("before", before as u64)
@@ -243,13 +244,22 @@ impl Limiter {
     }
 
     /// Whether a permit that comes back must go, because the limit was cut meanwhile.
-    fn takes_back(&self) -> bool {
-        let mut state = self.state();
-        let over = state.permits > whole(state.limit);
+    fn takes_back(&self, state: &mut State) -> bool {
+        let over = state.permits > state.level.limit();
         if over {
             state.permits -= 1;
         }
         over
+    }
+
+    /// Brings a permit back after `hold`.
+    async fn give_back_after(self: Arc<Self>, hold: Duration) {
+        tokio::time::sleep(hold).await;
+        let mut state = self.state();
+        state.held -= 1;
+        if !self.takes_back(&mut state) {
+            self.permits.add_permits(1);
+        }
     }
 }
 
@@ -275,18 +285,22 @@ pub(crate) enum Outcome {
 
 /// The right to make one attempt. Dropped without a word, as when a call is given up, it only returns the permit.
 pub(crate) struct Permit<'a> {
-    limiter: &'a Limiter,
+    limiter: &'a Arc<Limiter>,
     permit: Option<SemaphorePermit<'a>>,
-    cuts: u64,
+    began: Instant,
 }
 
 impl Permit<'_> {
-    /// Ends the attempt.
-    pub(crate) fn finish(self, outcome: Outcome) {
-        match outcome {
-            Outcome::Answered => self.limiter.grow(),
-            Outcome::RateLimited => self.limiter.cut(self.cuts),
-            Outcome::Other => {}
+    /// Ends the attempt. The place of one that was refused is free again when an answer would have come.
+    pub(crate) fn finish(mut self, outcome: Outcome) {
+        let hold = self.limiter.learn(outcome, self.began);
+        if hold.is_zero() {
+            return;
+        }
+        if let (Some(permit), Ok(runtime)) = (self.permit.take(), Handle::try_current()) {
+            self.limiter.state().held += 1;
+            permit.forget();
+            runtime.spawn(Arc::clone(self.limiter).give_back_after(hold));
         }
     }
 }
@@ -294,26 +308,12 @@ impl Permit<'_> {
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
         // Without a cut there is nothing to take back, and no lock to wait for.
-        let cut = self.limiter.cuts.load(Ordering::Acquire) > 0;
+        let cut = self.limiter.was_cut.load(Ordering::Acquire);
         if let Some(permit) = self.permit.take()
             && cut
-            && self.limiter.takes_back()
+            && self.limiter.takes_back(&mut self.limiter.state())
         {
             permit.forget();
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "limits are far below 2^53")]
-fn as_float(n: usize) -> f64 {
-    n as f64
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "limits are at least 1 and far below 2^53"
-)]
-fn whole(limit: f64) -> usize {
-    (limit as usize).max(1)
 }

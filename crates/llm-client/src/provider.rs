@@ -3,14 +3,19 @@
 use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use schema::{ChatModel, Journal, NoJournal};
 
 use crate::{
-    Budget, Budgeted, Cache, Cached, HttpClient, Journaled, LimitSettings, Limited, Limiter, Meter,
-    ModelSettings, OpenAi, Retried, RetryPolicy, Secret, SettingsError, Stop, UnpricedModel,
+    Budget, Budgeted, Cache, Cached, CircuitBreaker, Health, HttpClient, Journaled, LimitSettings,
+    Limited, Limiter, Meter, ModelSettings, OpenAi, Retried, RetryPolicy, Secret, SettingsError,
+    Stop, UnpricedModel,
 };
+
+/// How long a model may answer nothing well until its circuit breaker opens, unless somebody says otherwise.
+const CIRCUIT_BREAKER: Duration = Duration::from_secs(180);
 
 /// Hands out the models of one run. It holds what they share, and puts the layers around each:
 /// `Journaled < Cached < Budgeted < Retried < Limited < OpenAi`, outermost first.
@@ -48,9 +53,13 @@ pub struct Provider {
     /// Endpoints with limits of their own.
     limits_of: Vec<(String, LimitSettings)>,
     limiters: Mutex<Vec<(Endpoint, Arc<Limiter>)>>,
+    opens_after: Duration,
+    /// By the model's name on the wire: beside a model that is down, others of the same endpoint may do well.
+    breakers: Mutex<Vec<(Endpoint, String, Arc<CircuitBreaker>)>>,
+    health: Health,
 }
 
-/// What shares one limiter: providers count calls by key.
+/// What shares one limiter and, model by model, one circuit breaker: providers count calls by key.
 #[derive(Clone, PartialEq, Eq)]
 struct Endpoint {
     url: String,
@@ -86,6 +95,9 @@ impl Provider {
             limits: LimitSettings::default(),
             limits_of: Vec::new(),
             limiters: Mutex::default(),
+            opens_after: CIRCUIT_BREAKER,
+            breakers: Mutex::default(),
+            health: Health::new(),
         }
     }
 
@@ -149,9 +161,24 @@ impl Provider {
         self
     }
 
+    /// Fails the calls to a model at once when it has answered nothing well for `opens_after`: see [`CircuitBreaker`]. 3 minutes
+    /// unless set.
+    #[must_use]
+    pub fn with_circuit_breaker(mut self, opens_after: Duration) -> Self {
+        self.opens_after = opens_after;
+        self
+    }
+
+    /// Shows in `health` how the models do.
+    #[must_use]
+    pub fn with_health(mut self, health: Health) -> Self {
+        self.health = health;
+        self
+    }
+
     /// The model of `settings` with all its layers. Nothing is sent yet.
     ///
-    /// Models of the same endpoint and key share its limits.
+    /// Models of the same endpoint and key share its limits; those that are the same model there share its circuit breaker.
     ///
     /// # Errors
     /// When no call could be made with the settings, or there is a budget in dollars and no price.
@@ -159,18 +186,21 @@ impl Provider {
         let settings = Arc::new(settings);
         let endpoint =
             OpenAi::new(Arc::clone(&settings), &self.http)?.with_journal(Arc::clone(&self.journal));
+        let breaker = self.breaker(&settings);
         let limited = Limited::new(
             endpoint,
             self.limiter(&settings),
             settings.max_tokens,
             self.stop.clone(),
-        );
+        )
+        .with_breaker(Arc::clone(&breaker));
         let retried = Retried::new(
             limited,
             self.retries.clone(),
             Arc::clone(&self.journal),
             self.stop.clone(),
-        );
+        )
+        .with_breaker(breaker);
         Ok(match &self.budget {
             Some(budget) => self.cached(
                 Budgeted::new(retried, budget.clone(), &settings)?,
@@ -238,6 +268,26 @@ impl Provider {
         );
         limiters.push((endpoint, Arc::clone(&limiter)));
         limiter
+    }
+
+    fn breaker(&self, settings: &ModelSettings) -> Arc<CircuitBreaker> {
+        let endpoint = Endpoint::of(settings);
+        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = breakers
+            .iter()
+            .find(|(known, model, _)| *known == endpoint && *model == settings.model);
+        if let Some((_, _, breaker)) = known {
+            return Arc::clone(breaker);
+        }
+        let breaker = CircuitBreaker::new(
+            settings.model.as_str(),
+            endpoint.url.as_str(),
+            self.opens_after,
+            Arc::clone(&self.journal),
+        );
+        self.health.add(&breaker);
+        breakers.push((endpoint, settings.model.clone(), Arc::clone(&breaker)));
+        breaker
     }
 }
 

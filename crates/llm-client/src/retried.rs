@@ -8,21 +8,28 @@ use schema::{
     ChatModel, ChatReply, ChatRequest, Event, Journal, ModelError, ModelErrorKind, ModelId, Spend,
 };
 
-use crate::{CallFailure, Stop, limited::cancelled};
+use tokio::time::Instant;
 
-/// The same failure this many times in a row is taken for lasting.
+use crate::{CallFailure, CircuitBreaker, Stop, circuit::Mark, limited::cancelled};
+
+/// The same failure this many times in a row is taken for lasting, where it is the request's own.
 const SAME_IN_A_ROW: u32 = 3;
+/// The same failure for so long is taken for lasting, whatever it comes from. A hanging endpoint takes long over each attempt.
+const SAME_FOR: Duration = Duration::from_secs(300);
+
+/// The shortest of all waits that chance may make of the longest, as a share of it.
+const SHORTEST: f64 = 0.5;
 
 /// How often and when a failed call is tried again.
 #[derive(Clone, Debug)]
 pub struct RetryPolicy {
     /// Attempts of a call that fails in passing: no connection, a timeout, a 5xx. At least 1.
     pub max_attempts: u32,
-    /// Attempts of a call that is rate limited: more, because nothing is broken.
+    /// Attempts of a call that is rate limited: more, because nothing is broken. No fewer than `max_attempts`.
     pub max_rate_limited: u32,
     /// Attempts of a call that is answered with something that is no completion.
     pub max_malformed: u32,
-    /// The longest wait before the second attempt. Each further wait may be twice as long.
+    /// The longest wait before the second attempt, and twice the shortest. Each further wait is twice as long.
     pub base_delay: Duration,
     /// No wait is longer than this, unless the endpoint asks for it.
     pub max_delay: Duration,
@@ -31,14 +38,15 @@ pub struct RetryPolicy {
 }
 
 impl Default for RetryPolicy {
-    /// 6 attempts, 12 when rate limited, 3 when malformed; waits of up to 1, 2, 4 ... 60 seconds, 120 if asked for.
+    /// 10 attempts, 16 when rate limited, 3 when malformed; waits of up to 1, 2, 4 ... 30 seconds and at least half of that, 120 if
+    /// asked for. Ten attempts take 75 seconds at least, so that an endpoint may be away for a minute.
     fn default() -> Self {
         Self {
-            max_attempts: 6,
-            max_rate_limited: 12,
+            max_attempts: 10,
+            max_rate_limited: 16,
             max_malformed: 3,
             base_delay: Duration::from_secs(1),
-            max_delay: Duration::from_secs(60),
+            max_delay: Duration::from_secs(30),
             max_retry_after: Duration::from_secs(120),
         }
     }
@@ -49,7 +57,7 @@ impl RetryPolicy {
     fn attempts(&self, kind: ModelErrorKind) -> u32 {
         match kind {
             ModelErrorKind::Transient => self.max_attempts,
-            ModelErrorKind::RateLimited => self.max_rate_limited,
+            ModelErrorKind::RateLimited => self.max_rate_limited.max(self.max_attempts),
             ModelErrorKind::Malformed => self.max_malformed,
             _ => 1,
         }
@@ -57,11 +65,7 @@ impl RetryPolicy {
 
     /// How long to wait after attempt `attempt` (from 1). Random, so that calls that failed together do not return together.
     fn delay(&self, attempt: u32, retry_after: Option<Duration>) -> Duration {
-        let doublings = attempt.saturating_sub(1).min(31);
-        let longest = self
-            .base_delay
-            .saturating_mul(1 << doublings)
-            .min(self.max_delay);
+        let longest = self.longest_delay(attempt);
         match retry_after {
             // Not before the endpoint said, and not all at once then.
             Some(asked) => {
@@ -70,20 +74,32 @@ impl RetryPolicy {
                     .min(self.max_retry_after)
                     .saturating_add(spread.mul_f64(rand::rng().random()))
             }
-            None => longest.mul_f64(rand::rng().random()),
+            None => longest.mul_f64(rand::rng().random_range(SHORTEST..=1.0)),
         }
+    }
+
+    fn longest_delay(&self, attempt: u32) -> Duration {
+        let doublings = attempt.saturating_sub(1).min(31);
+        self.base_delay
+            .saturating_mul(1 << doublings)
+            .min(self.max_delay)
     }
 }
 
 /// A model whose failed calls are tried again, as a [`RetryPolicy`] says.
 ///
-/// Failures that will not go away (a bad key, an unknown model) are not tried again, nor is an error that comes back the same
-/// three times in a row, timeouts among them. Every retry is journaled as `retrying call`, every call that failed for good as `model call failed`. Attempts
-/// that failed but were billed are counted in the reply or the error.
+/// Failures that will not go away (a bad key, an unknown model) are not tried again. Of those that may, the last attempt is the one
+/// that the policy allows, or an earlier one: where an error comes back the same three times in a row while the model answers other
+/// requests, it is this request's own; and nothing is tried for more than five minutes only to fail the same. A call also ends when
+/// the model's [`CircuitBreaker`] opens.
+///
+/// Every retry is journaled as `retrying call`, every call that failed for good as `model call failed`. Attempts that failed but were
+/// billed are counted in the reply or the error.
 pub struct Retried<M> {
     inner: M,
     policy: RetryPolicy,
     journal: Arc<dyn Journal>,
+    breaker: Option<Arc<CircuitBreaker>>,
     stop: Stop,
 }
 
@@ -95,13 +111,23 @@ impl<M: ChatModel> Retried<M> {
             inner,
             policy,
             journal,
+            breaker: None,
             stop,
         }
     }
 
+    /// Gives calls up while `breaker` is open. The attempts below report to it.
+    #[must_use]
+    pub fn with_breaker(mut self, breaker: Arc<CircuitBreaker>) -> Self {
+        self.breaker = Some(breaker);
+        self
+    }
+
     /// Whether a failed call is tried again, and when.
     fn next_delay(&self, error: &ModelError, history: &History) -> Option<Duration> {
-        if history.attempt >= self.policy.attempts(error.kind()) || history.same >= SAME_IN_A_ROW {
+        if history.attempt >= self.policy.attempts(error.kind())
+            || history.is_lasting(self.breaker.as_deref())
+        {
             return None;
         }
         let retry_after = CallFailure::of(error).and_then(|failure| failure.retry_after);
@@ -141,14 +167,25 @@ impl<M: ChatModel> Retried<M> {
 #[derive(Default)]
 struct History {
     attempt: u32,
-    /// How often in a row the endpoint failed in the same way, with the same status and the same body.
-    same: u32,
-    last: Option<(Option<u16>, u64)>,
+    streak: Option<Streak>,
     spend: Spend,
 }
 
+/// The same failure several times in a row: the same status and the same body.
+struct Streak {
+    status: Option<u16>,
+    body: u64,
+    count: u32,
+    /// How many of these failures followed an answer to another request, which was sent after the failure before.
+    beside_answers: u32,
+    began: Instant,
+    newest: Instant,
+    /// What the model had answered to others when the streak began.
+    mark: Mark,
+}
+
 impl History {
-    fn add(&mut self, error: &ModelError) {
+    fn add(&mut self, error: &ModelError, breaker: Option<&CircuitBreaker>) {
         self.attempt += 1;
         self.spend.add(error.spend());
         let failure = CallFailure::of(error).filter(|_| {
@@ -157,13 +194,45 @@ impl History {
                 ModelErrorKind::Transient | ModelErrorKind::Malformed
             )
         });
-        let this = failure.and_then(|failure| Some((failure.status, failure.body_hash?)));
-        self.same = match this {
-            Some(_) if this == self.last => self.same + 1,
-            Some(_) => 1,
-            None => 0,
+        let Some((status, body)) = failure.and_then(|it| Some((it.status, it.body_hash?))) else {
+            self.streak = None;
+            return;
         };
-        self.last = this;
+        let now = Instant::now();
+        match &mut self.streak {
+            Some(streak) if (streak.status, streak.body) == (status, body) => {
+                streak.count += 1;
+                if breaker.is_some_and(|breaker| breaker.answered_since(streak.newest)) {
+                    streak.beside_answers += 1;
+                }
+                streak.newest = now;
+            }
+            streak => {
+                *streak = Some(Streak {
+                    status,
+                    body,
+                    count: 1,
+                    beside_answers: 0,
+                    began: now,
+                    newest: now,
+                    mark: breaker.map(CircuitBreaker::mark).unwrap_or_default(),
+                });
+            }
+        }
+    }
+
+    /// Whether a further attempt would fail as well.
+    fn is_lasting(&self, breaker: Option<&CircuitBreaker>) -> bool {
+        let Some(streak) = &self.streak else {
+            return false;
+        };
+        if streak.count < SAME_IN_A_ROW {
+            return false;
+        }
+        let own = u64::from(streak.count - 1);
+        let alone = streak.beside_answers + 1 >= SAME_IN_A_ROW
+            && breaker.is_some_and(|breaker| breaker.mostly_answers(streak.mark, own));
+        alone || streak.newest.duration_since(streak.began) >= SAME_FOR
     }
 }
 
@@ -174,8 +243,14 @@ impl<M: ChatModel> ChatModel for Retried<M> {
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        let breaker = self.breaker.as_deref();
         let mut history = History::default();
         loop {
+            if let Some(error) = breaker.and_then(|breaker| breaker.refusal(request, self.id())) {
+                return Err(error
+                    .with_attempts(history.attempt)
+                    .with_spend(history.spend));
+            }
             let error = match self.inner.chat(request).await {
                 Ok(mut reply) => {
                     reply.failed_attempts.add(&history.spend);
@@ -185,14 +260,16 @@ impl<M: ChatModel> ChatModel for Retried<M> {
             };
             if matches!(
                 error.kind(),
-                ModelErrorKind::Cancelled | ModelErrorKind::OverBudget
+                ModelErrorKind::Cancelled
+                    | ModelErrorKind::OverBudget
+                    | ModelErrorKind::CircuitOpen
             ) {
                 history.spend.add(error.spend());
                 return Err(error
                     .with_attempts(history.attempt)
                     .with_spend(history.spend));
             }
-            history.add(&error);
+            history.add(&error, breaker);
             let attempt = history.attempt;
             let Some(delay) = self.next_delay(&error, &history) else {
                 let event = self.event("model call failed", request, &error, attempt);
@@ -210,8 +287,36 @@ impl<M: ChatModel> ChatModel for Retried<M> {
                         .with_attempts(attempt)
                         .with_spend(history.spend));
                 }
-                () = tokio::time::sleep(delay) => {}
+                () = wait(breaker, Instant::now() + delay, &error) => {}
             }
+        }
+    }
+}
+
+/// Waits for the next attempt of a call that failed with `error`.
+async fn wait(breaker: Option<&CircuitBreaker>, until: Instant, error: &ModelError) {
+    let Some(breaker) = breaker else {
+        return tokio::time::sleep_until(until).await;
+    };
+    let why = CallFailure::of(error).map_or_else(|| error.to_string(), ToString::to_string);
+    breaker.wait(until, why).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_default_waits_cover_a_minute() {
+        let policy = RetryPolicy::default();
+        for attempts in [policy.max_attempts, policy.max_rate_limited] {
+            let longest: Duration = (1..attempts).map(|n| policy.longest_delay(n)).sum();
+            assert!(longest.mul_f64(SHORTEST) > Duration::from_secs(60));
+        }
+        for attempt in 1..40 {
+            let longest = policy.longest_delay(attempt);
+            let delay = policy.delay(attempt, None);
+            assert!(longest.mul_f64(SHORTEST) <= delay && delay <= longest);
         }
     }
 }

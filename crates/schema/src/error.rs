@@ -26,6 +26,8 @@ pub enum ModelErrorKind {
     Permanent,
     /// The endpoint answered something that is no chat completion.
     Malformed,
+    /// The model has answered nothing well for so long that the call was given up without a further attempt.
+    CircuitOpen,
     /// The call would have passed the run's budget and was not made.
     OverBudget,
     /// The run is stopping and the call was not made.
@@ -41,6 +43,7 @@ impl ModelErrorKind {
             Self::RateLimited => "rate_limited",
             Self::Permanent => "permanent",
             Self::Malformed => "malformed",
+            Self::CircuitOpen => "circuit_open",
             Self::OverBudget => "over_budget",
             Self::Cancelled => "cancelled",
         }

@@ -4,8 +4,8 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use async_trait::async_trait;
 use llm_client::{
-    Budget, BudgetLimits, Cache, CacheMode, CacheSettings, HttpClient, HttpOptions, LimitSettings,
-    Meter, ModelSettings, Provider, RetryPolicy, Stop,
+    Budget, BudgetLimits, Cache, CacheMode, CacheSettings, Health, HttpClient, HttpOptions,
+    LimitSettings, Meter, ModelSettings, Provider, RetryPolicy, Stop,
 };
 use pipeline::{Models, Phase, RunJournals};
 use schema::{
@@ -184,6 +184,8 @@ pub struct Shared {
     pub stop: Stop,
     /// Counts what is used.
     pub meter: Meter,
+    /// How the models do.
+    pub health: Health,
 }
 
 impl Shared {
@@ -225,9 +227,11 @@ pub fn provider(
         .with_stop(shared.stop.clone())
         .with_meter(shared.meter.clone())
         .with_retries(RetryPolicy {
-            max_attempts: settings.max_attempts,
+            max_attempts: settings.retries.max_attempts,
             ..RetryPolicy::default()
         })
+        .with_circuit_breaker(settings.retries.circuit_breaker)
+        .with_health(shared.health.clone())
         .with_limits(limits);
     if let Some(cache) = &shared.cache {
         provider = provider.with_cache(cache.clone());

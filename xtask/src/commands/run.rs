@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use indexmap::IndexMap;
 use journal::{Form, RunId};
-use llm_client::{Meter, Stop, Tally};
+use llm_client::{Health, Meter, Stop, Tally};
 use pipeline::{
     Concurrency, Expected, Layout, Phase, PhaseSettings, Phases, Pipeline, RunJournals, RunOptions,
     RunReport, tree::read_benchmark,
@@ -161,7 +161,7 @@ impl Job<'_> {
         let journal = shared.events();
         let mut phases = Phases::standard(models, self.settings.clone(), journal.clone())?;
         phases.targets.extend(self.parts.imported.iter().cloned());
-        let watch = Arc::new(Watch::new(&context.terminal));
+        let watch = Arc::new(Watch::new(&context.terminal, shared.health.clone()));
         let mut pipeline =
             Pipeline::new(context.layout.clone(), phases, options(config, self.phases))
                 .observer(Arc::clone(&watch) as _)
@@ -201,6 +201,7 @@ fn share(context: &Context, config: &Config, run_id: &RunId) -> Result<Shared, F
         cache: Some(open_cache(&config.settings, &context.layout.cache())?),
         stop: Stop::new(),
         meter: Meter::new(),
+        health: Health::new(),
     })
 }
 

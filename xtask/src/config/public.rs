@@ -63,7 +63,10 @@ impl Settings {
             "cache": {"expiry": self.cache_expiry.map(|expiry| format!("{}s", expiry.as_secs()))},
             "journal": {"compress": self.journal_compress},
             "limits": limits_json(&self.limits),
-            "retries": {"max_attempts": self.max_attempts},
+            "retries": {
+                "max_attempts": self.retries.max_attempts,
+                "circuit_breaker": format!("{}s", self.retries.circuit_breaker.as_secs()),
+            },
             "seed": self.seed,
             "safety": self.safety.to_public_json(model_json),
         })

@@ -6,7 +6,7 @@ use super::{
     models::{ModelEntry, Part, read_model},
     read::{Reader, Text},
     safety::read_safety,
-    settings::{Concurrency, Generation, Models, PriceEntry, Settings},
+    settings::{Concurrency, Generation, Models, PriceEntry, Retries, Settings},
     table::Table,
     tuning::Limits,
 };
@@ -58,15 +58,22 @@ pub fn root(root: &mut Table, reader: &mut Reader<'_>) -> Settings {
         })
         .unwrap_or(false),
         limits: Limits::read(root, reader),
-        max_attempts: section(root, "retries", reader, |retries, reader| {
-            count(retries, "max_attempts", reader)
-        })
-        .unwrap_or(1),
+        retries: section(root, "retries", reader, read_retries).unwrap_or_default(),
         seed: root
             .take("seed")
             .and_then(|node| node.count(reader, 0))
             .unwrap_or(0),
         safety: section(root, "safety", reader, read_safety).unwrap_or_default(),
+    }
+}
+
+fn read_retries(retries: &mut Table, reader: &mut Reader<'_>) -> Retries {
+    Retries {
+        max_attempts: count(retries, "max_attempts", reader),
+        circuit_breaker: retries
+            .take("circuit_breaker")
+            .and_then(|node| node.duration(reader))
+            .unwrap_or_default(),
     }
 }
 

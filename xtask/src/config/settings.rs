@@ -55,12 +55,21 @@ pub struct Settings {
     pub journal_compress: bool,
     /// Limits for every endpoint.
     pub limits: Limits,
-    /// How often a call is tried, the first time included.
-    pub max_attempts: u32,
+    /// What becomes of calls that fail in passing.
+    pub retries: Retries,
     /// What all randomness of the run comes from.
     pub seed: u64,
     /// How safety evaluations are run.
     pub safety: SafetySettings,
+}
+
+/// What becomes of calls that fail in passing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retries {
+    /// How often a call is tried, the first time included.
+    pub max_attempts: u32,
+    /// How long a model may answer nothing well before its calls fail at once.
+    pub circuit_breaker: Duration,
 }
 
 /// Rows in work at the same time, by phase.

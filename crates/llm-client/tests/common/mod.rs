@@ -263,7 +263,7 @@ pub fn request() -> ChatRequest {
     ChatRequest::new(vec![Message::new(Role::User, "hello")], context)
 }
 
-pub async fn ask(model: &impl ChatModel) -> Result<ChatReply, ModelError> {
+pub async fn ask(model: &(impl ChatModel + ?Sized)) -> Result<ChatReply, ModelError> {
     model.chat(&request()).await
 }
 

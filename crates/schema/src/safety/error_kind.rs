@@ -62,9 +62,11 @@ impl ErrorKind {
         match (kind, status) {
             (_, Some(401 | 403)) => Self::AuthenticationFailed,
             (_, Some(408 | 504)) => Self::ModelTimeout,
-            (ModelErrorKind::RateLimited, _) => Self::RateLimited,
+            (ModelErrorKind::RateLimited, _) | (ModelErrorKind::CircuitOpen, Some(429)) => {
+                Self::RateLimited
+            }
             (ModelErrorKind::Malformed, _) => Self::InvalidResponse,
-            (ModelErrorKind::Transient, _) => Self::ModelUnreachable,
+            (ModelErrorKind::Transient | ModelErrorKind::CircuitOpen, _) => Self::ModelUnreachable,
             _ => Self::Unknown,
         }
     }

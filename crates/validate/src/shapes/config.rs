@@ -126,6 +126,8 @@ sections! {
     struct Retries {
         /// How often a call is tried, the first time included.
         max_attempts: Count,
+        /// How long a model may answer nothing well before its calls fail at once.
+        circuit_breaker: Length,
     }
 
     /// The price of a model, in dollars per million tokens.

@@ -114,7 +114,7 @@ shapes! {
         class: Option<String>,
         /// What it says.
         message: Option<Value>,
-        /// `transient`, `rate_limited`, `permanent` or `malformed`.
+        /// `transient`, `rate_limited`, `permanent`, `malformed` or `circuit_open`.
         kind: Option<String>,
         /// How often the call was tried.
         attempts: Option<u32>,
@@ -184,8 +184,32 @@ shapes! {
         before: u64,
         /// Calls in flight allowed now.
         limit: u64,
-        /// `in use` or `rate limited`.
+        /// `in use`, `rate limited` or `rate limited at any load`.
         reason: String,
+    }
+
+    /// A model answered nothing well for too long: its calls fail at once.
+    struct CircuitOpened {
+        /// The name on the wire.
+        model: String,
+        /// The endpoint.
+        endpoint: String,
+        /// Seconds since the first failure.
+        failing_for: f64,
+        /// Attempts that failed since then.
+        attempts: u32,
+        /// Why the last one did.
+        reason: String,
+    }
+
+    /// A model answers again.
+    struct CircuitClosed {
+        /// The name on the wire.
+        model: String,
+        /// The endpoint.
+        endpoint: String,
+        /// Seconds for which calls failed at once.
+        open_for: f64,
     }
 }
 
@@ -227,6 +251,14 @@ pub(super) fn list(generator: &mut SchemaGenerator) -> Vec<(&'static str, Schema
         (
             "limiter changed",
             generator.subschema_for::<LimiterChanged>(),
+        ),
+        (
+            "circuit breaker opened",
+            generator.subschema_for::<CircuitOpened>(),
+        ),
+        (
+            "circuit breaker closed",
+            generator.subschema_for::<CircuitClosed>(),
         ),
     ]
 }

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use journal::{Form, RunId, check::Verdict};
-use llm_client::{Cache, Meter, Stop, Tally};
+use llm_client::{Cache, Health, Meter, Stop, Tally};
 use pipeline::{
     Concurrency, PipelineErrorKind,
     safety::{
@@ -187,6 +187,7 @@ impl Job<'_> {
             cache: Some(open_cache(settings, &context.layout.cache())?),
             stop: Stop::new(),
             meter: Meter::new(),
+            health: Health::new(),
         };
         let form = match settings.journal_compress {
             true => Form::Compressed,
@@ -196,7 +197,7 @@ impl Job<'_> {
         let events: Arc<dyn schema::Journal> = Arc::new(Traced(Arc::clone(&journals)));
         let provider = provider(settings, &resolved, &shared).with_journal(Arc::clone(&events));
         let made = Made::new(resolved, &provider)?;
-        let watch = Arc::new(Watch::new(&context.terminal));
+        let watch = Arc::new(Watch::new(&context.terminal, shared.health.clone()));
         let run = self
             .evaluation(&made)?
             .concurrency(Concurrency {

@@ -1,0 +1,440 @@
+//! The circuit breaker of one model at one endpoint, and the record of replies that it goes by.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use schema::{ChatReply, ChatRequest, Event, Journal, ModelError, ModelErrorKind, ModelId};
+use tokio::{sync::Notify, time::Instant};
+
+use crate::{CallFailure, failure::role};
+
+/// Fewer failed attempts than this never open a circuit.
+const IN_EARNEST: u32 = 3;
+/// A model that was left alone for longer than this, which is longer than any wait between two attempts, is given a new chance.
+const LEFT_ALONE: Duration = Duration::from_secs(150);
+/// How often an attempt is let through while the circuit is open.
+const PROBE_EVERY: Duration = Duration::from_secs(30);
+/// Others do well where they are answered this many times as often as they fail.
+const MOSTLY: u64 = 4;
+
+/// Stops asking a model that has answered nothing well for too long. All models of the same name, base URL and key share one.
+///
+/// The circuit opens when attempts have failed for as long as it was made for, at least three of them, and none was answered. A
+/// request that the endpoint refuses for what it holds (status 400, for one) is an answer; a 5xx, a rate limit, a timeout, a lost
+/// connection and a reply that is no completion are none. While the circuit is open, calls fail at once, those that wait for their
+/// next attempt included; every 30 seconds one attempt is let through, and an answer closes it. The journal has
+/// `circuit breaker opened` and `circuit breaker closed`.
+pub struct CircuitBreaker {
+    model: Arc<str>,
+    endpoint: Arc<str>,
+    opens_after: Duration,
+    journal: Arc<dyn Journal>,
+    state: Mutex<State>,
+    opened: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    tally: Mark,
+    /// When the newest attempt began that was answered well.
+    last_good: Option<Instant>,
+    failing: Option<Failing>,
+    open: Option<Open>,
+    next_id: u64,
+    /// When each attempt in flight began. The first is the oldest.
+    in_flight: BTreeMap<u64, Instant>,
+    /// The next attempt of each call that waits for it, and why it waits.
+    waiting: BTreeMap<u64, (Instant, Arc<str>)>,
+}
+
+/// How many attempts were answered well, and how many failed in passing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mark {
+    good: u64,
+    failed: u64,
+}
+
+/// Attempts that failed since the last answer.
+struct Failing {
+    since: Instant,
+    newest: Instant,
+    attempts: u32,
+    last: CallFailure,
+}
+
+struct Open {
+    since: Instant,
+    next_probe: Instant,
+    /// Why it opened, in the same words for each call that fails because of it.
+    why: String,
+    last: CallFailure,
+}
+
+impl CircuitBreaker {
+    /// A closed circuit for the model that `endpoint` knows as `model`. It opens after `opens_after` without an answer.
+    #[must_use]
+    pub fn new(
+        model: impl Into<Arc<str>>,
+        endpoint: impl Into<Arc<str>>,
+        opens_after: Duration,
+        journal: Arc<dyn Journal>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            model: model.into(),
+            endpoint: endpoint.into(),
+            opens_after,
+            journal,
+            state: Mutex::default(),
+            opened: Notify::new(),
+        })
+    }
+
+    /// Whether calls fail at once.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.state().open.is_some()
+    }
+
+    /// How the model does now.
+    #[must_use]
+    pub fn status(&self) -> ModelStatus {
+        let now = Instant::now();
+        let state = self.state();
+        let next = state.waiting.values().min_by_key(|(until, _)| *until);
+        let since = |then: Instant| now.duration_since(then);
+        ModelStatus {
+            model: Arc::clone(&self.model),
+            endpoint: Arc::clone(&self.endpoint),
+            in_flight: state.in_flight.len(),
+            longest: state.in_flight.values().next().copied().map(since),
+            waiting: state.waiting.len(),
+            next_attempt: next.map(|(until, why)| (until.duration_since(now), Arc::clone(why))),
+            failing: state.failing.as_ref().map(|failing| FailingStatus {
+                lasting: since(failing.since),
+                attempts: failing.attempts,
+                last: failing.last.to_string(),
+                opens_in: self.opens_after.saturating_sub(since(failing.since)),
+            }),
+            next_probe: state
+                .open
+                .as_ref()
+                .map(|open| open.next_probe.duration_since(now)),
+        }
+    }
+
+    /// The error of a call that is not worth an attempt now.
+    pub(crate) fn refusal(&self, request: &ChatRequest, id: &ModelId) -> Option<ModelError> {
+        let state = self.state();
+        let open = state.open.as_ref()?;
+        let now = Instant::now();
+        (now < open.next_probe).then(|| self.error(open, request, id))
+    }
+
+    /// Begins an attempt. While the circuit is open only one now and then may.
+    pub(crate) fn begin(
+        &self,
+        request: &ChatRequest,
+        id: &ModelId,
+    ) -> Result<Attempt<'_>, ModelError> {
+        let now = Instant::now();
+        let mut state = self.state();
+        if let Some(open) = &mut state.open {
+            if now < open.next_probe {
+                return Err(self.error(open, request, id));
+            }
+            open.next_probe = now + PROBE_EVERY;
+        }
+        let number = state.number();
+        state.in_flight.insert(number, now);
+        Ok(Attempt {
+            breaker: self,
+            number,
+            began: now,
+        })
+    }
+
+    fn error(&self, open: &Open, request: &ChatRequest, id: &ModelId) -> ModelError {
+        let message = format!(
+            "{} {id} at {} was not called: its circuit breaker is open, since {}. Run again later: finished calls are kept",
+            role(request.context.purpose),
+            self.endpoint,
+            open.why
+        );
+        ModelError::new(ModelErrorKind::CircuitOpen, message)
+            .with_attempts(0)
+            .with_source(open.last.clone())
+    }
+
+    /// Waits for the next attempt of a call that failed because of `why`, or until nothing is worth waiting for any more.
+    pub(crate) async fn wait(&self, until: Instant, why: String) {
+        // Made before the look at the circuit, so that none that opens in between is missed.
+        let opened = self.opened.notified();
+        let _waiting = {
+            let mut state = self.state();
+            if state.open.is_some() {
+                return;
+            }
+            let number = state.number();
+            state.waiting.insert(number, (until, why.into()));
+            Waiting {
+                breaker: self,
+                number,
+            }
+        };
+        tokio::select! {
+            () = opened => {}
+            () = tokio::time::sleep_until(until) => {}
+        }
+    }
+
+    /// What was answered and what failed so far.
+    pub(crate) fn mark(&self) -> Mark {
+        self.state().tally
+    }
+
+    /// Whether an attempt that began after `then` was answered well.
+    pub(crate) fn answered_since(&self, then: Instant) -> bool {
+        self.state().last_good.is_some_and(|good| good > then)
+    }
+
+    /// Whether most other attempts since `mark` were answered well. `own` of those that failed are not others'.
+    pub(crate) fn mostly_answers(&self, mark: Mark, own: u64) -> bool {
+        let tally = self.state().tally;
+        let failed = (tally.failed - mark.failed).saturating_sub(own);
+        let good = tally.good - mark.good;
+        good > 0 && good >= failed.saturating_mul(MOSTLY)
+    }
+
+    /// Learns from an attempt that began at `began` and has ended.
+    fn learn(&self, began: Instant, result: &Result<ChatReply, ModelError>) {
+        let now = Instant::now();
+        let mut state = self.state();
+        let error = match result {
+            Ok(_) => {
+                state.tally.good += 1;
+                state.last_good = state.last_good.max(Some(began));
+                return self.answered(state, now);
+            }
+            Err(error) => error,
+        };
+        let failure = CallFailure::of(error);
+        match error.kind() {
+            ModelErrorKind::Transient | ModelErrorKind::RateLimited | ModelErrorKind::Malformed => {
+            }
+            // It refuses what it was asked, so it is there.
+            ModelErrorKind::Permanent
+                if failure.is_some_and(|failure| failure.status.is_some()) =>
+            {
+                return self.answered(state, now);
+            }
+            _ => return,
+        }
+        state.tally.failed += 1;
+        let failure = failure.cloned().unwrap_or_else(|| CallFailure {
+            reason: error.to_string(),
+            ..CallFailure::default()
+        });
+        state.fail(began, now, failure);
+        self.open_if_due(state, now);
+    }
+
+    fn answered(&self, mut state: MutexGuard<'_, State>, now: Instant) {
+        state.failing = None;
+        let Some(open) = state.open.take() else {
+            return;
+        };
+        drop(state);
+        let lasted = now.duration_since(open.since);
+        tracing::warn!(
+            model = %self.model,
+            endpoint = %self.endpoint,
+            seconds = lasted.as_secs(),
+            "circuit breaker closed: the endpoint answers again"
+        );
+        let event = self.event("circuit breaker closed");
+        self.journal
+            .record(event.with("open_for", lasted.as_secs_f64()));
+    }
+
+    fn open_if_due(&self, mut state: MutexGuard<'_, State>, now: Instant) {
+        let Some(failing) = &state.failing else {
+            return;
+        };
+        let lasting = now.duration_since(failing.since);
+        let attempts = failing.attempts;
+        if state.open.is_some() || lasting < self.opens_after || attempts < IN_EARNEST {
+            return;
+        }
+        let open = Open {
+            since: now,
+            next_probe: now + PROBE_EVERY,
+            why: format!(
+                "nothing was answered well for {} s and {attempts} attempts failed, the last with {}",
+                lasting.as_secs(),
+                failing.last
+            ),
+            last: failing.last.clone(),
+        };
+        let last = open.last.to_string();
+        state.open = Some(open);
+        drop(state);
+        self.opened.notify_waiters();
+        tracing::warn!(
+            model = %self.model,
+            endpoint = %self.endpoint,
+            seconds = lasting.as_secs(),
+            attempts,
+            last = %last,
+            "circuit breaker opened: the remaining calls fail at once; the endpoint is tried every 30 s"
+        );
+        let event = self.event("circuit breaker opened");
+        self.journal.record(
+            event
+                .with("failing_for", lasting.as_secs_f64())
+                .with("attempts", attempts)
+                .with("reason", last),
+        );
+    }
+
+    fn event(&self, message: &'static str) -> Event {
+        Event::new(message, "CircuitBreaker", "learn")
+            .with("model", Arc::clone(&self.model))
+            .with("endpoint", Arc::clone(&self.endpoint))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn number(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// An attempt that began at `began` failed.
+    fn fail(&mut self, began: Instant, now: Instant, failure: CallFailure) {
+        let is_open = self.open.is_some();
+        match &mut self.failing {
+            Some(failing) if is_open || began <= failing.newest + LEFT_ALONE => {
+                failing.attempts = failing.attempts.saturating_add(1);
+                failing.newest = now;
+                failing.last = failure;
+            }
+            failing => {
+                *failing = Some(Failing {
+                    since: now,
+                    newest: now,
+                    attempts: 1,
+                    last: failure,
+                });
+            }
+        }
+    }
+}
+
+impl fmt::Debug for CircuitBreaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CircuitBreaker")
+            .field("model", &self.model)
+            .field("endpoint", &self.endpoint)
+            .field("opens_after", &self.opens_after)
+            .field("is_open", &self.is_open())
+            .finish_non_exhaustive()
+    }
+}
+
+/// An attempt in flight. One that is dropped, as when a call is given up, counts neither way.
+pub(crate) struct Attempt<'a> {
+    breaker: &'a CircuitBreaker,
+    number: u64,
+    began: Instant,
+}
+
+impl Attempt<'_> {
+    /// Ends the attempt.
+    pub(crate) fn finish(self, result: &Result<ChatReply, ModelError>) {
+        self.breaker.learn(self.began, result);
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        self.breaker.state().in_flight.remove(&self.number);
+    }
+}
+
+/// A call that waits for its next attempt.
+struct Waiting<'a> {
+    breaker: &'a CircuitBreaker,
+    number: u64,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.breaker.state().waiting.remove(&self.number);
+    }
+}
+
+/// How a model does: what it is waited for, and since when it has failed.
+#[derive(Clone, Debug)]
+pub struct ModelStatus {
+    /// The name on the wire.
+    pub model: Arc<str>,
+    /// Its base URL, without anything secret.
+    pub endpoint: Arc<str>,
+    /// Attempts in flight.
+    pub in_flight: usize,
+    /// How long the oldest of them has lasted.
+    pub longest: Option<Duration>,
+    /// Calls that wait for their next attempt.
+    pub waiting: usize,
+    /// When the first of them is made, from now, and why the attempt before failed.
+    pub next_attempt: Option<(Duration, Arc<str>)>,
+    /// Attempts failed, and none was answered since.
+    pub failing: Option<FailingStatus>,
+    /// When the endpoint is tried again, from now. `None`: the circuit is closed.
+    pub next_probe: Option<Duration>,
+}
+
+/// Attempts that failed since the last answer.
+#[derive(Clone, Debug)]
+pub struct FailingStatus {
+    /// Since the first of them failed.
+    pub lasting: Duration,
+    /// How many.
+    pub attempts: u32,
+    /// Why the last one failed.
+    pub last: String,
+    /// When calls begin to fail at once if nothing is answered, from now; the first failure after that decides.
+    pub opens_in: Duration,
+}
+
+/// The models of a run and how they do, for a display of progress. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Health(Arc<Mutex<Vec<Arc<CircuitBreaker>>>>);
+
+impl Health {
+    /// No models yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How each model does now, in the order they were made.
+    #[must_use]
+    pub fn status(&self) -> Vec<ModelStatus> {
+        let breakers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        breakers.iter().map(|breaker| breaker.status()).collect()
+    }
+
+    pub(crate) fn add(&self, breaker: &Arc<CircuitBreaker>) {
+        let mut breakers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        breakers.push(Arc::clone(breaker));
+    }
+}

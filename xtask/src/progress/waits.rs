@@ -1,0 +1,238 @@
+//! Who a run waits for, why, and until when.
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use llm_client::{Health, ModelStatus};
+
+/// A wait that is shorter is not worth a line.
+const SHORT: Duration = Duration::from_secs(3);
+
+/// A call that takes longer than this is waited for.
+const LONG: Duration = Duration::from_secs(30);
+
+/// Shows which models hold the run up.
+pub(super) struct Waits {
+    health: Health,
+    /// When each model was reported last, by endpoint and name.
+    reported: BTreeMap<(Arc<str>, Arc<str>), Instant>,
+    /// The line on a terminal, while there is one.
+    bar: Option<ProgressBar>,
+}
+
+impl Waits {
+    pub(super) fn new(health: Health) -> Self {
+        Self {
+            health,
+            reported: BTreeMap::new(),
+            bar: None,
+        }
+    }
+
+    /// A line for each model that holds the run up: when it begins to, and then every `every`.
+    pub(super) fn news(&mut self, now: Instant, every: Duration) -> Vec<String> {
+        let mut lines = Vec::new();
+        for status in self.health.status() {
+            let model = (Arc::clone(&status.endpoint), Arc::clone(&status.model));
+            let Some(text) = wait_text(&status) else {
+                self.reported.remove(&model);
+                continue;
+            };
+            let last = self.reported.get(&model);
+            if last.is_none_or(|last| now.duration_since(*last) >= every) {
+                self.reported.insert(model, now);
+                lines.push(text);
+            }
+        }
+        lines
+    }
+
+    /// The same on one line below the bars, cut to the width of the terminal.
+    pub(super) fn draw(&mut self, bars: &MultiProgress) {
+        let texts: Vec<String> = self.health.status().iter().filter_map(wait_text).collect();
+        let Some((first, others)) = texts.split_first() else {
+            if let Some(bar) = self.bar.take() {
+                bar.finish_and_clear();
+                bars.remove(&bar);
+            }
+            return;
+        };
+        let text = match others.len() {
+            0 => first.clone(),
+            more => format!("({more} more) {first}"),
+        };
+        let bar = self.bar.get_or_insert_with(|| {
+            let style = ProgressStyle::with_template("{wide_msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+            bars.add(ProgressBar::no_length().with_style(style))
+        });
+        bar.set_message(text);
+    }
+
+    /// Takes the line away.
+    pub(super) fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// What there is to say of a model that holds the run up. `None`: it does well.
+fn wait_text(status: &ModelStatus) -> Option<String> {
+    let ModelStatus {
+        model, endpoint, ..
+    } = status;
+    let failing = status.failing.as_ref();
+    if let (Some(probe), Some(failing)) = (status.next_probe, failing) {
+        return Some(format!(
+            "gave up on {model}, tried again after {}: {} (circuit breaker open, no answer for {}, {endpoint})",
+            seconds(probe),
+            failing.last,
+            seconds(failing.lasting),
+        ));
+    }
+    let next = status.next_attempt.as_ref();
+    if let Some(failing) = failing
+        && (failing.lasting >= SHORT || next.is_some_and(|(next, _)| *next >= SHORT))
+    {
+        let until = match next {
+            Some((next, _)) => format!("next attempt in {}", seconds(*next)),
+            None => match status.longest {
+                Some(longest) => format!("in flight for {}", seconds(longest)),
+                // Nobody asks for it any more.
+                None => return None,
+            },
+        };
+        let counted = match failing.attempts {
+            1 => "1 attempt".to_owned(),
+            attempts => format!("{attempts} attempts"),
+        };
+        return Some(format!(
+            "waiting for {model}, {until}: {} ({counted} failed in {}, circuit breaker opens in {}, {endpoint})",
+            failing.last,
+            seconds(failing.lasting),
+            seconds(failing.opens_in),
+        ));
+    }
+    let longest = status.longest.filter(|longest| *longest >= LONG)?;
+    let calls = match status.in_flight {
+        1 => "1 call".to_owned(),
+        calls => format!("{calls} calls"),
+    };
+    Some(format!(
+        "waiting for {model}: {calls} in flight, the oldest for {} ({endpoint})",
+        seconds(longest)
+    ))
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{} s", time.as_secs_f64().round())
+}
+
+#[cfg(test)]
+mod tests {
+    use llm_client::FailingStatus;
+
+    use super::*;
+
+    const fn after(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn idle() -> ModelStatus {
+        ModelStatus {
+            model: "m".into(),
+            endpoint: "http://host/v1".into(),
+            in_flight: 0,
+            longest: None,
+            waiting: 0,
+            next_attempt: None,
+            failing: None,
+            next_probe: None,
+        }
+    }
+
+    fn failing(seconds: u64, attempts: u32) -> Option<FailingStatus> {
+        Some(FailingStatus {
+            lasting: after(seconds),
+            attempts,
+            last: "status 429: slow down".to_owned(),
+            opens_in: after(180 - seconds),
+        })
+    }
+
+    #[test]
+    fn who_why_and_until_when() {
+        let retried = ModelStatus {
+            waiting: 3,
+            next_attempt: Some((after(42), "x".into())),
+            ..idle()
+        };
+        for (status, text) in [
+            (idle(), None),
+            // Others are answered.
+            (retried.clone(), None),
+            (
+                ModelStatus {
+                    failing: failing(1, 1),
+                    ..retried.clone()
+                },
+                Some(
+                    "waiting for m, next attempt in 42 s: status 429: slow down (1 attempt failed in 1 s, circuit breaker opens in 179 s, \
+                     http://host/v1)",
+                ),
+            ),
+            (
+                ModelStatus {
+                    failing: failing(2, 4),
+                    ..idle()
+                },
+                None,
+            ),
+            (
+                ModelStatus {
+                    failing: failing(60, 4),
+                    in_flight: 2,
+                    longest: Some(after(9)),
+                    ..idle()
+                },
+                Some(
+                    "waiting for m, in flight for 9 s: status 429: slow down (4 attempts failed in 60 s, circuit breaker opens in 120 s, \
+                     http://host/v1)",
+                ),
+            ),
+            (
+                ModelStatus {
+                    failing: failing(170, 4),
+                    next_probe: Some(after(12)),
+                    ..idle()
+                },
+                Some(
+                    "gave up on m, tried again after 12 s: status 429: slow down (circuit breaker open, no answer for 170 s, http://host/v1)",
+                ),
+            ),
+            (
+                ModelStatus {
+                    in_flight: 20,
+                    longest: Some(after(250)),
+                    ..idle()
+                },
+                Some("waiting for m: 20 calls in flight, the oldest for 250 s (http://host/v1)"),
+            ),
+            (
+                ModelStatus {
+                    in_flight: 1,
+                    longest: Some(after(29)),
+                    ..idle()
+                },
+                None,
+            ),
+        ] {
+            assert_eq!(wait_text(&status).as_deref(), text, "{status:?}");
+        }
+    }
+}
