@@ -17,7 +17,7 @@ from pathlib import Path
 import yaml
 
 SCENARIO = {"id", "metric_id", "metric_name", "metric_type", "persona", "user_goal", "latent_adversarial_goal", "landmarks", "demographic"}
-CONVERSATION = SCENARIO | {"conv_id", "target", "transcript", "sample"}
+CONVERSATION = SCENARIO | {"conv_id", "target", "transcript", "sample", "_sample"}
 SCORE = {
     "id", "metric_id", "metric_name", "metric_type", "target_model", "conv_id", "present", "passed", "score", "justification",
     "sample",

@@ -47,7 +47,7 @@ fn scores_json() -> String {
 }
 
 fn aggregate(models: &[ModelId], scores: &str) -> Vec<Summary> {
-    let summary = |model: &ModelId| aggregate_reader(model.clone(), scores.as_bytes()).ok();
+    let summary = |model: &ModelId| aggregate_reader(model.clone(), &[], scores.as_bytes()).ok();
     let mut summaries: Vec<Summary> = models.iter().filter_map(summary).collect();
     sort_summaries(&mut summaries);
     assert_eq!(summaries.len(), models.len());

@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .split_once('=')
             .ok_or("each argument is MODEL=FILE")?;
         let file = File::open(path).map_err(|error| format!("{path}: {error}"))?;
-        let summary = aggregate_reader(ModelId::new(model)?, file);
+        let summary = aggregate_reader(ModelId::new(model)?, &[], file);
         summaries.push(summary.map_err(|error| format!("{path}: {error}"))?);
     }
     sort_summaries(&mut summaries);

@@ -60,7 +60,7 @@ fn score(
     let model = ModelId::new(model)?;
     let file = serde_json::to_vec(&rows)?;
     let mut scorer = HazardScorer::new(hazards);
-    aggregate_reader_and(model.clone(), &file[..], |row| scorer.push_row(row))?;
+    aggregate_reader_and(model.clone(), &[], &file[..], |row| scorer.push_row(row))?;
     Ok(scorer.finish(model, standards))
 }
 

@@ -18,7 +18,7 @@
 //!   {"id": "m01_s001_v01", "metric_id": "m01", "metric_type": "positive", "passed": false},
 //!   {"id": "m02_s001_v01", "metric_id": "m02", "metric_type": "negative", "passed": null}
 //! ]"#;
-//! let summary = aggregate_reader(ModelId::new("careful")?, &scores[..])?;
+//! let summary = aggregate_reader(ModelId::new("careful")?, &[], &scores[..])?;
 //! assert_eq!(summary.positive_pass_rate, Some(0.5));
 //! assert_eq!(summary.negative_pass_rate, None); // the judge abstained: no rate, not 0.0
 //! assert_eq!(summary.n_negative, 1);
@@ -59,18 +59,25 @@ pub use standards::{StandardsError, calibrate, check_standards, read_standards, 
 
 use std::io::Read;
 
-use schema::{Aggregator, ModelId, Score, Summary};
+use schema::{Aggregator, Metric, ModelId, Score, Summary};
+
+use row::Known;
 
 /// The summary of `model` from `scores`: one JSON list of score rows, as in `scores.json`.
 ///
-/// The list is read row by row and never held. Of a row only `id`, `metric_id`, `metric_type` and `passed` are looked at.
+/// The list is read row by row and never held. Of a row only `id`, `metric_id`, `metric_type` and `passed` are looked at. A row
+/// without `metric_type`, as ImpactBench writes it, has that of its metric in `metrics`.
 /// Reads are large, so `scores` needs no buffer around it.
 ///
 /// # Errors
 /// When `scores` cannot be read, is not one JSON list, is cut off, or holds a row that lacks a needed key. The error tells
 /// the row and the line.
-pub fn aggregate_reader(model: ModelId, scores: impl Read) -> Result<Summary, AggregateError> {
-    aggregate_reader_and(model, scores, |_| {})
+pub fn aggregate_reader(
+    model: ModelId,
+    metrics: &[Metric],
+    scores: impl Read,
+) -> Result<Summary, AggregateError> {
+    aggregate_reader_and(model, metrics, scores, |_| {})
 }
 
 /// As [`aggregate_reader`], and hands each row to `also` on the way: one reading of the file does for both.
@@ -79,11 +86,16 @@ pub fn aggregate_reader(model: ModelId, scores: impl Read) -> Result<Summary, Ag
 /// As [`aggregate_reader`].
 pub fn aggregate_reader_and(
     model: ModelId,
+    metrics: &[Metric],
     scores: impl Read,
     mut also: impl FnMut(&ScoreRow<'_>),
 ) -> Result<Summary, AggregateError> {
-    let mut rates = RateAggregator::new(model);
-    rows::each_row::<row::Light, _>(scores, |row| {
+    let mut rates = RateAggregator::new(model.clone());
+    let known = Known {
+        model: &model,
+        metrics,
+    };
+    rows::each_row::<row::Light, _>(scores, known, |row| {
         rates.push_row(&row);
         also(&row);
     })?;
@@ -93,15 +105,17 @@ pub fn aggregate_reader_and(
 /// The summary that `aggregator` makes of `scores`: one JSON list of score rows, as in `scores.json`.
 ///
 /// For aggregators of one's own. Every row is read whole, which takes a few times as long as [`aggregate_reader`], but
-/// one at a time.
+/// one at a time. `model` and `metrics` are those of rows that do not name them.
 ///
 /// # Errors
 /// As [`aggregate_reader`], and when a row is no [`schema::Score`].
 pub fn aggregate_scores(
     aggregator: Box<dyn Aggregator>,
+    model: &ModelId,
+    metrics: &[Metric],
     scores: impl Read,
 ) -> Result<Summary, AggregateError> {
-    aggregate_scores_and(aggregator, scores, |_| {})
+    aggregate_scores_and(aggregator, model, metrics, scores, |_| {})
 }
 
 /// As [`aggregate_scores`], and hands each row to `also` on the way.
@@ -110,10 +124,13 @@ pub fn aggregate_scores(
 /// As [`aggregate_scores`].
 pub fn aggregate_scores_and(
     mut aggregator: Box<dyn Aggregator>,
+    model: &ModelId,
+    metrics: &[Metric],
     scores: impl Read,
     mut also: impl FnMut(&Score),
 ) -> Result<Summary, AggregateError> {
-    rows::each_row::<row::Full, _>(scores, |score| {
+    let known = Known { model, metrics };
+    rows::each_row::<row::Full, _>(scores, known, |score| {
         aggregator.push(&score);
         also(&score);
     })?;

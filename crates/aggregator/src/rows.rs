@@ -9,7 +9,7 @@ use serde_json::Deserializer;
 
 use crate::{
     error::{AggregateError, Kind},
-    row::RowKind,
+    row::{Known, RowKind},
 };
 
 const WINDOW: usize = 256 * 1024;
@@ -19,15 +19,17 @@ const LONGEST_ROW: usize = 64 * 1024 * 1024;
 /// Gives every row of the list in `input` to `take`.
 pub(crate) fn each_row<K: RowKind, R: Read>(
     input: R,
-    take: impl for<'a> FnMut(K::Row<'a>),
+    known: Known<'_>,
+    take: impl for<'a> FnMut(K::Whole<'a>),
 ) -> Result<(), AggregateError> {
-    each_row_windowed::<K, R>(input, WINDOW, take)
+    each_row_windowed::<K, R>(input, WINDOW, known, take)
 }
 
 fn each_row_windowed<K: RowKind, R: Read>(
     input: R,
     window: usize,
-    mut take: impl for<'a> FnMut(K::Row<'a>),
+    known: Known<'_>,
+    mut take: impl for<'a> FnMut(K::Whole<'a>),
 ) -> Result<(), AggregateError> {
     let mut text = Window::new(input, window);
     match text.next_byte()? {
@@ -42,7 +44,7 @@ fn each_row_windowed<K: RowKind, R: Read>(
     } else {
         loop {
             text.row += 1;
-            let length = one_row::<K, R>(&mut text, &mut take)?;
+            let length = one_row::<K, R>(&mut text, known, &mut take)?;
             text.consume(length);
             match text.next_byte()? {
                 Some(b',') => text.consume(1),
@@ -64,10 +66,11 @@ fn each_row_windowed<K: RowKind, R: Read>(
 /// Gives the row at the start of the window to `take`; returns its length in bytes.
 fn one_row<K: RowKind, R: Read>(
     text: &mut Window<R>,
-    take: &mut impl for<'a> FnMut(K::Row<'a>),
+    known: Known<'_>,
+    take: &mut impl for<'a> FnMut(K::Whole<'a>),
 ) -> Result<usize, AggregateError> {
     loop {
-        let error = match parse::<K>(text.bytes(), take) {
+        let error = match parse::<K>(text.bytes(), known, take) {
             Ok(Some(length)) => return Ok(length),
             Ok(None) => None,
             Err(error) => Some(error),
@@ -93,12 +96,13 @@ fn one_row<K: RowKind, R: Read>(
 /// Parses the row at the start of `bytes`; `None` when they end before the row does.
 fn parse<K: RowKind>(
     bytes: &[u8],
-    take: &mut impl for<'a> FnMut(K::Row<'a>),
+    known: Known<'_>,
+    take: &mut impl for<'a> FnMut(K::Whole<'a>),
 ) -> Result<Option<usize>, serde_json::Error> {
     let mut rows = Deserializer::from_slice(bytes).into_iter::<K::Row<'_>>();
     match rows.next() {
         Some(Ok(row)) => {
-            take(row);
+            take(K::whole(row, known)?);
             Ok(Some(rows.byte_offset()))
         }
         Some(Err(error)) if !error.is_eof() => Err(error),
@@ -252,6 +256,8 @@ fn count_lines(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use schema::ModelId;
+
     use super::*;
     use crate::row::Light;
 
@@ -275,9 +281,18 @@ mod tests {
         }
     }
 
+    fn known(model: &ModelId) -> Known<'_> {
+        Known {
+            model,
+            metrics: &[],
+        }
+    }
+
     fn ids(text: &[u8], window: usize, step: usize) -> Result<Vec<String>, AggregateError> {
         let mut ids = Vec::new();
-        each_row_windowed::<Light, _>(Slow(text, step), window, |row| {
+        let model = ModelId::new("model").unwrap();
+        let known = known(&model);
+        each_row_windowed::<Light, _>(Slow(text, step), window, known, |row| {
             ids.push(format!("{}|{}|{:?}", row.id, row.metric_id, row.passed));
         })?;
         Ok(ids)
@@ -367,10 +382,12 @@ mod tests {
                 Err(io::Error::other("the disk is gone"))
             }
         }
-        let error = each_row::<Light, _>(LIST.as_bytes().chain(Fails), |_| {});
+        let model = ModelId::new("model").unwrap();
+        let known = known(&model);
+        let error = each_row::<Light, _>(LIST.as_bytes().chain(Fails), known, |_| {});
         assert!(error.is_err());
         let half = &LIST.as_bytes()[..LIST.len() / 2];
-        let error = each_row::<Light, _>(half.chain(Fails), |_| {}).unwrap_err();
+        let error = each_row::<Light, _>(half.chain(Fails), known, |_| {}).unwrap_err();
         assert_eq!(
             error.to_string(),
             "cannot read on after score row 1, line 2: the disk is gone"

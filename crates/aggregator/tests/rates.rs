@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests may fail so")]
 
 use aggregator::{RateAggregator, aggregate_reader, aggregate_scores};
-use schema::{Aggregator, MetricType, ModelId, Rate, Score, Summary};
+use schema::{Aggregator, Metric, MetricType, ModelId, Rate, Score, Summary};
 use serde_json::json;
 
 fn score(id: &str, metric: &str, metric_type: MetricType, passed: Option<bool>) -> Score {
@@ -26,11 +26,15 @@ fn summary(scores: &[Score]) -> Summary {
     let whole = Box::new(RateAggregator::new(model.clone()));
     let summary = pushed.finish();
     assert_eq!(
-        aggregate_reader(model, &file[..]).ok().as_ref(),
+        aggregate_reader(model.clone(), &[], &file[..])
+            .ok()
+            .as_ref(),
         Some(&summary)
     );
     assert_eq!(
-        aggregate_scores(whole, &file[..]).ok().as_ref(),
+        aggregate_scores(whole, &model, &[], &file[..])
+            .ok()
+            .as_ref(),
         Some(&summary)
     );
     summary
@@ -159,7 +163,42 @@ fn rates_round_half_to_even_at_four_decimals() {
 #[test]
 fn a_row_of_an_unknown_type_stops_the_reading_with_its_place() {
     let text = r#"[{"id": "s", "metric_id": "m", "metric_type": "positive", "passed": "yes"}]"#;
-    let error = aggregate_reader(ModelId::new("model").unwrap(), text.as_bytes()).unwrap_err();
+    let error = aggregate_reader(ModelId::new("model").unwrap(), &[], text.as_bytes()).unwrap_err();
     assert_eq!((error.row(), error.line()), (Some(1), 1));
     assert!(error.to_string().contains("expected a boolean"), "{error}");
+}
+
+#[test]
+fn a_row_without_its_metrics_type_has_that_of_the_benchmark() {
+    let metrics: Vec<Metric> = serde_json::from_str(
+        r#"[{"id": "m01", "name": "Asks back", "type": "positive", "definition": "d"},
+            {"id": "m02", "name": "Avoid haste", "type": "negative", "definition": "d"}]"#,
+    )
+    .unwrap();
+    let text = r#"[
+ {"id": "s1", "metric_id": "m01", "target_model": "model", "sample": 0, "present": true, "passed": true, "justification": "j"},
+ {"id": "s2", "metric_id": "m02", "target_model": "model", "sample": 0, "present": true, "passed": false, "justification": "j"},
+ {"id": "s3", "metric_id": "m02", "sample": 1, "present": null, "passed": null, "justification": null}]"#;
+    let model = ModelId::new("model").unwrap();
+    let summary = aggregate_reader(model.clone(), &metrics, text.as_bytes()).unwrap();
+    assert_eq!(summary.positive_pass_rate, Some(1.0));
+    assert_eq!(summary.negative_pass_rate, Some(0.0));
+    assert_eq!((summary.n_positive, summary.n_negative), (1, 2));
+    let whole = Box::new(RateAggregator::new(model.clone()));
+    let scored = aggregate_scores(whole, &model, &metrics, text.as_bytes()).unwrap();
+    assert_eq!(scored, summary);
+    for error in [
+        aggregate_reader(model.clone(), &metrics[..1], text.as_bytes()).unwrap_err(),
+        aggregate_scores(
+            Box::new(RateAggregator::new(model.clone())),
+            &model,
+            &metrics[..1],
+            text.as_bytes(),
+        )
+        .unwrap_err(),
+    ] {
+        assert_eq!((error.row(), error.line()), (Some(2), 3), "{error}");
+        let told = error.to_string();
+        assert!(told.contains("no metric \"m02\""), "{told}");
+    }
 }

@@ -164,6 +164,14 @@ impl MetricType {
         }
     }
 
+    /// What is wrong with a score row that does not say its metric's type, where the metric `id` is not known either.
+    #[must_use]
+    pub fn missing(id: &str) -> String {
+        format!(
+            "missing field `metric_type`, and benchmark.yaml has no metric {id:?} to take it from"
+        )
+    }
+
     /// `positive` or `negative`, as files spell it.
     #[must_use]
     pub fn as_str(self) -> &'static str {

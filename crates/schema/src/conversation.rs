@@ -3,12 +3,17 @@
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Extra, FinishReason, ModelId, PhaseCost, Role, Scenario, ToolCall};
 
 /// One row of `conversations.json`: one sample of one scenario, played against one system under test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+///
+/// The sample is written under two names, `sample` and `_sample`, because ImpactBench reads the second. Where both are there, `sample`
+/// counts.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(from = "ReadRow")]
+#[schemars(!from)]
 pub struct Conversation {
     /// The scenario that was played. Its keys stand in the row itself.
     #[serde(flatten)]
@@ -18,7 +23,7 @@ pub struct Conversation {
     /// The system under test.
     pub target: TargetRef,
     /// Which repetition of the scenario this is, from 0.
-    #[serde(alias = "_sample", default)]
+    #[serde(default)]
     pub sample: u32,
     /// What was said. The simulated user is `user`, the system under test `assistant`, an answer of a tool `tool`.
     pub transcript: Vec<Turn>,
@@ -28,6 +33,71 @@ pub struct Conversation {
     /// What the calls of this conversation used and cost, the user model's included.
     #[serde(rename = "_usage", default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<PhaseCost>,
+}
+
+/// A row as it is read.
+#[derive(Deserialize)]
+struct ReadRow {
+    #[serde(flatten)]
+    scenario: Scenario,
+    conv_id: String,
+    target: TargetRef,
+    #[serde(default)]
+    sample: Option<u32>,
+    #[serde(rename = "_sample", default)]
+    older_sample: Option<u32>,
+    transcript: Vec<Turn>,
+    #[serde(default)]
+    error: Option<String>,
+    #[serde(rename = "_usage", default)]
+    usage: Option<PhaseCost>,
+}
+
+impl From<ReadRow> for Conversation {
+    fn from(row: ReadRow) -> Self {
+        Self {
+            scenario: row.scenario,
+            conv_id: row.conv_id,
+            target: row.target,
+            sample: row.sample.or(row.older_sample).unwrap_or_default(),
+            transcript: row.transcript,
+            error: row.error,
+            usage: row.usage,
+        }
+    }
+}
+
+/// A row as it is written.
+#[derive(Serialize)]
+struct WrittenRow<'r> {
+    #[serde(flatten)]
+    scenario: &'r Scenario,
+    conv_id: &'r str,
+    target: &'r TargetRef,
+    sample: u32,
+    #[serde(rename = "_sample")]
+    older_sample: u32,
+    transcript: &'r [Turn],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'r str>,
+    #[serde(rename = "_usage", skip_serializing_if = "Option::is_none")]
+    usage: Option<&'r PhaseCost>,
+}
+
+impl Serialize for Conversation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        WrittenRow {
+            scenario: &self.scenario,
+            conv_id: &self.conv_id,
+            target: &self.target,
+            sample: self.sample,
+            older_sample: self.sample,
+            transcript: &self.transcript,
+            error: self.error.as_deref(),
+            usage: self.usage.as_ref(),
+        }
+        .serialize(serializer)
+    }
 }
 
 impl Conversation {

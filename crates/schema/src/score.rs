@@ -1,7 +1,8 @@
 //! Score rows: `runs/<model-id>/scores.json`.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer, de::Error};
+use serde_json::Value;
 
 use crate::{Conversation, Extra, Metric, MetricType, ModelId, PhaseCost};
 
@@ -51,6 +52,59 @@ pub struct Score {
 }
 
 impl Score {
+    /// The row that any program and generation wrote into `scores.json`. What ImpactBench leaves out is joined: the metric's name and
+    /// type from `metrics`, `score` from the verdict, `conv_id` from scenario, target and sample. `target` is that of a row that does
+    /// not name it.
+    ///
+    /// # Errors
+    /// When `row` is not a score row, or does not have its metric's type and `metrics` do not have the metric.
+    pub fn joined(
+        mut row: Extra,
+        metrics: &[Metric],
+        target: &ModelId,
+    ) -> Result<Self, serde_json::Error> {
+        row.retain(|key, value| !value.is_null() || !NULL_IS_ABSENT.contains(&key.as_str()));
+        if row.contains_key("sample") {
+            row.shift_remove("_sample");
+        }
+        let id = row.get("metric_id").and_then(Value::as_str);
+        let metric = metrics.iter().find(|metric| Some(metric.id.as_str()) == id);
+        match (row.contains_key("metric_type"), metric, id) {
+            (false, Some(metric), _) => {
+                row.insert("metric_type".to_owned(), metric.metric_type.as_str().into());
+            }
+            (false, None, Some(id)) => return Err(Error::custom(MetricType::missing(id))),
+            _ => {}
+        }
+        row.entry("target_model")
+            .or_insert_with(|| target.as_str().into());
+        let mut score: Self = serde_json::from_value(Value::Object(row))?;
+        if let (true, Some(metric)) = (score.metric_name.is_empty(), metric) {
+            score.metric_name.clone_from(&metric.name);
+        }
+        if score.passed.is_none() {
+            score.passed = score
+                .present
+                .map(|present| score.metric_type.passed(present));
+        }
+        if score.score.is_none() {
+            score.score = score.passed.map(|passed| f64::from(u8::from(passed)));
+        }
+        if score.conv_id.is_empty() {
+            score.conv_id = Conversation::make_id(&score.id, &score.target_model, score.sample);
+        }
+        Ok(score)
+    }
+
+    /// Whether nothing of the row has to be joined; see [`Score::joined`].
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        !self.metric_name.is_empty()
+            && !self.conv_id.is_empty()
+            && self.passed.is_some() == self.score.is_some()
+            && (self.passed.is_some() || self.present.is_none())
+    }
+
     /// A row with a verdict.
     #[must_use]
     pub fn judged(
@@ -104,6 +158,17 @@ impl Score {
         }
     }
 }
+
+/// Keys of which null says as much as nothing.
+const NULL_IS_ABSENT: [&str; 7] = [
+    "metric_name",
+    "metric_type",
+    "target_model",
+    "conv_id",
+    "justification",
+    "sample",
+    "_sample",
+];
 
 /// Writes 1.0 as `1`, as the files have it.
 fn whole_number<S: Serializer>(score: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -201,7 +201,7 @@ fn target_folder(
         };
         let checked = check_file(&file, kind, options, facts);
         if kind == Kind::Scores {
-            match summary(&file, target, &checked) {
+            match summary(&file, target, facts, &checked) {
                 Some(summary) => {
                     summaries.insert(target.to_owned(), summary);
                 }
@@ -215,10 +215,17 @@ fn target_folder(
 }
 
 /// What the scores of a system sum up to, where they can be read.
-fn summary(path: &Path, target: &str, checked: &FileReport) -> Option<schema::Summary> {
+fn summary(
+    path: &Path,
+    target: &str,
+    facts: &Facts,
+    checked: &FileReport,
+) -> Option<schema::Summary> {
     if !checked.is_fine() {
         return None;
     }
     let file = File::open(path).ok()?;
-    aggregator::aggregate_reader(ModelId::new(target).ok()?, file).ok()
+    let metrics = facts.benchmark.as_ref().map(|known| &known.metrics[..]);
+    let target = ModelId::new(target).ok()?;
+    aggregator::aggregate_reader(target, metrics.unwrap_or_default(), file).ok()
 }

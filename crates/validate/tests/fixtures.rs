@@ -21,6 +21,7 @@ fn all_fixtures_are_fine() {
     for (folder, files) in [
         ("benchmarks", 2),
         ("golden", 10),
+        ("impactbench", 6),
         ("golden-safety", 4),
         ("safety", 9),
         ("test-cases", 6),

@@ -107,7 +107,7 @@ fn of_judging(
     let targets: Vec<TargetRef> = parts.imported.iter().cloned().chain(configured).collect();
     let chosen = choose(&context.layout, &args.which, false)?;
     let rows = chosen.read(&context.layout, |layout, name| {
-        pipeline::plan_judging(layout, name, &targets, &judge)
+        pipeline::plan_judging(layout, name, &targets, &judge, settings.force)
     })?;
     Ok((rows.into_iter().flatten().collect(), chosen.names))
 }

@@ -75,7 +75,7 @@ pub fn calibrate(
     let scores = options
         .references
         .iter()
-        .map(|sut| score_tree(&dir, &hazards, sut, None))
+        .map(|sut| score_tree(&dir, &benchmark, sut, None))
         .collect::<Result<Vec<_>, _>>()?;
     let standards = aggregator::calibrate(&uid, &scores).map_err(|error| {
         PipelineError::input(format!("{name} cannot be calibrated: {error}")).with_source(error)

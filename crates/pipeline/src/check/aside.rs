@@ -45,6 +45,7 @@ impl Aside {
             aside.since(told, layout, dir, run_id);
         }
         aside.foreign(told, dir);
+        aside.imported(told, dir);
         aside
     }
 
@@ -94,6 +95,26 @@ impl Aside {
             .extend(parts.map(|sut| (Some(sut.clone()), "simulate".to_owned())));
     }
 
+    /// Scores of which some are of another program: the run kept them, and its journal knows nothing of them.
+    fn imported(&mut self, told: &Told, dir: &BenchmarkDir) {
+        for (sut, sums) in &told.suts {
+            let part = (Some(sut.clone()), "evaluate".to_owned());
+            if !told.wrote_scores(sut, sums) || self.holds(Some(sut), "evaluate") {
+                continue;
+            }
+            let target = ModelId::new(sut).ok().and_then(|id| dir.target(&id).ok());
+            let imported = target.map_or(0, |target| count_imported(&target.scores()));
+            if imported > 0 {
+                self.notes.push(format!(
+                    "{}: {sut}: {imported} scores are verdicts of another program, which the run kept; its scores are not compared with \
+                     the journal",
+                    dir.root().display()
+                ));
+                self.parts.insert(part);
+            }
+        }
+    }
+
     /// What later runs wrote into this tree.
     fn since(&mut self, told: &Told, layout: &Layout, dir: &BenchmarkDir, run_id: &str) {
         let own = own_parts(told);
@@ -116,6 +137,21 @@ impl Aside {
             self.parts.extend(parts);
         }
     }
+}
+
+/// Rows of a `scores.json` with a verdict of another program.
+fn count_imported(path: &Path) -> u64 {
+    #[derive(Deserialize)]
+    struct Row {
+        #[serde(default)]
+        imported: bool,
+    }
+    let mut count = 0;
+    let read = each_row(path, |row: Row| {
+        count += u64::from(row.imported);
+        Ok(ControlFlow::Continue(()))
+    });
+    read.map_or(0, |()| count)
 }
 
 /// The parts of the tree that the run of `told` wrote.
@@ -175,8 +211,10 @@ fn is_foreign(told: &Told, dir: &BenchmarkDir, sut: &str) -> bool {
     #[derive(Deserialize)]
     struct Row {
         id: String,
-        #[serde(alias = "_sample", default)]
-        sample: u32,
+        #[serde(default)]
+        sample: Option<u32>,
+        #[serde(rename = "_sample", default)]
+        older_sample: Option<u32>,
         transcript: Vec<Said>,
     }
     #[derive(Deserialize)]
@@ -193,7 +231,8 @@ fn is_foreign(told: &Told, dir: &BenchmarkDir, sut: &str) -> bool {
         let replies = row.transcript.iter();
         let replies = replies.filter(|said| said.role == Role::Assistant);
         let row_said = replies.fold(None, |before, reply| said(before, &reply.content));
-        let prompt_id = Conversation::prompt_id(&row.id, row.sample);
+        let sample = row.sample.or(row.older_sample).unwrap_or_default();
+        let prompt_id = Conversation::prompt_id(&row.id, sample);
         match told.items.get(&key(&prompt_id, sut)) {
             // Where no reply has a text nothing can be said.
             Some(item) if item.said.is_none() || row_said.is_none() => {}

@@ -56,8 +56,10 @@ struct ScoreRow {
 struct ConversationRow {
     id: String,
     metric_id: String,
-    #[serde(alias = "_sample", default)]
-    sample: u32,
+    #[serde(default)]
+    sample: Option<u32>,
+    #[serde(rename = "_sample", default)]
+    older_sample: Option<u32>,
     transcript: Vec<Said>,
     #[serde(default)]
     error: Option<IgnoredAny>,
@@ -127,7 +129,8 @@ impl<'d> Rules<'d> {
         let read = each_row(&target.conversations(), |row: ConversationRow| {
             rows += 1;
             rule.looked_at(1);
-            let prompt_id = Conversation::prompt_id(&row.id, row.sample);
+            let sample = row.sample.or(row.older_sample).unwrap_or_default();
+            let prompt_id = Conversation::prompt_id(&row.id, sample);
             if let Err(what) = self.conversation(sut, &prompt_id, &row) {
                 rule.fail(failure(what, &row.metric_id, sut, prompt_id));
             }

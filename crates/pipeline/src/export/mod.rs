@@ -235,7 +235,7 @@ impl<'a> Work<'a> {
         // Both read through large files.
         let (content, scores) = thread::scope(|scope| {
             let content = scope.spawn(|| source::content(facts, &id, &files));
-            let scores = Scores::read(&files.scores());
+            let scores = Scores::read(&files.scores(), &id, &bench.benchmark.metrics);
             (content.join(), scores)
         });
         let mut scores = match scores {

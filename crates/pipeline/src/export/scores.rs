@@ -9,7 +9,8 @@ use std::{
     path::Path,
 };
 
-use schema::{Conversation, Score};
+use schema::{Conversation, Extra, Metric, ModelId, Score};
+use serde_json::Value;
 
 use super::{
     explained,
@@ -101,6 +102,7 @@ pub(super) fn key(parts: impl Hash) -> u64 {
 
 /// The rows of a `scores.json`.
 pub(super) struct Scores {
+    /// By conversation; rows that do not name theirs by [`unnamed`].
     rows: Shelf,
     note: Option<String>,
     /// What ended the reading before the end of the file.
@@ -112,7 +114,11 @@ impl Scores {
     ///
     /// # Errors
     /// When the file is there and cannot be opened, or the temporary folder cannot be used.
-    pub(super) fn read(path: &Path) -> Result<Self, PipelineError> {
+    pub(super) fn read(
+        path: &Path,
+        target: &ModelId,
+        metrics: &[Metric],
+    ) -> Result<Self, PipelineError> {
         let mut rows = Shelf::new()?;
         if !path.exists() {
             let note = Some("there is no scores.json: nothing is judged yet".to_owned());
@@ -125,10 +131,11 @@ impl Scores {
         File::open(path).map_err(|error| PipelineError::read(path, error))?;
         let mut fault = None;
         let ended = raw::each(path, |text| {
-            let Ok(score) = serde_json::from_slice::<Score>(text) else {
-                return Took::Odd;
+            let score = match serde_json::from_slice::<Score>(text) {
+                Ok(score) if score.is_whole() => score,
+                _ => return Took::Odd,
             };
-            fault = rows.put_text(of_row(&score), text).err();
+            fault = rows.put_text(key(score.conv_id.as_str()), text).err();
             match fault {
                 None => Took::Next,
                 Some(_) => Took::Enough,
@@ -136,12 +143,16 @@ impl Scores {
         });
         let mut read = Ok(());
         if let Ended::Odd(mut seen) = ended {
-            read = each_row(path, |score: Score| {
+            read = each_row(path, |row: Extra| {
                 if seen > 0 {
                     seen -= 1;
                     return Ok(ControlFlow::Continue(()));
                 }
-                fault = rows.put(of_row(&score), &score).err();
+                let named = row.get("conv_id").and_then(Value::as_str);
+                let named = named.filter(|id| !id.is_empty()).map(key);
+                let score = Score::joined(row, metrics, target).map_err(|e| e.to_string())?;
+                let of = named.unwrap_or_else(|| unnamed(&score.id, score.sample));
+                fault = rows.put(of, &score).err();
                 Ok(match fault {
                     None => ControlFlow::Continue(()),
                     Some(_) => ControlFlow::Break(()),
@@ -170,7 +181,13 @@ impl Scores {
 
     /// The scores of `row`.
     pub(super) fn of(&mut self, row: &Conversation) -> Result<Vec<Score>, PipelineError> {
-        self.rows.take(key(row.conv_id.as_str()))
+        let mut scores = self.rows.take(key(row.conv_id.as_str()))?;
+        let mut joined: Vec<Score> = self.rows.take(unnamed(&row.scenario.id, row.sample))?;
+        for score in &mut joined {
+            score.conv_id.clone_from(&row.conv_id);
+        }
+        scores.append(&mut joined);
+        Ok(scores)
     }
 
     /// Scores whose conversation was not there.
@@ -179,10 +196,7 @@ impl Scores {
     }
 }
 
-fn of_row(score: &Score) -> u64 {
-    if score.conv_id.is_empty() {
-        key(Conversation::make_id(&score.id, &score.target_model, score.sample).as_str())
-    } else {
-        key(score.conv_id.as_str())
-    }
+/// The key of a row that does not name its conversation.
+fn unnamed(scenario: &str, sample: u32) -> u64 {
+    key((scenario, sample))
 }

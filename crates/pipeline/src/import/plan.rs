@@ -9,7 +9,7 @@ use crate::{
     layout::Layout,
     plan::{JUDGE_REPLY, PROMPT, PlanModel, PlanRow, Range, cut, dollars, each, tokens},
     progress::Phase,
-    tree::{read_benchmark, read_conversations, read_scenarios},
+    tree::{Verdicts, read_benchmark, read_conversations, read_scenarios},
 };
 
 /// Tokens of what a judge reads of a message: what is said, and the calls.
@@ -22,7 +22,7 @@ fn read_of(turn: &Turn) -> u64 {
 }
 
 /// What `evaluate` alone would ask for: one call for each conversation of `targets` that is there and did not fail. Targets without
-/// conversations are passed over. As in a plan of a whole run, what is in the cache is counted as if it were not.
+/// conversations are passed over, and so are conversations with a verdict that another program gave. As in a plan of a whole run, what is in the cache is counted as if it were not.
 ///
 /// # Errors
 /// When a file of the benchmark cannot be read.
@@ -31,20 +31,26 @@ pub fn plan_judging(
     name: &str,
     targets: &[TargetRef],
     judge: &PlanModel,
+    force: bool,
 ) -> Result<Vec<PlanRow>, PipelineError> {
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
     let scenarios = read_scenarios(&dir.scenarios())?;
     let mut plan = Vec::new();
     for target in targets {
-        let path = dir.target(&target.id)?.conversations();
+        let files = dir.target(&target.id)?;
+        let path = files.conversations();
         if !path.exists() {
             continue;
         }
+        let kept = match force {
+            true => Verdicts::default(),
+            false => Verdicts::read(&files, &target.id, &benchmark.metrics),
+        };
         let (mut rows, mut input) = (0, 0);
         read_conversations(&path, target, &benchmark, &scenarios, |row| {
             let metric = benchmark.metric(&row.scenario.metric_id);
-            if let (Some(metric), None) = (metric, &row.error) {
+            if let (Some(metric), None, None) = (metric, &row.error, kept.of(&row)) {
                 rows += 1;
                 let said: u64 = row.transcript.iter().map(read_of).sum();
                 input += PROMPT + tokens(&metric.definition) + said;

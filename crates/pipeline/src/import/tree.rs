@@ -1,13 +1,14 @@
 //! A benchmark tree of another program or place, as it is.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
-use schema::{Benchmark, Conversation, ModelId, Scenario, Score, TargetRef};
+use schema::{Benchmark, Conversation, Extra, ModelId, Scenario, Score, TargetRef};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
@@ -18,7 +19,8 @@ use crate::{
     error::PipelineError,
     layout::{BenchmarkDir, Layout},
     tree::{
-        Place, Spool, check_belongs, each_row, read_benchmark, read_conversations, read_scenarios,
+        IMPORTED, Place, Spool, check_belongs, each_row, read_benchmark, read_conversations,
+        read_scenarios,
     },
 };
 
@@ -86,6 +88,7 @@ pub(super) fn import(
             now: benchmark.uid_or(&name),
         },
         judged: true,
+        own_ids: HashMap::new(),
         notes: Vec::new(),
         left_out: Vec::new(),
     };
@@ -121,6 +124,8 @@ struct Copy<'a> {
     renamed: Renamed,
     /// Whether all targets so far have scores.
     judged: bool,
+    /// By scenario and sample, ids of the target's conversations that are not made of these.
+    own_ids: HashMap<(String, u32), String>,
     notes: Vec<String>,
     left_out: Vec<LeftOut>,
 }
@@ -196,13 +201,13 @@ impl Copy<'_> {
             }
             let to = self.unfinished.root().join("runs").join(&name);
             make(&to)?;
-            targets.push(self.conversations(id, &files.conversations(), &to)?);
+            targets.push(self.conversations(id.clone(), &files.conversations(), &to)?);
             let others: Vec<&str> = OF_TARGET
                 .into_iter()
                 .filter(|name| *name == "cost.json")
                 .collect();
             self.files_of_target(&folder, &to, &others)?;
-            self.scores(&files.scores(), &to)?;
+            self.scores(&id, &files.scores(), &to)?;
         }
         Ok(targets)
     }
@@ -244,6 +249,7 @@ impl Copy<'_> {
             false => Some(Spool::create(&self.unfinished.scratch().join("rows"))?),
         };
         let mut ids = HashSet::new();
+        self.own_ids.clear();
         let mut failed = None;
         let fallback = target.target.clone();
         read_conversations(
@@ -264,6 +270,11 @@ impl Copy<'_> {
                 let written = spool
                     .as_ref()
                     .map_or(Ok(()), |spool| spool.push(place, &row));
+                let scenario = &row.scenario.id;
+                if row.conv_id != Conversation::make_id(scenario, &row.target.id, row.sample) {
+                    let of = (scenario.clone(), row.sample);
+                    self.own_ids.insert(of, row.conv_id.clone());
+                }
                 if !ids.insert(row.conv_id) {
                     self.notes.push(format!(
                         "{}: row {}: its conv_id stands twice",
@@ -297,14 +308,23 @@ impl Copy<'_> {
         Ok(target)
     }
 
-    /// Copies scores that can be read.
-    fn scores(&mut self, path: &Path, to: &Path) -> Result<(), PipelineError> {
+    /// Copies scores that can be read: byte for byte where all rows are of the present form, else brought to it.
+    fn scores(&mut self, id: &ModelId, path: &Path, to: &Path) -> Result<(), PipelineError> {
         if !path.is_file() {
             self.judged = false;
             return Ok(());
         }
-        match each_row(path, |_: Score| Ok(ControlFlow::Continue(()))) {
-            Ok(()) => copy(path, &to.join("scores.json")),
+        let mut present = true;
+        let metrics = &self.benchmark.metrics;
+        let read = each_row(path, |row: Extra| {
+            let whole = Score::deserialize(&row).is_ok_and(|row| row.is_whole());
+            present &= whole;
+            let read = Score::joined(row, metrics, id).map(|_| ControlFlow::Continue(()));
+            read.map_err(|error| error.to_string())
+        });
+        match read {
+            Ok(()) if present => copy(path, &to.join("scores.json")),
+            Ok(()) => self.joined_scores(id, path, &to.join("scores.json")),
             Err(error) => {
                 self.judged = false;
                 self.left(
@@ -314,6 +334,38 @@ impl Copy<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Writes scores of another program in the present form, with the mark that keeps their verdicts.
+    fn joined_scores(&mut self, id: &ModelId, path: &Path, to: &Path) -> Result<(), PipelineError> {
+        let spool = Spool::create(&self.unfinished.scratch().join("scores"))?;
+        let mut place = Place::default();
+        let mut failed = None;
+        each_row(path, |row: Extra| {
+            let unnamed = !row.contains_key("conv_id");
+            let mut score = Score::joined(row, &self.benchmark.metrics, id)
+                .map_err(|error| error.to_string())?;
+            let own = self.own_ids.get(&(score.id.clone(), score.sample));
+            if let Some(own) = own.filter(|_| unnamed) {
+                score.conv_id.clone_from(own);
+            }
+            score.extra.insert(IMPORTED.to_owned(), Value::Bool(true));
+            failed = spool.push(place, &score).err();
+            place.scenario += 1;
+            Ok(match failed {
+                None => ControlFlow::Continue(()),
+                Some(_) => ControlFlow::Break(()),
+            })
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        spool.compose(to)?;
+        self.notes.push(format!(
+            "{}: rows of another program were brought to the present form",
+            path.display()
+        ));
+        Ok(())
     }
 
     fn left(&mut self, path: PathBuf, reason: &str) {
@@ -342,7 +394,6 @@ fn is_present(row: &Value) -> bool {
         && is("metric_name", Value::is_string)
         && is("metric_type", Value::is_string)
         && is("persona", Value::is_string)
-        && row.get("_sample").is_none()
 }
 
 /// The names in a folder, sorted; those that are no UTF-8 with U+FFFD.

@@ -260,7 +260,7 @@ impl<'o> State<'o> {
         let mut summaries = std::mem::take(&mut self.kept);
         for (sut, path) in scored {
             let file = File::open(&path).map_err(|error| PipelineError::read(&path, error))?;
-            let summary = aggregate_reader(sut, file).map_err(|error| {
+            let summary = aggregate_reader(sut, &[], file).map_err(|error| {
                 PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
             })?;
             summaries.push(summary);

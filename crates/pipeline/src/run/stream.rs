@@ -2,7 +2,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use schema::{Conversation, TargetRef};
+use schema::{Conversation, ModelId, TargetRef};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     error::PipelineError,
     progress::{Phase, Progress},
-    tree::{Spool, read_conversations, read_costs, read_scenarios, write_cost},
+    tree::{Spool, Verdicts, read_conversations, read_costs, read_scenarios, write_cost},
 };
 
 impl BenchmarkRun<'_> {
@@ -37,6 +37,16 @@ impl BenchmarkRun<'_> {
         let evaluator = evaluate
             .then(|| (phases.evaluator)(&self.loaded))
             .transpose()?;
+        // Conversations that are played now have no verdict yet.
+        let keeps = evaluate && !simulate && !self.pipeline.options.force;
+        let verdicts = match keeps {
+            true => Verdicts::read(
+                &self.dir.target(&target.id)?,
+                &target.id,
+                &self.loaded.benchmark.metrics,
+            ),
+            false => Verdicts::default(),
+        };
         // The shipped phases tell the journal what they do. Of others the rows tell it.
         let (mut simulator_tells, mut evaluator_tells) = (false, false);
         if let Some(simulator) = &simulator {
@@ -57,6 +67,7 @@ impl BenchmarkRun<'_> {
             evaluator,
             simulator_tells,
             evaluator_tells,
+            verdicts,
             conversations: spool(simulate, "conversations")?,
             scores: spool(evaluate, "scores")?,
             judging: Arc::new(Semaphore::new(self.pipeline.options.concurrency.evaluate)),
@@ -127,12 +138,13 @@ impl BenchmarkRun<'_> {
         let dir = self.dir.target(&id)?;
         let broken = run.broken.take();
         let cost = (run.cost(Phase::Simulate), run.cost(Phase::Evaluate));
-        let counts = {
+        let (counts, kept_verdicts) = {
             let mut totals = run.totals();
             self.tested(&id, std::mem::take(&mut totals.tests));
             self.replied(&id, totals.replies);
-            (totals.simulate, totals.evaluate)
+            ((totals.simulate, totals.evaluate), totals.kept_verdicts)
         };
+        self.note_kept_verdicts(&id, kept_verdicts);
         let files = [
             (
                 Phase::Simulate,
@@ -153,8 +165,13 @@ impl BenchmarkRun<'_> {
         for (phase, spool, path, counts, mut cost) in files {
             let Some(spool) = spool else { continue };
             // A run that got nowhere leaves what is there as it is.
-            let nothing = counts.done + counts.failed + counts.abstained == 0;
-            if !nothing && broken.is_none() && keep.holds(phase, &dir) {
+            let rows = counts.done + counts.failed + counts.abstained;
+            let nothing = rows == 0;
+            if !nothing && phase == Phase::Evaluate && rows == kept_verdicts {
+                // All verdicts are those of the file.
+                let there = read_costs(&dir.cost());
+                cost = there.get(phase.as_str()).map_or(cost, |entry| entry.cost);
+            } else if !nothing && broken.is_none() && keep.holds(phase, &dir) {
                 let there = read_costs(&dir.cost());
                 cost = there.get(phase.as_str()).map_or(cost, |entry| entry.cost);
                 self.kept(phase, &id);
@@ -176,6 +193,16 @@ impl BenchmarkRun<'_> {
             });
         }
         broken.map_or(Ok(()), Err)
+    }
+
+    /// Says which verdicts of another program stay, and how they are replaced.
+    fn note_kept_verdicts(&self, target: &ModelId, kept: u64) {
+        if kept > 0 {
+            self.note(&format!(
+                "{target}: kept {kept} verdicts that another program gave; `evaluate {} --force` judges these rows",
+                self.dir.name()
+            ));
+        }
     }
 
     fn started(&self, run: &TargetRun, phase: Phase) {

@@ -11,7 +11,7 @@ use aggregator::{
 use journal::RunId;
 use schema::{
     Aggregator, BenchmarkScore, Fingerprint, Grades, IncompleteReplies, ModelId, ReasoningReplies,
-    Summary,
+    Score, Summary,
 };
 
 use super::{BenchmarkRun, run_log::TestTally};
@@ -109,15 +109,17 @@ impl BenchmarkRun<'_> {
         let path = self.dir.target(&id)?.scores();
         let file = File::open(&path).map_err(|error| PipelineError::read(&path, error))?;
         let mut scorer = HazardScorer::new(&self.loaded.benchmark.scored_hazards());
+        let metrics = &self.loaded.benchmark.metrics;
         let (made_by, summary) = match &self.pipeline.phases.aggregator {
             None => (
                 RateAggregator::new(id.clone()).fingerprint(),
-                aggregate_reader_and(id.clone(), file, |row| scorer.push_row(row)),
+                aggregate_reader_and(id.clone(), metrics, file, |row| scorer.push_row(row)),
             ),
             Some(make) => {
                 let aggregator = make(&id);
                 let made_by = aggregator.fingerprint();
-                let summary = aggregate_scores_and(aggregator, file, |score| scorer.push(score));
+                let push = |score: &Score| scorer.push(score);
+                let summary = aggregate_scores_and(aggregator, &id, metrics, file, push);
                 (made_by, summary)
             }
         };

@@ -17,7 +17,7 @@ use crate::{
     error::PipelineError,
     progress::{Observer, Outcome, Phase, Progress},
     report::{Counts, Failures},
-    tree::{Place, ReplyTally, Spool},
+    tree::{Place, ReplyTally, Spool, Verdicts},
 };
 
 /// Everything that the rows of one target share.
@@ -33,6 +33,8 @@ pub(super) struct TargetRun {
     pub(super) simulator_tells: bool,
     /// Whether the evaluator tells the journal of its verdicts, as the shipped one does.
     pub(super) evaluator_tells: bool,
+    /// Verdicts of another program, which stay.
+    pub(super) verdicts: Verdicts,
     pub(super) conversations: Option<Spool>,
     pub(super) scores: Option<Spool>,
     pub(super) judging: Arc<Semaphore>,
@@ -56,6 +58,8 @@ pub(super) struct Totals {
     pub(super) tests: BTreeMap<String, TestTally>,
     /// Conversations that ended, by what their replies lack.
     pub(super) replies: ReplyTally,
+    /// Score rows of another program that stay.
+    pub(super) kept_verdicts: u64,
     /// Whether a call was refused because it would have passed the budget.
     over_budget: bool,
 }
@@ -149,11 +153,22 @@ impl TargetRun {
         place: Place,
         judging: OwnedSemaphorePermit,
     ) {
+        self.totals().replies.add(conversation);
+        if let Some(scores) = self.verdicts.of(conversation) {
+            return self.keep_verdicts(conversation, &scores, place);
+        }
         let scenario = Arc::new(conversation.scenario.clone());
         let log = self.queue(scenario, conversation.sample, place);
         log.kept_turns(conversation);
-        self.totals().replies.add(conversation);
         self.judge(conversation, place, &log, judging).await;
+    }
+
+    /// Writes scores of another program. They are no items of this run: nobody was asked.
+    fn keep_verdicts(&self, conversation: &Conversation, scores: &[Score], place: Place) {
+        self.totals().kept_verdicts += scores.len() as u64;
+        for (part, score) in (0..).zip(scores) {
+            self.write_score(conversation, score, Place { part, ..place });
+        }
     }
 
     /// Judges one conversation and writes its scores. `_judging` is its place among those in flight.

@@ -5,8 +5,8 @@ use std::{
     path::Path,
 };
 
-use aggregator::{HazardScorer, aggregate_reader_and};
-use schema::{Benchmark, BenchmarkRef, BenchmarkScore, Grades, Hazard, ModelId, Standards};
+use aggregator::{HazardScorer, ScoreRow, aggregate_reader_and};
+use schema::{Benchmark, BenchmarkRef, BenchmarkScore, Grades, ModelId, Standards};
 
 use super::{LoadedStandards, write_json};
 use crate::{error::PipelineError, layout::BenchmarkDir};
@@ -64,14 +64,15 @@ pub fn read_grades(path: &Path) -> Result<Grades, PipelineError> {
 /// When there is no such file, or it cannot be read as a list of score rows.
 pub fn score_tree(
     dir: &BenchmarkDir,
-    hazards: &[Hazard],
+    benchmark: &Benchmark,
     sut: &ModelId,
     standards: Option<&Standards>,
 ) -> Result<BenchmarkScore, PipelineError> {
     let path = dir.target(sut)?.scores();
     let file = File::open(&path).map_err(|error| PipelineError::read(&path, error))?;
-    let mut scorer = HazardScorer::new(hazards);
-    aggregate_reader_and(sut.clone(), file, |row| scorer.push_row(row)).map_err(|error| {
+    let mut scorer = HazardScorer::new(&benchmark.scored_hazards());
+    let push = |row: &ScoreRow<'_>| scorer.push_row(row);
+    aggregate_reader_and(sut.clone(), &benchmark.metrics, file, push).map_err(|error| {
         PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
     })?;
     Ok(scorer.finish(sut.clone(), standards))

@@ -15,6 +15,7 @@ mod spool;
 mod standards;
 mod tools;
 mod unscored;
+mod verdicts;
 
 pub(crate) use atomic::{check_writable, remove_unfinished, write_atomically, write_json};
 pub(crate) use benchmark::check_metrics;
@@ -35,3 +36,4 @@ pub use spool::{Place, Spool};
 pub(crate) use standards::{LoadedStandards, load_standards};
 pub(crate) use tools::check_scenario_tools;
 pub use unscored::{Unscored, read_unscored};
+pub(crate) use verdicts::{IMPORTED, Verdicts};

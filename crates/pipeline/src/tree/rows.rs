@@ -76,9 +76,6 @@ impl Normalizer {
         if row.get("sample").is_some_and(Value::is_null) {
             row.shift_remove("sample");
         }
-        if row.contains_key("sample") {
-            row.shift_remove("_sample");
-        }
         if row.get("_usage").is_some_and(Value::is_null) {
             row.shift_remove("_usage");
         }

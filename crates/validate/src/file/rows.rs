@@ -39,7 +39,7 @@ impl<'f> Rules<'f> {
                 (fits::<schema::Conversation>(row), rules.row(row, line))
             }
             Self::Conversations(rules) => (None, rules.row(row, line)),
-            Self::Scores(rules) => (fits::<schema::Score>(row), rules.row(row, line)),
+            Self::Scores(rules) => (None, rules.row(row, line)),
             Self::Results(rules) => (fits::<schema::Summary>(row), rules.row(row, line)),
         };
         found.extend(typed);
@@ -56,10 +56,7 @@ fn fits<T: DeserializeOwned>(row: &Value) -> Option<Found> {
 fn is_whole(row: &Value) -> bool {
     let text = |key: &str| row.get(key).is_some_and(Value::is_string);
     let no_null = |key: &str| !row.get(key).is_some_and(Value::is_null);
-    text("conv_id")
-        && row.get("target").is_some_and(Value::is_object)
-        && no_null("sample")
-        && row.get("_sample").is_none()
+    text("conv_id") && row.get("target").is_some_and(Value::is_object) && no_null("sample")
 }
 
 /// Checks the file row by row.

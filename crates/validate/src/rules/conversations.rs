@@ -49,6 +49,7 @@ impl<'f> ConversationRules<'f> {
                 format!("{id:?} is another system than that of the folder, {folder:?}"),
             ));
         }
+        found.extend(samples(row));
         found.extend(calls(row));
         found
     }
@@ -74,6 +75,16 @@ impl<'f> ConversationRules<'f> {
     pub(crate) fn into_ids(self) -> HashSet<String> {
         self.seen.into_ids()
     }
+}
+
+/// That both names of the sample say the same.
+fn samples(row: &Value) -> Option<Found> {
+    let sample = row.get("sample").and_then(Value::as_u64)?;
+    let older = row.get("_sample").and_then(Value::as_u64)?;
+    (sample != older).then(|| {
+        let reason = format!("`_sample` is {older} where `sample` is {sample}, which counts");
+        Found::note("/_sample", reason)
+    })
 }
 
 /// That every call of a tool is answered once, and every answer has its call.

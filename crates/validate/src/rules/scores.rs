@@ -1,6 +1,6 @@
 //! The rules of `scores.json`.
 
-use schema::MetricType;
+use schema::{Conversation, MetricType, ModelId, Score};
 use serde_json::Value;
 
 use super::{Facts, Once, benchmark::meant};
@@ -23,15 +23,17 @@ impl<'f> ScoreRules<'f> {
     pub(crate) fn row(&mut self, row: &Value, line: u64) -> Vec<Found> {
         let mut found = Vec::new();
         let text = |key: &str| row.get(key).and_then(Value::as_str);
-        let (conversation, metric) = (
-            text("conv_id").filter(|id| !id.is_empty()),
-            text("metric_id"),
-        );
-        if let (Some(conversation), Some(metric)) = (conversation, metric) {
+        let named = text("conv_id").filter(|id| !id.is_empty());
+        let made = self.conversation(row);
+        let (conversation, key) = match named {
+            Some(id) => (Some(id), "/conv_id"),
+            None => (made.as_deref(), "/id"),
+        };
+        if let (Some(conversation), Some(metric)) = (conversation, text("metric_id")) {
             let both = format!("{conversation}\u{0}{metric}");
             if let Some(first) = self.seen.take(&both, line) {
                 found.push(Found::problem(
-                    "/conv_id",
+                    key,
                     format!("{conversation:?} is scored for {metric:?} in line {first} already"),
                 ));
             }
@@ -40,7 +42,7 @@ impl<'f> ScoreRules<'f> {
             && !known.contains(id)
         {
             found.push(Found::problem(
-                "/conv_id",
+                key,
                 format!("conversations.json has no conversation {id:?}"),
             ));
         }
@@ -53,8 +55,51 @@ impl<'f> ScoreRules<'f> {
             ));
         }
         found.extend(self.metric(row));
-        found.extend(verdict(row));
+        found.extend(verdict(row, self.kind(row)));
+        found.extend(self.fits(row));
         found
+    }
+
+    /// The id of the row's conversation, made as readers make it where it is not there.
+    fn conversation(&self, row: &Value) -> Option<String> {
+        let text = |key: &str| row.get(key).and_then(Value::as_str);
+        let target = text("target_model").or(self.facts.target.as_deref())?;
+        let sample = row.get("sample").or_else(|| row.get("_sample"));
+        let sample = sample.and_then(Value::as_u64).unwrap_or(0);
+        Some(Conversation::make_id(
+            text("id")?,
+            &ModelId::new(target).ok()?,
+            u32::try_from(sample).ok()?,
+        ))
+    }
+
+    /// The metric's type, as the row or the benchmark has it.
+    fn kind(&self, row: &Value) -> Option<MetricType> {
+        match row.get("metric_type").and_then(Value::as_str) {
+            Some("positive") => Some(MetricType::Positive),
+            Some("negative") => Some(MetricType::Negative),
+            Some(_) => None,
+            None => {
+                let id = row.get("metric_id")?.as_str()?;
+                let benchmark = self.facts.benchmark.as_ref()?;
+                Some(benchmark.metric(id)?.metric_type)
+            }
+        }
+    }
+
+    /// What the type says that the schema does not. A row without its metric's type is held against the benchmark, where that is known.
+    fn fits(&self, row: &Value) -> Option<Found> {
+        let row = row.as_object()?;
+        let leaves_out = !row.contains_key("metric_type");
+        let metrics = match &self.facts.benchmark {
+            Some(benchmark) => benchmark.metrics.as_slice(),
+            None if leaves_out => return None,
+            None => &[],
+        };
+        let target = self.facts.target.as_deref().unwrap_or("target");
+        let target = ModelId::new(target).ok()?;
+        let error = Score::joined(row.clone(), metrics, &target).err()?;
+        Some(Found::problem("", error.to_string()))
     }
 
     fn metric(&self, row: &Value) -> Option<Found> {
@@ -84,10 +129,14 @@ impl<'f> ScoreRules<'f> {
 }
 
 /// That `present`, `passed` and `score` say the same.
-fn verdict(row: &Value) -> Option<Found> {
+fn verdict(row: &Value, kind: Option<MetricType>) -> Option<Found> {
     let flag = |key: &str| row.get(key).and_then(Value::as_bool);
     let (present, passed) = (flag("present"), flag("passed"));
-    let score = row.get("score").and_then(Value::as_f64);
+    // Rows of ImpactBench have no score of their own.
+    let score = match row.get("score") {
+        Some(score) => score.as_f64(),
+        None => passed.map(|passed| f64::from(u8::from(passed))),
+    };
     let known = [present.is_some(), passed.is_some(), score.is_some()];
     if known.contains(&true) && known.contains(&false) {
         return Some(Found::problem(
@@ -95,12 +144,7 @@ fn verdict(row: &Value) -> Option<Found> {
             "`present`, `passed` and `score` are either all known or all null",
         ));
     }
-    let kind = match row.get("metric_type").and_then(Value::as_str) {
-        Some("positive") => MetricType::Positive,
-        Some("negative") => MetricType::Negative,
-        _ => return None,
-    };
-    let (present, passed, score) = (present?, passed?, score?);
+    let (kind, present, passed, score) = (kind?, present?, passed?, score?);
     if kind.passed(present) != passed {
         return Some(Found::problem(
             "/passed",

@@ -28,24 +28,32 @@ pub(crate) fn conversations(mut schema: Value) -> Value {
     if let Some(sample) = property(row, "sample") {
         sample.insert("type".to_owned(), json!(["integer", "null"]));
     }
-    add_older_sample(row);
+    add(
+        row,
+        "_sample",
+        json!({"description": "`sample` again, under the name that ImpactBench reads.", "type": ["integer", "null"], "minimum": 0}),
+    );
     schema
 }
 
 /// Rows of `scores.json` of all generations.
 pub(crate) fn scores(mut schema: Value) -> Value {
-    if let Some(row) = row_of(&mut schema, "Score") {
-        add_older_sample(row);
-    }
-    schema
-}
-
-fn add_older_sample(row: &mut Map<String, Value>) {
+    let Some(row) = row_of(&mut schema, "Score") else {
+        return schema;
+    };
+    // ImpactBench leaves the rest to benchmark.yaml and the conversations.
+    only_required(row, &["id", "metric_id"]);
     add(
         row,
         "_sample",
         json!({"description": "`sample`, as older files spell it.", "type": "integer", "minimum": 0}),
     );
+    add(
+        row,
+        "imported",
+        json!({"description": "`true`: another program gave the verdict, which `evaluate` keeps."}),
+    );
+    schema
 }
 
 /// The results of a safety run: the data alone, or `{"type": …, "data": …}`.
