@@ -19,9 +19,11 @@ pub struct Run {
     pub target: TargetRef,
     /// Which provider or program served it, as the configuration names it: `openai`, `vllm`, `scripted`; `None`: not known.
     pub source: Option<String>,
-    /// When the results were made: the Unix epoch where that is not known. Ids and times that an export carries are made of it, never
-    /// of the clock.
+    /// When the results were made: the Unix epoch where that is not known. Times that an export carries are made of it, never of the
+    /// clock.
     pub time: Timestamp,
+    /// Whether `time` is only that of the files: another copy of them may have another. No id is made of it.
+    pub dated_by_files: bool,
     /// What tells the results apart from others where there is no `run_id`: a hash of them, for one. A part of all ids that an export
     /// carries. `None`: `run_id` and `time` do.
     pub content: Option<String>,
@@ -47,8 +49,12 @@ pub struct Run {
     pub judges: Vec<Judge>,
     /// Who played the user; `None`: not known.
     pub user_model: Option<TargetRef>,
+    /// As [`Run::source`].
+    pub user_source: Option<String>,
     /// Who answered in the place of tools; `None`: nobody, or not known.
     pub tool_model: Option<TargetRef>,
+    /// As [`Run::source`].
+    pub tool_source: Option<String>,
     /// How sure a rate is; `None`: exporters write rates without bounds.
     pub interval: Option<Interval>,
     /// How many more conversations passed a metric than there are samples of, by metric id: some files list failures only. They are
@@ -73,6 +79,7 @@ impl Run {
             target,
             source: None,
             time,
+            dated_by_files: false,
             content: None,
             started: None,
             ended: None,
@@ -85,7 +92,9 @@ impl Run {
             settings: Extra::new(),
             judges: Vec::new(),
             user_model: None,
+            user_source: None,
             tool_model: None,
+            tool_source: None,
             interval: None,
             unlisted: Vec::new(),
             fingerprints: Extra::new(),
@@ -104,10 +113,10 @@ impl Run {
         self.run_id.as_deref().or(self.content.as_deref())
     }
 
-    /// Whether `time` stands for a time that is not known.
+    /// Whether it is not known when the run was, whatever `time` is.
     #[must_use]
     pub fn is_timeless(&self) -> bool {
-        self.time == Timestamp::UNIX_EPOCH
+        self.dated_by_files || self.time == Timestamp::UNIX_EPOCH
     }
 
     /// The tools that the target may call in `scenario`: those of the benchmark, narrowed by the scenario.

@@ -159,7 +159,8 @@ fn a_zip_log_has_the_files_that_inspect_looks_for() {
     assert_eq!(header["version"], 2);
     assert_eq!(header["status"], "success");
     let eval = &header["eval"];
-    assert_eq!(eval["model"], "vendor/model-1");
+    assert_eq!(eval["model"], "openai-api/unknown/vendor/model-1");
+    assert_eq!(eval["metadata"]["target_model"], "vendor/model-1");
     assert_eq!(eval["tags"], json!(["target:vendor/Model:1 é"]));
     assert_eq!(eval["created"], "2026-01-02T03:04:05+00:00");
     assert_eq!(eval["config"]["epochs"], 2);
@@ -168,7 +169,10 @@ fn a_zip_log_has_the_files_that_inspect_looks_for() {
         eval["model_generate_config"],
         json!({"temperature": 0.5, "extra_body": {"provider": {"only": ["x"]}}})
     );
-    assert_eq!(eval["model_roles"]["grader"]["model"], "judge-1");
+    assert_eq!(
+        eval["model_roles"]["grader"]["model"],
+        "openai-api/unknown/judge-1"
+    );
     assert_eq!(part(&log, "_journal/start.json")["eval"], *eval);
     let results = &header["results"];
     assert_eq!(results["total_samples"], 3);
@@ -254,7 +258,7 @@ fn a_sample_holds_messages_scores_and_usage() {
     assert_eq!(score["metadata"]["present"], true);
     // Cached tokens are apart, as Inspect has it.
     assert_eq!(
-        sample["model_usage"]["vendor/model-1"],
+        sample["model_usage"]["openai-api/unknown/vendor/model-1"],
         json!({
             "input_tokens": 26, "output_tokens": 5, "total_tokens": 35,
             "input_tokens_cache_read": 4, "total_cost": 0.5,

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::{
     ids,
-    message::{Message, ModelOutput, message_id, target_name},
+    message::{Message, ModelOutput, message_id},
+    provider::Named,
     score::{Score, Scores},
     tools::{Call, CallError, error_of},
 };
@@ -44,7 +45,7 @@ enum What<'a> {
 /// A reply of the target. Its input is a part of the sample's message pool.
 #[derive(Serialize)]
 struct Model<'a> {
-    model: &'a str,
+    model: String,
     input: [u8; 0],
     input_refs: [(usize, usize); 1],
     tools: &'a [&'a RawValue],
@@ -138,6 +139,7 @@ pub(super) fn events<'a>(
     let time = ids::time(time_of(run, sample));
     let turns = &sample.conversation.transcript;
     let system = messages.len().saturating_sub(turns.len());
+    let model = Named::target(run).name;
     let mut events = Vec::with_capacity(turns.len());
     let mut seconds = 0.0;
     for (at, (place, said)) in places(turns).enumerate() {
@@ -152,7 +154,7 @@ pub(super) fn events<'a>(
         let (event, what) = match said.role {
             Role::Assistant => {
                 let model = Model {
-                    model: target_name(run),
+                    model: model.clone(),
                     input: [],
                     input_refs: [(0, system + at)],
                     tools,

@@ -4,9 +4,7 @@ use schema::{Extra, Metric};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{
-    ids, message::target_name, results::Sums, settings::generate_config, usage::wire_name,
-};
+use super::{ids, message::target_name, provider::Named, results::Sums, settings::generate_config};
 use crate::{Judge, Run};
 
 /// Version of the log format: Inspect's own.
@@ -93,6 +91,7 @@ fn eval(run: &Run, sums: &Sums, tags: &[String], metadata: &Value) -> Value {
     };
     let version = benchmark.version.as_deref();
     let sample_ids = sums.sample_ids();
+    let model = Named::target(run);
     let mut config = json!({"epochs": sums.epochs, "fail_on_error": false, "log_samples": true});
     if sums.epochs > 1 {
         set(&mut config, "epochs_reducer", json!(["mean"]));
@@ -113,9 +112,10 @@ fn eval(run: &Run, sums: &Sums, tags: &[String], metadata: &Value) -> Value {
             "sample_ids": sample_ids,
             "shuffled": false,
         },
-        "model": target_name(run),
+        "model": model.name,
         "model_generate_config": generate_config(&run.settings),
-        "model_args": {},
+        "model_base_url": model.base_url,
+        "model_args": model.args,
         "config": config,
         "tags": tags,
         "packages": packages(run),
@@ -146,16 +146,15 @@ fn packages(run: &Run) -> Value {
 /// Who played the user, who stood in for tools, and who judged. Several judges stand in a list.
 fn roles(run: &Run) -> Option<Value> {
     let mut roles = Map::new();
-    for (role, played_by) in [("user", &run.user_model), ("tool", &run.tool_model)] {
+    for (role, played_by) in [("user", Named::user(run)), ("tool", Named::tool(run))] {
         if let Some(played_by) = played_by {
-            let name = wire_name(&played_by.model, played_by.id.as_str());
-            roles.insert(role.to_owned(), model(name, &Extra::new()));
+            roles.insert(role.to_owned(), model(&played_by, &Extra::new()));
         }
     }
     let mut judges: Vec<Value> = run
         .judges
         .iter()
-        .map(|judge| model(wire_name(&judge.model, &judge.id), &judge.settings))
+        .map(|judge| model(&Named::judge(judge), &judge.settings))
         .collect();
     match judges.len() {
         0 => {}
@@ -169,8 +168,13 @@ fn roles(run: &Run) -> Option<Value> {
     (!roles.is_empty()).then_some(Value::Object(roles))
 }
 
-fn model(name: &str, settings: &Extra) -> Value {
-    json!({"model": name, "config": generate_config(settings), "args": {}})
+fn model(named: &Named, settings: &Extra) -> Value {
+    json!({
+        "model": named.name,
+        "config": generate_config(settings),
+        "base_url": named.base_url,
+        "args": named.args,
+    })
 }
 
 /// One metric of the benchmark as a scorer.
@@ -215,6 +219,7 @@ fn metadata(run: &Run) -> Value {
     let mut metadata = json!({
         "benchmark": run.benchmark_uid(),
         "target_id": run.target.id,
+        "target_model": run.target.model,
     });
     let texts = [
         ("locale", &run.benchmark.locale),

@@ -38,7 +38,8 @@
 //! - Events carry the sample's start or end as their time: when each call was made is not known.
 //! - Memory grows by less than 1 kB per sample: the directory of the zip file, and the mean of each scenario.
 //! - A score without a value is the bare word `NaN`, as Inspect itself writes it. Strict JSON readers refuse that.
-//! - Model names are those on the wire, without a provider before them, so `inspect eval-retry` cannot run a log again.
+//! - Models have the name of Inspect's provider before theirs; those of other endpoints are `openai-api/<source>/<model>`, with an address
+//!   and a key that only stand for those. A log can be scored again; `inspect eval-retry` cannot run it, for there is no such task.
 
 mod events;
 mod exporter;
@@ -47,6 +48,7 @@ mod ids;
 mod json;
 mod message;
 mod packer;
+mod provider;
 mod results;
 mod sample;
 mod score;

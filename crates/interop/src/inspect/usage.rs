@@ -1,8 +1,9 @@
 //! Tokens as Inspect counts them, by model and by role.
 
-use schema::{TargetRef, Usage};
+use schema::Usage;
 use serde::{Serialize, Serializer};
 
+use super::provider::Named;
 use crate::{Asked, Call, Run};
 
 /// Tokens and dollars of some calls. Cached tokens are not in `input_tokens`, as Inspect has it.
@@ -97,7 +98,7 @@ impl Used {
         for call in calls {
             if let Some(tokens) = call.usage {
                 let usage = ModelUsage::of(tokens, call.cost);
-                used.by_model.add(model_name(run, call), &usage);
+                used.by_model.add(&Named::asked(run, call).name, &usage);
                 used.by_role.add(role(call.by), &usage);
             }
         }
@@ -123,20 +124,4 @@ pub(super) fn role(by: Asked) -> &'static str {
 /// The model's name on the wire, or else the user's own name for it.
 pub(super) fn wire_name<'a>(model: &'a str, id: &'a str) -> &'a str {
     if model.is_empty() { id } else { model }
-}
-
-/// The model that a call asked, by the name that the log's header has for it.
-fn model_name<'a>(run: &'a Run, call: &'a Call) -> &'a str {
-    let named = |model: &'a TargetRef| (model.model.as_str(), model.id.as_str());
-    let known = match call.by {
-        Asked::Target => Some(named(&run.target)),
-        Asked::User => run.user_model.as_ref().map(named),
-        Asked::Tool => run.tool_model.as_ref().map(named),
-        Asked::Judge => run
-            .judges
-            .iter()
-            .find(|judge| judge.id == call.model)
-            .map(|judge| (judge.model.as_str(), judge.id.as_str())),
-    };
-    known.map_or(call.model.as_str(), |(model, id)| wire_name(model, id))
 }

@@ -261,7 +261,7 @@ impl<'a> Work<'a> {
             true => read_scenarios(&bench.dir.scenarios())?,
             false => Vec::new(),
         };
-        let run = source::run(bench, facts, first, content);
+        let run = source::run(bench, facts, first, &files, content);
         problems.outcome(run.outcome.as_deref());
         let expected = Expected {
             scenarios: bench.scenarios.unwrap_or_default(),

@@ -4,6 +4,7 @@ use std::{
     fs::{self, File},
     io,
     path::Path,
+    time::SystemTime,
 };
 
 use interop::{Judge, Run};
@@ -20,11 +21,19 @@ use crate::{
 };
 
 /// The run of `target`; `content` is its [`content`].
-pub(super) fn run(bench: &Bench, facts: &Facts, target: TargetRef, content: Option<String>) -> Run {
+pub(super) fn run(
+    bench: &Bench,
+    facts: &Facts,
+    target: TargetRef,
+    files: &TargetDir,
+    content: Option<String>,
+) -> Run {
     let known = facts.target(&target.id);
     let manifest = Manifest::beside(&known);
     let ended = manifest.time("end").or(known.ended);
-    let time = ended.or_else(|| manifest.time("start"));
+    let known_time = ended.or_else(|| manifest.time("start"));
+    let dated_by_files = known_time.is_none();
+    let time = known_time.or_else(|| written(files));
     let config = |path: &str| manifest.config(path);
     let fingerprints = manifest.fingerprints(bench.dir.name(), &target.id);
     let evaluator = config("evaluator_model");
@@ -34,7 +43,7 @@ pub(super) fn run(bench: &Bench, facts: &Facts, target: TargetRef, content: Opti
         false => known.judges,
     };
     let judges = judges.into_iter().map(|judge| sourced(judge, &evaluator));
-    let user = config("user_model");
+    let (user, tool) = (config("user_model"), config("tool_model"));
     let simulates = bench.benchmark.tools.iter().any(|tool| tool.simulated);
     Run {
         source: manifest.source_of(&target.id),
@@ -52,7 +61,10 @@ pub(super) fn run(bench: &Bench, facts: &Facts, target: TargetRef, content: Opti
         settings: known.settings,
         judges: judges.collect(),
         user_model: model(&user),
-        tool_model: model(&config("tool_model")).filter(|_| simulates),
+        user_source: source(&user),
+        tool_model: model(&tool).filter(|_| simulates),
+        tool_source: source(&tool),
+        dated_by_files,
         fingerprints,
         ..Run::new(
             bench.benchmark.clone(),
@@ -87,6 +99,19 @@ pub(super) fn content(
     Ok(Some(digits.collect()))
 }
 
+/// When the files of a target were last written. Where no record of the run is left, no more is known of its time.
+fn written(files: &TargetDir) -> Option<Timestamp> {
+    let times = [files.conversations(), files.scores()];
+    times.iter().filter_map(|path| modified(path)).max()
+}
+
+/// When a file was last written, to the second.
+pub(super) fn modified(path: &Path) -> Option<Timestamp> {
+    let time = fs::metadata(path).and_then(|file| file.modified()).ok()?;
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Timestamp::from_second(i64::try_from(since.as_secs()).ok()?).ok()
+}
+
 fn unasked(judge: TargetRef) -> Judge {
     Judge {
         id: judge.id.to_string(),
@@ -95,7 +120,7 @@ fn unasked(judge: TargetRef) -> Judge {
     }
 }
 
-fn source(entry: &Value) -> Option<String> {
+pub(super) fn source(entry: &Value) -> Option<String> {
     entry
         .get("source")
         .and_then(Value::as_str)

@@ -92,6 +92,12 @@ impl Header {
             .map(str::to_owned);
         let own = eval.metadata.as_ref().filter(|_| ours);
         let told = |key: &str| own.and_then(|metadata| metadata.get(key));
+        // The provider before the name is Inspect's.
+        let wire = told("target_model").and_then(Value::as_str);
+        let model = match wire.filter(|wire| !wire.trim().is_empty()) {
+            Some(wire) => wire.to_owned(),
+            None => model,
+        };
         let world_state = told("world_state")
             .and_then(Value::as_str)
             .map(str::to_owned);

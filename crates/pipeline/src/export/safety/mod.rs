@@ -25,6 +25,7 @@ use super::{
     facts::Facts,
     failed,
     problems::{Expected, Problems},
+    source::modified,
 };
 use crate::{error::PipelineError, layout::Layout, tree::check_readable};
 
@@ -77,6 +78,7 @@ impl Work<'_> {
             results: &file.results,
             text: &text,
             unnamed: self.unnamed,
+            written: modified(path),
         };
         let wanted = &self.options.targets;
         if !wanted.is_empty() && !wanted.contains(&source.target().id) {

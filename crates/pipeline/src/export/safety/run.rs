@@ -27,6 +27,8 @@ pub(super) struct Source<'a> {
     pub(super) text: &'a str,
     /// The target, where the file does not name it.
     pub(super) unnamed: &'a TargetRef,
+    /// When the file was last written.
+    pub(super) written: Option<Timestamp>,
 }
 
 impl Source<'_> {
@@ -82,7 +84,10 @@ impl Source<'_> {
         let judges = judges
             .into_iter()
             .map(|judge| source::sourced(judge, &evaluator));
-        let time = ended.or(started).unwrap_or(Timestamp::UNIX_EPOCH);
+        let known_time = ended.or(started);
+        let time = known_time.or(self.written);
+        let time = time.unwrap_or(Timestamp::UNIX_EPOCH);
+        let user = manifest.config("user_model");
         Run {
             source: manifest.source_of(&self.target().id),
             content: run_id.is_none().then(hash),
@@ -96,7 +101,9 @@ impl Source<'_> {
             turns: self.turns(),
             settings: known.settings,
             judges: judges.collect(),
+            dated_by_files: known_time.is_none(),
             user_model: self.attacker(&manifest),
+            user_source: source::source(&user).filter(|_| self.is_attacker(&user)),
             interval: Some(INTERVAL),
             unlisted: rows.unlisted.clone(),
             fingerprints: given.map(fingerprints).unwrap_or_default(),
@@ -184,6 +191,12 @@ impl Source<'_> {
             examples: Vec::new(),
             extra,
         }
+    }
+
+    /// Whether a model of the configuration is the one that rewrote prompts or played the user.
+    fn is_attacker(&self, entry: &Value) -> bool {
+        let attacker = self.parameters().and_then(|run| run.attacker.as_deref());
+        attacker.is_some() && entry.get("id").and_then(Value::as_str) == attacker
     }
 
     /// The model that rewrote prompts or played the user.
