@@ -52,8 +52,10 @@ def rows_of(path):
 
 def check_hash(row, place):
     reference = row["input"]["reference"]
-    reference = reference if isinstance(reference, list) else [reference]
-    text = json.dumps({"raw": row["input"]["raw"], "reference": reference}, sort_keys=True, separators=(",", ":"))
+    if isinstance(reference, list):
+        text = json.dumps({"raw": row["input"]["raw"], "reference": reference}, sort_keys=True, separators=(",", ":"))
+    else:
+        text = row["input"]["raw"] + reference
     if row["sample_hash"] != hashlib.sha256(text.encode()).hexdigest():
         fail(f"{place}: sample_hash")
 
@@ -69,6 +71,8 @@ def main():
     if not aggregates:
         fail(f"{export}: there are no aggregates")
     logs, uuids, count = [], [], 0
+    # By evaluation and sample: the hash is that of the sample, whichever the model.
+    hashes = {}
     for path in aggregates:
         value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
         hold(validate_aggregate, value, path)
@@ -85,6 +89,12 @@ def main():
             place = f"{samples}:{number}"
             hold(validate_row, row, place)
             check_hash(row, place)
+            # Result files of safety evaluations may be of different cases under the same names.
+            sample = (row["evaluation_name"], row["sample_id"])
+            if not sample[0].startswith("safety-") and hashes.setdefault(sample, row["sample_hash"]) != row["sample_hash"]:
+                fail(f"{place}: another model's row of this sample has another sample_hash")
+            if row["interaction_type"] == "single_turn" and row["evaluation"]["num_turns"] != 1:
+                fail(f"{place}: num_turns of a single turn")
             metric = metrics[row["evaluation_result_id"]]["metric_config"]
             if not metric["min_score"] <= row["evaluation"]["score"] <= metric["max_score"]:
                 fail(f"{place}: the score is out of bounds")

@@ -74,6 +74,6 @@ safety_results() {
     mkdir "$folder"
     for mode in single multi; do
         (cd "$folder" && "$xtask" safety "$mode-turn" --scripted --quiet --target scripted-agreeable \
-            --test-case-groups privacy,benign-control --output-file "$mode.json" >/dev/null)
+            --test-case-groups privacy,benign-control --output-file "$mode.json" --junit "$mode.xml" >/dev/null)
     done
 }

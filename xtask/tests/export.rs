@@ -12,6 +12,7 @@ mod exports;
 use common::Ground;
 use exports::{FORMATS, aggregates, calls, content, demonstration, json_of, rows};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 #[test]
 fn the_same_run_gives_the_same_bytes_in_every_format() {
@@ -106,6 +107,7 @@ fn every_eval_ever_has_what_tree_and_journal_know() {
     ground.succeeds(&["export", "eee", "--schema-version", "0.2.0", "--out", "old"]);
     let row = &exports::rows(&ground, "old")[0];
     assert_eq!(row["schema_version"], "instance_level_eval_0.2.0");
+    assert_eq!(row["sample_hash"], hash_of(row));
     assert!(row["interactions"].is_array() && row.get("messages").is_none());
     assert!(row["input"]["reference"].is_string());
 }
@@ -206,4 +208,92 @@ fn a_journal_of_other_replies_is_left_out() {
         .collect();
     assert_eq!(rows[0]["calls"], json!([]));
     assert!(!rows[1]["calls"].as_array().unwrap().is_empty());
+}
+
+/// The hash of a 0.2.0 row: of its input and its reference.
+fn hash_of(row: &Value) -> String {
+    let text = |key: &str| row["input"][key].as_str().unwrap().to_owned();
+    let digest = Sha256::digest(text("raw") + &text("reference"));
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn a_single_turn_is_the_same_sample_for_every_target() {
+    let ground = Ground::new();
+    ground.write(
+        "config.yaml",
+        "generation: {scenarios_per_metric: 1, turns: 1}\n\
+         user_model: {model: scripted-user, source: scripted}\n\
+         evaluator_model: {model: scripted-judge, source: scripted}\n\
+         targets:\n  - {id: careful, model: scripted-careful, source: scripted}\n  - {id: agreeable, model: scripted-agreeable, source: scripted}\n",
+    );
+    ground.succeeds(&["run", "sycophancy", "--quiet"]);
+    // A simulated user may say one thing to one target and another to the next.
+    let path = "benchmarks/sycophancy/runs/careful/conversations.json";
+    let mut talks: Value = serde_json::from_str(&ground.read(path)).unwrap();
+    let said = "Another opening.";
+    talks[0]["transcript"][0]["content"] = said.into();
+    ground.write(path, &talks.to_string());
+    let first = talks[0]["id"].as_str().unwrap();
+    for version in ["0.3.0", "0.2.0"] {
+        ground.succeeds(&[
+            "export",
+            "eee",
+            "sycophancy",
+            "--schema-version",
+            version,
+            "--out",
+            version,
+        ]);
+        let rows = rows(&ground, version);
+        let of_first: Vec<&Value> = rows
+            .iter()
+            .filter(|row| row["sample_id"] == first)
+            .collect();
+        assert_eq!(of_first.len(), 2, "{of_first:#?}");
+        let (one, two) = (of_first[0], of_first[1]);
+        assert_eq!(one["sample_hash"], two["sample_hash"]);
+        assert_eq!(one["input"]["raw"], two["input"]["raw"]);
+        let shown =
+            [one, two].map(|row| row["input"]["formatted"].as_str().unwrap().contains(said));
+        assert_ne!(shown[0], shown[1]);
+        for row in &rows {
+            assert_eq!(row["interaction_type"], "single_turn");
+            assert_eq!(row["evaluation"]["num_turns"], 1);
+            assert!(row["metadata"]["started"].is_string());
+            if version == "0.2.0" {
+                assert_eq!(row["sample_hash"], hash_of(row));
+            }
+        }
+        // What was said comes back.
+        ground.succeeds(&["import", "eee", version, "--as", &format!("back-{version}")]);
+        let talks = ground.read(&format!(
+            "benchmarks/back-{version}/runs/careful/conversations.json"
+        ));
+        let talks: Value = serde_json::from_str(&talks).unwrap();
+        assert_eq!(talks[0]["transcript"][0]["content"], said);
+    }
+}
+
+#[test]
+fn inspect_logs_name_a_provider_for_every_model() {
+    let ground = demonstration();
+    ground.succeeds(&["export", "inspect", "--log-format", "json", "--out", "logs"]);
+    for text in content(&ground.path("logs")).values() {
+        let text = String::from_utf8(text.clone()).unwrap();
+        let log: Value = serde_json::from_str(&text.replace("NaN", "null")).unwrap();
+        let target = log["eval"]["metadata"]["target_id"].as_str().unwrap();
+        let named = |model: &str| format!("openai-api/scripted/{model}");
+        assert_eq!(log["eval"]["model"], named(target));
+        let roles = &log["eval"]["model_roles"];
+        assert_eq!(roles["user"]["model"], named("scripted-user"));
+        assert_eq!(roles["grader"]["model"], named("scripted-judge"));
+        let used = log["stats"]["model_usage"].as_object().unwrap();
+        assert!(used.contains_key(&named(target)), "{used:?}");
+    }
+    // The provider is Inspect's: the target has its own name again.
+    ground.succeeds(&["import", "inspect", "logs", "--as", "back"]);
+    let path = "benchmarks/back/runs/scripted-careful/conversations.json";
+    let talks: Value = serde_json::from_str(&ground.read(path)).unwrap();
+    assert_eq!(talks[0]["target"]["model"], "scripted-careful");
 }

@@ -152,7 +152,11 @@ fn an_inspect_log_passes_by_the_threshold_and_not_by_the_number() {
     );
     assert_eq!(
         log["eval"]["model_roles"]["grader"]["model"],
-        "scripted-safety-judge"
+        "openai-api/unknown/scripted-safety-judge"
+    );
+    assert_eq!(
+        log["eval"]["model"],
+        "openai-api/scripted/scripted-agreeable"
     );
 }
 
@@ -352,4 +356,93 @@ fn empty(value: &mut Value) {
         }
         _ => {}
     }
+}
+
+/// The attributes of the tags of this name, in order.
+fn tags<'t>(xml: &'t str, name: &str) -> Vec<&'t str> {
+    let start = format!("<{name} ");
+    let starts = xml.split(start.as_str()).skip(1);
+    starts.map(|rest| rest.split_once('>').unwrap().0).collect()
+}
+
+/// The value of an attribute.
+fn attribute<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
+    let (_, rest) = tag.split_once(&format!("{name}=\""))?;
+    rest.split_once('"').map(|(value, _)| value)
+}
+
+#[test]
+fn both_junit_reports_of_a_safety_run_name_their_suites_alike() {
+    let ground = Ground::new();
+    let report = ["--output-file", "single.json", "--junit", "report.xml"];
+    let args = [
+        "safety",
+        "single-turn",
+        "--scripted",
+        "--quiet",
+        "--target",
+        "scripted-agreeable",
+        "--test-case-groups",
+        "privacy,benign-control",
+    ];
+    ground.succeeds(&[&args[..], &report].concat());
+    ground.succeeds(&["export", "junit", "--out", "out", "--safety", "single.json"]);
+    let (report, export) = (ground.read("report.xml"), ground.read("out/junit.xml"));
+    let named = |xml: &str, tag: &str, name: &str| -> Vec<String> {
+        let found = tags(xml, tag).into_iter();
+        let mut names: Vec<String> = found
+            .filter_map(|tag| attribute(tag, name))
+            .map(str::to_owned)
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    };
+    for (tag, name) in [
+        ("testsuites", "name"),
+        ("testsuite", "name"),
+        ("testcase", "classname"),
+    ] {
+        assert_eq!(
+            named(&report, tag, name),
+            named(&export, tag, name),
+            "{tag}"
+        );
+    }
+    assert_eq!(
+        named(&export, "testsuite", "name"),
+        [
+            "safety-single-turn: scripted-agreeable: benign-control",
+            "safety-single-turn: scripted-agreeable: privacy"
+        ]
+    );
+    for xml in [&report, &export] {
+        // The schema of Jenkins has it on suites alone.
+        assert_eq!(attribute(tags(xml, "testsuites")[0], "skipped"), None);
+        assert_eq!(attribute(tags(xml, "testsuite")[0], "skipped"), Some("0"));
+    }
+}
+
+#[test]
+fn safety_csv_says_how_a_case_came_about_and_when_it_passes() {
+    let ground = evaluated();
+    let args = ["export", "csv", "--out", "out", "--safety"];
+    ground.succeeds(&[&args[..], &["single.json", "multi.json"]].concat());
+    for name in ["scores", "conversations"] {
+        let text = ground.read(&format!("out/{name}.csv"));
+        let header = text.lines().next().unwrap();
+        assert!(
+            header.ends_with(",layer,strategy,test_type,kind,threshold"),
+            "{header}"
+        );
+    }
+    let scores = ground.read("out/scores.csv");
+    let ends = |end: &str| scores.lines().any(|line| line.ends_with(end));
+    assert!(ends(",0,,,risk,0.5"), "{scores}");
+    assert!(ends(",user_persona,risk,0.5"), "{scores}");
+    // Rows of benchmarks have no such columns.
+    let ground = exports::demonstration();
+    ground.succeeds(&["export", "csv", "--out", "out"]);
+    let header = ground.read("out/scores.csv");
+    assert!(header.lines().next().unwrap().ends_with(",run_id"));
 }

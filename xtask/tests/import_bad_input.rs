@@ -12,7 +12,8 @@ mod imports;
 use std::{fs, io::Write};
 
 use common::Ground;
-use imports::{header, hello, instance, lines, log, refused, sample, with, zip_of};
+use exports::content;
+use imports::{golden, header, hello, instance, lines, log, refused, sample, with, zip_of};
 use serde_json::{Value, json};
 
 #[test]
@@ -279,4 +280,49 @@ fn metrics_that_cannot_be_used_are_told() {
         assert_eq!(ground.run(&all).code, 2, "{args:?}");
     }
     assert!(!ground.path("benchmarks").exists());
+}
+
+#[test]
+fn instances_that_are_not_those_of_the_aggregate_are_refused() {
+    let ground = golden();
+    ground.succeeds(&[
+        "export",
+        "eee",
+        "--target",
+        "scripted-careful",
+        "--out",
+        "out",
+    ]);
+    fs::remove_dir_all(ground.path("benchmarks")).unwrap();
+    let files = content(&ground.path("out"));
+    let (name, text) = files
+        .iter()
+        .find(|(name, _)| name.ends_with(".jsonl"))
+        .unwrap();
+    let path = format!("out/{name}");
+    let text = std::str::from_utf8(text).unwrap();
+    let (but_last, _) = text.trim_end().rsplit_once('\n').unwrap();
+    ground.write(&path, but_last);
+    refused(
+        &ground,
+        &["eee", "out"],
+        &["it holds 7 rows", "says 8", "aggregate file away"],
+    );
+    ground.write(&path, &text.replacen("present", "absent!", 1));
+    refused(&ground, &["eee", "out"], &["checksum"]);
+    // Whoever wants the rows takes them without the aggregate.
+    let aggregate = files.keys().find(|name| name.ends_with(".json")).unwrap();
+    fs::remove_file(ground.path(&format!("out/{aggregate}"))).unwrap();
+    let args = [
+        "import",
+        "eee",
+        "out",
+        "--as",
+        "rows",
+        "--definition",
+        "It flatters.",
+        "--metric-type",
+        "negative",
+    ];
+    ground.succeeds(&args);
 }

@@ -136,6 +136,11 @@ fn two_targets_of_one_model_are_two() {
             &text.replace(&id, "sycophancy/lab/m/1"),
         );
         ids.push(id);
+        // The checksum is that of the rows as they were.
+        let aggregate = format!("eee/{}", name.replace("_samples.jsonl", ".json"));
+        let mut told: Value = serde_json::from_str(&ground.read(&aggregate)).unwrap();
+        told["detailed_evaluation_results"]["checksum"] = Value::Null;
+        ground.write(&aggregate, &told.to_string());
     }
     assert_eq!(ids.len(), 2, "{ids:?}");
     let ran = ground.succeeds(&["import", "eee", "eee", "--as", "back", "--json"]);

@@ -136,10 +136,10 @@ async fn junit_and_annotations_are_written_when_asked_for() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     let junit = ground.read("junit.xml");
     for part in [
-        "<testsuites name=\"safety\" tests=\"2\" failures=\"1\" errors=\"1\">",
-        "<testsuite name=\"bot: health\" tests=\"2\" failures=\"1\" errors=\"1\">",
-        "<testcase classname=\"bot\" name=\"a #1\"><failure type=\"unsafe\" message=\"safety score 0.1: high risk\">It is &lt;bad&gt; &amp; 100% so.</failure></testcase>",
-        "<testcase classname=\"bot\" name=\"b #2\"><error type=\"unknown\" message=\"",
+        "<testsuites name=\"probity\" tests=\"2\" failures=\"1\" errors=\"1\">",
+        "<testsuite name=\"safety-single-turn: bot: health\" tests=\"2\" failures=\"1\" errors=\"1\" skipped=\"0\">",
+        "<testcase classname=\"safety-single-turn.bot.health\" name=\"a #1\"><failure type=\"unsafe\" message=\"safety score 0.1: high risk\">It is &lt;bad&gt; &amp; 100% so.</failure></testcase>",
+        "<testcase classname=\"safety-single-turn.bot.health\" name=\"b #2\"><error type=\"unknown\" message=\"",
     ] {
         assert!(junit.contains(part), "{part}: {junit}");
     }

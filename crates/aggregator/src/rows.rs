@@ -43,6 +43,8 @@ fn each_row_windowed<K: RowKind, R: Read>(
         text.consume(1);
     } else {
         loop {
+            // The row's line is where it begins.
+            text.next_byte()?;
             text.row += 1;
             let length = one_row::<K, R>(&mut text, known, &mut take)?;
             text.consume(length);

@@ -5,7 +5,8 @@
 
 use std::{borrow::Cow, path::Path};
 
-use schema::{Conversation, MetricType, Role};
+use schema::{Conversation, Metric, MetricType, Role};
+use serde_json::Value;
 
 use crate::{
     Asked, ExportError, Exported, Exporter, OutFile, Run, Sample,
@@ -31,6 +32,9 @@ const SCORES: [&str; 16] = [
     "cost_usd",
     "run_id",
 ];
+
+/// More columns of scores and conversations where the rows are of safety evaluations.
+const SAFETY: [&str; 5] = ["layer", "strategy", "test_type", "kind", "threshold"];
 
 const CONVERSATIONS: [&str; 24] = [
     "benchmark",
@@ -81,6 +85,8 @@ const SUMMARY: [&str; 14] = [
 pub struct Csv {
     out: std::path::PathBuf,
     files: Option<Files>,
+    /// Whether the rows are of safety evaluations.
+    safety: bool,
     target: Option<(Run, Tally)>,
 }
 
@@ -104,14 +110,23 @@ impl Csv {
         Self {
             out: out.to_owned(),
             files: None,
+            safety: false,
             target: None,
         }
     }
 
+    fn columns(&self, all: &[&'static str]) -> Vec<&'static str> {
+        let more: &[&str] = if self.safety { &SAFETY } else { &[] };
+        [all, more].concat()
+    }
+
     fn open(&self) -> Result<Files, ExportError> {
         Ok(Files {
-            scores: Table::new(self.out.join("scores.csv"), &SCORES)?,
-            conversations: Table::new(self.out.join("conversations.csv"), &CONVERSATIONS)?,
+            scores: Table::new(self.out.join("scores.csv"), &self.columns(&SCORES))?,
+            conversations: Table::new(
+                self.out.join("conversations.csv"),
+                &self.columns(&CONVERSATIONS),
+            )?,
             summary: Table::new(self.out.join("summary.csv"), &SUMMARY)?,
         })
     }
@@ -153,6 +168,7 @@ impl Table {
 impl Exporter for Csv {
     fn begin(&mut self, run: &Run) -> Result<(), ExportError> {
         if self.files.is_none() {
+            self.safety = run.benchmark.metrics.iter().any(is_safety);
             self.files = Some(self.open()?);
         }
         self.target = Some((run.clone(), Tally::of(run)));
@@ -164,9 +180,20 @@ impl Exporter for Csv {
             return Err(ExportError::nothing("a sample was given before its target"));
         };
         tally.add(sample);
-        files.conversations.row(&conversation(run, sample))?;
+        let more = |metric: &str| match self.safety {
+            true => safety_cells(run, sample, metric).to_vec(),
+            false => Vec::new(),
+        };
+        let metric = &sample.conversation.scenario.metric_id;
+        let cells = [&conversation(run, sample)[..], &more(metric)[..]].concat();
+        files.conversations.row(&cells)?;
         for score in &sample.scores {
-            files.scores.row(&score_cells(run, sample, score))?;
+            let cells = [
+                &score_cells(run, sample, score)[..],
+                &more(&score.metric_id)[..],
+            ]
+            .concat();
+            files.scores.row(&cells)?;
         }
         Ok(())
     }
@@ -198,6 +225,29 @@ impl Exporter for Csv {
         }
         Ok(exported)
     }
+}
+
+/// Whether a metric stands for a group of safety cases.
+fn is_safety(metric: &Metric) -> bool {
+    metric.extra.get("scorer").and_then(Value::as_str) == Some("safety")
+}
+
+/// How a safety case came about, and when it passes.
+fn safety_cells<'a>(run: &'a Run, sample: &'a Sample, metric: &str) -> [Cow<'a, str>; 5] {
+    let about = &sample.conversation.scenario.extra;
+    let metric = run.benchmark.metric(metric).map(|metric| &metric.extra);
+    let cell = |value: Option<&Value>| {
+        let text = value.filter(|value| !value.is_null()).map(words::of);
+        Cow::Owned(guarded(&text.unwrap_or_default()).into_owned())
+    };
+    let of_metric = |key: &str| metric.and_then(|extra| extra.get(key));
+    [
+        cell(about.get("layer")),
+        cell(about.get("strategy")),
+        cell(about.get("test_type")),
+        cell(about.get("kind").or_else(|| of_metric("kind"))),
+        cell(of_metric("threshold")),
+    ]
 }
 
 fn score_cells<'a>(

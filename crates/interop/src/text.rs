@@ -1,6 +1,7 @@
 //! Texts that several formats share.
 
 use schema::{FinishReason, Role, Scenario, Turn, text::is_blank};
+use serde_json::Value;
 
 use crate::words;
 
@@ -31,6 +32,26 @@ pub(crate) fn scenario(scenario: &Scenario) -> String {
         scenario.target_system_prompt.as_deref().unwrap_or_default(),
     );
     text
+}
+
+/// The case of a safety evaluation, where an attacker put it into words: those differ from target to target. Empty of any other scenario.
+pub(crate) fn attacked_case(scenario: &Scenario) -> String {
+    let known = |key: &str| scenario.extra.get(key).map(words::of);
+    let (Some(case), Some(how)) = (
+        known("case_id"),
+        known("strategy").or_else(|| known("test_type")),
+    ) else {
+        return String::new();
+    };
+    let layer = known("layer").map(|layer| format!("\nLayer: {layer}"));
+    format!("Case: {case}\nStrategy: {how}{}", layer.unwrap_or_default())
+}
+
+/// What there was to choose from, where the scenario says so.
+pub(crate) fn choices(scenario: &Scenario) -> Option<Vec<&str>> {
+    let choices = scenario.extra.get("choices")?.as_array()?;
+    let texts: Option<Vec<&str>> = choices.iter().map(Value::as_str).collect();
+    texts.filter(|texts| !texts.is_empty())
 }
 
 /// The calls that a message makes, one a line: `[calls get_balance {"account":"x"}]`.

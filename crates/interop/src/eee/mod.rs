@@ -49,6 +49,14 @@ impl Version {
         }
     }
 
+    /// `sample_hash` of a row: of its input and of what is wanted.
+    fn sample_hash(self, raw: &str, reference: &str) -> String {
+        match self {
+            Self::V0_2_0 => hex(&Sha256::digest([raw, reference].concat())),
+            Self::V0_3_0 => names::sample_hash(raw, &[reference]),
+        }
+    }
+
     /// `schema_version` of a row.
     fn of_rows(self) -> &'static str {
         match self {
@@ -180,12 +188,15 @@ impl Exporter for Eee {
         let benchmark = run.benchmark_uid();
         let collection = collection(&benchmark);
         let name = self.name(run, &collection);
-        let mut evaluation_id = format!("{collection}/{}/{}", name.id, run.time.as_second());
-        if let Some(identity) = run.identity().filter(|_| run.is_timeless()) {
+        let made = match run.identity().filter(|_| run.is_timeless()) {
             // No time tells it from another run of the same model.
-            let hash = hex(&Sha256::digest(identity.as_bytes()));
-            evaluation_id = format!("{evaluation_id}/{}", hash.get(..12).unwrap_or_default());
-        }
+            Some(identity) => {
+                let hash = hex(&Sha256::digest(identity.as_bytes()));
+                hash.get(..12).unwrap_or_default().to_owned()
+            }
+            None => run.time.as_second().to_string(),
+        };
+        let mut evaluation_id = format!("{collection}/{}/{made}", name.id);
         // Another target asks the same model, with other settings; or a run of the same target ended in the same second.
         let apart = [Some(run.target.id.as_str()), run.identity()];
         for more in apart.into_iter().flatten() {

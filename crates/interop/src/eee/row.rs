@@ -7,10 +7,9 @@ use serde_json::Value;
 
 use super::{
     Version,
-    names::sample_hash,
     shape::{
-        Attribution, Evaluation, Input, Listed, Message, Messages, Output, Performance, Row, Texts,
-        TokenUsage, ToolCall,
+        Arguments, Attribution, Evaluation, Input, Listed, Message, Messages, Output, Performance,
+        Row, Texts, TokenUsage, ToolCall,
     },
 };
 use crate::{Asked, Call, Run, Sample, attribution, places::places, text, words};
@@ -45,10 +44,7 @@ pub(super) fn row<'a>(
         }
         _ => None,
     };
-    let raw: Cow<'a, str> = match single {
-        Some((asked, _)) => Cow::Borrowed(&*asked.content),
-        None => described(sample),
-    };
+    let raw = described(sample);
     let wanted = value(score.metric_type.passed(true));
     let listed = |text: &'a str| match version {
         Version::V0_2_0 => Listed::One(text),
@@ -56,9 +52,9 @@ pub(super) fn row<'a>(
     };
     let transcript = match single {
         Some(_) => None,
-        None => Some(messages(sample)),
+        None => Some(messages(version, sample)),
     };
-    let count = transcript.as_ref().map_or(turns.len(), Vec::len);
+    let count = transcript.as_ref().map_or(1, Vec::len);
     let name = format!("{}.{}", ids.benchmark, score.metric_id);
     Row {
         schema_version: version.of_rows(),
@@ -66,16 +62,17 @@ pub(super) fn row<'a>(
         model_id: ids.model_id,
         evaluation_result_id: format!("{}#{}", ids.evaluation_id, score.metric_id),
         sample_id: schema::Conversation::prompt_id(&score.id, sample.conversation.sample),
-        sample_hash: sample_hash(&raw, &[wanted]),
+        sample_hash: version.sample_hash(&raw, wanted),
         interaction_type: match (single, agentic) {
             (Some(_), _) => "single_turn",
             (None, true) => "agentic",
             (None, false) => "multi_turn",
         },
         input: Input {
-            formatted: single.and_then(|(asked, _)| formatted(sample, asked)),
+            formatted: single.and_then(|(asked, _)| formatted(sample, asked, &raw)),
             raw,
             reference: listed(wanted),
+            choices: text::choices(&sample.conversation.scenario),
         },
         output: single.map(|(_, answered)| Output {
             raw: listed(&answered.content),
@@ -95,7 +92,7 @@ pub(super) fn row<'a>(
         token_usage: token_usage(sample),
         performance: performance(sample),
         error: error(sample, score),
-        metadata: metadata(run, sample, score),
+        metadata: metadata(run, sample, score, single.map(|(asked, _)| &*asked.content)),
         evaluation_name: name,
     }
 }
@@ -105,9 +102,14 @@ fn value(present: bool) -> &'static str {
     if present { "present" } else { "absent" }
 }
 
-/// What is the same whatever the target: the scenario, or what the user said first where the scenario tells nothing.
+/// What is the same whatever the target: the scenario, or the case of a safety evaluation that an attacker put into words, or what the user
+/// said first where neither is known.
 fn described(sample: &Sample) -> Cow<'_, str> {
-    let text = text::scenario(&sample.conversation.scenario);
+    let scenario = &sample.conversation.scenario;
+    let text = match text::scenario(scenario) {
+        text if text.is_empty() => text::attacked_case(scenario),
+        text => text,
+    };
     let mut turns = sample.conversation.transcript.iter();
     match turns.find(|turn| turn.role == Role::User) {
         Some(first) if text.is_empty() => Cow::Borrowed(&first.content),
@@ -115,13 +117,16 @@ fn described(sample: &Sample) -> Cow<'_, str> {
     }
 }
 
-/// What the model was shown of a single prompt, where that is more than the prompt.
-fn formatted(sample: &Sample, asked: &Turn) -> Option<String> {
-    let system = sample.system_prompt.as_ref()?;
-    Some(format!("SYSTEM: {system}\n\nUSER: {}", asked.content))
+/// What the model was shown of a single prompt, where that is something else than `raw`.
+fn formatted(sample: &Sample, asked: &Turn, raw: &str) -> Option<String> {
+    match &sample.system_prompt {
+        Some(system) => Some(format!("SYSTEM: {system}\n\nUSER: {}", asked.content)),
+        None if *asked.content == *raw => None,
+        None => Some(asked.content.to_string()),
+    }
 }
 
-fn messages(sample: &Sample) -> Vec<Message<'_>> {
+fn messages(version: Version, sample: &Sample) -> Vec<Message<'_>> {
     let mut messages = Vec::with_capacity(sample.conversation.transcript.len() + 1);
     if let Some(system) = &sample.system_prompt {
         messages.push(Message {
@@ -143,7 +148,11 @@ fn messages(sample: &Sample) -> Vec<Message<'_>> {
             role: turn.role.as_str(),
             content: &turn.content,
             reasoning_trace: reasoning(reply, turn),
-            tool_calls: turn.tool_calls.iter().map(tool_call).collect(),
+            tool_calls: turn
+                .tool_calls
+                .iter()
+                .map(|call| tool_call(version, call))
+                .collect(),
             tool_call_id: turn.tool_call_id.as_deref().map(|id| [id]),
         });
     }
@@ -156,20 +165,26 @@ fn reasoning<'a>(call: Option<&'a Call>, said: &'a Turn) -> Option<&'a str> {
     kept.or_else(|| call?.reasoning.as_deref())
 }
 
-/// A call with its arguments as texts: all the format has a place for. Arguments that are no object stand under `arguments` as they
-/// are.
-fn tool_call(call: &schema::ToolCall) -> ToolCall<'_> {
+/// A call with its arguments, as texts in 0.3.0, which has a place for nothing else. Arguments that are not an object stand under
+/// `arguments` as they are.
+fn tool_call(version: Version, call: &schema::ToolCall) -> ToolCall<'_> {
     let mut texts = Texts::default();
-    match call.object() {
-        Ok(map) => map
-            .iter()
-            .for_each(|(name, value)| texts.add(name.clone(), words::of(value))),
-        Err(_) => texts.add("arguments", call.arguments.as_str()),
-    }
+    let arguments = match (call.object(), version) {
+        (Ok(map), Version::V0_2_0) => Arguments::Values(map),
+        (Ok(map), Version::V0_3_0) => {
+            map.iter()
+                .for_each(|(name, value)| texts.add(name.clone(), words::of(value)));
+            Arguments::Texts(texts)
+        }
+        (Err(_), _) => {
+            texts.add("arguments", call.arguments.as_str());
+            Arguments::Texts(texts)
+        }
+    };
     ToolCall {
         id: &call.id,
         name: &call.name,
-        arguments: texts,
+        arguments,
     }
 }
 
@@ -277,7 +292,13 @@ fn error(sample: &Sample, score: &Score) -> Option<String> {
     })
 }
 
-fn metadata<'a>(run: &'a Run, sample: &'a Sample, score: &'a Score) -> Texts<'a> {
+/// `prompt`: what was asked, of a single turn.
+fn metadata<'a>(
+    run: &'a Run,
+    sample: &'a Sample,
+    score: &'a Score,
+    prompt: Option<&'a str>,
+) -> Texts<'a> {
     let conversation = &sample.conversation;
     let scenario = &conversation.scenario;
     let mut texts = Texts::default();
@@ -290,7 +311,10 @@ fn metadata<'a>(run: &'a Run, sample: &'a Sample, score: &'a Score) -> Texts<'a>
     texts.add("metric_type", score.metric_type.as_str());
     texts.add_known("present", score.present.map(|present| present.to_string()));
     texts.add("justification", score.justification.as_str());
+    texts.add_known("prompt", prompt);
     texts.add_known("run_id", run.run_id.as_deref());
+    texts.add_known("started", sample.started.map(|time| time.to_string()));
+    texts.add_known("ended", sample.ended.map(|time| time.to_string()));
     for (axis, value) in &scenario.demographic {
         texts.add(format!("demographic.{axis}"), words::of(value));
     }

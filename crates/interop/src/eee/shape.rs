@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use schema::Extra;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 #[derive(Serialize)]
@@ -44,6 +45,8 @@ pub(super) struct Input<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) formatted: Option<String>,
     pub(super) reference: Listed<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) choices: Option<Vec<&'a str>>,
 }
 
 /// A list of texts that was a single text in 0.2.0.
@@ -78,7 +81,15 @@ pub(super) struct Message<'a> {
 pub(super) struct ToolCall<'a> {
     pub(super) id: &'a str,
     pub(super) name: &'a str,
-    pub(super) arguments: Texts<'a>,
+    pub(super) arguments: Arguments<'a>,
+}
+
+/// Arguments of a call.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Arguments<'a> {
+    Texts(Texts<'a>),
+    Values(Extra),
 }
 
 #[derive(Serialize)]

@@ -1,9 +1,10 @@
-//! A JUnit report: one suite for each target and group, one case for each conversation.
+//! A JUnit report: one suite for each target and group, one case for each conversation. Suites and classes have the names that
+//! `export junit --safety` gives them.
 
 use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 
 use pipeline::safety::{SafetyReport, TargetReport};
-use schema::safety::results::{CaseError, ConversationDetail};
+use schema::safety::results::{CaseError, ConversationDetail, SafetyResults};
 
 use crate::exit::Failure;
 
@@ -69,17 +70,18 @@ fn xml(report: &SafetyReport) -> String {
             tests += suite.tests;
             failures += suite.failures;
             errors += suite.errors;
-            let name = escaped(&format!("{}: {group}", target.target.id));
+            let run = run_of(target);
+            let name = escaped(&format!("{run}: {}: {group}", target.target.id));
             // Writing to a string cannot fail.
             let _ = write!(
                 suites,
-                "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" errors=\"{}\">\n{}  </testsuite>\n",
+                "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\">\n{}  </testsuite>\n",
                 suite.tests, suite.failures, suite.errors, suite.cases
             );
         }
     }
     format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"safety\" tests=\"{tests}\" failures=\"{failures}\" \
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"probity\" tests=\"{tests}\" failures=\"{failures}\" \
          errors=\"{errors}\">\n{suites}</testsuites>\n"
     )
 }
@@ -93,7 +95,11 @@ fn suites_of(target: &TargetReport) -> BTreeMap<&str, Suite> {
         let suite = suites.entry(&row.group).or_default();
         suite.tests += 1;
         suite.failures += u64::from(!row.passed);
-        suite.case(target, &name_of(row), failure(row).as_deref());
+        suite.case(
+            &class_of(target, &row.group),
+            &name_of(row),
+            failure(row).as_deref(),
+        );
     }
     for row in &details.errors {
         let suite = suites.entry(&row.group).or_default();
@@ -102,14 +108,30 @@ fn suites_of(target: &TargetReport) -> BTreeMap<&str, Suite> {
         let kind = escaped(row.kind.as_str());
         let message = escaped(&row.message);
         let error = format!("<error type=\"{kind}\" message=\"{message}\"/>");
-        suite.case(target, &name_of_error(row), Some(&error));
+        suite.case(
+            &class_of(target, &row.group),
+            &name_of_error(row),
+            Some(&error),
+        );
     }
     suites
 }
 
+/// What stands for the benchmark, as in exports.
+fn run_of(target: &TargetReport) -> &'static str {
+    match target.results {
+        SafetyResults::SingleTurn(_) => "safety-single-turn",
+        SafetyResults::MultiTurn(_) => "safety-multi-turn",
+    }
+}
+
+fn class_of(target: &TargetReport, group: &str) -> String {
+    format!("{}.{}.{group}", run_of(target), target.target.id)
+}
+
 impl Suite {
-    fn case(&mut self, target: &TargetReport, name: &str, inside: Option<&str>) {
-        let (class, name) = (escaped(target.target.id.as_str()), escaped(name));
+    fn case(&mut self, class: &str, name: &str, inside: Option<&str>) {
+        let (class, name) = (escaped(class), escaped(name));
         let _ = match inside {
             None => writeln!(
                 self.cases,

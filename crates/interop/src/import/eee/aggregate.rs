@@ -2,12 +2,14 @@
 
 use std::{
     fs,
+    io::{BufRead, BufReader},
     path::{Path, PathBuf},
 };
 
 use schema::{Extra, Metric, MetricType};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::import::{ImportError, clean::Clean};
 
@@ -55,6 +57,12 @@ struct MetricConfig {
 struct Detailed {
     #[serde(default)]
     file_path: Option<String>,
+    #[serde(default)]
+    hash_algorithm: Option<String>,
+    #[serde(default)]
+    checksum: Option<String>,
+    #[serde(default)]
+    total_rows: Option<u64>,
 }
 
 impl Aggregate {
@@ -71,8 +79,41 @@ impl Aggregate {
                 "it is too large for an aggregate of Every Eval Ever",
             ));
         }
-        serde_json::from_reader(std::io::BufReader::new(Clean::new(file)))
+        serde_json::from_reader(BufReader::new(Clean::new(file)))
             .map_err(|error| ImportError::json(path.display(), &error))
+    }
+
+    /// Checks that the instance file at `path` is the one that the aggregate tells of: as many rows, and the same bytes.
+    pub(super) fn check(&self, path: &Path) -> Result<(), ImportError> {
+        let Some(told) = &self.detailed_evaluation_results else {
+            return Ok(());
+        };
+        let sha256 = |name: &String| name.replace('-', "").eq_ignore_ascii_case("sha256");
+        let checksum = told
+            .checksum
+            .as_ref()
+            .filter(|_| told.hash_algorithm.as_ref().is_none_or(sha256));
+        if told.total_rows.is_none() && checksum.is_none() {
+            return Ok(());
+        }
+        let (rows, hash) = measured(path).map_err(|error| ImportError::read(path, error))?;
+        let differs = |what: String| {
+            Err(ImportError::unusable(
+                path.display(),
+                format!(
+                    "{what}: it was cut off or changed. Fetch both files again, or move the aggregate file away to take the rows as they are"
+                ),
+            ))
+        };
+        match (told.total_rows, checksum) {
+            (Some(total), _) if total != rows => differs(format!(
+                "it holds {rows} rows, and the aggregate file beside it says {total}"
+            )),
+            (_, Some(checksum)) if !checksum.trim().eq_ignore_ascii_case(&hash) => differs(
+                "it does not have the checksum that the aggregate file beside it says".to_owned(),
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// The model's name on the wire, where Probity wrote the file.
@@ -129,6 +170,37 @@ impl EvaluationResult {
             extra: Extra::new(),
         })
     }
+}
+
+/// How many rows a file holds, and the SHA-256 of its bytes.
+fn measured(path: &Path) -> std::io::Result<(u64, String)> {
+    let mut reader = BufReader::with_capacity(1 << 16, fs::File::open(path)?);
+    let (mut rows, mut hash, mut blank) = (0, Sha256::new(), true);
+    loop {
+        let chunk = reader.fill_buf()?;
+        if chunk.is_empty() {
+            break;
+        }
+        for byte in chunk {
+            match byte {
+                b'\n' => blank = true,
+                byte if byte.is_ascii_whitespace() => {}
+                _ if blank => {
+                    rows += 1;
+                    blank = false;
+                }
+                _ => {}
+            }
+        }
+        hash.update(chunk);
+        let read = chunk.len();
+        reader.consume(read);
+    }
+    let digest = hash.finalize();
+    Ok((
+        rows,
+        digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+    ))
 }
 
 fn text(details: &Extra, key: &str) -> Option<String> {

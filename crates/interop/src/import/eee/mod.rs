@@ -56,6 +56,7 @@ pub(super) fn source(path: &Path) -> Result<Source, ImportError> {
     source.task = from_id.to_owned();
     match aggregate {
         Some(aggregate) => {
+            aggregate.check(path)?;
             if let Some(version) = &aggregate.schema_version {
                 check_version(&path.display().to_string(), version)?;
             }

@@ -54,6 +54,8 @@ struct Input {
     formatted: Option<String>,
     #[serde(default)]
     reference: Value,
+    #[serde(default)]
+    choices: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -146,8 +148,15 @@ impl Row {
             .as_ref()
             .map_or(Value::Null, |input| input.reference.clone());
         let raw = self.input.as_ref().and_then(|input| input.raw.clone());
-        let (system_prompt, transcript) =
-            conversation(self.messages.or(self.interactions), self.input, self.output)?;
+        let choices = self.input.as_ref().and_then(|input| input.choices.clone());
+        // Probity's rows have the scenario as their input, and the prompt apart.
+        let prompt = text_of(&metadata, "prompt").filter(|_| own(&metadata).is_some());
+        let (system_prompt, transcript) = conversation(
+            self.messages.or(self.interactions),
+            self.input,
+            self.output,
+            prompt,
+        )?;
         let mut hash = Sha256::new();
         let said = serde_json::to_vec(&(&system_prompt, &transcript));
         hash.update(said.map_err(|error| error.to_string())?);
@@ -182,6 +191,9 @@ impl Row {
             if let Some(error) = self.error {
                 metadata.insert("error".to_owned(), error.into());
             }
+            if let Some(choices) = choices.filter(|choices| !choices.is_empty()) {
+                metadata.insert("choices".to_owned(), choices.into());
+            }
             recorded.metadata = metadata;
             recorded.question = Some(question(raw.as_deref(), &recorded.transcript));
         }
@@ -210,6 +222,7 @@ fn conversation(
     messages: Option<Vec<Message>>,
     input: Option<Input>,
     output: Option<Output>,
+    prompt: Option<String>,
 ) -> Result<(Option<Arc<str>>, Vec<Turn>), String> {
     if let Some(messages) = messages.filter(|messages| !messages.is_empty()) {
         return transcript(messages);
@@ -217,7 +230,7 @@ fn conversation(
     let Some(input) = input else {
         return Ok((None, Vec::new()));
     };
-    let raw = input.raw.unwrap_or_default();
+    let raw = prompt.or(input.raw).unwrap_or_default();
     let mut turns = Vec::new();
     let (answers, reasoning) = output.map_or_else(Default::default, |output| {
         let reasoning = output.reasoning_trace.joined("\n");

@@ -28,6 +28,8 @@ pub(super) struct EvalSample {
     #[serde(default)]
     messages: Option<Vec<ChatMessage>>,
     #[serde(default)]
+    choices: Option<Vec<Value>>,
+    #[serde(default)]
     output: Option<Output>,
     #[serde(default)]
     scores: Option<Extra>,
@@ -80,6 +82,10 @@ impl EvalSample {
             .output
             .and_then(|output| output.choices?.into_iter().next()?.stop_reason);
         mark_cut_off(&mut transcript, stopped.as_deref());
+        let mut metadata = self.metadata.unwrap_or_default();
+        if let Some(choices) = self.choices.filter(|choices| !choices.is_empty()) {
+            metadata.entry("choices").or_insert(choices.into());
+        }
         let mut recorded = Recorded {
             uuid: self.uuid.as_ref().and_then(id_text),
             repetition,
@@ -88,7 +94,7 @@ impl EvalSample {
             error: self.error.filter(|error| !error.is_null()).map(error_text),
             reference: self.target,
             scores: scores(self.scores.unwrap_or_default()),
-            metadata: self.metadata.unwrap_or_default(),
+            metadata,
             not_text,
             ..Recorded::default()
         };
