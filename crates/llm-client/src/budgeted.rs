@@ -72,7 +72,7 @@ impl<M: ChatModel> Budgeted<M> {
         };
         Amount {
             dollars: self.price.map_or(0.0, |price| price.cost(&usage)),
-            tokens: usage.input_tokens + usage.output_tokens,
+            tokens: usage.input_tokens.saturating_add(usage.output_tokens),
         }
     }
 

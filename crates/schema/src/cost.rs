@@ -58,10 +58,12 @@ impl Spend {
     /// Adds `other` to this.
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;
-        self.input_tokens += other.input_tokens;
-        self.cached_input_tokens += other.cached_input_tokens;
-        self.output_tokens += other.output_tokens;
-        self.reasoning_tokens += other.reasoning_tokens;
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.cached_input_tokens = self
+            .cached_input_tokens
+            .saturating_add(other.cached_input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
         self.priced_cost += other.priced_cost;
         self.unpriced_calls += other.unpriced_calls;
     }
@@ -159,8 +161,8 @@ impl CostSum {
         )]
         let units = (known * 1e10).round() as i128;
         self.units += units;
-        self.input_tokens += usage.input_tokens;
-        self.output_tokens += usage.output_tokens;
+        self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(usage.output_tokens);
         let unpriced = if usage.cost.is_none() {
             usage.unpriced_calls.max(1)
         } else {

@@ -232,7 +232,7 @@ fn token_usage(sample: &Sample) -> Option<TokenUsage> {
     Some(TokenUsage {
         input_tokens: usage.input_tokens,
         output_tokens: usage.output_tokens,
-        total_tokens: usage.input_tokens + usage.output_tokens,
+        total_tokens: usage.input_tokens.saturating_add(usage.output_tokens),
         input_tokens_cache_read: usage.cached_input_tokens,
         reasoning_tokens: usage.reasoning_tokens,
     })

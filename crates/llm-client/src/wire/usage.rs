@@ -32,6 +32,8 @@ struct Entries {
     cache_hit: Option<u64>,
     cache_read: Option<u64>,
     cache_written: Option<u64>,
+    /// One of the counts is none: then nothing is known of the tokens.
+    is_no_count: bool,
 }
 
 /// The names of the entries. Of two with the same name the last counts.
@@ -83,7 +85,7 @@ impl Entries {
                 .unwrap_or(0),
         };
         Billed {
-            usage: (input.is_some() || output.is_some()).then_some(usage),
+            usage: (!self.is_no_count && (input.is_some() || output.is_some())).then_some(usage),
             cost: self.cost.filter(|cost| cost.is_finite() && *cost >= 0.0),
         }
     }
@@ -112,6 +114,7 @@ impl<'de> Visitor<'de> for UsageVisitor {
                 continue;
             }
             let figure: Figure = map.next_value()?;
+            entries.is_no_count |= figure.is_no_count && !matches!(name, Name::Cost);
             match name {
                 Name::Cost => entries.cost = figure.number,
                 Name::PromptTokens => entries.prompt = figure.count,
@@ -161,11 +164,16 @@ impl<'de> Visitor<'de> for UsageVisitor {
     }
 }
 
+/// More tokens are in no call. The sum over as many calls as anybody makes stays a number.
+const MOST_TOKENS: f64 = u32::MAX as f64;
+
 /// The value of an entry, as far as it tells anything.
 #[derive(Clone, Copy, Debug, Default)]
 struct Figure {
     /// A whole number. Some endpoints write it as a float.
     count: Option<u64>,
+    /// A number that no count of tokens is: negative, a fraction, or too large.
+    is_no_count: bool,
     /// A number, or a text that holds one.
     number: Option<f64>,
     /// `cached_tokens` of an object.
@@ -200,11 +208,7 @@ impl<'de> Visitor<'de> for FigureVisitor {
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Figure, E> {
-        Ok(Figure {
-            count: Some(number),
-            number: Some(number as f64),
-            ..Figure::default()
-        })
+        self.visit_f64(number as f64)
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<Figure, E> {
@@ -214,6 +218,7 @@ impl<'de> Visitor<'de> for FigureVisitor {
     fn visit_f64<E: Error>(self, number: f64) -> Result<Figure, E> {
         Ok(Figure {
             count: whole(number),
+            is_no_count: whole(number).is_none(),
             number: Some(number),
             ..Figure::default()
         })
@@ -243,9 +248,13 @@ impl<'de> Visitor<'de> for FigureVisitor {
         let mut details = Figure::default();
         while let Some(name) = map.next_key()? {
             match name {
-                Detail::CachedTokens => details.cached = map.next_value::<Self::Value>()?.count,
-                Detail::ReasoningTokens => {
-                    details.reasoning = map.next_value::<Self::Value>()?.count;
+                Detail::CachedTokens | Detail::ReasoningTokens => {
+                    let figure: Figure = map.next_value()?;
+                    details.is_no_count |= figure.is_no_count;
+                    match name {
+                        Detail::CachedTokens => details.cached = figure.count,
+                        _ => details.reasoning = figure.count,
+                    }
                 }
                 Detail::Other => {
                     map.next_value::<IgnoredAny>()?;
@@ -256,14 +265,14 @@ impl<'de> Visitor<'de> for FigureVisitor {
     }
 }
 
-/// `number` as a count, if it is one.
+/// `number` as a count of tokens, if it is one.
 fn whole(number: f64) -> Option<u64> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "checked to be a whole number within range"
     )]
-    ((0.0..9e15).contains(&number) && number.fract() == 0.0).then_some(number as u64)
+    ((0.0..=MOST_TOKENS).contains(&number) && number.fract() == 0.0).then_some(number as u64)
 }
 
 #[cfg(test)]
@@ -315,6 +324,42 @@ mod tests {
             (json!("none"), None, None),
             (json!({"cost": "0.5"}), None, Some(0.5)),
             (json!({"cost": -1}), None, None),
+            (
+                json!({"prompt_tokens": u32::MAX, "completion_tokens": 0}),
+                tokens(u64::from(u32::MAX), 0, 0, 0),
+                None,
+            ),
+            // What is no count of tokens is not taken for another number, nor for none.
+            (
+                json!({"prompt_tokens": u64::MAX, "completion_tokens": 5, "cost": 0.5}),
+                None,
+                Some(0.5),
+            ),
+            (
+                json!({"prompt_tokens": 10, "completion_tokens": u64::MAX}),
+                None,
+                None,
+            ),
+            (
+                json!({"prompt_tokens": 10, "completion_tokens": 1e300}),
+                None,
+                None,
+            ),
+            (
+                json!({"prompt_tokens": -1, "completion_tokens": 5}),
+                None,
+                None,
+            ),
+            (
+                json!({"prompt_tokens": 1.5, "completion_tokens": 5}),
+                None,
+                None,
+            ),
+            (
+                json!({"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": u64::MAX}}),
+                None,
+                None,
+            ),
         ] {
             assert_eq!(usage(&value), (expected, cost), "{value}");
         }
