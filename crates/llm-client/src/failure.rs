@@ -10,10 +10,12 @@ use std::{
 use reqwest::StatusCode;
 use schema::{ModelError, ModelErrorKind, Purpose, Spend};
 
-use crate::{scrub::Scrubber, settings::ModelSettings, wire::Refusal};
+use crate::{files::out_of_files, scrub::Scrubber, settings::ModelSettings, wire::Refusal};
 
 /// How much of an endpoint's words a message holds, in bytes.
 const EXCERPT: usize = 300;
+/// How much of a body is looked at for them, in bytes.
+const MOST_READ: usize = 64 << 10;
 
 /// What the layers above [`OpenAi`](crate::OpenAi) need to know of a failed call. It is the source of its [`ModelError`].
 ///
@@ -140,7 +142,8 @@ impl Reporter {
         mut failure: CallFailure,
         spend: Spend,
     ) -> ModelError {
-        let body = String::from_utf8_lossy(&body[..body.len().min(4 * EXCERPT)]);
+        // Much more than is shown: a secret that is cut in half would not be found.
+        let body = String::from_utf8_lossy(&body[..body.len().min(MOST_READ)]);
         let body = self.scrubber.excerpt(&body, EXCERPT);
         failure.reason = self.scrubber.excerpt(reason, EXCERPT);
         let mut message = format!(
@@ -186,7 +189,20 @@ impl Reporter {
             ),
             Unreached::TooLarge(limit) => (
                 ModelErrorKind::Malformed,
-                format!("{who} answered with more than {} MB", limit / 1_000_000),
+                format!("{who} answered with more than {} MiB", limit >> 20),
+            ),
+            Unreached::NoRoom(limit) => (
+                ModelErrorKind::Transient,
+                format!(
+                    "{who}: the reply could not be read within {} s, for the replies in flight take {} MiB, which is all they may. \
+                     Lower the concurrency",
+                    self.timeout.as_secs_f64(),
+                    limit >> 20
+                ),
+            ),
+            Unreached::OutOfFiles => (
+                ModelErrorKind::Permanent,
+                format!("{who} was not called: {}", out_of_files()),
             ),
             Unreached::Unsent(reason) => (
                 ModelErrorKind::Permanent,
@@ -194,7 +210,7 @@ impl Reporter {
             ),
         };
         let failure = CallFailure {
-            reason: what.reason(),
+            reason: self.scrubber.excerpt(&what.reason(), EXCERPT),
             // A timeout is the same as the next one. A lost connection may come back at any time.
             body_hash: matches!(what, Unreached::Timeout).then_some(0),
             ..CallFailure::default()
@@ -248,6 +264,10 @@ pub(crate) enum Unreached {
     Broken(String),
     /// The reply passed this many bytes.
     TooLarge(usize),
+    /// Other replies took up all the room, so many bytes.
+    NoRoom(usize),
+    /// This process may open no further files or connections.
+    OutOfFiles,
     /// The request was never sent.
     Unsent(String),
 }
@@ -257,6 +277,8 @@ impl Unreached {
         match self {
             Self::Timeout => "timeout".to_owned(),
             Self::TooLarge(_) => "reply too large".to_owned(),
+            Self::NoRoom(_) => "no room for the reply".to_owned(),
+            Self::OutOfFiles => "too many open files in this process".to_owned(),
             Self::Connect(reason)
             | Self::Certificate(reason)
             | Self::Broken(reason)

@@ -41,14 +41,16 @@
 //!
 //! # What is never shown
 //! Keys and header values are [`Secret`]s. They are in no error, no `Debug`, no event and no cache key, and are taken out of
-//! what an endpoint echoes. Nothing here reads an environment variable, but for the system's proxy settings when the first
+//! what an endpoint echoes, also percent-encoded, escaped as in JSON, or in base64. Nothing here reads an environment variable, but for the system's proxy settings when the first
 //! call to another machine is made.
 //!
 //! # Limits
 //! - Chat completions only, answered as a whole: no streaming, no images. Of several choices the first is taken.
 //! - Tools are functions; the older `function_call` is neither sent nor read. An endpoint that knows no tools refuses the request, and nothing is
 //!   sent in their place.
-//! - Replies end at 64 MiB.
+//! - Replies end at 8 MiB, and all in flight take 256 MiB together; [`HttpOptions`] has both. A reply that finds no room is read when others are
+//!   done, within its timeout.
+//! - A token count that is negative, a fraction or above 2^32 makes the usage of its call unknown.
 //! - An attempt that timed out may have been billed. Endpoints do not tell, so only attempts that came with usage count.
 //! - The limits of an endpoint are learned for all of its models together, though some providers count by model.
 //! - Tokens per minute are kept by an estimate: a token for every four characters, and the `max_tokens` that are set.
@@ -76,6 +78,7 @@ mod connect;
 mod endpoint;
 mod exchange;
 mod failure;
+mod files;
 mod host;
 mod http;
 mod journaled;
@@ -89,10 +92,12 @@ mod provider;
 mod rate;
 mod retried;
 mod retry_after;
+mod room;
 mod scrub;
 mod secret;
 mod settings;
 mod settings_error;
+mod shown;
 mod source;
 mod stop;
 mod transport;
@@ -105,6 +110,7 @@ pub use cache::{
 };
 pub use circuit::{CircuitBreaker, FailingStatus, Health, ModelStatus};
 pub use failure::CallFailure;
+pub use files::{is_out_of_files, out_of_files};
 pub use http::{HttpClient, HttpOptions};
 pub use journaled::Journaled;
 pub use limited::Limited;
@@ -114,9 +120,11 @@ pub use openai::OpenAi;
 pub use price_table::{PriceError, PriceRow, PriceTable};
 pub use provider::{Provider, SetupError};
 pub use retried::{Retried, RetryPolicy};
+pub use scrub::{is_secretive, masked};
 pub use secret::Secret;
 pub use settings::{ModelSettings, Price, StructuredSupport, TokenLimitName};
 pub use settings_error::SettingsError;
+pub use shown::{is_key_for_a_name, looks_like_key, shown_url};
 pub use source::{Source, UnknownSource, wire_name};
 pub use stop::Stop;
 pub use wire::Canonical;

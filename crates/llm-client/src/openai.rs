@@ -127,6 +127,8 @@ impl OpenAi {
             headers,
             body,
             sent,
+            // Held until the reply is read.
+            room: _room,
             ..
         } = reply;
         let failure = |body: &[u8]| failure(status, &headers, body);
@@ -155,7 +157,7 @@ impl OpenAi {
         };
         // It was read to its end, and has no line breaks. Nor has what serde wrote for the request.
         let response = JsonText::proven_line(trimmed(body));
-        let request = JsonText::proven_line(sent);
+        let request = JsonText::proven_line(self.reporter.scrubber().request(sent));
         Ok(ChatReply {
             content: parsed.content,
             reasoning: parsed.reasoning,

@@ -62,7 +62,7 @@ pub struct Provider {
 /// What shares one limiter and, model by model, one circuit breaker: providers count calls by key.
 #[derive(Clone, PartialEq, Eq)]
 struct Endpoint {
-    url: String,
+    address: String,
     key: Option<Secret>,
 }
 
@@ -74,7 +74,7 @@ impl Endpoint {
             .find(|(name, _)| name.eq_ignore_ascii_case("authorization"))
             .map(|(_, value)| value.clone());
         Self {
-            url: settings.endpoint(),
+            address: settings.address(),
             key: header.or_else(|| settings.api_key.clone()),
         }
     }
@@ -259,13 +259,10 @@ impl Provider {
         if let Some((_, limiter)) = limiters.iter().find(|(known, _)| *known == endpoint) {
             return Arc::clone(limiter);
         }
-        let own = self.limits_of.iter().rfind(|(url, _)| *url == endpoint.url);
+        let name = settings.endpoint();
+        let own = self.limits_of.iter().rfind(|(url, _)| *url == name);
         let limits = own.map_or(&self.limits, |(_, limits)| limits);
-        let limiter = Limiter::new(
-            endpoint.url.as_str(),
-            limits.clone(),
-            Arc::clone(&self.journal),
-        );
+        let limiter = Limiter::new(name, limits.clone(), Arc::clone(&self.journal));
         limiters.push((endpoint, Arc::clone(&limiter)));
         limiter
     }

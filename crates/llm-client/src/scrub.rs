@@ -1,66 +1,70 @@
 //! Taking secrets out of text that an endpoint sent.
 
-use std::borrow::Cow;
+mod forms;
 
-use memchr::memmem::Finder;
+use std::{borrow::Cow, fmt};
 
-use crate::settings::ModelSettings;
+use bytes::Bytes;
+use percent_encoding::percent_decode_str;
+use schema::Extra;
+use serde_json::Value;
+
+use self::forms::Needle;
+use crate::{
+    settings::ModelSettings,
+    shown::{HIDDEN, looks_like_key},
+};
 
 /// Shorter secrets are not taken out of error texts: they would take words with them.
 const SHORTEST: usize = 4;
 /// Shorter secrets are not taken out of replies, which are data: a key such as `ollama` is no secret.
 const SHORTEST_IN_REPLIES: usize = 16;
+/// With letters and digits in it, a shorter one is no word either.
+const SHORTEST_MIXED: usize = 8;
 
 /// The secrets of one model, to be taken out of what its endpoint echoes.
+///
+/// A secret is found in all forms in which it travels: as it is, percent-encoded, escaped as in JSON or HTML, and inside of base64.
 #[derive(Clone, Default)]
 pub(crate) struct Scrubber {
-    /// Longest first, so that a secret inside another leaves nothing behind.
-    secrets: Vec<String>,
-    /// Finds those that are taken out of replies. Every reply is searched, so what a search prepares is kept.
-    in_replies: Vec<Finder<'static>>,
+    /// The longest secret first, so that one inside another leaves nothing behind.
+    needles: Vec<Needle>,
+    /// Some of them are in the body of every request.
+    in_requests: bool,
 }
 
 impl Scrubber {
     pub(crate) fn new(settings: &ModelSettings) -> Self {
-        let mut secrets: Vec<String> = Vec::new();
-        let mut add = |text: &str| {
-            let text = text.trim();
-            if text.len() >= SHORTEST {
-                secrets.push(text.to_owned());
-            }
-        };
+        let mut secrets = Vec::new();
         if let Some(key) = &settings.api_key {
-            add(key.expose());
+            secrets.push(key.expose().to_owned());
         }
         for (_, value) in &settings.extra_headers {
-            add(value.expose());
-            // `Bearer x`: the second word is the secret.
-            if let Some((_, word)) = value.expose().trim().rsplit_once(' ') {
-                add(word);
-            }
+            add_header(value.expose(), &mut secrets);
         }
-        if let Ok(url) = reqwest::Url::parse(&settings.base_url) {
-            add(url.password().unwrap_or_default());
-            for (_, value) in url.query_pairs() {
-                add(&value);
-            }
-        }
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        add_url(&settings.base_url, &mut secrets);
+        secrets.extend(settings.hidden.iter().map(|text| text.expose().to_owned()));
+        let in_body = secrets_in(&settings.extra_body);
+        let in_requests = !in_body.is_empty();
+        secrets.extend(in_body);
+
+        let mut secrets: Vec<&str> = secrets.iter().map(|secret| secret.trim()).collect();
+        secrets.retain(|secret| secret.len() >= SHORTEST);
+        secrets.sort_by_key(|secret| (std::cmp::Reverse(secret.len()), *secret));
         secrets.dedup();
-        let in_replies = secrets
+        let needles = secrets
             .iter()
-            .filter(|secret| secret.len() >= SHORTEST_IN_REPLIES)
-            .map(|secret| Finder::new(secret).into_owned())
+            .flat_map(|secret| Needle::all_of(secret, is_no_word(secret)))
             .collect();
         Self {
-            secrets,
-            in_replies,
+            needles,
+            in_requests,
         }
     }
 
     /// An error text without secrets, in one line of at most `longest` bytes.
     pub(crate) fn excerpt(&self, text: &str, longest: usize) -> String {
-        let clean = self.clean(text, SHORTEST);
+        let clean = self.clean(text, |_| true);
         let mut line = String::with_capacity(clean.len().min(longest + 8));
         for word in clean.split(|c: char| c.is_whitespace() || c.is_control()) {
             if word.is_empty() {
@@ -80,31 +84,159 @@ impl Scrubber {
         line
     }
 
-    /// A reply without the secrets that are long enough to be some.
+    /// A reply without the secrets that are no words.
     pub(crate) fn reply(&self, text: String) -> String {
-        let holds = |secret: &Finder<'_>| secret.find(text.as_bytes()).is_some();
-        if !self.in_replies.iter().any(holds) {
-            return text;
-        }
-        match self.clean(&text, SHORTEST_IN_REPLIES) {
+        match self.clean(&text, Needle::is_in_replies) {
             Cow::Borrowed(_) => text,
             Cow::Owned(clean) => clean,
         }
     }
 
-    fn clean<'a>(&self, text: &'a str, shortest: usize) -> Cow<'a, str> {
+    /// The body of a request without the secrets that the settings put into it.
+    pub(crate) fn request(&self, body: Bytes) -> Bytes {
+        if !self.in_requests {
+            return body;
+        }
+        match std::str::from_utf8(&body).map(|text| self.clean(text, |_| true)) {
+            Ok(Cow::Owned(clean)) => clean.into(),
+            _ => body,
+        }
+    }
+
+    fn clean<'a>(&self, text: &'a str, counts: impl Fn(&Needle) -> bool) -> Cow<'a, str> {
         let mut text = Cow::Borrowed(text);
-        for secret in self
-            .secrets
-            .iter()
-            .filter(|secret| secret.len() >= shortest)
-        {
-            if text.contains(secret.as_str()) {
-                text = Cow::Owned(text.replace(secret.as_str(), "***"));
+        for needle in self.needles.iter().filter(|needle| counts(needle)) {
+            if let Some(clean) = needle.replace(&text, HIDDEN) {
+                text = Cow::Owned(clean);
             }
         }
         text
     }
+}
+
+/// Shows none of the secrets.
+impl fmt::Debug for Scrubber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scrubber").finish_non_exhaustive()
+    }
+}
+
+/// Whether `secret` can be taken out of replies without taking words with it.
+fn is_no_word(secret: &str) -> bool {
+    let has = |sort: fn(&char) -> bool| secret.chars().any(|char| sort(&char));
+    secret.len() >= SHORTEST_IN_REPLIES
+        || (secret.len() >= SHORTEST_MIXED
+            && has(char::is_ascii_digit)
+            && has(char::is_ascii_alphabetic))
+}
+
+/// The secrets in the value of a header: `Bearer x`, `Basic x`, or a text of any other form.
+fn add_header(value: &str, secrets: &mut Vec<String>) {
+    let value = value.trim();
+    secrets.push(value.to_owned());
+    if let Some((scheme, word)) = value.rsplit_once(' ') {
+        secrets.push(word.to_owned());
+        let basic = scheme.eq_ignore_ascii_case("basic");
+        if let Some(decoded) = basic.then(|| forms::decode_base64(word)).flatten() {
+            let password = decoded
+                .split_once(':')
+                .map(|(_, password)| password.to_owned());
+            secrets.extend(password);
+            secrets.push(decoded);
+        }
+    }
+}
+
+/// The secrets in the address of an endpoint.
+fn add_url(url: &str, secrets: &mut Vec<String>) {
+    let Ok(url) = reqwest::Url::parse(url.trim()) else {
+        return;
+    };
+    let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let user = plain(url.username());
+    match url.password().map(plain) {
+        Some(password) => {
+            // What the header is made of.
+            secrets.push(format!("{user}:{password}"));
+            secrets.push(password);
+        }
+        None if !user.is_empty() => {
+            secrets.push(format!("{user}:"));
+            secrets.push(user);
+        }
+        None => {}
+    }
+    for (name, value) in url.query_pairs() {
+        if !name.to_ascii_lowercase().ends_with("version") {
+            secrets.push(value.into_owned());
+        }
+    }
+    // A plus sign in a query is a space by the rules of forms, and itself by those of addresses.
+    for pair in url.query().unwrap_or_default().split('&') {
+        if let Some((name, value)) = pair.split_once('=')
+            && value.contains('+')
+            && !name.to_ascii_lowercase().ends_with("version")
+        {
+            secrets.push(plain(value));
+        }
+    }
+    for word in url.path_segments().into_iter().flatten() {
+        let word = plain(word);
+        if looks_like_key(&word) {
+            secrets.push(word);
+        }
+    }
+}
+
+/// The texts of `body` whose names sound like secrets.
+fn secrets_in(body: &Extra) -> Vec<String> {
+    fn collect(name: &str, value: &Value, secrets: &mut Vec<String>) {
+        match value {
+            Value::String(text) if is_secretive(name) => secrets.push(text.clone()),
+            Value::Array(items) => items.iter().for_each(|item| collect(name, item, secrets)),
+            Value::Object(map) => map
+                .iter()
+                .for_each(|(name, value)| collect(name, value, secrets)),
+            _ => {}
+        }
+    }
+    let mut secrets = Vec::new();
+    for (name, value) in body {
+        collect(name, value, &mut secrets);
+    }
+    secrets
+}
+
+/// `value` with `***` in the place of every text whose name sounds like a secret.
+#[must_use]
+pub fn masked(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .map(|(name, value)| {
+                let hide = is_secretive(name) && value.is_string();
+                let shown = if hide { HIDDEN.into() } else { masked(value) };
+                (name.clone(), shown)
+            })
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        Value::Array(items) => items.iter().map(masked).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Whether a field of this name holds a secret, by its sound.
+///
+/// ```
+/// assert!(llm_client::is_secretive("x_api_key"));
+/// assert!(!llm_client::is_secretive("top_k"));
+/// ```
+#[must_use]
+pub fn is_secretive(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["key", "secret", "password", "token", "authorization"]
+        .iter()
+        .any(|word| name.ends_with(word))
 }
 
 #[cfg(test)]
@@ -144,5 +276,57 @@ mod tests {
         assert_eq!(reply, "I am ollama");
         let reply = scrubber().reply("it is sk-0123456789abcdef".to_owned());
         assert_eq!(reply, "it is ***");
+    }
+
+    #[test]
+    fn secrets_of_the_address_go_in_every_form() {
+        let id = ModelId::new("m").unwrap();
+        let url = "https://al%20ice:p%2Fw+9%22x@h/sk-path-0001/v1?api-version=2024-02-01&sig=a%2Bb%2F1%26%C3%A9%20z";
+        let scrubber = Scrubber::new(&ModelSettings::new(id, "m", url));
+        for form in [
+            // The password `p/w+9"x`, plain, percent-encoded once and twice, and in JSON within JSON.
+            "p/w+9\"x",
+            "p%2fw%2B9%22x",
+            "p%252Fw%252B9%2522x",
+            "p\\/w+9\\\"x",
+            "p/w\\u002b9\\\\\\\"x",
+            "p/w+9&quot;x",
+            // The same in the header.
+            "YWwgaWNlOnAvdys5Ing=",
+            // The value `a+b/1&é z` of the query.
+            "a+b/1&é z",
+            "a%2Bb%2F1%26%C3%A9%20z",
+            "a%2Bb%2F1%26%C3%A9+z",
+            "a+b/1\\u0026\\u00e9 z",
+            "a+b/1&amp;é z",
+            "sk-path-0001",
+        ] {
+            let line = scrubber.excerpt(&format!("<{form}>"), 300);
+            assert!(
+                line == "<***>" || line == "<***=>" || line == "<***g=>",
+                "{form}: {line}"
+            );
+        }
+        let line = "version 2024-02-01 of pw+9";
+        assert_eq!(scrubber.excerpt(line, 300), line);
+    }
+
+    #[test]
+    fn base64_is_found_whatever_stands_before_it() {
+        for before in ["", "a", "ab", "abc:"] {
+            let text = forms::encode_base64(format!("{before}sk-0123456789abcdef!").as_bytes());
+            let line = scrubber().excerpt(&text, 300);
+            assert!(line.contains("***") && line.len() < 16, "{before}: {line}");
+        }
+    }
+
+    #[test]
+    fn requests_lose_what_the_settings_put_into_them() {
+        let mut settings = ModelSettings::new(ModelId::new("m").unwrap(), "m", "http://h");
+        let body = "{\"a\":{\"api_key\":\"sk-\\\"in-the-body\"}}";
+        assert_eq!(Scrubber::new(&settings).request(body.into()), body);
+        settings.extra_body = serde_json::from_str(body).unwrap();
+        let clean = Scrubber::new(&settings).request(body.into());
+        assert_eq!(clean, "{\"a\":{\"api_key\":\"***\"}}");
     }
 }

@@ -4,7 +4,11 @@ use std::{fmt, time::Duration};
 
 use schema::{Extra, ModelId, Usage, reasoning::ReasoningOpening};
 
-use crate::Secret;
+use crate::{
+    Secret,
+    scrub::masked,
+    shown::{HIDDEN, shown_url},
+};
 
 /// Everything that decides how a model is asked. `Debug` shows neither keys nor header values.
 #[derive(Clone)]
@@ -23,6 +27,9 @@ pub struct ModelSettings {
     pub key_name: Option<String>,
     /// Further headers of every call. One named `Authorization` takes the place of the key's.
     pub extra_headers: Vec<(String, Secret)>,
+    /// Further texts that are secret, such as a key in the path of `base_url`. They are not shown in the endpoint's address, and taken out of
+    /// what the endpoint echoes.
+    pub hidden: Vec<Secret>,
     /// Most tokens of a reply, thinking included on most endpoints. `None`: the endpoint decides.
     pub max_tokens: Option<u32>,
     /// Sampling temperature. `None`: the endpoint decides, as for the other sampling settings.
@@ -59,6 +66,7 @@ impl ModelSettings {
             api_key: None,
             key_name: None,
             extra_headers: Vec::new(),
+            hidden: Vec::new(),
             max_tokens: None,
             temperature: None,
             top_p: None,
@@ -73,10 +81,26 @@ impl ModelSettings {
         }
     }
 
-    /// `base_url` for people and cache keys: without user name, password, query, fragment and slashes at the end.
+    /// `base_url` for people: without user name, password, query, fragment, slashes at the end, and what may be a key in its path.
     #[must_use]
     pub fn endpoint(&self) -> String {
-        shown_url(&self.base_url)
+        let shown = shown_url(&self.base_url);
+        let start = shown.find("://").map_or(0, |at| at + "://".len());
+        let Some(at) = shown.split_at(start).1.find('/') else {
+            return shown;
+        };
+        let (host, path) = shown.split_at(start + at);
+        let texts = self.hidden.iter().map(|text| text.expose().trim());
+        let path = texts
+            .filter(|text| !text.is_empty())
+            .fold(path.to_owned(), |path, text| path.replace(text, HIDDEN));
+        format!("{host}{path}")
+    }
+
+    /// `base_url` for cache keys, and to tell endpoints apart: as [`endpoint`](Self::endpoint), with all of its path. Never written
+    /// anywhere.
+    pub(crate) fn address(&self) -> String {
+        address(&self.base_url)
     }
 }
 
@@ -90,13 +114,14 @@ impl fmt::Debug for ModelSettings {
             .field("api_key", &self.api_key)
             .field("key_name", &self.key_name)
             .field("extra_headers", &self.extra_headers)
+            .field("hidden", &self.hidden)
             .field("max_tokens", &self.max_tokens)
             .field("temperature", &self.temperature)
             .field("top_p", &self.top_p)
             .field("seed", &self.seed)
             .field("reasoning_effort", &self.reasoning_effort)
             .field("reasoning_opening", &self.reasoning_opening)
-            .field("extra_body", &self.extra_body)
+            .field("extra_body", &masked(&self.extra_body.clone().into()))
             .field("token_limit", &self.token_limit)
             .field("structured", &self.structured)
             .field("request_timeout", &self.request_timeout)
@@ -105,8 +130,8 @@ impl fmt::Debug for ModelSettings {
     }
 }
 
-/// A URL without the parts that may hold a password or a key.
-fn shown_url(url: &str) -> String {
+/// A URL without user name, password, query and fragment. Replies are stored by it: it must not change.
+fn address(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let url = url.trim().trim_end_matches('/');
     let Some((scheme, rest)) = url.split_once("://") else {
@@ -201,6 +226,15 @@ mod tests {
             assert!(!shown.contains(secret), "{shown}");
         }
         assert_eq!(settings.endpoint(), "https://host:1/v1");
+    }
+
+    #[test]
+    fn a_key_in_the_path_is_not_shown_and_tells_endpoints_apart() {
+        let id = ModelId::new("m").unwrap();
+        let mut settings = ModelSettings::new(id, "m", "https://v1.host/shared/pass/v1/");
+        settings.hidden = vec!["shared/pass".into()];
+        assert_eq!(settings.endpoint(), "https://v1.host/***/v1");
+        assert_eq!(settings.address(), "https://v1.host/shared/pass/v1");
     }
 
     #[test]

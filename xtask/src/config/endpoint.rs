@@ -79,6 +79,8 @@ impl<'a> Endpoints<'a> {
         if let Some(url) = &entry.base_url {
             settings.base_url = url.resolve(self.vars)?;
             url.check_url(&settings.base_url)?;
+            let hidden = self.vars.keys_in_path(&url.raw).into_iter();
+            settings.hidden = hidden.map(Secret::from).collect();
         }
         self.tune(entry, &mut settings)?;
         settings.price = self.price(entry, &settings);

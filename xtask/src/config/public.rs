@@ -1,5 +1,6 @@
 //! The configuration as it may be shown and kept: without keys.
 
+use llm_client::{is_key_for_a_name, masked, shown_url};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -135,43 +136,7 @@ fn secret(text: &Text) -> &str {
                 && name
                     .chars()
                     .all(|char| char.is_ascii_alphanumeric() || char == '_')
+                && !is_key_for_a_name(name)
         });
     if one_variable { raw } else { HIDDEN }
-}
-
-/// A URL without user name, password, query and fragment.
-pub(super) fn shown_url(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    let (scheme, rest) = url
-        .find("://")
-        .map_or(("", url), |at| url.split_at(at + "://".len()));
-    let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-    let host = authority.rsplit('@').next().unwrap_or(authority);
-    format!("{scheme}{host}{path}")
-}
-
-/// `extra_body` is the user's own: fields whose names sound like secrets are hidden.
-fn masked(value: &Value) -> Value {
-    let secretive = |key: &str| {
-        let key = key.to_ascii_lowercase();
-        ["key", "secret", "password", "token", "authorization"]
-            .iter()
-            .any(|word| key.ends_with(word))
-    };
-    match value {
-        Value::Object(map) => map
-            .iter()
-            .map(|(key, value)| {
-                let shown = if secretive(key) && value.is_string() {
-                    json!(HIDDEN)
-                } else {
-                    masked(value)
-                };
-                (key.clone(), shown)
-            })
-            .collect::<Map<_, _>>()
-            .into(),
-        Value::Array(items) => items.iter().map(masked).collect(),
-        other => other.clone(),
-    }
 }

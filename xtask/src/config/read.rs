@@ -3,9 +3,10 @@
 use std::{fmt::Display, ops::RangeInclusive};
 
 use config::{Value, ValueKind};
+use llm_client::shown_url;
 use serde_json::json;
 
-use super::{error::ConfigError, public::shown_url, table::Table, vars::Vars};
+use super::{error::ConfigError, table::Table, vars::Vars};
 
 /// What reading needs and what it finds wrong. Reading goes on after a problem, so that all are told at once.
 pub struct Reader<'a> {
@@ -61,7 +62,7 @@ impl Text {
     /// Checks that this text, resolved to `url`, is the address of an endpoint.
     ///
     /// # Errors
-    /// What is wrong with it, with its place. The text itself is shown without user name and password.
+    /// What is wrong with it, with its place. The text is shown as written, without user name and password.
     pub fn check_url(&self, url: &str) -> Result<(), ConfigError> {
         let url = url.trim();
         if url.is_empty() {
@@ -70,17 +71,17 @@ impl Text {
         let Some((scheme, rest)) = url.split_once("://") else {
             return Err(self.error(format!(
                 "`{}` is no address: it must begin with http:// or https://, such as http://localhost:8080/v1",
-                shown_url(url)
+                shown_url(&self.raw)
             )));
         };
         if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
             return Err(self.error(format!(
                 "`{}` is no address of an endpoint: only http:// and https:// are understood",
-                shown_url(url)
+                shown_url(&self.raw)
             )));
         }
         if rest.is_empty() || rest.starts_with(['/', '?', '#', ':']) {
-            return Err(self.error(format!("`{}` names no host", shown_url(url))));
+            return Err(self.error(format!("`{}` names no host", shown_url(&self.raw))));
         }
         Ok(())
     }

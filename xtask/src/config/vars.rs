@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, io::ErrorKind, path::Path};
 
+use llm_client::{is_key_for_a_name, is_secretive, looks_like_key};
 use schema::unreadable_special;
 
 use super::error::ConfigError;
@@ -62,20 +63,51 @@ impl Vars {
                 return Err("has a `${` without its `}`".to_owned());
             };
             if !is_name(name) {
-                return Err(format!(
-                    "holds `${{{name}}}`; only the plain form ${{NAME}} is understood"
-                ));
+                // What stands there is not shown: it may be the key.
+                return Err(
+                    "holds a `${...}` without a variable's name in it; only the plain form ${NAME} is understood, such as \
+                     ${OPENAI_API_KEY}"
+                        .to_owned(),
+                );
             }
-            let value = self.get(name).ok_or_else(|| {
-                let state = if self.by_name.contains_key(name) { "is empty" } else { "is not set" };
-                format!("needs the environment variable {name}, which {state}; export it, or write {name}=... into .env")
-            })?;
+            let value = self.get(name).ok_or_else(|| self.missing(name))?;
             expanded.push_str(before);
             expanded.push_str(value);
             rest = after;
         }
         expanded.push_str(rest);
         Ok(expanded)
+    }
+
+    fn missing(&self, name: &str) -> String {
+        if is_key_for_a_name(name) {
+            return "holds what looks like a key inside of ${...}; a variable's name belongs there, such as ${OPENAI_API_KEY}: \
+                    export the key under that name, or write OPENAI_API_KEY=... into .env"
+                .to_owned();
+        }
+        let state = if self.by_name.contains_key(name) {
+            "is empty"
+        } else {
+            "is not set"
+        };
+        format!(
+            "needs the environment variable {name}, which {state}; export it, or write {name}=... into .env"
+        )
+    }
+
+    /// The values of the variables that `url` takes into its path or query and that are keys, by their names or by their look.
+    pub fn keys_in_path(&self, url: &str) -> Vec<&str> {
+        let start = url.find("://").map_or(0, |at| at + "://".len());
+        let rest = url.get(start..).unwrap_or_default();
+        let path = rest.find(['/', '?']).and_then(|at| rest.get(at..));
+        let names = path.unwrap_or_default().split("${").skip(1);
+        names
+            .filter_map(|from| {
+                let name = from.split_once('}')?.0;
+                let value = self.get(name)?;
+                (is_secretive(name) || looks_like_key(value)).then_some(value)
+            })
+            .collect()
     }
 }
 
@@ -159,6 +191,38 @@ mod tests {
                 .contains("only the plain form")
         );
         assert!(vars.expand("${A").unwrap_err().contains("without its"));
+    }
+
+    #[test]
+    fn a_key_in_the_place_of_a_name_is_not_shown() {
+        let vars = Vars::default();
+        for key in [
+            "sk-abc",
+            "sk-proj-0123456789",
+            "sk_live_abcdef",
+            "gsk_abcdefabcdef",
+            "a1b2c3d4e5f6g7",
+            "my key!",
+        ] {
+            let error = vars.expand(&format!("${{{key}}}")).unwrap_err();
+            assert!(!error.contains(key), "{error}");
+            assert!(error.contains("${OPENAI_API_KEY}"), "{error}");
+        }
+    }
+
+    #[test]
+    fn keys_in_the_path_of_an_address_are_found() {
+        let vars: Vars = [
+            ("HOST", "internal.example"),
+            ("V", "v1"),
+            ("MY_KEY", "pass-word"),
+            ("Q", "9f8e7d6c5b4a3210"),
+        ]
+        .into_iter()
+        .collect();
+        let url = "https://${HOST}:80/${MY_KEY}/${V}?q=${Q}";
+        assert_eq!(vars.keys_in_path(url), ["pass-word", "9f8e7d6c5b4a3210"]);
+        assert!(vars.keys_in_path("https://${HOST}").is_empty());
     }
 
     #[test]

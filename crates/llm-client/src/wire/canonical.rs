@@ -46,7 +46,7 @@ impl Canonical {
         let endpoint = settings
             .cache_name
             .clone()
-            .unwrap_or_else(|| settings.endpoint());
+            .unwrap_or_else(|| settings.address());
         let prefix = Prefix {
             version: VERSION,
             endpoint: &endpoint,
