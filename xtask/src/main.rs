@@ -12,6 +12,7 @@ mod config;
 mod exit;
 mod flags;
 mod logging;
+mod open_files;
 mod panic;
 mod progress;
 mod shipped;
@@ -24,5 +25,6 @@ mod terminal;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    open_files::raise();
     commands::dispatch(cli::Cli::parse()).into()
 }

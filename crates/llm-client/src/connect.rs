@@ -28,7 +28,7 @@ use rustls::ClientConfig;
 use tokio::net::TcpStream;
 use tower::Service;
 
-use crate::http::user_agent;
+use crate::http::{Counted, user_agent};
 
 /// After so long without traffic the system asks whether the other side is still there, and again at this interval.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -135,6 +135,7 @@ pub(crate) enum Via {
 pub(crate) struct Conn {
     stream: Stream,
     pub(crate) via: Via,
+    _counted: Option<Counted>,
 }
 
 /// What bytes go over. TLS has much to remember, and would keep connections without it far apart in memory.
@@ -150,7 +151,17 @@ impl Conn {
             MaybeHttpsStream::Http(FirstHop::Http(plain)) => Stream::Plain(plain),
             other => Stream::Tls(Box::new(other)),
         };
-        Self { stream, via }
+        Self {
+            stream,
+            via,
+            _counted: None,
+        }
+    }
+
+    /// The same, counted for as long as it is open.
+    pub(crate) fn counted(mut self, counted: Counted) -> Self {
+        self._counted = Some(counted);
+        self
     }
 
     /// Whether both sides have agreed on HTTP/2.

@@ -13,12 +13,13 @@ use crate::{
     failure::Unreached,
     host::{Connection, Form},
     http::full_text,
+    room::{Room, Taken, Waited},
 };
 
-/// Longer replies are given up, in bytes.
-const LONGEST_REPLY: usize = 64 << 20;
 /// Room that is made before a byte has come, at most.
 const FIRST_ROOM: usize = 1 << 20;
+/// Room that is made when the first bytes come, where nobody said how many there will be.
+const LEAST_ROOM: usize = 16 << 10;
 
 /// What came back.
 pub(crate) struct HttpReply {
@@ -27,6 +28,8 @@ pub(crate) struct HttpReply {
     pub(crate) body: Vec<u8>,
     /// The body of the request.
     pub(crate) sent: Bytes,
+    /// What `body` takes of the room for replies in flight.
+    pub(crate) room: Taken,
 }
 
 /// Why there is no reply.
@@ -38,22 +41,28 @@ pub(crate) enum Lost {
 }
 
 /// Sends `sent` to `endpoint` and waits for all of the reply. A redirect is a reply like others: to
-/// follow it would take the key to another host.
-pub(crate) async fn exchange(endpoint: &Endpoint, sent: Bytes) -> Result<HttpReply, Lost> {
+/// follow it would take the key to another host. `waited` counts the time that the reply waits for room.
+pub(crate) async fn exchange(
+    endpoint: &Endpoint,
+    sent: Bytes,
+    waited: &Waited,
+) -> Result<HttpReply, Lost> {
     loop {
         let mut connection = endpoint.host.connection().await.map_err(Lost::Final)?;
         let request = |form: Form<'_>| endpoint.request(form, sent.clone());
         match connection.send(&request).await {
             Ok(response) => {
                 let (head, mut incoming) = response.into_parts();
-                let body = read(&mut connection, &mut incoming).await;
-                let body = body.map_err(Lost::Final)?;
+                let room = endpoint.host.room();
+                let read = read(&mut connection, &mut incoming, room, waited).await;
+                let (body, room) = read.map_err(Lost::Final)?;
                 endpoint.host.give_back(connection);
                 return Ok(HttpReply {
                     status: head.status,
                     headers: head.headers,
                     body,
                     sent,
+                    room,
                 });
             }
             // It had ended while nobody looked.
@@ -65,13 +74,22 @@ pub(crate) async fn exchange(endpoint: &Endpoint, sent: Bytes) -> Result<HttpRep
     }
 }
 
-async fn read(connection: &mut Connection, incoming: &mut Incoming) -> Result<Vec<u8>, Unreached> {
-    let length = incoming.size_hint().exact().unwrap_or(0);
-    let room = usize::try_from(length).unwrap_or(usize::MAX);
-    if room > LONGEST_REPLY {
-        return Err(Unreached::TooLarge(LONGEST_REPLY));
+async fn read(
+    connection: &mut Connection,
+    incoming: &mut Incoming,
+    room: &Room,
+    waited: &Waited,
+) -> Result<(Vec<u8>, Taken), Unreached> {
+    let longest = room.longest();
+    let length = incoming.size_hint().exact();
+    let length = length.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    if length.is_some_and(|length| length > longest) {
+        return Err(Unreached::TooLarge(longest));
     }
-    let mut body = Vec::with_capacity(room.min(FIRST_ROOM));
+    let mut taken = Taken::default();
+    let first = length.unwrap_or(0).min(FIRST_ROOM);
+    taken.take(room, first, waited).await;
+    let mut body = Vec::with_capacity(first);
     while !incoming.is_end_stream() {
         let Some(frame) = connection.frame(incoming).await else {
             break;
@@ -81,12 +99,20 @@ async fn read(connection: &mut Connection, incoming: &mut Incoming) -> Result<Ve
         let Ok(chunk) = frame.into_data() else {
             continue;
         };
-        if body.len() + chunk.len() > LONGEST_REPLY {
-            return Err(Unreached::TooLarge(LONGEST_REPLY));
+        let needed = body.len() + chunk.len();
+        if needed > longest {
+            return Err(Unreached::TooLarge(longest));
+        }
+        if needed > body.capacity() {
+            let doubled = (body.capacity() * 2).max(LEAST_ROOM);
+            let capacity = doubled.min(length.unwrap_or(longest)).max(needed);
+            let more = capacity - body.capacity();
+            taken.take(room, more, waited).await;
+            body.reserve_exact(capacity - body.len());
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(body)
+    Ok((body, taken))
 }
 
 /// Sorts an error of `connection`.

@@ -4,7 +4,10 @@ use std::{
     collections::HashMap,
     error::Error,
     fmt,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -14,7 +17,13 @@ use reqwest::Url;
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt;
 
-use crate::{connect::Connector, host::Host};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::{
+    connect::Connector,
+    host::{Host, Idle},
+    room::Room,
+};
 
 /// A connection that was not used for so long is closed.
 const IDLE: Duration = Duration::from_secs(90);
@@ -31,14 +40,25 @@ pub struct HttpOptions {
     pub concurrency: usize,
     /// How long connecting may take.
     pub connect_timeout: Duration,
+    /// No more connections than this are open at once, to all hosts together, and no more calls are under way; others wait. For processes
+    /// that may open few files. Any number unless set.
+    pub max_connections: usize,
+    /// Longer replies are given up, in bytes. 8 MiB unless set.
+    pub max_reply: usize,
+    /// How many bytes all replies in flight may take together; one that finds no room is read when others are done. 256 MiB unless set. One
+    /// reply at a time may pass it, so that there is always one that comes to its end.
+    pub max_replies: usize,
 }
 
 impl Default for HttpOptions {
-    /// 64 requests at once, 10 seconds for connecting.
+    /// 64 requests at once, 10 seconds for connecting, any number of connections, and replies of up to 8 MiB each, 256 MiB in all.
     fn default() -> Self {
         Self {
             concurrency: 64,
             connect_timeout: Duration::from_secs(10),
+            max_connections: usize::MAX,
+            max_reply: 8 << 20,
+            max_replies: 256 << 20,
         }
     }
 }
@@ -105,15 +125,65 @@ pub(crate) struct Ways {
     pub(crate) options: HttpOptions,
     machine: Machine,
     connectors: [OnceLock<Result<Connector, String>>; 3],
+    pub(crate) room: Room,
+    /// One for each call that may be under way. `None`: any number.
+    places: Option<Semaphore>,
+    open: Arc<AtomicUsize>,
+    /// The idle connections of every host.
+    idle: Mutex<Vec<Weak<Idle>>>,
+}
+
+/// Counts an open connection until it is dropped.
+pub(crate) struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
 }
 
 impl Ways {
     pub(crate) fn new(machine: Machine, options: HttpOptions) -> Self {
+        let most = options.max_connections.max(1);
         Self {
-            options,
             machine,
             connectors: Default::default(),
+            room: Room::new(options.max_replies, options.max_reply),
+            places: (most <= Semaphore::MAX_PERMITS).then(|| Semaphore::new(most)),
+            open: Arc::default(),
+            idle: Mutex::default(),
+            options,
         }
+    }
+
+    /// Waits until one more call may be under way.
+    pub(crate) async fn place(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.places.as_ref()?.acquire().await.ok()
+    }
+
+    /// Idle connections that may be closed for others.
+    pub(crate) fn share(&self, idle: &Arc<Idle>) {
+        let mut all = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(Arc::downgrade(idle));
+    }
+
+    /// Counts a connection that is about to be opened. Closes an idle one where there are too many.
+    pub(crate) fn count(&self) -> Counted {
+        let open = self.open.fetch_add(1, Relaxed) + 1;
+        if open > self.options.max_connections {
+            self.close_idle();
+        }
+        Counted(Arc::clone(&self.open))
+    }
+
+    /// Closes an idle connection to any host, if there is one.
+    pub(crate) fn close_idle(&self) {
+        let all = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let hosts: Vec<Arc<Idle>> = all.iter().filter_map(Weak::upgrade).collect();
+        drop(all);
+        // The first that has one.
+        let _closed = hosts.iter().find_map(|idle| idle.take_oldest());
     }
 
     /// What opens connections on `route`. The first call that asks for it has it made.

@@ -25,6 +25,7 @@ use crate::{
     exchange::{Lost, exchange},
     failure::Unreached,
     http::{HttpClient, full_text},
+    room::Waited,
     settings::ModelSettings,
     wire::Body,
 };
@@ -56,16 +57,23 @@ impl Transport {
         let body = body
             .json()
             .map_err(|error| Unreached::Unsent(error.to_string()))?;
-        match tokio::time::timeout(self.timeout, self.exchange(body.into())).await {
+        // Where there are few connections, calls wait for one before their time begins.
+        let _place = self.endpoint.host.place().await;
+        let waited = Waited::default();
+        match tokio::time::timeout(self.timeout, self.exchange(body.into(), &waited)).await {
             Ok(result) => result,
+            // Most of the time was not the endpoint's.
+            Err(_) if waited.sum() * 2 > self.timeout => {
+                Err(Unreached::NoRoom(self.endpoint.host.room().sum()))
+            }
             Err(_) => Err(Unreached::Timeout),
         }
     }
 
-    async fn exchange(&self, body: Bytes) -> Result<HttpReply, Unreached> {
+    async fn exchange(&self, body: Bytes, waited: &Waited) -> Result<HttpReply, Unreached> {
         let mut sends = 1;
         loop {
-            match exchange(&self.endpoint, body.clone()).await {
+            match exchange(&self.endpoint, body.clone(), waited).await {
                 Ok(reply) => return Ok(reply),
                 Err(Lost::NotBegun(_)) if sends < MOST_SENDS => sends += 1,
                 Err(Lost::NotBegun(what) | Lost::Final(what)) => return Err(what),

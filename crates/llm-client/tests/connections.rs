@@ -277,7 +277,7 @@ async fn a_reply_that_is_too_long_takes_its_connection_with_it() {
         second.get_mut().write_all(completion().as_bytes()).unwrap();
     });
     let error = ask(&model).await.unwrap_err();
-    assert!(error.to_string().contains("more than 67 MB"), "{error}");
+    assert!(error.to_string().contains("more than 8 MiB"), "{error}");
     assert_eq!(ask(&model).await.unwrap().content, "x");
     server.join().unwrap();
 }

@@ -6,7 +6,7 @@ mod common;
 use std::{error::Error, time::Duration};
 
 use common::{Act, Server, ask, model};
-use llm_client::{CallFailure, HttpClient, ModelSettings, OpenAi, Price};
+use llm_client::{CallFailure, HttpClient, HttpOptions, ModelSettings, OpenAi, Price};
 use schema::{FinishReason, ModelErrorKind, ModelId};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -108,13 +108,95 @@ async fn the_cost_that_an_endpoint_states_wins_and_its_own_fields_survive() {
 async fn ten_megabytes_of_text_are_read() {
     let text = "ten bytes ".repeat(1 << 20);
     let server = Server::always(Act::say(&text)).await;
-    assert_eq!(ask(&server.model()).await.unwrap().content, text);
+    let http = HttpClient::new(HttpOptions {
+        max_reply: 16 << 20,
+        ..HttpOptions::default()
+    });
+    let model = OpenAi::new(server.settings(), &http).unwrap();
+    assert_eq!(ask(&model).await.unwrap().content, text);
+    let error = ask(&server.model()).await.unwrap_err();
+    assert!(error.to_string().contains("more than 8 MiB"), "{error}");
+}
+
+/// Replies without a length, the first half of each sent long before the second.
+#[tokio::test]
+async fn replies_that_have_no_room_together_are_read_one_after_the_other() {
+    const CALLS: usize = 12;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let text = "ten bytes ".repeat(10_000);
+    let body = json!({"choices": [{"message": {"content": text}}]}).to_string();
+    let all_began = std::sync::Arc::new(tokio::sync::Barrier::new(CALLS));
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let (body, all_began) = (body.clone(), std::sync::Arc::clone(&all_began));
+            tokio::spawn(async move {
+                let mut room = [0; 4096];
+                assert_ne!(stream.read(&mut room).await.unwrap(), 0);
+                let (first, second) = body.split_at(body.len() / 2);
+                let head = "HTTP/1.1 200 X\r\nconnection: close\r\n\r\n";
+                stream.write_all(head.as_bytes()).await.unwrap();
+                stream.write_all(first.as_bytes()).await.unwrap();
+                all_began.wait().await;
+                stream.write_all(second.as_bytes()).await.unwrap();
+            });
+        }
+    });
+    let http = HttpClient::new(HttpOptions {
+        // Not enough for two halves.
+        max_replies: 70_000,
+        ..HttpOptions::default()
+    });
+    let settings = ModelSettings::new(
+        ModelId::new("my-model").unwrap(),
+        "wire-model",
+        format!("http://{address}/v1"),
+    );
+    let model = OpenAi::new(settings, &http).unwrap();
+    let replies = futures::future::join_all((0..CALLS).map(|_| ask(&model))).await;
+    for reply in replies {
+        assert_eq!(reply.unwrap().content, text);
+    }
+}
+
+/// The error of a call that waited for room differs from that of an endpoint that does not answer.
+#[tokio::test]
+async fn a_reply_that_never_finds_room_is_no_fault_of_its_endpoint() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut room = [0; 4096];
+            assert_ne!(stream.read(&mut room).await.unwrap(), 0);
+            // More is said to come than there is room for, and never does.
+            let head = format!("HTTP/1.1 200 X\r\n\r\n{}", " ".repeat(50_000));
+            stream.write_all(head.as_bytes()).await.unwrap();
+            open.push(stream);
+        }
+    });
+    let http = HttpClient::new(HttpOptions {
+        max_replies: 1000,
+        ..HttpOptions::default()
+    });
+    let mut settings = ModelSettings::new(
+        ModelId::new("my-model").unwrap(),
+        "wire-model",
+        format!("http://{address}/v1"),
+    );
+    settings.request_timeout = Duration::from_millis(500);
+    let model = OpenAi::new(settings, &http).unwrap();
+    let (first, second) = futures::future::join(ask(&model), ask(&model)).await;
+    let texts = [first, second].map(|result| result.unwrap_err().to_string());
+    let has = |words: &str| texts.iter().any(|text| text.contains(words));
+    assert!(has("did not answer within 0.5 s"), "{texts:?}");
+    assert!(has("the replies in flight take"), "{texts:?}");
 }
 
 #[tokio::test]
 async fn a_reply_without_end_is_given_up() {
-    let act = Act::Answer(200, Vec::new(), vec![b' '; (64 << 20) + 1]);
-    fails(act, ModelErrorKind::Malformed, &["more than 67 MB"]).await;
+    let act = Act::Answer(200, Vec::new(), vec![b' '; (8 << 20) + 1]);
+    fails(act, ModelErrorKind::Malformed, &["more than 8 MiB"]).await;
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 
 use std::{error::Error, fmt, io, path::Path};
 
+use llm_client::{is_out_of_files, out_of_files};
+
 /// Why a run could not start or could not write. Made to be read by people: it names the file and says what to do.
 ///
 /// Failed rows are no such error: they are in the run's report.
@@ -10,6 +12,15 @@ pub struct PipelineError {
     kind: PipelineErrorKind,
     message: String,
     source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// What to do where no further file can be opened.
+fn files_hint(error: &io::Error) -> String {
+    if is_out_of_files(error) {
+        format!(": {}", out_of_files())
+    } else {
+        String::new()
+    }
 }
 
 /// Of what sort a [`PipelineError`] is.
@@ -54,7 +65,8 @@ impl PipelineError {
 
     /// A file that cannot be read.
     pub(crate) fn read(path: &Path, error: io::Error) -> Self {
-        let message = format!("{}: cannot be read: {error}", path.display());
+        let hint = files_hint(&error);
+        let message = format!("{}: cannot be read: {error}{hint}", path.display());
         Self {
             kind: PipelineErrorKind::Input,
             message,
@@ -77,11 +89,13 @@ impl PipelineError {
         let hint = match error.kind() {
             io::ErrorKind::StorageFull
             | io::ErrorKind::QuotaExceeded
-            | io::ErrorKind::FileTooLarge => ". Free some space and run the same command again",
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                ". Check the folder's permissions"
+            | io::ErrorKind::FileTooLarge => {
+                ". Free some space and run the same command again".to_owned()
             }
-            _ => "",
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                ". Check the folder's permissions".to_owned()
+            }
+            _ => files_hint(&error),
         };
         let message = format!("{}: cannot be written: {error}{hint}", path.display());
         Self {

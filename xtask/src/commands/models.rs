@@ -17,6 +17,7 @@ use super::{imported::Imported, traced::Traced};
 use crate::{
     config::{ConfigError, Endpoints, Limits, ModelEntry, Route, Settings, nearest},
     exit::Failure,
+    open_files,
 };
 
 /// Calls in flight at one endpoint, unless the settings say otherwise or need more.
@@ -204,23 +205,38 @@ impl Shared {
 }
 
 /// Hands out models under the policy of `settings`. `resolved` are all the models there will be.
+///
+/// # Errors
+/// When this process may open too few files for a run.
 pub fn provider(
     settings: &Settings,
     resolved: &[(&ModelEntry, ModelSettings)],
     shared: &Shared,
-) -> Provider {
+) -> Result<Provider, Failure> {
     let concurrency = &settings.concurrency;
     let targets = settings.models.targets.len().max(1);
-    let most = [
-        IN_FLIGHT,
-        concurrency.gen_scenarios,
-        concurrency.simulate.saturating_mul(targets),
-        concurrency.evaluate.saturating_mul(targets),
-    ];
-    let most = most.into_iter().max().unwrap_or(IN_FLIGHT);
+    let needed = concurrency
+        .gen_scenarios
+        .max(concurrency.simulate.saturating_mul(targets))
+        .max(concurrency.evaluate.saturating_mul(targets));
+    let most = needed.max(IN_FLIGHT);
     let limits = limit_settings(&settings.limits, &Limits::default(), most);
+    // Both ends of a connection to the scripted server are in this process.
+    let scripted = resolved
+        .iter()
+        .any(|(entry, _)| entry.route == Route::Scripted);
+    let connections = open_files::for_connections(targets, if scripted { 2 } else { 1 })?;
+    if connections < limits.max_concurrency.min(needed)
+        && let Some(limit) = open_files::limit()
+    {
+        tracing::warn!(
+            "no more than {connections} calls are made at once: this process may have {limit} files and connections open. \
+             `ulimit -n 4096` before the command allows more"
+        );
+    }
     let http = HttpClient::new(HttpOptions {
         concurrency: most,
+        max_connections: connections,
         ..HttpOptions::default()
     });
     let mut provider = Provider::new(http)
@@ -252,7 +268,7 @@ pub fn provider(
             provider = provider.with_endpoint_limits(model.endpoint(), limits);
         }
     }
-    provider
+    Ok(provider)
 }
 
 fn limit_settings(global: &Limits, own: &Limits, most: usize) -> LimitSettings {

@@ -156,7 +156,7 @@ impl Job<'_> {
         }
         context.warn_of_scripted_scenarios(config, &self.chosen.names, self.phases);
         let shared = share(context, config, &run_id)?;
-        let provider = provider(&config.settings, &resolved, &shared);
+        let provider = provider(&config.settings, &resolved, &shared)?;
         let models = build(&self.parts, resolved, &provider)?;
         let journal = shared.events();
         let mut phases = Phases::standard(models, self.settings.clone(), journal.clone())?;

@@ -44,6 +44,12 @@ impl Idle {
         None
     }
 
+    /// The one that has been idle for longest.
+    pub(crate) fn take_oldest(&self) -> Option<Line> {
+        let mut lines = self.lock();
+        (!lines.is_empty()).then(|| lines.remove(0))
+    }
+
     /// Keeps `line` for another request, and closes those that have been idle for too long.
     pub(crate) fn give(&self, line: Line) {
         let now = line.since();

@@ -6,7 +6,11 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -17,16 +21,22 @@ use hyper::{
     http::uri::Scheme,
 };
 
-use self::{idle::Idle, shared::Shared};
-pub(crate) use self::{line::Line, shared::Stream};
+use tokio::sync::SemaphorePermit;
+
+use self::shared::Shared;
+pub(crate) use self::{idle::Idle, line::Line, shared::Stream};
 use crate::{
     connect::{Conn, Via},
     failure::Unreached,
+    files::{are_out, is_out_of_files},
     http::{Route, Ways, full_text},
+    room::Room,
 };
 
 /// Most servers take about this many requests at once on one HTTP/2 connection.
 const STREAMS_PER_CONNECTION: usize = 100;
+/// A call that finds no free file waits for so long before it looks again.
+const OUT_OF_FILES: Duration = Duration::from_millis(100);
 /// However high the concurrency, no more connections than this are shared.
 const MOST_SHARED: usize = 32;
 
@@ -39,7 +49,7 @@ pub(crate) struct Host {
     address: Uri,
     route: Route,
     ways: Arc<Ways>,
-    idle: Idle,
+    idle: Arc<Idle>,
     shared: Shared,
 }
 
@@ -55,13 +65,25 @@ impl Host {
                 .clamp(1, MOST_SHARED),
             Route::Local | Route::LocalTls => 1,
         };
+        let idle = Arc::new(Idle::new(concurrency.max(1), idle));
+        ways.share(&idle);
         Self {
             address,
             route,
             ways,
-            idle: Idle::new(concurrency.max(1), idle),
+            idle,
             shared: Shared::new(shared),
         }
+    }
+
+    /// Waits until one more call may be under way, to whatever host.
+    pub(crate) async fn place(&self) -> Option<SemaphorePermit<'_>> {
+        self.ways.place().await
+    }
+
+    /// The room for replies in flight.
+    pub(crate) fn room(&self) -> &Room {
+        &self.ways.room
     }
 
     /// A connection for one request.
@@ -100,14 +122,30 @@ impl Host {
             .ways
             .connector(self.route)
             .map_err(|error| Unreached::Unsent(error.to_owned()))?;
-        connector.open(&self.address).await.map_err(|error| {
-            let text = full_text(&*error);
-            if text.contains("certificate") {
-                Unreached::Certificate(text)
-            } else {
-                Unreached::Connect(plain(text))
+        let started = Instant::now();
+        loop {
+            let counted = self.ways.count();
+            let error = match connector.open(&self.address).await {
+                Ok(conn) => return Ok(conn.counted(counted)),
+                Err(error) => error,
+            };
+            // Names cannot be looked up either then, and the resolver does not say why.
+            if !is_out_of_files(&*error) && !are_out() {
+                let text = full_text(&*error);
+                return Err(if text.contains("certificate") {
+                    Unreached::Certificate(text)
+                } else {
+                    Unreached::Connect(plain(text))
+                });
             }
-        })
+            if started.elapsed() >= self.ways.options.connect_timeout {
+                return Err(Unreached::OutOfFiles);
+            }
+            // That is no fault of the endpoint: other calls end and give theirs back.
+            drop(counted);
+            self.ways.close_idle();
+            tokio::time::sleep(OUT_OF_FILES).await;
+        }
     }
 
     /// Takes `connection` back after all of a reply was read. One that is dropped instead is closed, so that what still comes in is

@@ -195,7 +195,7 @@ impl Job<'_> {
         };
         let journals = Arc::new(SafetyJournals::new(&folder).form(form));
         let events: Arc<dyn schema::Journal> = Arc::new(Traced(Arc::clone(&journals)));
-        let provider = provider(settings, &resolved, &shared).with_journal(Arc::clone(&events));
+        let provider = provider(settings, &resolved, &shared)?.with_journal(Arc::clone(&events));
         let made = Made::new(resolved, &provider)?;
         let watch = Arc::new(Watch::new(&context.terminal, shared.health.clone()));
         let run = self

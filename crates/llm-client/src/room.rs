@@ -1,0 +1,139 @@
+//! The memory that replies in flight take, all together.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Room for the replies that are being read.
+///
+/// A reply takes room as it grows, and one that finds none waits: its server is read from no further. So that replies which have come in
+/// part never wait for each other, one of them at a time may grow to its end beyond the sum. Everything together is never more
+/// than the sum and one reply.
+#[derive(Debug)]
+pub(crate) struct Room {
+    bytes: Arc<Semaphore>,
+    /// Held by the one that may grow beyond the sum.
+    beyond: Arc<Semaphore>,
+    sum: usize,
+    longest: usize,
+}
+
+impl Room {
+    /// Room for `sum` bytes, and for no reply of more than `longest`.
+    pub(crate) fn new(sum: usize, longest: usize) -> Self {
+        let sum = sum.min(Semaphore::MAX_PERMITS).min(u32::MAX as usize);
+        Self {
+            bytes: Arc::new(Semaphore::new(sum)),
+            beyond: Arc::new(Semaphore::new(1)),
+            sum,
+            longest,
+        }
+    }
+
+    /// How long a reply may be.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// How much there is for all together.
+    pub(crate) fn sum(&self) -> usize {
+        self.sum
+    }
+}
+
+/// The room that one reply has taken. Dropping it gives all back.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    bytes: Option<OwnedSemaphorePermit>,
+    beyond: Option<OwnedSemaphorePermit>,
+}
+
+impl Taken {
+    /// Takes `more` bytes, as soon as there are some.
+    pub(crate) async fn take(&mut self, room: &Room, more: usize, waited: &Waited) {
+        if self.beyond.is_some() {
+            return;
+        }
+        let count = u32::try_from(more).unwrap_or(u32::MAX);
+        if let Ok(permit) = Arc::clone(&room.bytes).try_acquire_many_owned(count) {
+            return self.add(permit);
+        }
+        let _counting = waited.count();
+        // Neither is ever closed.
+        tokio::select! {
+            biased;
+            Ok(permit) = Arc::clone(&room.bytes).acquire_many_owned(count) => self.add(permit),
+            Ok(permit) = Arc::clone(&room.beyond).acquire_owned() => self.beyond = Some(permit),
+            else => {}
+        }
+    }
+
+    fn add(&mut self, permit: OwnedSemaphorePermit) {
+        match &mut self.bytes {
+            Some(bytes) => bytes.merge(permit),
+            None => self.bytes = Some(permit),
+        }
+    }
+}
+
+/// How long a reply has waited for room.
+#[derive(Debug, Default)]
+pub(crate) struct Waited(AtomicU64);
+
+impl Waited {
+    /// All of it.
+    pub(crate) fn sum(&self) -> Duration {
+        Duration::from_micros(self.0.load(Relaxed))
+    }
+
+    /// Counts until it is dropped, by a timeout for one.
+    fn count(&self) -> Counting<'_> {
+        Counting(self, Instant::now())
+    }
+}
+
+struct Counting<'a>(&'a Waited, Instant);
+
+impl Drop for Counting<'_> {
+    fn drop(&mut self) {
+        let micros = u64::try_from(self.1.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.0.0.fetch_add(micros, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn one_reply_at_a_time_grows_beyond_the_sum() {
+        let room = Room::new(100, 1000);
+        let waited = Waited::default();
+        let [mut first, mut second, mut third] = [0; 3].map(|_| Taken::default());
+        first.take(&room, 60, &waited).await;
+        second.take(&room, 40, &waited).await;
+        // Both have come in part, and nothing is left: one goes on, however much it needs.
+        first.take(&room, 300, &waited).await;
+        first.take(&room, 300, &waited).await;
+        assert!(second.take(&room, 10, &waited).now_or_never().is_none());
+        let mut second_grows = Box::pin(second.take(&room, 10, &waited));
+        assert!(second_grows.as_mut().now_or_never().is_none());
+        assert!(third.take(&room, 1, &waited).now_or_never().is_none());
+        drop(first);
+        second_grows.await;
+        drop(second);
+        third.take(&room, 100, &waited).await;
+        assert!(third.beyond.is_none());
+        drop(third);
+        assert_eq!(room.bytes.available_permits(), 100);
+        assert_eq!(room.beyond.available_permits(), 1);
+    }
+}
