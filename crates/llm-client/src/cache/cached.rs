@@ -9,10 +9,11 @@ use schema::{
 };
 
 use super::{
-    Cache, Found, KeyMaker,
-    stored::{StoredReply, repriced},
+    Cache, KeyMaker,
+    stored::{Found, StoredReply, repriced},
 };
 use crate::{
+    scrub::Scrubber,
     settings::ModelSettings,
     wire::{self, Blocks, Body, Form, KeptParts},
 };
@@ -32,6 +33,7 @@ pub struct Cached<M> {
     /// The form of requests as the settings ask for it.
     form: Form,
     kept: KeptParts,
+    scrubber: Scrubber,
 }
 
 impl<M: ChatModel> Cached<M> {
@@ -45,6 +47,7 @@ impl<M: ChatModel> Cached<M> {
             settings: settings.clone(),
             form: Form::of(settings),
             kept: KeptParts::default(),
+            scrubber: Scrubber::new(settings),
         }
     }
 
@@ -88,7 +91,8 @@ impl<M: ChatModel> Cached<M> {
             form: self.form,
             kept: &self.kept,
         };
-        body.json().ok().map(JsonText::proven_line)
+        let sent = body.json().ok()?;
+        Some(JsonText::proven_line(self.scrubber.request(sent.into())))
     }
 
     /// A usable stored reply, or whether a useless one must be replaced.
@@ -135,6 +139,9 @@ impl<M: ChatModel> ChatModel for Cached<M> {
             }
             Err(replace) => replace,
         };
+        if replace {
+            self.cache.damage();
+        }
         self.cache.miss();
         let reply = self.inner.chat(request).await?;
         let Some(length) = response_length(&reply) else {

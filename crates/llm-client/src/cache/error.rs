@@ -8,6 +8,8 @@ use std::{
 
 use rusqlite::ErrorCode;
 
+use crate::files::{are_out, out_of_files};
+
 /// Why the response cache cannot be used. Its text is made to be read by people: it names the file and says what to do.
 #[derive(Debug)]
 pub struct CacheError {
@@ -22,15 +24,23 @@ pub(super) enum Problem {
     Folder(std::io::Error),
     Thread(std::io::Error),
     Tail(std::io::Error),
+    OutOfFiles,
     Foreign,
     Newer { found: i64, known: i64 },
 }
 
 impl CacheError {
     pub(super) fn new(path: &Path, problem: impl Into<Problem>) -> Self {
+        // SQLite only says that it cannot open a file.
+        let problem = match problem.into() {
+            Problem::Sqlite(_) | Problem::Tail(_) | Problem::Folder(_) if are_out() => {
+                Problem::OutOfFiles
+            }
+            problem => problem,
+        };
         Self {
             path: path.to_owned(),
-            problem: problem.into(),
+            problem,
         }
     }
 }
@@ -68,6 +78,11 @@ impl fmt::Display for CacheError {
                 f,
                 "the response cache {path} cannot use the files beside it whose names begin with its own and `-tail`: {error}"
             ),
+            Problem::OutOfFiles => write!(
+                f,
+                "the response cache {path} cannot be opened: {}",
+                out_of_files()
+            ),
             Problem::Foreign => write!(
                 f,
                 "{path} is a database of another program, not a response cache: name another file"
@@ -86,9 +101,14 @@ impl Error for CacheError {
         match &self.problem {
             Problem::Sqlite(error) => Some(error),
             Problem::Folder(error) | Problem::Thread(error) | Problem::Tail(error) => Some(error),
-            Problem::Foreign | Problem::Newer { .. } => None,
+            Problem::OutOfFiles | Problem::Foreign | Problem::Newer { .. } => None,
         }
     }
+}
+
+/// Whether SQLite has found pages that make no sense.
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt)
 }
 
 /// What is wrong, and what to do about it.

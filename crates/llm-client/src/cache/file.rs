@@ -5,13 +5,14 @@ use std::{path::Path, time::Duration};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use super::{
-    error::{CacheError, Problem},
-    rows,
+    error::{CacheError, Problem, is_damage},
+    mend, rows,
     tail::{self, Tail},
 };
 
-/// The layout's version. A newer file is refused, an older one emptied.
-const FORMAT: i64 = 2;
+/// The layout's version. A newer file is refused. One of version 2, whose rows have no checksum, is given them; one that is older still is
+/// emptied.
+const FORMAT: i64 = 3;
 /// Marks the file as ours: "PrbC".
 const APPLICATION: i64 = 0x5072_6243;
 /// Bytes of a page. Each costs calls of the system in the log and in the file, and a large one holds some twenty replies, with less
@@ -20,14 +21,15 @@ const PAGE: i64 = 16 << 10;
 /// How long to wait for another process.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const CREATE: &str = "
-    DROP TABLE IF EXISTS replies;
+/// Makes the table. The checksum comes last, as where it was added to an older table.
+pub(super) const CREATE: &str = "
     CREATE TABLE replies (
         key BLOB NOT NULL UNIQUE,
         created INTEGER NOT NULL,
         run_time_us INTEGER NOT NULL,
         failed TEXT,
-        response TEXT NOT NULL
+        response TEXT NOT NULL,
+        checksum INTEGER NOT NULL DEFAULT 0
     ) STRICT;
 ";
 
@@ -47,25 +49,51 @@ pub(super) fn open(path: &Path) -> Result<(Connection, [Tail; 2]), CacheError> {
         let tails = take_over(&mut connection, path)?;
         Ok((connection, tails))
     };
-    prepare().map_err(|problem| CacheError::new(path, problem))
+    let prepared = match prepare() {
+        Err(Problem::Sqlite(error)) if is_damage(&error) => {
+            repair(path, error).and_then(|()| prepare())
+        }
+        result => result,
+    };
+    prepared.map_err(|problem| CacheError::new(path, problem))
+}
+
+/// Mends a file that is ours and cannot be used, as `error` says. Fails with that error where it cannot be mended.
+fn repair(path: &Path, error: rusqlite::Error) -> Result<(), Problem> {
+    let repair = || -> Result<(), Problem> {
+        let mut connection = connect(path, OpenFlags::empty())?;
+        match identify(&connection)? {
+            Owner::Ours { .. } => Ok(mend::mend(&mut connection, path)?),
+            Owner::Nobody => Err(Problem::Foreign),
+        }
+    };
+    repair().map_err(|_| Problem::Sqlite(error))
 }
 
 /// Opens the file for reading.
 pub(super) fn open_reader(path: &Path) -> Result<Connection, CacheError> {
     // Not SQLite's read-only mode: that one cannot mend the log of a killed process.
-    connect(path, OpenFlags::empty())
+    connect_reader(path)
         .and_then(|connection| {
-            connection.pragma_update(None, "query_only", true)?;
             connection.prepare_cached(rows::FIND)?;
             Ok(connection)
         })
         .map_err(|error| CacheError::new(path, error))
 }
 
+/// The same for a file of any layout.
+pub(super) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = connect(path, OpenFlags::empty())?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
 fn connect(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
+    // Damage is noticed where a page is read, before anything is made of it.
+    connection.pragma_update(None, "cell_size_check", true)?;
     Ok(connection)
 }
 
@@ -127,14 +155,28 @@ fn create(connection: &mut Connection) -> Result<(), Problem> {
     let transaction = begin(connection)?;
     match identify(&transaction)? {
         Owner::Ours { format: FORMAT } => {}
-        Owner::Nobody | Owner::Ours { .. } => {
-            transaction.execute_batch(CREATE)?;
-            transaction.pragma_update(None, "application_id", APPLICATION)?;
-            transaction.pragma_update(None, "user_version", FORMAT)?;
-        }
+        Owner::Nobody | Owner::Ours { .. } => match mend::columns(&transaction)? {
+            // The number alone does not decide: it may be damaged, and what is emptied has to be paid for again.
+            mend::Columns::Checked => mark(&transaction)?,
+            mend::Columns::Unchecked => {
+                mend::add_checksums(&transaction)?;
+                mark(&transaction)?;
+            }
+            mend::Columns::Other => {
+                transaction.execute_batch("DROP TABLE IF EXISTS replies")?;
+                transaction.execute_batch(CREATE)?;
+                mark(&transaction)?;
+            }
+        },
     }
     transaction.commit()?;
     Ok(())
+}
+
+/// Marks the file as ours, in the layout of this version.
+pub(super) fn mark(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "application_id", APPLICATION)?;
+    connection.pragma_update(None, "user_version", FORMAT)
 }
 
 /// Stores what killed processes left behind, and makes tails for this one. The lock that comes with writing keeps two processes

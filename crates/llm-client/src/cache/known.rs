@@ -88,6 +88,11 @@ impl Known {
         Ok(())
     }
 
+    /// Remembers no keys any more: every question goes to the database.
+    pub(super) fn give_up(&self) {
+        self.state().keys = None;
+    }
+
     /// Takes note that this process stored the rows up to `row`, and that it had looked before.
     pub(super) fn stored(&self, row: i64) {
         let mut state = self.state();

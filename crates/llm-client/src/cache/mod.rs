@@ -12,6 +12,7 @@ mod group;
 mod key;
 mod known;
 mod line;
+mod mend;
 mod part;
 mod rows;
 mod settings;
@@ -36,10 +37,11 @@ pub use error::CacheError;
 pub use key::{CacheKey, KeyMaker};
 pub use settings::{CacheMode, CacheSettings, CacheStats};
 
+use error::is_damage;
 use flight::Flights;
 use known::Known;
 use line::Entry;
-use stored::{StoredReply, micros};
+use stored::{Found, micros};
 use writer::Writer;
 
 /// A file of replies. Clones share it; several processes may have it open at once.
@@ -77,6 +79,7 @@ struct Shared {
 struct Counters {
     hits: AtomicU64,
     misses: AtomicU64,
+    damaged: AtomicU64,
 }
 
 impl Cache {
@@ -94,8 +97,13 @@ impl Cache {
         }
         // Opened now, so that a failure shows here and not in the middle of a run.
         let reader = file::open_reader(path)?;
-        let known = Known::load(&mut writing).map_err(|error| CacheError::new(path, error))?;
-        let known = Arc::new(known);
+        let known = match Known::load(&mut writing) {
+            Err(error) if is_damage(&error) => {
+                mend::mend(&mut writing, path).and_then(|()| Known::load(&mut writing))
+            }
+            loaded => loaded,
+        };
+        let known = Arc::new(known.map_err(|error| CacheError::new(path, error))?);
         let writer = Writer::start(
             writing,
             tails,
@@ -147,6 +155,7 @@ impl Cache {
             misses: counters.misses.load(Relaxed),
             stored: self.shared.writer.stored(),
             not_stored: self.shared.writer.not_stored(),
+            damaged: counters.damaged.load(Relaxed),
         }
     }
 
@@ -161,7 +170,13 @@ impl Cache {
     fn lookup(&self, key: &CacheKey) -> Result<Found, CacheError> {
         let known = &self.shared.known;
         if known.is_stale() {
-            self.read(|connection| known.look(connection))?;
+            self.read(|connection| match known.look(connection) {
+                Err(error) if is_damage(&error) => {
+                    known.give_up();
+                    Ok(())
+                }
+                result => result,
+            })?;
         }
         if !known.meet(key) {
             return Ok(Found::Nothing);
@@ -171,11 +186,7 @@ impl Cache {
         if let Some(reply) = self.shared.writer.fresh(key, oldest) {
             return Ok(Found::Reply(reply));
         }
-        let found = self.read(|connection| rows::find(connection, key, oldest))?;
-        Ok(match found {
-            None => Found::Nothing,
-            Some(row) => row.into_reply().map_or(Found::Damaged, Found::Reply),
-        })
+        self.read(|connection| rows::find(connection, key, oldest))
     }
 
     /// Adds `reply` to those that are written next, unless it has no exchange. There has to be room for it. `replace` puts it in the
@@ -230,14 +241,23 @@ impl Cache {
     fn miss(&self) {
         self.shared.counters.misses.fetch_add(1, Relaxed);
     }
+
+    fn damage(&self) {
+        self.shared.counters.damaged.fetch_add(1, Relaxed);
+    }
 }
 
-/// What a look-up gave.
-enum Found {
-    Nothing,
-    /// A row that cannot be read any more.
-    Damaged,
-    Reply(StoredReply),
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let damaged = self.counters.damaged.load(Relaxed);
+        if damaged > 0 {
+            tracing::warn!(
+                "{damaged} replies in the response cache {} were damaged and not used: the calls were made again, and their replies \
+                 stored in place of the damaged ones. If this happens again, check the disk",
+                self.path.display()
+            );
+        }
+    }
 }
 
 /// Microseconds since 1970.

@@ -2,61 +2,65 @@
 
 use std::sync::LazyLock;
 
-use rusqlite::{Connection, OptionalExtension, Statement, params, types::ValueRef};
+use rusqlite::{Connection, Statement, params, types::ValueRef};
 
 use super::{
     CacheKey,
+    error::is_damage,
     line::Entry,
     part::{Part, PartSet},
-    stored::Row,
+    stored::{Found, Row},
 };
 
 /// Finds a row that is not older than `?2`.
-pub(super) const FIND: &str =
-    "SELECT response, run_time_us, failed FROM replies WHERE key = ?1 AND created >= ?2";
+pub(super) const FIND: &str = "
+    SELECT created, run_time_us, failed, response, checksum FROM replies WHERE key = ?1 AND created >= ?2";
 
 /// Columns of a row.
-const COLUMNS: usize = 5;
+const COLUMNS: usize = 6;
 
 /// So many rows are inserted by one statement where none of them is there.
 const MANY: usize = 16;
 
 /// For most groups: nothing of it is there. Leaves out what is.
 static INSERT_MANY: LazyLock<String> = LazyLock::new(|| {
-    let rows = vec!["(?, ?, ?, ?, ?)"; MANY].join(", ");
+    let rows = vec!["(?, ?, ?, ?, ?, ?)"; MANY].join(", ");
     format!(
-        "INSERT OR IGNORE INTO replies (key, created, run_time_us, failed, response) VALUES {rows}"
+        "INSERT OR IGNORE INTO replies (key, created, run_time_us, failed, response, checksum) VALUES {rows}"
     )
 });
 
-/// Replaces only what is older than `?6`.
+/// Replaces only what is older than `?7`.
 const INSERT: &str = "
-    INSERT INTO replies (key, created, run_time_us, failed, response) VALUES (?1, ?2, ?3, ?4, ?5)
+    INSERT INTO replies (key, created, run_time_us, failed, response, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
     ON CONFLICT (key) DO UPDATE SET created = excluded.created, run_time_us = excluded.run_time_us,
-        failed = excluded.failed, response = excluded.response
-    WHERE replies.created < ?6";
+        failed = excluded.failed, response = excluded.response, checksum = excluded.checksum
+    WHERE replies.created < ?7";
 
-/// The row of `key` that is not older than `oldest`.
+/// The row of `key` that is not older than `oldest`. A row whose checksum does not fit `key` and the other columns is damaged, and so
+/// is what SQLite itself cannot read.
 pub(super) fn find(
     connection: &Connection,
     key: &CacheKey,
     oldest: i64,
-) -> rusqlite::Result<Option<Row>> {
-    connection
-        .prepare_cached(FIND)?
-        .query_row(params![key.as_bytes(), oldest], |row| {
-            Ok(Row {
-                response: text(row.get_ref(0)?),
-                run_time_us: row.get(1)?,
-                failed: row.get(2)?,
-            })
-        })
-        .optional()
-}
-
-/// Text that is not UTF-8 becomes empty, which is no JSON: the row is then taken for damaged.
-fn text(value: ValueRef<'_>) -> String {
-    value.as_str().unwrap_or_default().to_owned()
+) -> rusqlite::Result<Found> {
+    let found = || -> rusqlite::Result<Found> {
+        let mut select = connection.prepare_cached(FIND)?;
+        let mut rows = select.query(params![key.as_bytes(), oldest])?;
+        let Some(row) = rows.next()? else {
+            return Ok(Found::Nothing);
+        };
+        let checksum = row.get_ref(4)?.as_i64().ok();
+        let row = Row::read(key.as_bytes(), row, 0)?;
+        let intact = row.filter(|row| checksum == Some(row.checksum()));
+        Ok(intact
+            .and_then(Row::into_reply)
+            .map_or(Found::Damaged, Found::Reply))
+    };
+    match found() {
+        Err(error) if is_damage(&error) => Ok(Found::Damaged),
+        result => result,
+    }
 }
 
 /// Stores replies, each unless there is one that is not older than it allows. Gives the last row that was written.
@@ -94,12 +98,20 @@ fn insert_new(many: &mut Statement<'_>, entries: &[Entry<'_>]) -> rusqlite::Resu
 /// Binds what is stored to the parameters behind the first `before`.
 fn bind(insert: &mut Statement<'_>, before: usize, entry: &Entry<'_>) -> rusqlite::Result<()> {
     let failed = entry.failed.map(serde_json::to_string);
-    let response = std::str::from_utf8(entry.response).unwrap_or_default();
-    insert.raw_bind_parameter(before + 1, entry.key.as_bytes())?;
-    insert.raw_bind_parameter(before + 2, entry.created)?;
-    insert.raw_bind_parameter(before + 3, entry.run_time_us)?;
-    insert.raw_bind_parameter(before + 4, failed.and_then(Result::ok))?;
-    insert.raw_bind_parameter(before + COLUMNS, response)
+    let failed = failed.and_then(Result::ok);
+    let row = Row {
+        key: entry.key.as_bytes(),
+        created: entry.created,
+        run_time_us: entry.run_time_us,
+        failed: failed.as_deref(),
+        response: std::str::from_utf8(entry.response).unwrap_or_default(),
+    };
+    insert.raw_bind_parameter(before + 1, row.key)?;
+    insert.raw_bind_parameter(before + 2, row.created)?;
+    insert.raw_bind_parameter(before + 3, row.run_time_us)?;
+    insert.raw_bind_parameter(before + 4, row.failed)?;
+    insert.raw_bind_parameter(before + 5, row.response)?;
+    insert.raw_bind_parameter(before + COLUMNS, row.checksum())
 }
 
 /// The number of the last row. Rows are numbered in the order they came and never removed.

@@ -35,4 +35,6 @@ pub struct CacheStats {
     pub stored: u64,
     /// Replies that could not be stored; see [`Cache::trouble`](crate::Cache::trouble).
     pub not_stored: u64,
+    /// Stored replies that were found damaged. They were not used: the calls were made again.
+    pub damaged: u64,
 }

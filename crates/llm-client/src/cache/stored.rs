@@ -16,24 +16,74 @@ pub(super) struct StoredReply {
     pub(super) failed: Spend,
 }
 
-/// A row of the file.
+/// What a look-up gave.
 #[derive(Debug)]
-pub(super) struct Row {
-    pub(super) response: String,
-    pub(super) run_time_us: i64,
-    pub(super) failed: Option<String>,
+pub(super) enum Found {
+    Nothing,
+    /// A row that cannot be read any more.
+    Damaged,
+    Reply(StoredReply),
 }
 
-impl Row {
+/// A row of the file, without its checksum.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) created: i64,
+    pub(super) run_time_us: i64,
+    pub(super) failed: Option<&'a str>,
+    pub(super) response: &'a str,
+}
+
+impl<'a> Row<'a> {
+    /// The row of `key`, whose other columns are at `first` and behind it in `row`. `None`: there is something in one of them that nobody
+    /// put there.
+    pub(super) fn read(
+        key: &'a [u8],
+        row: &'a rusqlite::Row<'_>,
+        first: usize,
+    ) -> rusqlite::Result<Option<Self>> {
+        let created = row.get_ref(first)?.as_i64();
+        let run_time_us = row.get_ref(first + 1)?.as_i64();
+        let failed = row.get_ref(first + 2)?.as_str_or_null();
+        let response = row.get_ref(first + 3)?.as_str();
+        let (Ok(created), Ok(run_time_us), Ok(failed), Ok(response)) =
+            (created, run_time_us, failed, response)
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            key,
+            created,
+            run_time_us,
+            failed,
+            response,
+        }))
+    }
+
+    /// The CRC-32 of all that is in it. The key is part of it, so that a row which a damaged index leads to by another key is noticed.
+    pub(super) fn checksum(&self) -> i64 {
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(self.key);
+        sum.update(&self.created.to_le_bytes());
+        sum.update(&self.run_time_us.to_le_bytes());
+        // With its length, so that no two rows run together into the same bytes. No `failed` differs from an empty one.
+        let failed = self.failed.map_or(u64::MAX, |failed| failed.len() as u64);
+        sum.update(&failed.to_le_bytes());
+        sum.update(self.failed.unwrap_or_default().as_bytes());
+        sum.update(self.response.as_bytes());
+        i64::from(sum.finalize())
+    }
+
     /// `None` when the row does not hold what it should.
     pub(super) fn into_reply(self) -> Option<StoredReply> {
-        let failed = match &self.failed {
+        let failed = match self.failed {
             None => Spend::default(),
             Some(text) => serde_json::from_str(text).ok()?,
         };
         Some(StoredReply {
             // Whoever uses it reads it, and finds out whether it is one.
-            response: JsonText::proven(self.response),
+            response: JsonText::proven(self.response.to_owned()),
             run_time: duration(self.run_time_us)?,
             failed,
         })
@@ -60,7 +110,7 @@ pub(super) fn repriced(mut spend: Spend, price: Option<&Price>) -> Spend {
         spend.unpriced_calls = spend.calls;
         return spend;
     };
-    let tokens = spend.input_tokens + spend.output_tokens;
+    let tokens = spend.input_tokens.saturating_add(spend.output_tokens);
     if spend.unpriced_calls == spend.calls && tokens == 0 {
         return spend;
     }

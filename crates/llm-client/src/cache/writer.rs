@@ -15,11 +15,12 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{
     CacheKey,
-    error::{CacheError, Problem, sqlite_problem},
+    error::{CacheError, Problem, is_damage, sqlite_problem},
     file,
     group::Group,
     known::Known,
     line::Entry,
+    mend::mend,
     rows,
     stored::StoredReply,
     tail::Tail,
@@ -120,10 +121,10 @@ impl Writer {
             name: path.display().to_string(),
             limited,
         });
-        let of_thread = Arc::clone(&shared);
+        let (of_thread, file) = (Arc::clone(&shared), path.to_owned());
         let thread = std::thread::Builder::new()
             .name("response-cache".to_owned())
-            .spawn(move || run(connection, &of_thread, &known))
+            .spawn(move || run(connection, &file, &of_thread, &known))
             .map_err(|error| CacheError::new(path, Problem::Thread(error)))?;
         Ok(Self {
             shared,
@@ -316,12 +317,22 @@ impl Drop for WakeAtEnd<'_> {
     }
 }
 
-fn run(mut connection: Connection, shared: &Shared, known: &Known) {
+fn run(mut connection: Connection, path: &Path, shared: &Shared, known: &Known) {
     let _wake = WakeAtEnd(shared);
+    let mut may_mend = true;
     while let Some((group, tail)) = shared.next_group() {
         let order = group.by_key();
         let entries = || order.iter().filter_map(|at| group.entry(*at));
-        if commit(&mut connection, entries(), known).is_err() {
+        let mut result = commit(&mut connection, entries(), known);
+        if let Err(error) = &result
+            && is_damage(error)
+            && may_mend
+        {
+            let mended = mend(&mut connection, path);
+            result = mended.and_then(|()| commit(&mut connection, entries(), known));
+            may_mend = result.is_ok();
+        }
+        if result.is_err() {
             // One that is too large must not take the others with it.
             for entry in entries() {
                 if let Err(error) = commit(&mut connection, [entry], known) {
