@@ -192,7 +192,7 @@ async fn odd_replies_are_kept_as_what_they_are() {
         ("null-content", Some(0)),
         ("empty-content", Some(0)),
         ("no-usage", None),
-        ("big:7", Some(10 << 20)),
+        ("big:7", Some(7 << 20)),
     ] {
         let server = faulty(fault).await;
         let ground = Arc::new(ground(&server));
