@@ -278,7 +278,7 @@ impl Provider {
         }
         let breaker = CircuitBreaker::new(
             settings.model.as_str(),
-            endpoint.url.as_str(),
+            settings.endpoint(),
             self.opens_after,
             Arc::clone(&self.journal),
         );
