@@ -77,7 +77,9 @@ impl Watch {
     pub fn end(&self) {
         let mut tasks = self.shared.tasks();
         tasks.ended = true;
-        tasks.all.values().for_each(Task::clear);
+        if self.shared.terminal.draws_now() {
+            tasks.all.values().for_each(Task::clear);
+        }
         self.shared.waits().clear();
     }
 }
@@ -210,7 +212,7 @@ impl Shared {
     }
 
     fn draw(&self, task: &mut Task) {
-        if self.terminal.draws() {
+        if self.terminal.draws_now() {
             task.draw(
                 self.terminal.bars(),
                 self.terminal.columns(),

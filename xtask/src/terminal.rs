@@ -112,9 +112,22 @@ impl Terminal {
     /// Writes to standard error while no bar is in the way.
     pub fn write(&self, bytes: &[u8]) {
         // Standard error that is closed is no reason to stop.
-        self.bars.suspend(|| {
+        self.beside_bars(|| {
             let _ = stderr().lock().write_all(bytes);
         });
+    }
+
+    /// Whether bars can be drawn now. A terminal that was closed is none any more.
+    pub fn draws_now(&self) -> bool {
+        self.draws() && stderr().is_terminal()
+    }
+
+    /// Does `write` while no bar is in the way. What draws the bars panics where the terminal is gone, so it is not asked then.
+    fn beside_bars<T>(&self, write: impl FnOnce() -> T) -> T {
+        match self.draws_now() {
+            true => self.bars.suspend(write),
+            false => write(),
+        }
     }
 
     /// Results for people: to standard output. Marks that turn the direction of writing are spelled out.
@@ -125,7 +138,7 @@ impl Terminal {
     /// Results for programs: to standard output, as they are. That they cannot be written is kept for the end: see
     /// [`unwritten`](Self::unwritten).
     pub fn print_data(&self, text: &str) {
-        let written = self.bars.suspend(|| {
+        let written = self.beside_bars(|| {
             let mut out = stdout().lock();
             out.write_all(text.as_bytes()).and_then(|()| out.flush())
         });

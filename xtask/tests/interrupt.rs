@@ -206,3 +206,43 @@ async fn a_command_under_nohup_goes_on() {
     assert_eq!(ended.status.code(), Some(0), "{said}");
     assert!(!said.contains("stopping"), "{said}");
 }
+
+/// The terminal goes, with all that would be drawn on it.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_terminal_goes_writes_its_tree_and_ends() {
+    if !std::path::Path::new("/usr/bin/script").exists() {
+        eprintln!(
+            "SKIPPED: /usr/bin/script (util-linux) is missing, so there is no terminal to close"
+        );
+        return;
+    }
+    let server = ScriptedServer::start().await.unwrap();
+    let ground = Ground::new().env("TERM", "xterm");
+    ground.served_by(&server, "");
+    server.hold_after(60);
+    let outer = r#"exec script -qec "exec $0 $*" /dev/null"#;
+    let mut terminal = ground
+        .launched(&["sh", "-c", outer], &["run", "flattery"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    server.wait_held(1).await;
+    terminal.kill().unwrap();
+    terminal.wait().unwrap();
+    // The signal is on its way to the run before its calls are answered.
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    server.release();
+    let rows = ground.path("benchmarks/flattery/runs/careful/conversations.json");
+    let ended = |ran: &common::Ran| !ran.err.contains("another run is at work");
+    for _ in 0..300 {
+        let ran = ground.run(&["aggregate", "flattery"]);
+        if ended(&ran) && rows.exists() {
+            ground.succeeds(&["run", "flattery"]);
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    panic!("the run has not ended");
+}
