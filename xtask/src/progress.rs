@@ -177,7 +177,7 @@ impl Shared {
     fn tick(&self, now: Instant) {
         if self.terminal.draws() {
             let mut tasks = self.tasks();
-            if !tasks.ended {
+            if !tasks.ended && self.terminal.draws_now() {
                 tasks.open(now).for_each(|task| self.draw(task));
                 self.waits().draw(self.terminal.bars());
             }
