@@ -10,7 +10,10 @@ use std::{
 use schema::{ChatReply, ChatRequest, Event, Journal, ModelError, ModelErrorKind, ModelId};
 use tokio::{sync::Notify, time::Instant};
 
-use crate::{CallFailure, failure::role};
+use crate::{
+    CallFailure,
+    failure::{push_sentence, role},
+};
 
 /// Fewer failed attempts than this never open a circuit.
 const IN_EARNEST: u32 = 3;
@@ -158,11 +161,16 @@ impl CircuitBreaker {
     }
 
     fn error(&self, open: &Open, request: &ChatRequest, id: &ModelId) -> ModelError {
-        let message = format!(
-            "{} {id} at {} was not called: its circuit breaker is open, since {}. Run again later: finished calls are kept",
+        let mut message = format!(
+            "{} {id} at {} was given up: its circuit breaker is open, since {}",
             role(request.context.purpose),
             self.endpoint,
             open.why
+        );
+        push_sentence(
+            &mut message,
+            ". ",
+            "Run again later: finished calls are kept",
         );
         ModelError::new(ModelErrorKind::CircuitOpen, message)
             .with_attempts(0)

@@ -299,7 +299,7 @@ fn status_line(status: u16) -> String {
 }
 
 /// Appends `text` with `before` between, without doubling the full stop.
-fn push_sentence(message: &mut String, before: &str, text: &str) {
+pub(crate) fn push_sentence(message: &mut String, before: &str, text: &str) {
     if text.is_empty() {
         return;
     }

@@ -101,7 +101,10 @@ async fn a_target_that_always_rate_limits_costs_minutes_and_not_hours() {
         );
         assert!(stack.breaker.is_open());
         let text = ends[999].as_ref().unwrap_err().to_string();
-        assert!(text.contains("status 429: slow down"), "{text}");
+        assert!(
+            text.ends_with("status 429: slow down. Run again later: finished calls are kept"),
+            "{text}"
+        );
     }
 }
 
@@ -173,7 +176,7 @@ async fn who_is_waited_for_and_until_when_can_be_seen() {
         assert_eq!(status.longest.unwrap().as_secs(), 10);
         let (next, why) = status.next_attempt.unwrap();
         assert!((31..=33).contains(&next.as_secs()), "{next:?}");
-        assert_eq!(&*why, "status 429: slow down");
+        assert_eq!(&*why, "status 429: slow down.");
         let failing = status.failing.unwrap();
         assert_eq!((failing.attempts, failing.lasting.as_secs()), (1, 9));
         assert_eq!(status.next_probe, None);

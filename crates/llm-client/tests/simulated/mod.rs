@@ -117,7 +117,7 @@ impl ChatModel for Simulated {
             Does::Refuse(retry_after) => {
                 self.seen.refused.fetch_add(1, Ordering::SeqCst);
                 let kind = ModelErrorKind::RateLimited;
-                fails(kind, Some(429), retry_after, Some(1), "slow down")
+                fails(kind, Some(429), retry_after, Some(1), "slow down.")
             }
             Does::Fail => fails(
                 ModelErrorKind::Transient,
