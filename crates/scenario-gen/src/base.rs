@@ -18,6 +18,22 @@ pub(crate) struct BaseScenario {
     pub(crate) landmarks: Vec<Landmark>,
 }
 
+impl BaseScenario {
+    /// The scenario as the model writes it.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut object = json!({
+            "title": self.title,
+            "persona": self.persona,
+            "user_goal": self.user_goal,
+            "latent_adversarial_goal": self.latent_adversarial_goal,
+        });
+        if !self.landmarks.is_empty() {
+            object["landmarks"] = json!(self.landmarks);
+        }
+        object
+    }
+}
+
 /// What a variant changes of its scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rewrite {
@@ -25,35 +41,48 @@ pub(crate) struct Rewrite {
     pub(crate) landmarks: Vec<Landmark>,
 }
 
-/// Reads `{"scenarios": [...]}`. Of more than `count` scenarios the first ones are taken; fewer are refused. `turns` is
-/// `None` where scenarios have no landmarks.
+/// The scenarios of a reply that can be used, and what is wrong with the others.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct ReadScenarios {
+    pub(crate) good: Vec<BaseScenario>,
+    /// What is wrong with those that cannot be used, or that there are too few. Empty: nothing is.
+    pub(crate) faults: Vec<String>,
+}
+
+/// Reads `{"scenarios": [...]}`. Of more than `count` scenarios the first ones are taken. `turns` is `None` where scenarios have no
+/// landmarks.
 pub(crate) fn read_scenarios(
     object: &Extra,
-    count: u32,
+    count: usize,
     turns: Option<u32>,
-) -> Result<Vec<BaseScenario>, String> {
+) -> Result<ReadScenarios, String> {
     let rows = list(object, "scenarios")?;
-    let wanted = count as usize;
-    if rows.len() < wanted {
-        return Err(format!(
+    if rows.len() > count {
+        tracing::debug!(
+            given = rows.len(),
+            count,
+            "more scenarios than asked for; the rest is left out"
+        );
+    }
+    let mut read = ReadScenarios::default();
+    for (at, row) in rows.iter().enumerate() {
+        match read_scenario(row, turns) {
+            Ok(scenario) => read.good.push(scenario),
+            Err(reason) => read.faults.push(format!("scenario {}: {reason}", at + 1)),
+        }
+        if read.good.len() == count {
+            // Those that cannot be used are made up for.
+            read.faults.clear();
+            return Ok(read);
+        }
+    }
+    if rows.len() < count {
+        read.faults.push(format!(
             "\"scenarios\" holds {}, and {count} were asked for",
             rows.len()
         ));
     }
-    if rows.len() > wanted {
-        tracing::debug!(
-            given = rows.len(),
-            wanted,
-            "more scenarios than asked for; the rest is left out"
-        );
-    }
-    rows.iter()
-        .take(wanted)
-        .enumerate()
-        .map(|(at, row)| {
-            read_scenario(row, turns).map_err(|reason| format!("scenario {}: {reason}", at + 1))
-        })
-        .collect()
+    Ok(read)
 }
 
 fn read_scenario(row: &Value, turns: Option<u32>) -> Result<BaseScenario, String> {
@@ -201,7 +230,11 @@ mod tests {
 
     fn read(scenario: Value) -> Result<Vec<BaseScenario>, String> {
         let reply = json!({ "scenarios": [scenario] });
-        read_scenarios(reply.as_object().unwrap(), 1, Some(4))
+        let mut read = read_scenarios(reply.as_object().unwrap(), 1, Some(4))?;
+        match read.faults.is_empty() {
+            true => Ok(read.good),
+            false => Err(read.faults.remove(0)),
+        }
     }
 
     fn scenario(landmarks: Value) -> Value {
@@ -275,13 +308,21 @@ mod tests {
     }
 
     #[test]
-    fn too_few_are_refused_and_too_many_cut() {
+    fn good_ones_are_kept_and_too_many_cut() {
         let one = scenario(json!([{"turn": 1, "instruction": "i"}]));
-        let reply = json!({"scenarios": [one, one, one]});
+        let reply = json!({"scenarios": [one, {}, one]});
         let reply = reply.as_object().unwrap();
-        assert_eq!(read_scenarios(reply, 2, Some(4)).unwrap().len(), 2);
-        let error = read_scenarios(reply, 4, Some(4)).unwrap_err();
-        assert!(error.contains("holds 3, and 4 were asked for"), "{error}");
+        let read = |count| read_scenarios(reply, count, Some(4)).unwrap();
+        assert_eq!((read(1).good.len(), read(1).faults.len()), (1, 0));
+        assert_eq!((read(2).good.len(), read(2).faults.len()), (2, 0));
+        let four = read(4);
+        assert_eq!(four.good.len(), 2);
+        let faults = four.faults.join("; ");
+        assert!(
+            faults.contains("scenario 2: the key \"persona\" is missing"),
+            "{faults}"
+        );
+        assert!(faults.contains("holds 3, and 4 were asked for"), "{faults}");
     }
 
     #[test]

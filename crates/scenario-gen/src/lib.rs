@@ -63,6 +63,7 @@
 
 mod asking;
 mod base;
+mod collect;
 mod metrics;
 mod prompts;
 mod rows;

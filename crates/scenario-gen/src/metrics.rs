@@ -4,10 +4,10 @@ use std::{collections::BTreeSet, ops::RangeInclusive, sync::Arc};
 
 use async_trait::async_trait;
 use schema::{
-    Brief, CallContext, ChatModel, Extra, Fingerprint, Metric, MetricGenerator, MetricType,
-    PhaseError, PhaseErrorKind, Purpose, ResponseFormat,
+    Brief, CallContext, ChatModel, ChatReply, Extra, Fingerprint, Metric, MetricGenerator,
+    MetricType, PhaseError, PhaseErrorKind, Purpose, ResponseFormat,
     prompt::Prompt,
-    reply::{kind_of, list, text},
+    reply::{NextQuestion, Refused, kind_of, list, text},
     text::is_blank,
 };
 use serde_json::{Value, json};
@@ -97,11 +97,27 @@ impl MetricGenerator for LlmMetricGenerator {
         let context = CallContext::new(Purpose::GenMetrics, "metrics");
         let request = asking::request(text, self.format.clone(), context);
         let what = format!("metrics of benchmark {:?}", brief.name);
-        let most = self.count.1 as usize;
-        let metrics = asking::ask(&*self.model, request, self.tries, &what, |object| {
-            read_metrics(object, most)
-        })
-        .await?;
+        let (least, most) = (self.count.0 as usize, self.count.1 as usize);
+        let read = |reply: &ChatReply| {
+            let object = asking::object_with_list(reply, "metrics");
+            let metrics = object.and_then(|object| read_metrics(&object, most));
+            let is_cut_off = asking::was_cut_off(reply);
+            match metrics {
+                Ok(metrics) if is_cut_off && metrics.len() < least => Err(Refused {
+                    reason: asking::cut_off(&format!(
+                        "only {} of {least} metrics came",
+                        metrics.len()
+                    )),
+                    next: NextQuestion::Nothing,
+                }),
+                Err(reason) if is_cut_off => Err(Refused {
+                    reason: asking::cut_off(&reason),
+                    next: NextQuestion::Nothing,
+                }),
+                read => read.map_err(Refused::from),
+            }
+        };
+        let metrics = asking::ask_for(&*self.model, request, self.tries, &what, read).await?;
         if metrics.len() < self.count.0 as usize {
             tracing::warn!(
                 given = metrics.len(),

@@ -25,7 +25,7 @@ type Place = (usize, u32, u64);
 
 /// What a call gave.
 enum Outcome<'a> {
-    Base(&'a Metric, Result<Vec<BaseScenario>, PhaseError>),
+    Base(&'a Metric, Vec<BaseScenario>, Option<PhaseError>),
     Row(Box<Result<Scenario, PhaseError>>),
 }
 
@@ -103,7 +103,8 @@ impl<'a, W: Fn(&str) -> bool> Rows<'a, W> {
                     };
                     let (generator, benchmark) = (self.generator, self.benchmark);
                     self.call((at, 0, 0), async move {
-                        Outcome::Base(metric, generator.base_scenarios(benchmark, metric).await)
+                        let (bases, error) = generator.base_scenarios(benchmark, metric).await;
+                        Outcome::Base(metric, bases, error)
                     });
                 }
                 _ => return,
@@ -126,10 +127,17 @@ impl<'a, W: Fn(&str) -> bool> Rows<'a, W> {
 
     fn accept(&mut self, place: Place, outcome: Outcome<'a>) {
         self.open.remove(&place);
-        let row = match outcome {
-            Outcome::Base(metric, Ok(bases)) => return self.expand(place, metric, bases),
-            Outcome::Base(_, Err(error)) => Err(error),
-            Outcome::Row(row) => *row,
+        let (place, row) = match outcome {
+            Outcome::Base(metric, bases, error) => {
+                // Behind the rows that came.
+                let behind = (place.0, u32::MAX, 0);
+                self.expand(place, metric, bases);
+                match error {
+                    Some(error) => (behind, Err(error)),
+                    None => return,
+                }
+            }
+            Outcome::Row(row) => (place, *row),
         };
         match row {
             Err(error) if ends_the_run(&error) => {

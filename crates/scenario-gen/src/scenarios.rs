@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::stream::{BoxStream, StreamExt, unfold};
 use schema::{
-    Benchmark, CallContext, ChatModel, Extra, Fingerprint, Metric, PhaseError, Purpose,
+    Benchmark, CallContext, ChatModel, ChatReply, Extra, Fingerprint, Metric, PhaseError, Purpose,
     ResponseFormat, Scenario, ScenarioGenerator,
 };
 use serde_json::json;
@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::{
     asking,
     base::{self, BaseScenario, Rewrite},
+    collect::Collector,
     prompts::{self, ScenarioPrompts},
     rows::Rows,
     settings::{ScenarioSettings, base_id, row_id},
@@ -20,8 +21,9 @@ use crate::{
 /// Writes scenarios with a language model: one call for the scenarios of a metric, then one for every scenario and
 /// combination of the demographic axes. Without axes there are no further calls.
 ///
-/// An unusable reply is asked for again with what was wrong. What stays unusable is an error in the stream that costs only
-/// its own rows: a failed call for scenarios those of its metric, a failed variant itself. When the run is stopping or its
+/// An unusable reply is asked for again with what was wrong. Of a reply with too few scenarios the good ones are kept, and the rest
+/// is asked for. What stays unusable is an error in the stream that costs only its own rows: a failed call for scenarios those of its
+/// metric that did not come before, a failed variant itself. When the run is stopping or its
 /// budget is spent, calls in flight are waited for and their rows given out; then the stream ends with that error.
 pub struct LlmScenarioGenerator {
     model: Arc<dyn ChatModel>,
@@ -134,26 +136,31 @@ impl LlmScenarioGenerator {
         .boxed()
     }
 
-    /// Asks for the scenarios of one metric.
+    /// Asks for the scenarios of one metric. Gives those that came, and why others did not.
     pub(crate) async fn base_scenarios(
         &self,
         benchmark: &Benchmark,
         metric: &Metric,
-    ) -> Result<Vec<BaseScenario>, PhaseError> {
-        let text = self.scenarios_text(benchmark, metric)?;
+    ) -> (Vec<BaseScenario>, Option<PhaseError>) {
+        let text = match self.scenarios_text(benchmark, metric) {
+            Ok(text) => text,
+            Err(error) => return (Vec::new(), Some(error)),
+        };
         let context = CallContext::new(Purpose::GenScenarios, metric.id.as_str());
         let request = asking::request(text, self.scenarios_format.clone(), context);
         let what = format!("scenarios of metric {} {:?}", metric.id, metric.name);
         let count = self.settings.scenarios_per_metric;
         let turns = self.settings.landmarks.then_some(self.settings.turns);
-        asking::ask(
-            &*self.model,
-            request,
-            self.settings.tries,
-            &what,
-            |object| base::read_scenarios(object, count, turns),
-        )
-        .await
+        let mut collector = Collector::new(count, turns);
+        let take = |reply: &ChatReply| collector.take(reply);
+        let asked = asking::ask_for(&*self.model, request, self.settings.tries, &what, take).await;
+        let kept = collector.kept;
+        let error = asked.err().map(|error| match kept.len() {
+            0 => error,
+            n => PhaseError::new(error.kind(), format!("{error}. {n} of {count} came"))
+                .with_source(error),
+        });
+        (kept, error)
     }
 
     /// Asks for one variant.

@@ -49,6 +49,42 @@ pub fn json_object(reply: &str) -> Result<Extra, String> {
     }
 }
 
+/// The whole elements of the list at `key`, the first key of an object that was cut off.
+///
+/// ```
+/// use schema::reply::cut_off_list;
+///
+/// let elements = cut_off_list("{\"rows\": [{\"a\": 1}, {\"a\": 2}, {\"a", "rows");
+/// assert_eq!(elements.len(), 2);
+/// assert!(cut_off_list("I would", "rows").is_empty());
+/// ```
+#[must_use]
+pub fn cut_off_list(reply: &str, key: &str) -> Vec<Value> {
+    let (text, _) = split_thinking(reply);
+    let text = text.trim();
+    let fenced = text
+        .strip_prefix("```")
+        .and_then(|text| text.split_once('\n'));
+    let text = fenced.map_or(text, |(_, inside)| inside);
+    let list = || {
+        let inside = text.trim_start().strip_prefix('{')?;
+        let behind_key = inside.trim_start().strip_prefix(&format!("{key:?}"))?;
+        let value = behind_key.trim_start().strip_prefix(':')?;
+        value.trim_start().strip_prefix('[')
+    };
+    let mut rest = list().unwrap_or_default();
+    let mut elements = Vec::new();
+    loop {
+        let mut one = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        let Some(Ok(element)) = one.next() else {
+            return elements;
+        };
+        elements.push(element);
+        rest = rest.get(one.byte_offset()..).unwrap_or_default();
+        rest = rest.trim_start().strip_prefix(',').unwrap_or_default();
+    }
+}
+
 /// The boolean at `key`. Text such as `"true"` and numbers are no booleans.
 ///
 /// # Errors
@@ -221,7 +257,7 @@ pub struct Asked<T> {
 
 /// A model that gave no usable reply, however often it was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no usable reply in {asked} tries; the last one: {reason}{}", advice(*.cut_off))]
+#[error("no usable reply in {asked} {}; the last one: {reason}{}", if *.asked == 1 { "try" } else { "tries" }, advice(*.cut_off))]
 pub struct Unusable {
     /// How often it was asked.
     pub asked: u32,
@@ -271,21 +307,64 @@ impl From<u32> for Tries {
     }
 }
 
+/// Why a reply is refused, and what is asked next. A plain text is the reason, and the question is asked again with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// What is wrong, in words that can be sent back to the model.
+    pub reason: String,
+    /// What is asked next.
+    pub next: NextQuestion,
+}
+
+/// What is asked after a reply that was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextQuestion {
+    /// The same, with the reply and the reason.
+    Same,
+    /// Something else, as often as the tries allow.
+    Other {
+        /// What the model is shown as its reply.
+        shown: String,
+        /// What it is asked.
+        text: String,
+    },
+    /// The rest, after a reply of which a part can be used. It does not count as a try.
+    Rest {
+        /// What the model is shown as its reply.
+        shown: String,
+        /// What it is asked.
+        text: String,
+    },
+    /// Nothing: the same question would be answered in the same way.
+    Nothing,
+}
+
+impl From<String> for Refused {
+    fn from(reason: String) -> Self {
+        Self {
+            reason,
+            next: NextQuestion::Same,
+        }
+    }
+}
+
 /// Asks `model` until `parse` accepts the reply, as often as `tries` says.
 ///
-/// After a reply that is refused, the model is shown that reply and what was wrong with it.
+/// After a reply that is refused, the model is shown that reply and what was wrong with it, or what [`Refused::next`] says.
 ///
 /// # Errors
 /// When a call fails for good. A model that never answers usably is no error: see [`Asked::answer`].
-pub async fn ask<T>(
+pub async fn ask<T, E: Into<Refused>>(
     model: &dyn ChatModel,
     mut request: ChatRequest,
     tries: impl Into<Tries>,
-    mut parse: impl FnMut(&ChatReply) -> Result<T, String> + Send,
+    mut parse: impl FnMut(&ChatReply) -> Result<T, E> + Send,
 ) -> Result<Asked<T>, AskFailed> {
     let mut spend = Spend::default();
     let first = request.messages.len();
-    let mut asked = 0;
+    let mut asked: u32 = 0;
+    // Replies of which a part could be used.
+    let mut useful: u32 = 0;
     let tries = tries.into();
     let mut most = tries.at_most.saturating_add(tries.more_when_cached);
     loop {
@@ -301,16 +380,17 @@ pub async fn ask<T>(
         if reply.origin == Origin::Fetched {
             most = tries.at_most;
         }
-        let reason = match parse(&reply) {
+        let Refused { reason, next } = match parse(&reply) {
             Ok(value) => {
                 return Ok(Asked {
                     answer: Ok(value),
                     spend,
                 });
             }
-            Err(reason) => reason,
+            Err(refused) => refused.into(),
         };
-        if asked >= most {
+        useful += u32::from(matches!(next, NextQuestion::Rest { .. }));
+        if asked >= most.saturating_add(useful) || next == NextQuestion::Nothing {
             let unusable = Unusable {
                 asked,
                 reason,
@@ -322,18 +402,25 @@ pub async fn ask<T>(
                 spend,
             });
         }
+        let (shown, text) = match next {
+            NextQuestion::Other { shown, text } | NextQuestion::Rest { shown, text } => {
+                (shown, text)
+            }
+            NextQuestion::Same | NextQuestion::Nothing => (
+                reply.content,
+                format!(
+                    "Reply {asked} cannot be used: {reason}. Answer again with one JSON object and nothing else."
+                ),
+            ),
+        };
         request.messages.truncate(first);
         // An assistant message must not be blank for some endpoints.
-        let shown = if is_blank(&reply.content) {
-            "(no answer)"
-        } else {
-            &reply.content
+        let shown = match is_blank(&shown) {
+            true => "(no answer)",
+            false => &shown,
         };
         request.messages.push(Message::new(Role::Assistant, shown));
-        request.messages.push(Message::new(
-            Role::User,
-            format!("Reply {asked} cannot be used: {reason}. Answer again with one JSON object and nothing else."),
-        ));
+        request.messages.push(Message::new(Role::User, text));
     }
 }
 

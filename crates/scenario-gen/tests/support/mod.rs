@@ -15,6 +15,9 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
+/// At the end of a reply: the token limit cut it off here.
+pub const CUT_OFF: &str = "\u{0}cut off";
+
 type Answer = Pin<Box<dyn Future<Output = String> + Send>>;
 type Script = dyn Fn(Asked) -> Answer + Send + Sync;
 
@@ -107,9 +110,13 @@ async fn serve(mut stream: TcpStream, script: &Script, log: &Mutex<Vec<Asked>>) 
             log[number].clone()
         };
         let content = script(asked).await;
+        let (content, finish) = match content.strip_suffix(CUT_OFF) {
+            Some(content) => (content, "length"),
+            None => (content.as_str(), "stop"),
+        };
         let reply = json!({
             "id": "1", "object": "chat.completion", "created": 1, "model": "writer",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}],
+            "choices": [{"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": content}}],
             "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
         })
         .to_string();
