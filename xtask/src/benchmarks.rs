@@ -49,6 +49,11 @@ pub fn choose(layout: &Layout, which: &Which, demonstration: bool) -> Result<Cho
 }
 
 impl Chosen {
+    /// Whether it is the demonstration alone; and if so, whether it is in the folder already.
+    pub fn demonstration(&self) -> Option<bool> {
+        (self.names == [shipped::DEMONSTRATION]).then_some(self.missing.is_empty())
+    }
+
     /// Copies the shipped benchmarks that are not in the folder of `layout` yet.
     ///
     /// # Errors

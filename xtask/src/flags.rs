@@ -13,6 +13,8 @@ pub struct PhaseArgs {
     pub targets: Vec<String>,
     /// What stands over the configuration.
     pub overrides: Overrides,
+    /// `--add`: rows are also added to a `scenarios.json` that was not generated here.
+    pub add: bool,
 }
 
 /// What a command line sets over the configuration.
@@ -168,6 +170,9 @@ pub struct MetricsArgs {
 pub struct ScenariosArgs {
     #[command(flatten)]
     which: Which,
+    /// Add rows for metrics that have none to a scenarios.json of your own, too; what is in it stays
+    #[arg(long)]
+    add: bool,
     #[command(flatten)]
     calls: Calls,
     #[command(flatten)]
@@ -228,6 +233,7 @@ impl From<PlayArgs> for PhaseArgs {
             },
             which: args.which,
             targets: args.targets.targets,
+            add: false,
         }
     }
 }
@@ -249,6 +255,7 @@ impl From<ScenariosArgs> for PhaseArgs {
                 turns: args.turns.turns,
                 ..args.calls.overrides()
             },
+            add: args.add,
             ..args.which.into()
         }
     }
@@ -263,6 +270,7 @@ impl From<JudgeArgs> for PhaseArgs {
             },
             which: args.which,
             targets: args.targets.targets,
+            add: false,
         }
     }
 }
@@ -287,6 +295,7 @@ impl From<PlanArgs> for PhaseArgs {
             },
             which: args.which,
             targets: args.targets.targets,
+            add: false,
         }
     }
 }

@@ -70,7 +70,7 @@ fn the_second_ctrl_c_leaves_at_once_with_130() {
         "config.yaml",
         &format!("user_model: {{model: m, base_url: '{url}'}}\nevaluator_model: {{model: m, base_url: '{url}'}}\ntargets: [{{id: t, model: m, base_url: '{url}'}}]\n"),
     );
-    let mut run = Running::start(&ground, &["run"]);
+    let mut run = Running::start(&ground, &["run", "sycophancy"]);
     // A call is in flight, and is never answered.
     let _held = listener.accept().unwrap();
     run.interrupt();

@@ -93,6 +93,7 @@ impl Layout {
             root: self.benchmarks.join(name),
             spool: self.state.join("spool").join(name),
             gaps: self.state.join("gaps").join(format!("{name}.json")),
+            provenance: self.state.join("provenance").join(format!("{name}.json")),
             lock: self.state.join("locks").join(format!("{name}.lock")),
         };
         check_tree(&dir)?;
@@ -131,6 +132,7 @@ pub struct BenchmarkDir {
     root: PathBuf,
     spool: PathBuf,
     gaps: PathBuf,
+    provenance: PathBuf,
     lock: PathBuf,
 }
 
@@ -217,6 +219,11 @@ impl BenchmarkDir {
     /// Which metrics' scenarios are not all there because a call failed.
     pub(crate) fn gaps(&self) -> &Path {
         &self.gaps
+    }
+
+    /// How the files came about.
+    pub(crate) fn provenance(&self) -> &Path {
+        &self.provenance
     }
 
     /// The lock that a run holds.

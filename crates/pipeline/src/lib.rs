@@ -31,32 +31,35 @@
 //!   Metrics, scenarios and messages of the simulated user are asked for once more by each later run.
 //! - An import keeps the id of every sample and some numbers for every conversation in memory, not the conversations.
 //! - The lock on a tree holds on one machine. Two machines that share a folder over a network can run into each other.
-//! - Scenarios that a failed call left out are asked for again by the next run; if rows of the same metric were taken out by
-//!   hand in between, they come back.
+//! - Scenarios that a failed call left out are asked for again by the next run, as long as nobody changes `scenarios.json` in
+//!   between.
 
 mod calibrate;
 mod check;
 pub mod demo;
 mod error;
 mod export;
+mod forecast;
 mod import;
 mod journals;
 mod layout;
 mod phases;
 mod plan;
-mod played;
 pub mod progress;
+pub mod provenance;
 mod rebuild;
 mod report;
 mod run;
 pub mod safety;
 mod standard;
 pub mod tree;
+mod wanted;
 
 pub use calibrate::{CalibrateOptions, Calibration, calibrate};
 pub use check::{check_journal, check_tree, journal_benchmark};
 pub use error::{PipelineError, PipelineErrorKind};
 pub use export::{ExportOptions, ExportReport, export, export_safety};
+pub use forecast::{Forecast, forecast};
 pub use import::{
     ImportFormat, ImportOptions, ImportRecord, ImportReport, ImportedTarget, LeftOut, import,
     imported_targets, plan_judging, read_metrics,
@@ -65,9 +68,9 @@ pub use journals::{JournalEnd, RunJournals};
 pub use layout::{BenchmarkDir, Layout, TargetDir};
 pub use phases::{Loaded, Make, MakeAggregator, MakeSimulator, Phases};
 pub use plan::{PlanModel, PlanRow, PlanSettings, Range, plan};
-pub use played::{PlayedWith, played_with};
 pub use progress::{NoObserver, Observer, Outcome, Phase, Progress};
 pub use rebuild::{Rebuilt, rebuild};
 pub use report::{BenchmarkReport, Counts, FailureGroup, RunOutcome, RunReport};
 pub use run::{Concurrency, Expected, Manifest, Pipeline, RunOptions};
 pub use standard::{Models, PROMPT_NAMES, PhaseSettings};
+pub use wanted::{WantedMetric, WantedScenarios, wanted_scenarios};

@@ -15,6 +15,7 @@ use crate::{
     error::PipelineError,
     journals::JournalEnd,
     progress::{Outcome, Phase},
+    provenance::ReplacedFile,
 };
 
 /// What came of a whole run.
@@ -100,6 +101,12 @@ pub struct BenchmarkReport {
     pub reasoning: Vec<ReasoningReplies>,
     /// Phases that got nothing out of a target, whose rows of an earlier run stay in the tree as they were.
     pub kept: Vec<(Phase, ModelId)>,
+    /// What is wrong with scores of earlier runs that were summed up, a sentence for each kind of rows and file.
+    pub odd_scores: Vec<String>,
+    /// Metrics that have no scenarios and got none, because `scenarios.json` is the user's own.
+    pub without_scenarios: Vec<String>,
+    /// Files that this run replaced and could not make again, of which it kept copies.
+    pub replaced: Vec<ReplacedFile>,
     /// What failed and why, most frequent first.
     pub failures: Vec<FailureGroup>,
     /// Files written or kept, in the order of the phases.

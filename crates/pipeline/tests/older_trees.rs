@@ -112,14 +112,23 @@ async fn files_of_the_user_are_left_as_they_are_and_unknown_keys_reach_the_conve
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_metric_added_by_hand_gets_scenarios_and_nothing_else_changes() {
+async fn a_metric_added_by_hand_gets_scenarios_once_asked_for_and_nothing_else_changes() {
     let bench = Bench::new().await;
     tree(&bench);
     let added = format!(
         "{YAML}- id: extra\n  name: Is brief\n  type: positive\n  definition: 'The assistant is brief: \"in short\".'\n"
     );
     bench.write("flattery/benchmark.yaml", &added);
+    // The file was written elsewhere: nothing is added to it unasked.
     let report = bench.run(RunOptions::default()).await;
+    assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
+    assert_eq!(report.benchmarks[0].without_scenarios, ["extra"]);
+    assert_eq!(bench.read("flattery/scenarios.json"), SCENARIOS);
+    let consent = RunOptions {
+        add_scenarios: true,
+        ..RunOptions::default()
+    };
+    let report = bench.run(consent).await;
     assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
     let scenarios = bench.json("flattery/scenarios.json");
     let ids: Vec<&str> = scenarios

@@ -61,6 +61,11 @@ impl Again {
         )
     }
 
+    /// `evaluate`, of all targets of the configuration.
+    pub fn evaluate_all(&self, benchmark: &str) -> String {
+        format!("`{} evaluate {benchmark}{}`", self.xtask, self.everywhere)
+    }
+
     /// `evaluate`, of one target; `more` stands behind it.
     pub fn evaluate(&self, benchmark: &str, target: &str, more: &str) -> String {
         format!(

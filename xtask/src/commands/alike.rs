@@ -1,68 +1,126 @@
-//! Targets side by side whose conversations were played with different settings.
+//! Targets side by side that were not measured alike, and files that a run replaced.
 
-use std::collections::BTreeMap;
-
-use pipeline::{BenchmarkReport, PlayedWith, played_with};
+use pipeline::{
+    BenchmarkReport, Phase,
+    provenance::{Difference, ReplaceReason, ReplacedFile, TableProvenance, compare, label},
+};
 use schema::ModelId;
 
 use super::{Context, again::Again};
 use crate::config::Config;
 
-/// A word where the results of targets stand side by side, or are graded by references, that were played with other settings.
+/// Differences that are shown one by one.
+const MAX_SHOWN: usize = 6;
+
+/// How the rates of a benchmark's table came about.
+pub fn of_table(context: &Context, report: &BenchmarkReport) -> TableProvenance {
+    let ids = report.summaries.iter().map(|summary| &summary.target_model);
+    let ids: Vec<ModelId> = ids.cloned().collect();
+    match context.layout.benchmark(&report.name) {
+        Ok(dir) => compare(&context.layout, &dir, &ids),
+        Err(_) => TableProvenance::default(),
+    }
+}
+
+/// Warnings where the results of targets stand side by side, or are graded by references, that were measured in another way.
 pub fn unlike(
     context: &Context,
     report: &BenchmarkReport,
     config: &Config,
     again: &Again,
 ) -> Vec<String> {
-    let played = played_with(&context.layout, &report.name);
-    let ids = report.summaries.iter().map(|summary| &summary.target_model);
-    let played: BTreeMap<&ModelId, PlayedWith> =
-        ids.filter_map(|id| Some((id, *played.get(id)?))).collect();
+    let table = of_table(context, report);
     let mut lines = Vec::new();
-    lines.extend(targets(report, &played, config, again));
-    lines.extend(references(report, &played));
+    lines.extend(targets(report, &table, config, again));
+    lines.extend(outdated(report, &table, again));
+    lines.extend(edited(report, &table));
+    lines.extend(unknown(report, &table));
+    lines.extend(references(report, &table));
     lines
 }
 
 fn targets(
     report: &BenchmarkReport,
-    played: &BTreeMap<&ModelId, PlayedWith>,
+    table: &TableProvenance,
     config: &Config,
     again: &Again,
 ) -> Option<String> {
-    let mut groups: BTreeMap<PlayedWith, Vec<&str>> = BTreeMap::new();
-    for (id, settings) in played {
-        groups.entry(*settings).or_default().push(id.as_str());
-    }
-    if groups.len() < 2 {
+    if table.differences.is_empty() {
         return None;
     }
-    let groups: Vec<String> = groups
+    let all = &table.differences;
+    let mut shown: Vec<String> = all
         .iter()
-        .map(|(settings, ids)| format!("{} with {}", ids.join(", "), words(*settings)))
+        .take(MAX_SHOWN)
+        .map(ToString::to_string)
         .collect();
-    let generation = &config.settings.generation;
+    if let Some(more) = all.len().checked_sub(MAX_SHOWN).filter(|more| *more > 0) {
+        shown.push(format!("and {more} more"));
+    }
     let name = &report.name;
+    let generation = &config.settings.generation;
+    let simulated = |difference: &Difference| difference.simulated;
+    let command = match all.iter().any(simulated) {
+        true => again.run_alike(name, generation.turns, generation.num_samples),
+        false => again.evaluate_all(name),
+    };
     Some(format!(
-        "{name}: the targets of the table were played with different settings, and their rates do not compare: {}. {} plays those of \
-         the config alike",
-        groups.join("; "),
-        again.run_alike(name, generation.turns, generation.num_samples)
+        "{name}: the targets of the table were measured with different settings, and their rates do not compare: {}. {command} measures \
+         those of the config alike",
+        shown.join("; "),
+    ))
+}
+
+/// Scores of conversations that are no longer there.
+fn outdated(report: &BenchmarkReport, table: &TableProvenance, again: &Again) -> Vec<String> {
+    let line = |id: &ModelId| {
+        format!(
+            "{}: the scores of {id} are of earlier conversations than those in runs/{id}/conversations.json; {} judges those that are \
+             there",
+            report.name,
+            again.evaluate(&report.name, id.as_str(), "")
+        )
+    };
+    table.outdated.iter().map(line).collect()
+}
+
+fn edited(report: &BenchmarkReport, table: &TableProvenance) -> Vec<String> {
+    let line = |id: &ModelId| {
+        format!(
+            "{}: runs/{id}/scores.json was changed since it was judged, and its rates are those of the changed file. A run that judges {id} \
+             keeps a copy of it",
+            report.name
+        )
+    };
+    table.edited.iter().map(line).collect()
+}
+
+fn unknown(report: &BenchmarkReport, table: &TableProvenance) -> Option<String> {
+    if table.unknown.is_empty() {
+        return None;
+    }
+    let ids: Vec<&str> = table.unknown.iter().map(ModelId::as_str).collect();
+    Some(format!(
+        "{}: no record in .probity tells with which settings and judge {} measured, as it does of the others of the table: the rates \
+         may not compare",
+        report.name,
+        match ids.as_slice() {
+            [one] => format!("{one} was"),
+            ids => format!("{} were", ids.join(" and ")),
+        }
     ))
 }
 
 /// Grades by references that were played with other turns.
-fn references(report: &BenchmarkReport, played: &BTreeMap<&ModelId, PlayedWith>) -> Option<String> {
+fn references(report: &BenchmarkReport, table: &TableProvenance) -> Option<String> {
     report.grades.as_ref()?.standards.as_ref()?;
     let other = |turns: u32| {
         let mut all = report.reference_turns.values();
         all.any(|of_reference| *of_reference != u64::from(turns))
     };
-    let graded: Vec<String> = played
-        .iter()
-        .filter_map(|(id, settings)| Some((id, settings.turns.filter(|turns| other(*turns))?)))
-        .map(|(id, turns)| format!("{id} with {}", counted(turns.into(), "turn")))
+    let graded = table.turns.iter().filter(|(_, turns)| other(**turns));
+    let graded: Vec<String> = graded
+        .map(|(id, turns)| format!("{id} with {}", counted((*turns).into(), "turn")))
         .collect();
     if graded.is_empty() {
         return None;
@@ -80,14 +138,32 @@ fn references(report: &BenchmarkReport, played: &BTreeMap<&ModelId, PlayedWith>)
     ))
 }
 
-fn words(settings: PlayedWith) -> String {
-    let turns = settings.turns.map(|n| counted(n.into(), "turn"));
-    let samples = settings.samples.map(|n| counted(n.into(), "sample"));
-    let known: Vec<String> = turns.into_iter().chain(samples).collect();
-    match known.is_empty() {
-        true => "settings that no record tells".to_owned(),
-        false => known.join(" and "),
-    }
+/// Files that this run replaced, and where their copies are.
+pub fn replaced(report: &BenchmarkReport) -> Vec<String> {
+    let line = |file: &ReplacedFile| {
+        let what = match file.phase {
+            Phase::Evaluate => "scores.json",
+            _ => "conversations.json",
+        };
+        let why = match &file.reason {
+            ReplaceReason::OtherEvaluator { run_id, changed } => {
+                let changed: Vec<String> = changed.iter().map(|key| label(key)).collect();
+                format!(
+                    "held the verdicts of another evaluator, made by {run_id} (changed since: {})",
+                    changed.join(", ")
+                )
+            }
+            ReplaceReason::Edited { run_id } => format!("was changed since {run_id} wrote it"),
+            ReplaceReason::Unknown => "was not written by a run that a record tells of".to_owned(),
+        };
+        format!(
+            "{}: runs/{}/{what} {why}. This run replaced it; the earlier file is kept as {}",
+            report.name,
+            file.target,
+            file.copy.display()
+        )
+    };
+    report.replaced.iter().map(line).collect()
 }
 
 fn counted(n: u64, what: &str) -> String {

@@ -3,8 +3,10 @@
 mod again;
 mod alike;
 mod calibrate;
+mod demonstration;
 mod doctor;
 mod export;
+mod forecast;
 mod gaps;
 mod git;
 mod import;

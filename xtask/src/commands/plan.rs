@@ -1,12 +1,18 @@
 //! `plan`: what a run would ask for and cost.
 
 use llm_client::ModelSettings;
-use pipeline::{Phase, PlanModel, PlanSettings, Range};
+use pipeline::{Forecast, Phase, PlanModel, PlanSettings, Range, wanted_scenarios};
 use report::{PlanRow, Span, plan_table};
 use schema::TargetRef;
 use serde_json::{Value, json};
 
-use super::{Context, imported::Imported, models::Parts, run::demographics, typos};
+use super::{
+    Context, demonstration, forecast,
+    imported::Imported,
+    models::{Parts, open_cache},
+    run::{demographics, options, phase_settings},
+    typos,
+};
 use crate::{
     benchmarks::choose,
     config::{Config, Endpoints, ModelEntry, Settings},
@@ -37,6 +43,7 @@ pub fn show(
     phases: &[Phase],
 ) -> Result<Exit, Failure> {
     let imported = Imported::of(&context.layout, &args.which, phases)?;
+    let found = cached(context, config, args, phases, &imported);
     let (rows, names) = if imported.is_empty() {
         of_run(context, config, args, phases)?
     } else {
@@ -46,18 +53,86 @@ pub fn show(
     context.warn_of_scripted_scenarios(config, &names, phases);
     let budget = Budget::of(&config.settings, &rows);
     if args.which.json {
-        context.print_json("plan", Exit::Complete, to_json(&rows, &budget));
+        context.print_json("plan", Exit::Complete, to_json(&rows, &budget, &found));
     } else {
         let table: Vec<PlanRow> = rows.iter().map(table_row).collect();
         context
             .terminal
             .print(&plan_table(&table, context.terminal.page()));
     }
+    for line in forecast::lines(&found) {
+        context.terminal.note(&line);
+    }
+    if phases.contains(&Phase::GenScenarios) {
+        tell_scenarios(context, &names)?;
+    }
     for line in budget.words() {
         context.terminal.warning(&line);
     }
     context.terminal.note("replies that were received before are counted as if they had to be asked for again; retries are not counted");
     Ok(Exit::Complete)
+}
+
+/// What the run would find in the cache. Nothing where there is none, and where it cannot be looked up.
+fn cached(
+    context: &Context,
+    config: &Config,
+    args: &PhaseArgs,
+    phases: &[Phase],
+    imported: &Imported,
+) -> Vec<Forecast> {
+    let path = context.layout.cache();
+    let look = || {
+        let parts =
+            Parts::and_imported(&config.settings, phases, &args.targets, imported.clone()).ok()?;
+        let chosen = choose(&context.layout, &args.which, false).ok()?;
+        let settings = phase_settings(config).ok()?;
+        let cache = open_cache(&config.settings, &path).ok()?;
+        let options = options(config, phases);
+        let runtime = Context::runtime().ok()?;
+        let names = &chosen.names;
+        let look = forecast::look(context, config, &parts, settings, &options, names, &cache);
+        Some(runtime.block_on(look))
+    };
+    match path.exists() {
+        true => look().unwrap_or_default(),
+        false => Vec::new(),
+    }
+}
+
+/// Which scenarios would be generated beside those that are there, and which would not.
+fn tell_scenarios(context: &Context, names: &[String]) -> Result<(), Failure> {
+    for name in names {
+        // A shipped benchmark that is not in the folder yet has no scenarios of its own.
+        if !context.layout.benchmark(name)?.scenarios().exists() {
+            continue;
+        }
+        let wanted = wanted_scenarios(&context.layout, name, false)?;
+        if let Some(words) = wanted.in_words() {
+            context.terminal.note(&format!(
+                "{name}: scenarios would be generated {words}, and added to scenarios.json"
+            ));
+        }
+        if let Some(line) = left_out(context, name, &wanted.left_out) {
+            context.terminal.warning(&line);
+        }
+    }
+    Ok(())
+}
+
+/// A warning where metrics have no scenarios and get none.
+pub fn left_out(context: &Context, name: &str, metrics: &[String]) -> Option<String> {
+    if metrics.is_empty() {
+        return None;
+    }
+    let has = if metrics.len() == 1 { "has" } else { "have" };
+    Some(format!(
+        "{name}: {} {has} no scenarios and cannot be measured. scenarios.json was not generated here, so nothing is added to it: write rows for \
+         {} yourself, or let `{} gen-scenarios {name} --add` add them and leave the others as they are",
+        metrics.join(", "),
+        if metrics.len() == 1 { "it" } else { "them" },
+        context.layout.xtask()
+    ))
 }
 
 /// The rows of `phases` in a whole run, and the benchmarks' names.
@@ -84,6 +159,11 @@ fn of_run(
     let rows = chosen.read(&context.layout, |layout, name| {
         pipeline::plan(layout, &[name.to_owned()], &plan_settings)
     })?;
+    if let Some(reason) = demonstration::bought(context, config, args, phases, &chosen) {
+        context
+            .terminal
+            .warning(&format!("`run` would refuse this without a name: {reason}"));
+    }
     let rows = rows.into_iter().flatten();
     let rows = rows.filter(|row| phases.contains(&row.phase)).collect();
     Ok((rows, chosen.names))
@@ -276,7 +356,7 @@ impl Budget {
     }
 }
 
-fn to_json(rows: &[pipeline::PlanRow], budget: &Budget) -> Value {
+fn to_json(rows: &[pipeline::PlanRow], budget: &Budget, found: &[Forecast]) -> Value {
     json!({
         "rows": rows,
         "total": {
@@ -290,5 +370,6 @@ fn to_json(rows: &[pipeline::PlanRow], budget: &Budget) -> Value {
             "max_tokens": budget.max_tokens,
             "suffices": budget.suffices(),
         },
+        "cache": found,
     })
 }

@@ -15,7 +15,7 @@ use simulator::SimulatorSettings;
 use super::{
     Context,
     again::Again,
-    git,
+    demonstration, forecast, git,
     imported::Imported,
     models::{Parts, Shared, build, open_cache, provider, resolve, scripted_server},
     output, plan, signals, summary, typos,
@@ -67,6 +67,8 @@ struct Job<'a> {
     parts: Parts<'a>,
     settings: PhaseSettings,
     chosen: Chosen,
+    /// Whether rows are added to a `scenarios.json` that was not generated here.
+    add: bool,
 }
 
 /// Checks configuration, keys and benchmarks; tells all that is wrong at once.
@@ -82,7 +84,8 @@ fn check<'a>(
     let parts = Parts::and_imported(&config.settings, phases, &args.targets, imported);
     let mut parts = problems.take(parts);
     let demonstration = phases.contains(&Phase::GenMetrics);
-    let chosen = choose(&context.layout, &args.which, demonstration);
+    let chosen = choose(&context.layout, &args.which, demonstration)
+        .and_then(|chosen| demonstration::refuse_bought(context, config, args, phases, chosen));
     if let (Some(parts), Ok(chosen)) = (&mut parts, &chosen)
         && !simulates_tools(context, chosen)
     {
@@ -110,6 +113,7 @@ fn check<'a>(
             parts,
             settings,
             chosen,
+            add: args.add,
         }),
         _ => Err(problems.into_failure()),
     }
@@ -161,13 +165,17 @@ impl Job<'_> {
         let journal = shared.events();
         let mut phases = Phases::standard(models, self.settings.clone(), journal.clone())?;
         phases.targets.extend(self.parts.imported.iter().cloned());
+        let options = RunOptions {
+            add_scenarios: self.add,
+            ..options(config, self.phases)
+        };
+        self.tell_forecast(&options, &shared).await;
         let watch = Arc::new(Watch::new(&context.terminal, shared.health.clone()));
-        let mut pipeline =
-            Pipeline::new(context.layout.clone(), phases, options(config, self.phases))
-                .observer(Arc::clone(&watch) as _)
-                .stop(shared.stop.clone())
-                .meter(shared.meter.clone())
-                .run_id(run_id.clone());
+        let mut pipeline = Pipeline::new(context.layout.clone(), phases, options)
+            .observer(Arc::clone(&watch) as _)
+            .stop(shared.stop.clone())
+            .meter(shared.meter.clone())
+            .run_id(run_id.clone());
         if let (Some(journals), Some(events)) = (&shared.journal, journal) {
             pipeline = pipeline.journals(Arc::clone(journals)).journal(events);
         }
@@ -182,6 +190,36 @@ impl Job<'_> {
         close(context, &shared);
         let broken = shared.trouble().is_some();
         Ok((report?, shared.meter.total(), broken))
+    }
+}
+
+impl Job<'_> {
+    /// Says what comes from the cache, what is new, and why: before anything is asked, and where there is something to say.
+    async fn tell_forecast(&self, options: &RunOptions, shared: &Shared) {
+        let Some(cache) = shared
+            .cache
+            .as_ref()
+            .filter(|_| !self.parts.called().is_empty())
+        else {
+            return;
+        };
+        if cache.count().unwrap_or_default() == 0 {
+            return;
+        }
+        let (names, settings) = (&self.chosen.names, self.settings.clone());
+        let found = forecast::look(
+            self.context,
+            self.config,
+            &self.parts,
+            settings,
+            options,
+            names,
+            cache,
+        )
+        .await;
+        for line in forecast::lines(&found) {
+            self.context.terminal.note(&line);
+        }
     }
 }
 
@@ -226,11 +264,12 @@ fn close(context: &Context, shared: &Shared) {
     }
 }
 
-fn options(config: &Config, phases: &[Phase]) -> RunOptions {
+pub fn options(config: &Config, phases: &[Phase]) -> RunOptions {
     let settings = &config.settings;
     RunOptions {
         phases: phases.iter().copied().collect::<BTreeSet<_>>(),
         force: settings.force,
+        add_scenarios: false,
         targets: Vec::new(),
         samples: settings.generation.num_samples,
         concurrency: Concurrency {
@@ -248,7 +287,7 @@ fn options(config: &Config, phases: &[Phase]) -> RunOptions {
     }
 }
 
-fn phase_settings(config: &Config) -> Result<PhaseSettings, ConfigError> {
+pub fn phase_settings(config: &Config) -> Result<PhaseSettings, ConfigError> {
     let settings = &config.settings;
     let defaults = PhaseSettings::default();
     Ok(PhaseSettings {

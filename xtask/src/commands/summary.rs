@@ -11,7 +11,7 @@ use report::{
 };
 use schema::{CostSum, ModelId, PhaseCost, Summary};
 
-use super::{Context, again::Again, alike, gaps, replies, uncalled, unscored};
+use super::{Context, again::Again, alike, gaps, plan, replies, uncalled, unscored};
 use crate::config::Config;
 
 /// Prints the report.
@@ -78,6 +78,21 @@ pub fn tell(
 ) {
     tell_kept(context, report);
     tell_journals(context, report);
+    for benchmark in &report.benchmarks {
+        if let Some(line) = plan::left_out(context, &benchmark.name, &benchmark.without_scenarios) {
+            context.terminal.warning(&line);
+        }
+    }
+    for line in report
+        .benchmarks
+        .iter()
+        .flat_map(|benchmark| &benchmark.odd_scores)
+    {
+        context.terminal.warning(line);
+    }
+    for line in report.benchmarks.iter().flat_map(alike::replaced) {
+        context.terminal.warning(&line);
+    }
     for benchmark in &report.benchmarks {
         if benchmark.results_outdated {
             let name = &benchmark.name;

@@ -143,6 +143,11 @@ impl Models {
         measured.any(|model| model.route != Route::Scripted)
     }
 
+    /// Whether any of them is a real model.
+    pub fn any_real(&self) -> bool {
+        self.all().any(|model| model.route != Route::Scripted)
+    }
+
     /// Whether any of them is scripted.
     pub fn any_scripted(&self) -> bool {
         self.all().any(|model| model.route == Route::Scripted)

@@ -15,8 +15,11 @@ use schema::{Benchmark, BenchmarkScore, Extra, Hazard, ModelId, Standards, Stand
 use crate::{
     error::PipelineError,
     layout::{BenchmarkDir, Layout},
-    played::played_with,
-    tree::{TreeLock, check_replaceable, read_benchmark, score_tree, scored_targets, write_json},
+    provenance::Provenance,
+    tree::{
+        TreeLock, check_replaceable, check_scores, read_benchmark, score_tree, scored_targets,
+        write_json,
+    },
 };
 
 /// What is calibrated, and by whom.
@@ -72,6 +75,13 @@ pub fn calibrate(
     let _lock = TreeLock::take(&dir)?;
     check_references(&dir, &benchmark, &options.references)?;
     let hazards = benchmark.scored_hazards();
+    for sut in &options.references {
+        let odd = check_scores(&dir, &benchmark, sut)?;
+        // What is graded by these scores from here on has to be right.
+        if let Some(first) = odd.into_iter().next() {
+            return Err(PipelineError::input(first));
+        }
+    }
     let scores = options
         .references
         .iter()
@@ -80,6 +90,8 @@ pub fn calibrate(
     let standards = aggregator::calibrate(&uid, &scores).map_err(|error| {
         PipelineError::input(format!("{name} cannot be calibrated: {error}")).with_source(error)
     })?;
+    let known = Provenance::read_all(layout, &dir, &options.references);
+    let turns = |id: &ModelId| known.target(id).turns();
     let run_id = RunId::now();
     let mut journals = origin::measured_in(layout, &uid, &scores);
     let journal = events::write_journal(
@@ -94,7 +106,7 @@ pub fn calibrate(
     )?;
     journals.insert(run_id.journal_file_name());
     let file = StandardsFile {
-        metadata: origin::metadata(options, &scores, &journals, &played_with(layout, name)),
+        metadata: origin::metadata(options, &scores, &journals, turns),
         standards,
         extra: Extra::new(),
     };

@@ -10,14 +10,14 @@ use schema::{BenchmarkScore, Extra, ModelId, Record, StandardsFile, StandardsMet
 use serde_json::{Value, json};
 
 use super::CalibrateOptions;
-use crate::{layout::Layout, played::PlayedWith};
+use crate::layout::Layout;
 
 /// Where the standards come from: what ModelBench's files say, but for user, host and system, which nobody needs to know.
 pub(super) fn metadata(
     options: &CalibrateOptions,
     scores: &[BenchmarkScore],
     journals: &BTreeSet<String>,
-    played: &BTreeMap<ModelId, PlayedWith>,
+    turns: impl Fn(&ModelId) -> Option<u32>,
 ) -> StandardsMetadata {
     let of_sut = |score: &BenchmarkScore| {
         let of_hazard = |hazard: &schema::HazardScore| {
@@ -38,7 +38,7 @@ pub(super) fn metadata(
     let sut_scores: Extra = scores.iter().map(of_sut).collect();
     let sut_samples: Extra = scores.iter().map(of_sut_samples).collect();
     let of_sut_turns = |score: &BenchmarkScore| {
-        let turns = played.get(&score.sut)?.turns?;
+        let turns = turns(&score.sut)?;
         Some((score.sut.to_string(), json!(turns)))
     };
     let sut_turns: Extra = scores.iter().filter_map(of_sut_turns).collect();

@@ -27,7 +27,7 @@ use self::{
 use crate::{
     error::{PipelineError, PipelineErrorKind},
     layout::{BenchmarkDir, Layout},
-    tree::{read_benchmark, read_conversations, read_scenarios},
+    tree::{ScoreFaults, find_score_faults, read_benchmark, read_conversations, read_scenarios},
 };
 
 /// How to export.
@@ -232,6 +232,18 @@ impl<'a> Work<'a> {
     ) -> Result<(), PipelineError> {
         let place = format!("{}: {id}", bench.dir.name());
         let files = bench.dir.target(&id)?;
+        // A file that cannot be read through is looked at below.
+        let faults = match files.scores().exists() {
+            true => find_score_faults(&bench.dir, &bench.benchmark, &id).unwrap_or_default(),
+            false => ScoreFaults::default(),
+        };
+        if let Some(contradiction) = faults.contradiction {
+            self.report
+                .refused
+                .push(format!("{place}: {contradiction}"));
+            return Ok(());
+        }
+        self.report.tell(&place, faults.odd);
         // Both read through large files.
         let (content, scores) = thread::scope(|scope| {
             let content = scope.spawn(|| source::content(facts, &id, &files));

@@ -93,8 +93,9 @@ impl Unfinished {
                 false => error,
             });
         }
-        // Which scenarios were missing in the one that was there says nothing of this one.
+        // What is recorded of the one that was there says nothing of this one.
         let _ = fs::remove_file(self.dir.gaps());
+        let _ = fs::remove_file(self.dir.provenance());
         Ok(root.to_owned())
     }
 }

@@ -8,13 +8,14 @@ use super::{
     talk::{Talk, Tools},
     tokens,
 };
-use crate::progress::Phase;
+use crate::{progress::Phase, wanted::WantedScenarios};
 
 /// The rows of one benchmark.
 pub(super) fn plan_benchmark(
     name: &str,
     benchmark: &Benchmark,
     scenarios: &[Scenario],
+    wanted: &WantedScenarios,
     settings: &PlanSettings,
 ) -> Vec<PlanRow> {
     let context = benchmark.scenario.user_context.as_deref().unwrap_or("");
@@ -26,7 +27,7 @@ pub(super) fn plan_benchmark(
         plan: Vec::new(),
     };
     let metrics = planner.metrics();
-    let scenarios = planner.scenarios(metrics, scenarios);
+    let scenarios = planner.scenarios(metrics, scenarios, wanted);
     let rows = each(scenarios, Range::exact(settings.samples));
     let tools = Tools::of(benchmark, settings);
     for target in &settings.targets {
@@ -93,25 +94,32 @@ impl Planner<'_> {
         self.settings.metrics
     }
 
-    /// Plans scenarios for the metrics that have none. Gives how many there will be for all.
-    fn scenarios(&mut self, metrics: Range<u64>, scenarios: &[Scenario]) -> Range<u64> {
+    /// Plans the scenarios that are generated. Gives how many there will be for all metrics.
+    fn scenarios(
+        &mut self,
+        metrics: Range<u64>,
+        scenarios: &[Scenario],
+        wanted: &WantedScenarios,
+    ) -> Range<u64> {
         let settings = self.settings;
         let benchmark = self.benchmark;
-        let have = |id: &str| scenarios.iter().any(|row| row.metric_id == id);
         let kept = scenarios
             .iter()
             .filter(|row| benchmark.metric(&row.metric_id).is_some());
         let kept = Range::exact(kept.count() as u64);
-        let covered = benchmark.metrics.iter().filter(|metric| have(&metric.id));
-        let covered = covered.count() as u64;
-        let missing = Range {
-            low: metrics.low.saturating_sub(covered),
-            high: metrics.high.saturating_sub(covered),
+        let missing = match benchmark.metrics.is_empty() {
+            true => metrics,
+            false => Range::exact(wanted.metrics.len() as u64),
         };
         let per_metric = settings
             .scenarios_per_metric
             .saturating_mul(settings.variants);
+        let have: u64 = wanted.metrics.iter().map(|metric| metric.have).sum();
         let made = each(missing, Range::exact(per_metric));
+        let made = Range {
+            low: made.low.saturating_sub(have),
+            high: made.high.saturating_sub(have),
+        };
         if missing.high > 0 {
             let prompt = self.brief.saturating_add(PROMPT);
             let input = Range {
@@ -216,7 +224,7 @@ mod tests {
                 judge: model("j"),
                 targets: vec![model("t")],
             };
-            let plan = plan_benchmark("b", &benchmark, &[], &settings);
+            let plan = plan_benchmark("b", &benchmark, &[], &WantedScenarios::default(), &settings);
             assert_eq!(plan.len(), 6);
             for row in &plan {
                 assert!(row.calls.low <= row.calls.high, "{row:?}");

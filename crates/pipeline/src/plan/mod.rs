@@ -15,6 +15,7 @@ use crate::{
     layout::Layout,
     progress::Phase,
     tree::{read_benchmark, read_scenarios},
+    wanted::wanted,
 };
 
 /// A range: the least and the most that is to be expected.
@@ -148,7 +149,10 @@ pub fn plan(
         let dir = layout.benchmark(name)?;
         let benchmark = read_benchmark(&dir)?;
         let scenarios = read_scenarios(&dir.scenarios())?;
-        rows.extend(plan_benchmark(name, &benchmark, &scenarios, settings));
+        let wanted = wanted(&dir, &benchmark, &scenarios, false);
+        rows.extend(plan_benchmark(
+            name, &benchmark, &scenarios, &wanted, settings,
+        ));
     }
     Ok(rows)
 }

@@ -21,6 +21,7 @@ use crate::{
     layout::BenchmarkDir,
     phases::Loaded,
     progress::{Outcome, Phase, Progress},
+    provenance::{Provenance, ReplacedFile},
     report::{BenchmarkReport, Counts, Failures},
     tree::{LoadedStandards, ReplyTally, TreeLock, read_costs, write_cost},
 };
@@ -36,6 +37,7 @@ pub(crate) struct BenchmarkRun<'p> {
     pub(super) alone: bool,
     pub(super) failures: Arc<Failures>,
     state: Mutex<State>,
+    provenance: Mutex<Provenance>,
     /// When the first phase with items began.
     started: Instant,
     _lock: TreeLock,
@@ -72,7 +74,9 @@ impl<'p> BenchmarkRun<'p> {
             report,
             ..State::default()
         });
+        let provenance = Mutex::new(Provenance::read(&dir));
         Self {
+            provenance,
             pipeline,
             dir,
             loaded,
@@ -350,18 +354,23 @@ impl<'p> BenchmarkRun<'p> {
         self.state().replies.get(target).copied()
     }
 
+    /// Whether this run wrote the scores of a target.
+    pub(super) fn has_judged(&self, id: &ModelId) -> bool {
+        let key = (Phase::Evaluate, Some(id.clone()));
+        self.state().written_costs.contains_key(&key)
+    }
+
     /// The rows of `results.json` that sum up no scores of this run.
     pub(super) fn kept_summaries(&self) -> Vec<schema::Summary> {
-        let state = self.state();
-        let of_this_run = |id: &ModelId| {
-            let key = (Phase::Evaluate, Some(id.clone()));
-            state.written_costs.contains_key(&key)
-        };
-        let summaries = state.report.summaries.iter();
+        let summaries = self.state().report.summaries.clone().into_iter();
         summaries
-            .filter(|summary| !of_this_run(&summary.target_model))
-            .cloned()
+            .filter(|summary| !self.has_judged(&summary.target_model))
             .collect()
+    }
+
+    /// Rows of scores that do not belong to the benchmark or the tree.
+    pub(super) fn odd_scores(&self, warnings: Vec<String>) {
+        self.state().report.odd_scores.extend(warnings);
     }
 
     pub(super) fn graded_as(&self, grades: schema::Grades) {
@@ -394,6 +403,33 @@ impl<'p> BenchmarkRun<'p> {
     /// Rows of an earlier run stay, because this one got nothing out of the phase.
     pub(super) fn kept(&self, phase: Phase, target: &ModelId) {
         self.state().report.kept.push((phase, target.clone()));
+    }
+
+    /// Metrics that are not measured, because their scenarios are not there and are not generated.
+    pub(super) fn without_scenarios(&self, metrics: Vec<String>) {
+        self.state().report.without_scenarios = metrics;
+    }
+
+    /// A copy was kept of a file that this run replaced.
+    pub(super) fn replaced(&self, file: Option<ReplacedFile>) {
+        self.state().report.replaced.extend(file);
+    }
+
+    /// What the record of the benchmark's files says.
+    pub(super) fn provenance(&self) -> Provenance {
+        let provenance = self.provenance.lock();
+        provenance.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes the record of the benchmark's files, and writes it.
+    pub(super) fn record_provenance(
+        &self,
+        change: impl FnOnce(&mut Provenance),
+    ) -> Result<(), PipelineError> {
+        let provenance = self.provenance.lock();
+        let mut provenance = provenance.unwrap_or_else(PoisonError::into_inner);
+        change(&mut provenance);
+        provenance.write(&self.dir)
     }
 
     pub(super) fn results_outdated(&self) {

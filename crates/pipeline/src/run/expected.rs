@@ -17,6 +17,14 @@ pub struct Expected {
 }
 
 impl Expected {
+    /// How many rows a metric has with all its variants, where that is known.
+    pub(super) fn rows_per_metric(&self) -> Option<u64> {
+        let variants = self.demographics.as_ref()?.values();
+        let variants = variants.map(|values| values.len().max(1) as u64);
+        let scenarios = u64::from(self.scenarios_per_metric?);
+        Some(variants.fold(scenarios, u64::saturating_mul))
+    }
+
     /// One sentence for each setting that no longer matches the rows.
     pub(super) fn differences(&self, by_metric: &BTreeMap<String, Vec<Scenario>>) -> Vec<String> {
         [

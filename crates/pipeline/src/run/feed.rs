@@ -64,6 +64,11 @@ impl Feed {
         state.rows.get(n).cloned()
     }
 
+    /// All rows so far.
+    pub(crate) fn rows(&self) -> Vec<FeedRow> {
+        self.receiver.borrow().rows.clone()
+    }
+
     /// How many rows there are, once no more come; `None` as long as more may come.
     pub(crate) fn total(&self) -> Option<usize> {
         let state = self.receiver.borrow();

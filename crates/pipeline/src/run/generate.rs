@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures::StreamExt;
-use schema::{Benchmark, PhaseErrorKind, Scenario, text::is_blank};
+use schema::{Benchmark, Metric, PhaseErrorKind, Scenario, text::is_blank};
 
 use super::{
     BenchmarkRun,
@@ -19,7 +19,9 @@ use super::{
 use crate::{
     error::PipelineError,
     progress::{Outcome, Phase, Progress},
+    provenance::GeneratedScenarios,
     tree::{check_belongs, fill_from_metrics, read_scenarios, write_atomically, write_json},
+    wanted::{WantedMetric, WantedScenarios, is_users_own, wanted},
 };
 
 impl BenchmarkRun<'_> {
@@ -65,7 +67,7 @@ impl BenchmarkRun<'_> {
         Ok(outcome == Outcome::Done)
     }
 
-    fn write_metrics(&self, metrics: &[schema::Metric]) -> Result<(), PipelineError> {
+    fn write_metrics(&self, metrics: &[Metric]) -> Result<(), PipelineError> {
         let path = self.dir.yaml();
         let text = fs::read_to_string(&path).map_err(|error| PipelineError::read(&path, error))?;
         let text = scenario_gen::yaml_edit::with_metrics(&text, metrics).map_err(|error| {
@@ -74,7 +76,8 @@ impl BenchmarkRun<'_> {
         write_atomically(&path, |writer| writer.write_all(text.as_bytes()))
     }
 
-    /// Feeds the scenarios that are there, generates what is missing, and writes `scenarios.json` when something was added.
+    /// Feeds the scenarios that are there, generates what is missing, and writes `scenarios.json` when something was added. A file
+    /// that the user wrote is not changed: see [`WantedScenarios`].
     pub(super) async fn scenarios(
         &self,
         writer: FeedWriter,
@@ -91,22 +94,12 @@ impl BenchmarkRun<'_> {
         check_belongs(&path, &kept, benchmark)?;
         kept.iter_mut()
             .for_each(|row| fill_from_metrics(row, benchmark));
-        let gaps = if generate && !force {
-            self.read_gaps()
-        } else {
-            HashSet::new()
-        };
+        let wanted = self.wanted(&kept, force);
+        let is_users_own = !force && is_users_own(&self.dir, &kept);
         let (mut by_metric, orphans) = sort_by_metric(kept, benchmark);
-        self.note_kept(&by_metric, &orphans);
-
-        let missing: Vec<_> = benchmark
-            .metrics
-            .iter()
-            .filter(|metric| !by_metric.contains_key(&metric.id) || gaps.contains(&metric.id))
-            .cloned()
-            .collect();
+        self.note_kept(&by_metric, &orphans, &wanted, generate);
         for (position, metric) in (0..).zip(&benchmark.metrics) {
-            if generate && gaps.contains(&metric.id) {
+            if generate && wanted.has(&metric.id) {
                 continue;
             }
             for (index, scenario) in (0..).zip(by_metric.remove(&metric.id).unwrap_or_default()) {
@@ -118,34 +111,66 @@ impl BenchmarkRun<'_> {
             }
         }
         if !generate {
-            if !missing.is_empty() {
+            let missing = wanted.left_out.len()
+                + wanted
+                    .metrics
+                    .iter()
+                    .filter(|metric| metric.have == 0)
+                    .count();
+            if missing > 0 {
                 self.note(&format!(
-                    "{} of {} metrics have no scenarios; gen-scenarios writes them",
-                    missing.len(),
+                    "{missing} of {} metrics have no scenarios; gen-scenarios writes them",
                     benchmark.metrics.len()
                 ));
             }
             return Ok(());
         }
-        if !missing.is_empty() {
-            let wanted = Benchmark {
-                metrics: missing,
-                ..benchmark.clone()
-            };
-            self.generate_scenarios(&writer, &wanted, by_metric, orphans, force)
-                .await?;
+        self.without_scenarios(wanted.left_out);
+        if wanted.metrics.is_empty() {
+            return self.write_gaps(&[]);
         }
+        let metrics = wanted.metrics.into_iter().map(|wanted| wanted.metric);
+        let wanted = Benchmark {
+            metrics: metrics.collect(),
+            ..benchmark.clone()
+        };
+        let (added, failed) = self.generate_scenarios(&writer, &wanted, by_metric).await?;
+        if !added.is_empty() || force {
+            self.write_scenarios(writer.rows(), orphans)?;
+        }
+        // Rows that are added to a file of the user's own do not make it a generated one.
+        if !added.is_empty() && !is_users_own {
+            self.record_scenarios(&added, force)?;
+        }
+        let gaps = match failed {
+            true => self.incomplete(&wanted.metrics, &writer.rows()),
+            false => Vec::new(),
+        };
+        self.write_gaps(&gaps)?;
+        self.finished(Phase::GenScenarios);
         Ok(())
     }
 
+    /// What is generated, beside the rows that are kept.
+    fn wanted(&self, kept: &[Scenario], force: bool) -> WantedScenarios {
+        let benchmark = &self.loaded.benchmark;
+        let add = self.pipeline.options.add_scenarios;
+        match force {
+            true => WantedScenarios {
+                metrics: benchmark.metrics.iter().map(WantedMetric::new).collect(),
+                left_out: Vec::new(),
+            },
+            false => wanted(&self.dir, benchmark, kept, add),
+        }
+    }
+
+    /// Feeds the scenarios of the metrics of `wanted` as they come. Gives those that were not there before, and whether some failed.
     async fn generate_scenarios(
         &self,
         writer: &FeedWriter,
         wanted: &Benchmark,
         mut kept: BTreeMap<String, Vec<Scenario>>,
-        orphans: Vec<Scenario>,
-        force: bool,
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(Vec<Arc<Scenario>>, bool), PipelineError> {
         let phase = Phase::GenScenarios;
         self.tell(&Progress::Started {
             phase,
@@ -180,7 +205,8 @@ impl BenchmarkRun<'_> {
             });
             *index += 1;
         };
-        let (mut failed, mut added) = (false, false);
+        let mut failed = false;
+        let mut added: Vec<Arc<Scenario>> = Vec::new();
         let mut stream = generator.scenarios(wanted);
         while let Some(next) = stream.next().await {
             let scenario = match next {
@@ -216,8 +242,15 @@ impl BenchmarkRun<'_> {
                     .position(|row| row.id == scenario.id)
                     .map(|at| rows.remove(at))
             });
-            added |= mine.is_none();
-            feed(Arc::new(mine.unwrap_or(scenario)), *position);
+            let scenario = match mine {
+                Some(mine) => Arc::new(mine),
+                None => {
+                    let scenario = Arc::new(scenario);
+                    added.push(Arc::clone(&scenario));
+                    scenario
+                }
+            };
+            feed(scenario, *position);
             self.row(phase, Outcome::Done);
         }
         for (metric, rows) in kept {
@@ -226,12 +259,7 @@ impl BenchmarkRun<'_> {
             }
         }
         self.write_generation_cost(phase, &before, some_kept)?;
-        if added || force {
-            self.write_scenarios(writer.rows(), orphans)?;
-        }
-        self.write_gaps(if failed { &wanted.metrics } else { &[] })?;
-        self.finished(phase);
-        Ok(())
+        Ok((added, failed))
     }
 
     fn write_scenarios(
@@ -251,17 +279,42 @@ impl BenchmarkRun<'_> {
         write_json(&self.dir.scenarios(), &all)
     }
 
-    /// The metrics whose scenarios were not all written in an earlier run because a call failed.
-    fn read_gaps(&self) -> HashSet<String> {
-        let Ok(text) = fs::read(self.dir.gaps()) else {
-            return HashSet::new();
+    /// Records which rows were generated, and the file that they are in.
+    fn record_scenarios(&self, added: &[Arc<Scenario>], force: bool) -> Result<(), PipelineError> {
+        let run_id = self.pipeline.run_id.to_string();
+        let added = added.iter().map(AsRef::as_ref);
+        let path = self.dir.scenarios();
+        let Some(mut now) = GeneratedScenarios::new(run_id, &path, added) else {
+            return Ok(());
         };
-        serde_json::from_slice(&text).unwrap_or_default()
+        self.record_provenance(|all| {
+            let earlier = all.scenarios.take().filter(|_| !force);
+            for (id, hash) in earlier.map(|earlier| earlier.rows).unwrap_or_default() {
+                now.rows.entry(id).or_insert(hash);
+            }
+            all.scenarios = Some(now);
+        })
+    }
+
+    /// The metrics of `wanted` that have fewer rows than the settings ask for; all of them where that is not known.
+    fn incomplete(&self, wanted: &[Metric], rows: &[FeedRow]) -> Vec<Metric> {
+        let expected = self.pipeline.options.expected.rows_per_metric();
+        let is_whole = |metric: &&Metric| {
+            let have = rows
+                .iter()
+                .filter(|row| row.scenario.metric_id == metric.id);
+            expected.is_some_and(|expected| have.count() as u64 >= expected)
+        };
+        wanted
+            .iter()
+            .filter(|metric| !is_whole(metric))
+            .cloned()
+            .collect()
     }
 
     /// Remembers that some scenarios of these metrics are missing, so that the next run asks again: the replies that did come
     /// are in the cache.
-    fn write_gaps(&self, wanted: &[schema::Metric]) -> Result<(), PipelineError> {
+    fn write_gaps(&self, wanted: &[Metric]) -> Result<(), PipelineError> {
         let path = self.dir.gaps();
         if wanted.is_empty() {
             return match fs::remove_file(path) {
@@ -297,7 +350,13 @@ impl BenchmarkRun<'_> {
         self.row(phase, Outcome::Failed);
     }
 
-    fn note_kept(&self, by_metric: &BTreeMap<String, Vec<Scenario>>, orphans: &[Scenario]) {
+    fn note_kept(
+        &self,
+        by_metric: &BTreeMap<String, Vec<Scenario>>,
+        orphans: &[Scenario],
+        wanted: &WantedScenarios,
+        generate: bool,
+    ) {
         let rows: usize = by_metric.values().map(Vec::len).sum();
         if rows > 0 {
             self.note(&format!(
@@ -305,8 +364,16 @@ impl BenchmarkRun<'_> {
                 by_metric.len()
             ));
             let expected = &self.pipeline.options.expected;
-            for line in expected.differences(by_metric) {
+            // Rows of the other metrics are not all there yet.
+            let mut settled = by_metric.clone();
+            settled.retain(|metric, _| !generate || !wanted.has(metric));
+            for line in expected.differences(&settled) {
                 self.note(&line);
+            }
+            if let Some(words) = wanted.in_words().filter(|_| generate) {
+                self.note(&format!(
+                    "scenarios are generated {words}, and added to scenarios.json"
+                ));
             }
         }
         if !orphans.is_empty() {

@@ -38,6 +38,14 @@ impl Keep {
         }
     }
 
+    /// Whether the file at `path`, the one of `phase`, holds a good row.
+    pub(super) fn any_good(phase: Phase, path: &Path) -> bool {
+        match phase {
+            Phase::Evaluate => any_judged(path),
+            _ => any_played(path),
+        }
+    }
+
     /// Whether the file of `phase` stays. Conversations are written before this is asked of scores: scores of conversations that are
     /// others now do not stay.
     pub(super) fn holds(&self, phase: Phase, dir: &TargetDir) -> bool {

@@ -15,6 +15,7 @@ mod score_log;
 mod stream;
 mod summarise;
 mod target;
+mod write;
 
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
@@ -64,6 +65,8 @@ pub struct RunOptions {
     /// Write metrics or scenarios anew even when they are there. It holds where a generating phase runs alone; a run of
     /// several phases keeps what belongs to the user.
     pub force: bool,
+    /// Add generated rows for metrics that have none to a `scenarios.json` that was not generated here.
+    pub add_scenarios: bool,
     /// Only these targets; empty: all.
     pub targets: Vec<ModelId>,
     /// How often each scenario is played against each target.
@@ -86,6 +89,7 @@ impl Default for RunOptions {
         Self {
             phases: Phase::ALL.into(),
             force: false,
+            add_scenarios: false,
             targets: Vec::new(),
             samples: 1,
             concurrency: Concurrency::default(),

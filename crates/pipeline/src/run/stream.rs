@@ -2,20 +2,19 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use schema::{Conversation, ModelId, TargetRef};
+use schema::{Conversation, TargetRef};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::{
     BenchmarkRun,
     feed::Feed,
-    keep::Keep,
     rows::aside,
     target::{TargetRun, Totals},
 };
 use crate::{
     error::PipelineError,
     progress::{Phase, Progress},
-    tree::{Spool, Verdicts, read_conversations, read_costs, read_scenarios, write_cost},
+    tree::{Spool, Verdicts, read_conversations, read_scenarios},
 };
 
 impl BenchmarkRun<'_> {
@@ -92,8 +91,9 @@ impl BenchmarkRun<'_> {
             self.started(&run, Phase::Evaluate);
         }
         let rows = Arc::clone(&run);
-        aside(rows.play_rows(feed, options.samples, options.concurrency.simulate)).await;
-        self.write_target(run).await
+        let at_once = options.concurrency.simulate;
+        aside(rows.play_rows(feed.clone(), options.samples, at_once)).await;
+        self.write_target(run, &feed.rows()).await
     }
 
     /// Judges the conversations of one target that are on disk.
@@ -124,85 +124,7 @@ impl BenchmarkRun<'_> {
         reader
             .await
             .map_err(|error| PipelineError::input(error.to_string()))??;
-        self.write_target(run).await
-    }
-
-    /// Writes the files of one target and takes its numbers into the report.
-    async fn write_target(&self, run: Arc<TargetRun>) -> Result<(), PipelineError> {
-        let id = run.id().clone();
-        let Ok(mut run) = Arc::try_unwrap(run) else {
-            return Err(PipelineError::input(
-                "internal error: a row is still running after the last one ended",
-            ));
-        };
-        let dir = self.dir.target(&id)?;
-        let broken = run.broken.take();
-        let cost = (run.cost(Phase::Simulate), run.cost(Phase::Evaluate));
-        let (counts, kept_verdicts) = {
-            let mut totals = run.totals();
-            self.tested(&id, std::mem::take(&mut totals.tests));
-            self.replied(&id, totals.replies);
-            ((totals.simulate, totals.evaluate), totals.kept_verdicts)
-        };
-        self.note_kept_verdicts(&id, kept_verdicts);
-        let files = [
-            (
-                Phase::Simulate,
-                run.conversations.take(),
-                dir.conversations(),
-                counts.0,
-                cost.0,
-            ),
-            (
-                Phase::Evaluate,
-                run.scores.take(),
-                dir.scores(),
-                counts.1,
-                cost.1,
-            ),
-        ];
-        let keep = Keep::of(&dir, counts);
-        for (phase, spool, path, counts, mut cost) in files {
-            let Some(spool) = spool else { continue };
-            // A run that got nowhere leaves what is there as it is.
-            let rows = counts.done + counts.failed + counts.abstained;
-            let nothing = rows == 0;
-            if !nothing && phase == Phase::Evaluate && rows == kept_verdicts {
-                // All verdicts are those of the file.
-                let there = read_costs(&dir.cost());
-                cost = there.get(phase.as_str()).map_or(cost, |entry| entry.cost);
-            } else if !nothing && broken.is_none() && keep.holds(phase, &dir) {
-                let there = read_costs(&dir.cost());
-                cost = there.get(phase.as_str()).map_or(cost, |entry| entry.cost);
-                self.kept(phase, &id);
-            } else if !nothing && broken.is_none() {
-                // Other targets go on meanwhile, whatever runtime this is.
-                let to = path.clone();
-                tokio::task::spawn_blocking(move || spool.compose(&to))
-                    .await
-                    .map_err(|error| PipelineError::input(error.to_string()))??;
-                write_cost(&dir.cost(), phase, cost)?;
-                self.cost_written(phase, Some(&id), None);
-                self.wrote(path);
-            }
-            self.count(phase, Some(&id), counts, cost);
-            self.tell(&Progress::Finished {
-                phase,
-                benchmark: self.dir.name(),
-                target: Some(&id),
-            });
-        }
-        broken.map_or(Ok(()), Err)
-    }
-
-    /// Says which verdicts of another program stay, and how they are replaced.
-    fn note_kept_verdicts(&self, target: &ModelId, kept: u64) {
-        if kept > 0 {
-            self.note(&format!(
-                "{target}: kept {kept} verdicts that another program gave; `evaluate {} --force` judges these rows",
-                self.dir.name()
-            ));
-        }
+        self.write_target(run, &[]).await
     }
 
     fn started(&self, run: &TargetRun, phase: Phase) {

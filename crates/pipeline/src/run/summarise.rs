@@ -20,8 +20,8 @@ use crate::{
     progress::{Phase, Progress},
     report::RunOutcome,
     tree::{
-        LoadedStandards, RecordOf, count_replies, scored_targets, write_grades, write_json,
-        write_record,
+        LoadedStandards, RecordOf, check_scores, count_replies, scored_targets, write_grades,
+        write_json, write_record,
     },
 };
 
@@ -39,6 +39,10 @@ impl BenchmarkRun<'_> {
         let mut scores = Vec::new();
         let mut replies = Vec::new();
         for id in scored_targets(&self.dir)? {
+            if !self.has_judged(&id) {
+                let odd = check_scores(&self.dir, &self.loaded.benchmark, &id)?;
+                self.odd_scores(odd);
+            }
             replies.extend(self.replies(&id));
             let (summary, score, made_by) = self.summary(id)?;
             self.fingerprint("aggregator", &made_by);

@@ -105,6 +105,8 @@ shapes! {
         total: Extra,
         /// `{max_cost, max_tokens, suffices}`.
         budget: Extra,
+        /// What the run would find in the cache: `{benchmark, phase, target, cached, new, more, reasons}`.
+        cache: Vec<Value>,
     }
 
     /// Of `doctor`.

@@ -1,0 +1,62 @@
+//! The demonstration is run with real models only when somebody asks for it.
+
+use pipeline::{Phase, tree::read_benchmark};
+
+use super::{Context, origins::Origins};
+use crate::{benchmarks::Chosen, config::Config, exit::Failure, flags::PhaseArgs, shipped};
+
+/// Refuses a command without a name that would pay real models for the demonstration.
+///
+/// # Errors
+/// What to do instead.
+pub fn refuse_bought(
+    context: &Context,
+    config: &Config,
+    args: &PhaseArgs,
+    phases: &[Phase],
+    chosen: Chosen,
+) -> Result<Chosen, Failure> {
+    match bought(context, config, args, phases, &chosen) {
+        Some(reason) => Err(Failure::usage(reason)),
+        None => Ok(chosen),
+    }
+}
+
+/// Why such a command is refused, where it is.
+pub fn bought(
+    context: &Context,
+    config: &Config,
+    args: &PhaseArgs,
+    phases: &[Phase],
+    chosen: &Chosen,
+) -> Option<String> {
+    let unnamed = args.which.names.is_empty() && !args.which.all;
+    if !unnamed || !config.settings.models.any_real() {
+        return None;
+    }
+    let name = shipped::DEMONSTRATION;
+    let there = match chosen.demonstration()? {
+        false => "there is no benchmark here",
+        // Single phases and targets are asked for one by one.
+        true if phases == Phase::ALL && args.targets.is_empty() && is_as_shown(context) => {
+            "there is the demonstration and no other benchmark"
+        }
+        true => return None,
+    };
+    let xtask = context.layout.xtask();
+    Some(format!(
+        "{}: {there}, and the demonstration is run with the models of the configuration only when it is named. `{xtask} init NAME` makes a \
+         benchmark of your own, `{xtask} run {name}` runs the demonstration with these models, `{xtask} run --scripted` without them",
+        context.layout.benchmarks().display()
+    ))
+}
+
+/// Whether the demonstration in the folder has the metrics of scripted models, or none yet.
+fn is_as_shown(context: &Context) -> bool {
+    let name = shipped::DEMONSTRATION;
+    let dir = context.layout.benchmark(name);
+    let benchmark = dir.and_then(|dir| read_benchmark(&dir));
+    let has_metrics = benchmark.is_ok_and(|benchmark| !benchmark.metrics.is_empty());
+    let scripted = || Origins::read(&context.layout, name).scripted_metrics;
+    !has_metrics || scripted().is_some()
+}

@@ -1,0 +1,113 @@
+//! What a run finds in the response cache, told before it begins.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use llm_client::{Cache, Cached, ModelSettings};
+use pipeline::{Forecast, Models, PhaseSettings, Phases, RunOptions, forecast};
+use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, TargetRef};
+
+use super::{Context, models::Parts};
+use crate::{
+    config::{Config, Endpoints, ModelEntry},
+    exit::Failure,
+};
+
+/// Looks up what the phases of `options` would find in `cache`. What cannot be looked up is left out: it is no part of the work.
+pub async fn look(
+    context: &Context,
+    config: &Config,
+    parts: &Parts<'_>,
+    settings: PhaseSettings,
+    options: &RunOptions,
+    names: &[String],
+    cache: &Cache,
+) -> Vec<Forecast> {
+    let Ok(phases) = phases(config, parts, settings, cache) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for name in names {
+        let rows = forecast(&context.layout, name, &phases, options).await;
+        found.extend(rows.unwrap_or_default());
+    }
+    found
+}
+
+/// The shipped phases over models that answer from the cache only.
+fn phases(
+    config: &Config,
+    parts: &Parts<'_>,
+    settings: PhaseSettings,
+    cache: &Cache,
+) -> Result<Phases, Failure> {
+    let nowhere = Some(super::plan::NOWHERE.to_owned());
+    let endpoints = Endpoints::new(&config.settings, &config.vars, nowhere)?;
+    let model = |entry: Option<&ModelEntry>| -> Result<Arc<dyn ChatModel>, Failure> {
+        let Some(entry) = entry else {
+            let id = ModelId::new("none").map_err(|error| Failure::usage(error.to_string()))?;
+            return Ok(Arc::new(NotCached(id)));
+        };
+        let settings: ModelSettings = endpoints.without_key(entry)?;
+        let absent = NotCached(entry.id.clone());
+        Ok(Arc::new(Cached::new(absent, cache.clone(), &settings)))
+    };
+    let mut targets = Vec::new();
+    for entry in &parts.targets {
+        let target = TargetRef {
+            id: entry.id.clone(),
+            model: entry.model.raw.clone(),
+        };
+        targets.push((target, model(Some(*entry))?));
+    }
+    let models = Models {
+        generator: model(parts.generator)?,
+        user: model(parts.user)?,
+        tools: model(parts.tool.or(parts.user))?,
+        judge: model(parts.evaluator)?,
+        targets,
+    };
+    let mut phases = Phases::standard(models, settings, None)?;
+    phases.targets.extend(parts.imported.iter().cloned());
+    Ok(phases)
+}
+
+/// Stands behind the cache and has no reply.
+struct NotCached(ModelId);
+
+#[async_trait]
+impl ChatModel for NotCached {
+    fn id(&self) -> &ModelId {
+        &self.0
+    }
+
+    async fn chat(&self, _request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        let text = "the reply is not in the cache";
+        Err(ModelError::new(ModelErrorKind::Permanent, text))
+    }
+}
+
+/// A line for each benchmark and phase: how many rows come from the cache, how many are new, and why. Targets of which the same is to be
+/// said share one.
+pub fn lines(found: &[Forecast]) -> Vec<String> {
+    let mut lines: BTreeMap<(&str, &str, String), Vec<&ModelId>> = BTreeMap::new();
+    for row in found {
+        let more = if row.more { " of the first rows" } else { "" };
+        let why = match row.reasons.is_empty() {
+            true => String::new(),
+            false => format!(": {}", row.reasons.join("; ")),
+        };
+        let text = format!("{} from the cache, {} new{more}{why}", row.cached, row.new);
+        let phase = row.phase.command();
+        // In the order in which they run.
+        let order = if phase == "simulate" { "1" } else { "2" };
+        let key = (row.benchmark.as_str(), order, format!("{phase} {text}"));
+        lines.entry(key).or_default().push(&row.target);
+    }
+    let line = |((benchmark, _, text), ids): (&(&str, &str, String), &Vec<&ModelId>)| {
+        let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
+        let each = if ids.len() > 1 { " each" } else { "" };
+        format!("{benchmark}: {}{each}: {text}", ids.join(", "))
+    };
+    lines.iter().map(line).collect()
+}
