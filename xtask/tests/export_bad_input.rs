@@ -220,7 +220,17 @@ fn no_text_breaks_a_format() {
 fn a_copy_of_a_tree_has_the_same_ids_and_another_content_has_others() {
     let talk = |said_last: &str| json!([{"id": "m01_s001_v01", "transcript": said(&["a", "b", "c", said_last])}]);
     let scores = json!([judged("m01_s001_v01", Some(true), "ok")]);
+    let dated = |ground: &Ground| {
+        for name in ["conversations.json", "scores.json"] {
+            let path = ground.path(&format!("benchmarks/hand/runs/t/{name}"));
+            let file = std::fs::File::options().write(true).open(path).unwrap();
+            let time = std::time::Duration::from_secs(1_700_000_000);
+            file.set_modified(std::time::SystemTime::UNIX_EPOCH + time)
+                .unwrap();
+        }
+    };
     let names = |ground: &Ground| {
+        dated(ground);
         for format in ["eee", "inspect"] {
             ground.succeeds(&["export", format, "--out", &format!("out/{format}")]);
         }
@@ -228,19 +238,16 @@ fn a_copy_of_a_tree_has_the_same_ids_and_another_content_has_others() {
     };
     let first = names(&by_hand("x/y", &talk("d"), Some(&scores)));
     let copy = by_hand("x/y", &talk("d"), Some(&scores));
-    let path = copy.path("benchmarks/hand/runs/t/conversations.json");
-    let file = std::fs::File::options().write(true).open(path).unwrap();
-    file.set_modified(std::time::SystemTime::UNIX_EPOCH)
-        .unwrap();
     assert!(first == names(&copy));
     let other = names(&by_hand("x/y", &talk("e"), Some(&scores)));
     assert!(first.keys().all(|name| !other.contains_key(name)));
-    // No time is made up where none is known.
+    // When the run was is not known: its files say when they were written.
     let ground = by_hand("x/y", &talk("d"), Some(&scores));
+    dated(&ground);
     ground.succeeds(&["export", "eee", "--out", "eee"]);
     let log = &aggregates(&ground, "eee")[0];
     assert_eq!(log.get("evaluation_timestamp"), None);
-    assert_eq!(log["retrieved_timestamp"], "0");
+    assert_eq!(log["retrieved_timestamp"], "1700000000");
 }
 
 #[test]

@@ -151,7 +151,10 @@ impl Totals {
 
     /// The attributes of a suite.
     fn attributes(&self) -> String {
-        format!("{} skipped=\"{}\"", self.of_all(), self.skipped)
+        format!(
+            "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3}\"",
+            self.tests, self.failures, self.errors, self.skipped, self.seconds
+        )
     }
 
     /// The attributes of all suites together. The schema of Jenkins has no `skipped` there.
