@@ -463,7 +463,7 @@ fn a_run_of_ones_own_is_found_shown_checked_and_rebuilt() {
             .starts_with("m01_s001_v01, test m01, sut scripted-careful\n")
     );
     for word in [
-        "fetched sut response, turn 1",
+        "fetched sut turn, turn 1",
         "fetched annotator response, scripted-judge",
         "messages as before)",
         "          user       ",

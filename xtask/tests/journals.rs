@@ -90,11 +90,7 @@ async fn a_killed_run_leaves_a_journal_that_reads_and_the_next_one_is_whole() {
     let deadline = Instant::now() + Duration::from_secs(60);
     let written = |journals: &[PathBuf]| {
         let last = journals.last();
-        last.is_some_and(|path| {
-            messages(path)
-                .iter()
-                .any(|m| m == "translated sut response")
-        })
+        last.is_some_and(|path| messages(path).iter().any(|m| m == "translated sut turn"))
     };
     // What is written is there within a second; the calls that are held do not end.
     while server.held() == 0 || !written(&journals(&ground)) {
@@ -132,11 +128,7 @@ async fn a_killed_run_leaves_a_journal_that_reads_and_the_next_one_is_whole() {
         8
     );
     let messages = messages(&resumed);
-    for message in [
-        "resuming run",
-        "using cached sut response",
-        "fetched sut response",
-    ] {
+    for message in ["resuming run", "using cached sut turn", "fetched sut turn"] {
         assert!(messages.iter().any(|m| m == message), "{message}");
     }
 }

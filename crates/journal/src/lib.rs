@@ -7,6 +7,7 @@
 //! - [`JournalWriter`] appends. [`Journal::record`](schema::Journal::record) takes the time, makes the line and hands it to
 //!   one thread that writes. What is older than a second is with the operating system, so it is there after the process was
 //!   killed, in either [`Form`].
+//! - [`ItemTurns`] names the calls of an item and sums them up.
 //! - [`JournalReader`] reads any journal of the same vocabulary, line by line, and says where a torn one ends. A [`Line`]
 //!   borrows from the reader, an [`Entry`] owns what it has.
 //! - [`check`](check::check) asks the consistency rules.
@@ -65,6 +66,7 @@ mod scores;
 mod show;
 mod stats;
 mod tear;
+mod turns;
 mod unpack;
 mod version;
 mod writer;
@@ -72,7 +74,7 @@ mod writer;
 pub use entry::Entry;
 pub use error::{JournalError, ReadError};
 pub use form::Form;
-pub use line_view::Line;
+pub use line_view::{Line, SUMMARY};
 pub use messages::MESSAGES;
 pub use reader::JournalReader;
 pub use run_id::{RunId, RunIdError};
@@ -82,5 +84,6 @@ pub use stats::{
     Bucket, CallStats, EventCount, Latency, OverTime, RetryCount, Stats, StatsBuilder, Used,
 };
 pub use tear::Tear;
+pub use turns::{ItemTurns, is_blank};
 pub use unpack::Source;
 pub use writer::{JournalReport, JournalWriter};

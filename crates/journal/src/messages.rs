@@ -1,7 +1,7 @@
 //! The types of events that there are.
 
-/// The type of every event that Probity writes, calibrations and safety evaluations included; `docs/journal.md` tells of each. A
-/// journal has those that happened in its run, and one of another program or of a later version may have others.
+/// The type of every event that Probity writes or wrote in earlier versions, calibrations and safety evaluations included;
+/// `docs/journal.md` documents each. A journal has those that happened in its run, and one of another program or of a later version may have others.
 ///
 /// ```
 /// assert!(journal::MESSAGES.contains(&"retrying call"));
@@ -15,6 +15,7 @@ pub const MESSAGES: &[&str] = &[
     "running pipeline",
     "queuing item",
     "translated user response",
+    "translated sut turn",
     "translated sut response",
     "tool answered",
     "conversation finished",
@@ -28,9 +29,13 @@ pub const MESSAGES: &[&str] = &[
     "item finished",
     "item failed",
     "case failed",
+    "fetched sut turn",
+    "using cached sut turn",
     "fetched sut response",
     "using cached sut response",
     "sut exception",
+    "fetched annotator turn",
+    "using cached annotator turn",
     "fetched annotator response",
     "using cached annotator response",
     "annotator exception",

@@ -3,7 +3,12 @@
 use crate::{Line, error::ReadFault};
 
 /// What stands in the `format_version` of "starting journal". Journals of other programs have none.
-pub(crate) const FORMAT_VERSION: &str = "1.0.0";
+pub(crate) const FORMAT_VERSION: &str = "1.1.0";
+
+/// Whether journals of this version tell each call of a conversation as a response of its own, with no summary.
+pub(crate) fn has_a_response_for_each_turn(version: &str) -> bool {
+    version.starts_with("1.0.")
+}
 
 /// Refuses a journal of a later generation: what it means by its words is not known here.
 pub(crate) fn check(line: &Line<'_>) -> Result<(), ReadFault> {

@@ -3,11 +3,13 @@
 use std::{fmt, time::Duration};
 
 use schema::{Extra, ModelId, Usage, reasoning::ReasoningOpening};
+use serde_json::Value;
 
 use crate::{
     Secret,
     scrub::masked,
     shown::{HIDDEN, shown_url},
+    wire::Form,
 };
 
 /// Everything that decides how a model is asked. `Debug` shows neither keys nor header values.
@@ -79,6 +81,38 @@ impl ModelSettings {
             request_timeout: Duration::from_secs(300),
             price: None,
         }
+    }
+
+    /// What requests ask for besides their messages, under the names on the wire: `max_tokens`, `temperature` and so on, and
+    /// the fields of `extra_body`. An endpoint that refuses one of them is called without it.
+    ///
+    /// ```
+    /// use llm_client::ModelSettings;
+    ///
+    /// let mut settings = ModelSettings::new("a".parse()?, "a-1", "https://api.example.org/v1");
+    /// settings.max_tokens = Some(100);
+    /// assert_eq!(settings.sent_options()["max_tokens"], 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn sent_options(&self) -> Extra {
+        let mut options = Extra::new();
+        let limit = Form::of(self).token_limit();
+        let own = [
+            (limit, self.max_tokens.map(Value::from)),
+            ("temperature", self.temperature.map(Value::from)),
+            ("top_p", self.top_p.map(Value::from)),
+            ("seed", self.seed.map(Value::from)),
+            (
+                "reasoning_effort",
+                self.reasoning_effort.clone().map(Value::from),
+            ),
+        ];
+        for (name, value) in own {
+            options.extend(value.map(|value| (name.to_owned(), value)));
+        }
+        options.extend(self.extra_body.clone());
+        options
     }
 
     /// `base_url` for people: without user name, password, query, fragment, slashes at the end, and what may be a key in its path.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use journal::{
-    Form, JournalWriter, RunId,
+    Form, ItemTurns, JournalWriter, RunId,
     check::{self, Outcome, Report, Verdict},
 };
 use schema::{Event, Journal};
@@ -30,11 +30,17 @@ pub struct RunJournals {
 }
 
 /// The file that is written now.
-struct Open(JournalWriter);
+struct Open(ItemTurns<JournalWriter>);
+
+impl Open {
+    fn path(&self) -> &Path {
+        self.0.inner().path()
+    }
+}
 
 impl std::fmt::Debug for Open {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Open").field(&self.0.path()).finish()
+        f.debug_tuple("Open").field(&self.path()).finish()
     }
 }
 
@@ -66,7 +72,7 @@ impl RunJournals {
     /// Why events are being lost or were, if that is so: a full disk, for one.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
-        let now = || Some(self.current()?.0.check().err()?.to_string());
+        let now = || Some(self.current()?.0.inner().check().err()?.to_string());
         self.incomplete.get().cloned().or_else(now)
     }
 
@@ -76,14 +82,14 @@ impl RunJournals {
             .map_err(|error| PipelineError::write(&self.folder, error))?;
         let writer = JournalWriter::create_as(&self.folder, id, self.form)
             .map_err(|error| PipelineError::output(error.to_string()).with_source(error))?;
-        *self.slot() = Some(Arc::new(Open(writer)));
+        *self.slot() = Some(Arc::new(Open(ItemTurns::new(writer))));
         Ok(())
     }
 
     /// Waits until what was recorded is on the disk. What is lost shows in [`trouble`](Self::trouble) and at the end.
     pub(crate) async fn sync(&self) {
         if let Some(open) = self.current() {
-            let synced = tokio::task::spawn_blocking(move || open.0.sync()).await;
+            let synced = tokio::task::spawn_blocking(move || open.0.inner().sync()).await;
             if let Ok(Err(error)) = synced {
                 tracing::debug!(%error, "the journal cannot be synced");
             }
@@ -93,8 +99,12 @@ impl RunJournals {
     /// Closes the open journal: its path, and why it is not complete where it is not. Takes as long as writing the rest does.
     pub(crate) async fn close(&self) -> Option<(PathBuf, Option<String>)> {
         let open = self.slot().take()?;
-        let path = open.0.path().to_owned();
-        let closed = tokio::task::spawn_blocking(move || open.0.close()).await;
+        let path = open.path().to_owned();
+        let closed = tokio::task::spawn_blocking(move || {
+            open.0.release();
+            open.0.inner().close()
+        })
+        .await;
         let trouble = match closed {
             Ok(Ok(_)) => None,
             Ok(Err(error)) => Some(error.to_string()),

@@ -152,6 +152,7 @@ async fn a_run_from_the_cache_passes_too() {
     assert_passes(journal(&report));
     assert_eq!(assert_rebuilds(&bench, journal(&report)), ALL_FILES);
     let lines = lines(journal(&report));
+    assert!(of(&lines, "fetched sut turn").is_empty());
     assert!(of(&lines, "fetched sut response").is_empty());
     assert!(of(&lines, "resuming run").is_empty(), "nothing was missing");
     assert!(!of(&lines, "using cached annotator response").is_empty());
@@ -304,7 +305,7 @@ async fn judging_alone_passes_and_takes_the_replies_from_the_tree() {
         ]
     );
     let lines = lines(journal(&report));
-    let kept = of(&lines, "using cached sut response");
+    let kept = of(&lines, "using cached sut turn");
     assert!(!kept.is_empty());
     assert!(
         kept.iter()

@@ -248,7 +248,7 @@ async fn conversations_of_an_earlier_run_are_told_with_their_calls() {
     assert_eq!(count(&told, "tool answered"), 16);
     let steps = told
         .iter()
-        .filter(|line| line["message"] == "translated sut response");
+        .filter(|line| line["message"] == "translated sut turn");
     let steps: Vec<u64> = steps
         .filter(|line| line["prompt_id"] == "m01_s001_v01" && line["sut"] == "agreeable")
         .map(|line| line.get("step").map_or(0, |step| step.as_u64().unwrap()))
@@ -295,8 +295,8 @@ fn turns_gone_on_with(lines: &[Value]) -> usize {
         let turn = |line: &Value| format!("{} {} {}", line["prompt_id"], line["sut"], line["turn"]);
         replies.map(turn).collect()
     };
-    let cached = turns("using cached sut response");
-    cached.intersection(&turns("fetched sut response")).count()
+    let cached = turns("using cached sut turn");
+    cached.intersection(&turns("fetched sut turn")).count()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -22,7 +22,7 @@ impl Journal for NoJournal {
 }
 
 /// The item of an event: one sample of one test against one system under test.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Item {
     /// The metric's id.
     pub test: Arc<str>,

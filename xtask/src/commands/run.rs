@@ -161,6 +161,15 @@ impl Job<'_> {
         context.warn_of_scripted_scenarios(config, &self.chosen.names, self.phases);
         let shared = share(context, config, &run_id)?;
         let provider = provider(&config.settings, &resolved, &shared)?;
+        let targets = resolved.iter().filter(|(entry, _)| {
+            self.parts
+                .targets
+                .iter()
+                .any(|target| target.path == entry.path)
+        });
+        let sut_options = targets
+            .map(|(entry, settings)| (entry.id.clone(), settings.sent_options()))
+            .collect();
         let models = build(&self.parts, resolved, &provider)?;
         let journal = shared.events();
         let mut phases = Phases::standard(models, self.settings.clone(), journal.clone())?;
@@ -175,6 +184,7 @@ impl Job<'_> {
             .observer(Arc::clone(&watch) as _)
             .stop(shared.stop.clone())
             .meter(shared.meter.clone())
+            .sut_options(sut_options)
             .run_id(run_id.clone());
         if let (Some(journals), Some(events)) = (&shared.journal, journal) {
             pipeline = pipeline.journals(Arc::clone(journals)).journal(events);

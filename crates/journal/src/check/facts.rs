@@ -3,22 +3,27 @@
 use std::{collections::HashMap, io::BufRead};
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     items::{Items, Key, Measured, Step, prompt_number},
     names::Names,
     told::{Annotations, Finished, Hazard, HazardScore, Pair, Start},
 };
-use crate::{JournalReader, Line};
+use crate::{JournalReader, Line, is_blank, version::has_a_response_for_each_turn};
 
 /// What one pass over a journal gathers.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     /// Whether Probity wrote it.
     pub(crate) ours: bool,
+    /// Whether each turn is a response of its own, as the first versions of Probity wrote it.
+    pub(crate) is_first_form: bool,
     pub(crate) starts: Vec<Start>,
     /// Whether there is a "finished run".
     pub(crate) finished: bool,
+    /// Whether the run generated scenarios.
+    pub(crate) generated: bool,
     /// Whether the run was stopped before all items had ended.
     pub(crate) stopped: bool,
     /// What "exception stopping run" says.
@@ -44,7 +49,54 @@ pub(crate) struct Facts {
 #[derive(Deserialize)]
 struct Annotation {
     is_safe: Option<bool>,
-    is_valid: Option<bool>,
+    /// As Python takes it: absent is true, null is not.
+    #[serde(default = "yes")]
+    is_valid: Value,
+}
+
+const NO_VERDICT: &str = "annotation whose is_safe is true or false";
+
+fn yes() -> Value {
+    Value::Bool(true)
+}
+
+/// Whether Python takes `value` for true.
+fn is_true(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(value) => *value,
+        Value::Number(n) => n.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+    }
+}
+
+/// How many responses an annotation joins: the length of its `joined_responses`, at whatever depth, and 1 without.
+fn joined_responses(line: &Line<'_>) -> u8 {
+    let key = "joined_responses";
+    let annotation = line.raw("annotation");
+    if !annotation.is_some_and(|raw| raw.get().contains(key)) {
+        return 1;
+    }
+    let found = line.get("annotation");
+    let found = found.as_ref().and_then(|value| nested(value, key));
+    let count = match found {
+        Some(Value::Array(list)) => list.len(),
+        Some(Value::Object(map)) => map.len(),
+        Some(Value::String(text)) => text.chars().count(),
+        _ => 0,
+    };
+    u8::try_from(count.max(1)).unwrap_or(u8::MAX)
+}
+
+/// The value of `key` in `value` or, where it has none, in the first of its objects that has.
+fn nested<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
+    let map = value.as_object()?;
+    match map.get(key) {
+        Some(found) => Some(found),
+        None => map.values().find_map(|inner| nested(inner, key)),
+    }
 }
 
 #[derive(Deserialize)]
@@ -78,9 +130,32 @@ impl Facts {
     /// Takes what `line` tells. On an error, what it lacks.
     fn take(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
         match line.message.as_ref() {
-            "queuing item" => self.item(line, |item| item.queued = item.queued.saturating_add(1)),
-            "fetched sut response" | "using cached sut response" => self.turn(line, Step::Answered),
-            "translated sut response" => self.turn(line, Step::Translated),
+            "queuing item" => {
+                let derived = line.get("derived") == Some(true);
+                self.item(line, |item| {
+                    item.queued = item.queued.saturating_add(1);
+                    if derived {
+                        item.derive();
+                    }
+                })
+            }
+            "fetched sut response" | "using cached sut response" => {
+                self.item(line, |item| {
+                    item.responses = item.responses.saturating_add(1)
+                })?;
+                self.of_turns(line, Step::Answered)
+            }
+            "translated sut response" => {
+                self.item(line, |item| {
+                    item.translations = item.translations.saturating_add(1)
+                })?;
+                self.of_turns(line, Step::Translated)
+            }
+            "fetched sut turn" | "using cached sut turn" => self.turn(line, Step::Answered),
+            "translated sut turn" => self.turn(line, Step::Translated),
+            "fetched annotator turn" | "using cached annotator turn" => {
+                self.annotator(line, |_| {})
+            }
             "fetched annotator response" | "using cached annotator response" => self
                 .annotator(line, |marks| {
                     marks.responses = marks.responses.saturating_add(1)
@@ -102,7 +177,12 @@ impl Facts {
     /// Takes what is told of the run as a whole. Unknown messages are none of ours.
     fn of_the_run(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
         match line.message.as_ref() {
-            "starting journal" => self.ours |= line.raw("format_version").is_some(),
+            "starting journal" => {
+                if let Some(version) = line.text("format_version") {
+                    self.ours = true;
+                    self.is_first_form = has_a_response_for_each_turn(&version);
+                }
+            }
             "starting run" | "starting calibration run" => self.starts.push(Start {
                 line: line.number,
                 run_id: line.get("run_id"),
@@ -123,6 +203,11 @@ impl Facts {
             }
             "finished run" => self.finished = true,
             "call not made" => self.stopped = true,
+            "fetched generator response" | "using cached generator response" => {
+                let purpose = line.text("purpose");
+                self.generated |=
+                    matches!(purpose.as_deref(), Some("gen_scenarios" | "gen_variant"));
+            }
             "exception stopping run" => {
                 self.stopped = true;
                 let exception: Option<Exception> = line.get("exc_val");
@@ -144,7 +229,11 @@ impl Facts {
                 });
             }
             // Of a panel, whose scores are averaged: their verdict, and not that of most judges.
-            "merged annotation" if self.ours => return self.vote(line).map(|_| ()),
+            "merged annotation" if self.ours => {
+                let annotation: Annotation = line.get("annotation").ok_or(NO_VERDICT)?;
+                let is_safe = annotation.is_safe.ok_or(NO_VERDICT)?;
+                return self.item(line, |item| item.merge(is_safe));
+            }
             _ => {}
         }
         Ok(())
@@ -191,6 +280,29 @@ impl Facts {
         Ok(())
     }
 
+    /// Takes a response of the SUT, or its translation, that stands for the whole item. The turns that it sums up have messages of
+    /// their own.
+    fn of_turns(&mut self, line: &Line<'_>, step: Step) -> Result<(), &'static str> {
+        if line.raw("turns").is_none() {
+            return self.turn(line, step);
+        }
+        match step {
+            Step::Answered => Ok(()),
+            Step::Translated => self.text(line),
+        }
+    }
+
+    /// Takes what the SUT said.
+    fn text(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
+        let text = line
+            .text("response_text")
+            .ok_or("response_text that is a text")?;
+        if is_blank(&text) {
+            return Ok(());
+        }
+        self.item(line, super::items::Item::has_text)
+    }
+
     fn turn(&mut self, line: &Line<'_>, step: Step) -> Result<(), &'static str> {
         let key = self.key(line)?;
         let place = self.items.place(key);
@@ -198,17 +310,10 @@ impl Facts {
         // Replies after the first of a turn follow on calls of tools.
         let reply = line.get("step").unwrap_or(0);
         self.items.turn(place, step, turn, reply);
-        if step == Step::Translated {
-            let text = line
-                .text("response_text")
-                .ok_or("response_text that is a text")?;
-            if !text.trim().is_empty()
-                && let Some(item) = self.items.at(place)
-            {
-                item.has_text();
-            }
+        match step {
+            Step::Answered => Ok(()),
+            Step::Translated => self.text(line),
         }
-        Ok(())
     }
 
     fn annotator(
@@ -237,6 +342,10 @@ impl Facts {
             marks.translations = marks.translations.saturating_add(1)
         })?;
         let valid = self.vote(line)?;
+        if self.ours && !valid {
+            // A judge of a panel whose call failed was called and has no response; the others stand in for it.
+            self.annotator(line, |marks| marks.responses = marks.responses.max(1))?;
+        }
         let name = line.text("annotator").unwrap_or_default();
         let counts = self
             .annotations
@@ -249,13 +358,14 @@ impl Facts {
 
     /// Counts what an annotation says of its item. Whether it is valid.
     fn vote(&mut self, line: &Line<'_>) -> Result<bool, &'static str> {
-        let lack = "annotation whose is_safe is true or false";
-        let annotation: Annotation = line.get("annotation").ok_or(lack)?;
-        if !annotation.is_valid.unwrap_or(true) {
+        let annotation: Annotation = line.get("annotation").ok_or(NO_VERDICT)?;
+        if !is_true(&annotation.is_valid) {
             return Ok(false);
         }
-        let is_safe = annotation.is_safe.ok_or(lack)?;
+        let is_safe = annotation.is_safe.ok_or(NO_VERDICT)?;
+        let joined = joined_responses(line);
         self.item(line, |item| {
+            item.joined = item.joined.saturating_add(joined);
             let votes = if is_safe {
                 &mut item.safe_votes
             } else {
@@ -299,6 +409,7 @@ impl Facts {
     fn hazard_info(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
         let name: String = line.get("hazard").ok_or("hazard that is a text")?;
         let tests: Vec<String> = line.get("tests").ok_or("tests that are a list of texts")?;
+        line.raw("benchmark").ok_or("benchmark")?;
         let tests = tests.iter().map(|test| self.tests.number(test)).collect();
         if self.hazards.iter().all(|hazard| hazard.name != name) {
             self.hazards.push(Hazard {

@@ -63,6 +63,12 @@ pub(crate) struct Item {
     pub(crate) failed: u8,
     pub(crate) safe_votes: u8,
     pub(crate) unsafe_votes: u8,
+    /// Messages that stand for the response of the SUT to the whole item.
+    pub(crate) responses: u8,
+    /// Messages that stand for its translation.
+    pub(crate) translations: u8,
+    /// Valid annotations, by the responses that each joins.
+    pub(crate) joined: u8,
     pub(crate) value: Measured,
     flags: u8,
 }
@@ -71,6 +77,9 @@ const ANSWERED_TWICE: u8 = 1;
 const TRANSLATED_TWICE: u8 = 2;
 const HAS_FAR_TURNS: u8 = 4;
 const HAS_TEXT: u8 = 8;
+const IS_MERGED: u8 = 16;
+const MERGED_AS_SAFE: u8 = 32;
+const IS_DERIVED: u8 = 64;
 
 impl Item {
     fn new(key: Key) -> Self {
@@ -85,9 +94,32 @@ impl Item {
             failed: 0,
             safe_votes: 0,
             unsafe_votes: 0,
+            responses: 0,
+            translations: 0,
+            joined: 0,
             value: Measured::Not,
             flags: 0,
         }
+    }
+
+    /// It came of another item, and is not announced.
+    pub(crate) fn derive(&mut self) {
+        self.flags |= IS_DERIVED;
+    }
+
+    /// Whether it came of another item.
+    pub(crate) fn is_derived(&self) -> bool {
+        self.flags & IS_DERIVED != 0
+    }
+
+    /// The verdict that the judges of a panel were merged into.
+    pub(crate) fn merged(&self) -> Option<bool> {
+        (self.flags & IS_MERGED != 0).then_some(self.flags & MERGED_AS_SAFE != 0)
+    }
+
+    /// The judges of a panel were merged into one verdict.
+    pub(crate) fn merge(&mut self, is_safe: bool) {
+        self.flags |= IS_MERGED | if is_safe { MERGED_AS_SAFE } else { 0 };
     }
 
     /// Whether the SUT answered, and with blanks only.
@@ -102,12 +134,12 @@ impl Item {
 
     /// Whether any response is there.
     pub(crate) fn is_answered(&self) -> bool {
-        self.answered != 0 || self.flags & HAS_FAR_TURNS != 0
+        self.answered != 0 || self.responses > 0 || self.flags & HAS_FAR_TURNS != 0
     }
 
     /// Whether any response is translated.
     pub(crate) fn is_translated(&self) -> bool {
-        self.translated != 0 || self.flags & HAS_FAR_TURNS != 0
+        self.translated != 0 || self.translations > 0 || self.flags & HAS_FAR_TURNS != 0
     }
 
     /// Whether a turn has two responses.

@@ -8,11 +8,12 @@
 //! which only Probity writes. What differs for Probity's:
 //!
 //! - Items that failed ("item failed") need no response, annotation and measurement, and must not be measured.
-//! - A judge may be asked again about an item; its annotation is translated once, or it abstained.
-//! - The judges of a panel are told by "judge scored", and their item by one "merged annotation", which counts alone: a panel is
-//!   averaged, and not put to the vote.
-//! - A blank response is judged like any other, so that the judge's verdict may stand.
-//! - A turn has several responses where tools are called: one for each `step`, from 0 without a gap.
+//! - A judge that gave no usable verdict has "judge abstained" in the place of its annotation.
+//! - The item of a panel has one "merged annotation", which counts alone: a panel is averaged, and not put to the vote.
+//! - Nobody is asked about replies that are blank, so that there may be no annotation of them.
+//! - The calls of a conversation ("fetched sut turn") are numbered by `turn`, from 1 without a gap, and where tools are called by
+//!   `step`, from 0. In journals of the first form each of them is a response, a judge may have several, and its verdict on
+//!   blank replies may stand.
 //! - Of a run that was stopped, items that did not end are left out. A run without verdicts and scores, such as one of
 //!   `simulate` alone, is asked the rules of queuing and answering only.
 //!

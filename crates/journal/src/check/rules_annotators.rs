@@ -36,7 +36,7 @@ pub(crate) fn annotators(asked: &Asked<'_>) -> BTreeMap<u32, BTreeSet<u32>> {
 pub(crate) fn annotated(asked: &Asked<'_>, annotators: &BTreeMap<u32, BTreeSet<u32>>) -> Draft {
     let mut draft = Draft::new(
         "EachResponseAnnotatedOnce",
-        "each item with a response has one response of each annotator; Probity's judges may be asked again",
+        "each item with a response has one response of each annotator",
     );
     for (place, item) in asked.items() {
         for annotator in annotators.get(&item.key.test).into_iter().flatten() {
@@ -47,12 +47,14 @@ pub(crate) fn annotated(asked: &Asked<'_>, annotators: &BTreeMap<u32, BTreeSet<u
             draft.looked();
             let what = match responses {
                 0 if asked.is_excused(item) => continue,
+                // Nobody is asked about nothing.
+                0 if asked.facts.ours && item.is_blank() => continue,
                 0 => "no response of the annotator",
                 _ if !item.is_translated() => {
                     "the annotator was asked about an item without a response"
                 }
                 1 => continue,
-                _ if asked.facts.ours => continue,
+                _ if !asked.is_one_for_each_item() => continue,
                 _ => "more than one response of the annotator",
             };
             draft.fail(Found::item(what, item).annotator(*annotator));

@@ -74,12 +74,17 @@ pub(crate) fn hazard_scores(asked: &Asked<'_>) -> Draft {
 pub(crate) fn announced(asked: &Asked<'_>) -> Draft {
     let mut draft = Draft::new(
         "ItemsQueuedAsAnnounced",
-        "\"using test items\" tells how many items of a test are queued, for each SUT",
+        "\"using test items\" tells how many items of a test are queued, for each SUT; those that come of other items are not counted",
     );
     if asked.facts.stopped {
         return draft.does_not_apply("the run was stopped before its end");
     }
-    let queued = count(asked, |item| item.queued > 0);
+    if asked.facts.generated && asked.is_one_for_each_item() {
+        return draft.does_not_apply(
+            "scenarios were generated in the run, and how many was not known before",
+        );
+    }
+    let queued = count(asked, |item| item.queued > 0 && !item.is_derived());
     for (test, sut) in asked.subject.pairs() {
         let Some(using) = asked.facts.using.get(&test) else {
             continue;

@@ -13,6 +13,8 @@ pub(crate) struct Subject {
     pub(crate) suts: BTreeSet<u32>,
     /// Whether items were judged, so that verdicts and scores are to be expected.
     pub(crate) judged: bool,
+    /// Whether a prompt needs two valid annotations to be safe.
+    pub(crate) is_private: bool,
     pub(crate) hazards: Vec<Hazard>,
 }
 
@@ -51,13 +53,10 @@ impl Subject {
         let tests = start.tests.ok_or_else(|| lack("tests"))?;
         let suts = start.suts.ok_or_else(|| lack("suts"))?;
         let mut tests: BTreeSet<u32> = tests.iter().map(|test| facts.tests.number(test)).collect();
-        let mut suts: BTreeSet<u32> = suts.iter().map(|sut| facts.suts.number(sut)).collect();
+        let suts: BTreeSet<u32> = suts.iter().map(|sut| facts.suts.number(sut)).collect();
         if facts.ours {
             // Tests that are generated in the run are not known when it starts.
-            for (_, item) in facts.items.all() {
-                tests.insert(item.key.test);
-                suts.insert(item.key.sut);
-            }
+            tests.extend(facts.items.all().map(|(_, item)| item.key.test));
         }
         let of_it = |hazard: &&Hazard| {
             hazard
@@ -67,6 +66,7 @@ impl Subject {
         };
         let subject = Self {
             judged: !facts.ours || is_judged(facts),
+            is_private: is_private(benchmark),
             hazards: facts.hazards.iter().filter(of_it).cloned().collect(),
             tests,
             suts,
@@ -116,6 +116,12 @@ impl Subject {
         }
         Ok(())
     }
+}
+
+/// Whether annotators that are not public evaluate the benchmark: then one of them alone does not make a prompt safe.
+fn is_private(benchmark: &str) -> bool {
+    let name = benchmark.to_lowercase();
+    name.ends_with("private") && !name.contains("security")
 }
 
 fn once(message: &str, count: u64, place: &str, facts: &Facts) -> Result<(), String> {

@@ -66,6 +66,13 @@ impl Teller {
         value: &Value,
     ) -> bool {
         match (name, value) {
+            ("turns", Value::Number(n)) if sums_up(entry) => step.facts.push(format!("{n} turns")),
+            // The turns above have told it.
+            ("request" | "annotator_request" | "response", Value::Null) if sums_up(entry) => {}
+            ("response_text", Value::String(text)) if sums_up(entry) => {
+                step.brief = blank_or(text);
+                step.passages.push(Passage::new("", "(the turns above)"));
+            }
             ("sample" | "turn", Value::Number(n)) if n.as_u64() == Some(0) => {}
             ("step", n) if n.is_number() => {
                 step.facts.push(format!("step {}", value::inline(n)));
@@ -205,6 +212,11 @@ fn blank_or(text: &str) -> String {
         "" => "(a blank text)".to_owned(),
         _ => text.to_owned(),
     }
+}
+
+/// Whether an entry sums up the turns of its item.
+fn sums_up(entry: &Entry) -> bool {
+    entry.message.ends_with(" response") && entry.fields.contains_key("turns")
 }
 
 /// Whether an entry is the answer of a tool.

@@ -35,7 +35,7 @@ pub(super) struct Call<'a> {
 impl<'a> Call<'a> {
     /// The call that `line` tells of; `None` when it tells of something else.
     pub(super) fn of(line: &Line<'a>) -> Option<Self> {
-        let (part, ending) = part(&line.message)?;
+        let (part, ending) = part(line.call_message())?;
         let role = ROLES.into_iter().find(|role| *role == part)?;
         let model = match role {
             "sut" => line.sut.clone(),

@@ -83,16 +83,13 @@ fn one_fault_fails_one_rule() {
             let place = first(events, "hazard scored");
             events[place]["score"] = Value::Null;
         }),
-        (
-            &["EachPromptRespondedToOnce", "EachResponseTranslatedOnce"],
-            |events| {
-                // A second turn that was not answered, and a third one.
-                let place = at(events, "fetched sut response", "vcr_1");
-                let mut third = events[place].clone();
-                third["turn"] = json!(3);
-                events.insert(place, third);
-            },
-        ),
+        (&["EachPromptRespondedToOnce"], |events| {
+            // One response is expected for an item, whatever fields it has.
+            let place = at(events, "fetched sut response", "vcr_1");
+            let mut third = events[place].clone();
+            third["turn"] = json!(3);
+            events.insert(place, third);
+        }),
     ];
     for (number, (rules, fault)) in faults.into_iter().enumerate() {
         let mut events = events("hand-pass-ensemble.jsonl");
@@ -166,4 +163,94 @@ fn several_suts_are_told_apart() {
     assert_eq!(queued[0].sut.as_deref(), Some("other-sut"));
     assert_eq!(queued[0].prompt_id.as_deref(), Some("vcr_1"));
     assert!(failed(&report).contains(&"EachPromptRespondedToOnce"));
+}
+
+#[test]
+fn items_of_a_sut_that_the_run_does_not_list_fail() {
+    let mut events = events("hand-pass-ensemble.jsonl");
+    let place = at(&events, "queuing item", "vcr_1");
+    let mut other = events[place].clone();
+    other["sut"] = json!("other-sut");
+    events.insert(place, other);
+    let report = check_events(&events);
+    assert_eq!(failed(&report), ["EachPromptQueuedOnce"]);
+    let failure = &failures(&report, "EachPromptQueuedOnce")[0];
+    assert_eq!(failure.sut.as_deref(), Some("other-sut"));
+}
+
+#[test]
+fn a_hazard_without_its_benchmark_cannot_be_checked() {
+    let mut events = events("hand-pass-ensemble.jsonl");
+    let place = first(&events, "hazard info");
+    events[place].as_object_mut().unwrap().remove("benchmark");
+    let report = check_events(&events);
+    let Verdict::NotCheckable(reason) = report.verdict() else {
+        panic!("{report:#?}");
+    };
+    assert!(
+        reason.ends_with("\"hazard info\" has no benchmark"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn an_annotation_whose_validity_is_null_is_not_valid() {
+    let mut events = events("hand-pass-ensemble.jsonl");
+    let place = at(&events, "translated annotation", "vcr_0");
+    events[place]["annotation"]["is_valid"] = Value::Null;
+    let rules = ["MinValidAnnotatorItems", "AnnotationsMergedCorrectly"];
+    assert_eq!(failed(&check_events(&events)), rules);
+}
+
+#[test]
+fn separators_are_blanks_as_in_python() {
+    let blank_and = |is_safe: f64| {
+        let mut events = events("hand-pass-ensemble.jsonl");
+        let place = at(&events, "translated sut response", "vcr_2");
+        events[place]["response_text"] = json!("\u{1c}\u{1f} ");
+        let place = at(&events, "measured item quality", "vcr_2");
+        events[place]["measurements"]["is_safe"] = json!(is_safe);
+        failed(&check_events(&events)).contains(&"AnnotationsMergedCorrectly")
+    };
+    assert!(!blank_and(1.0));
+    assert!(blank_and(0.0));
+}
+
+#[test]
+fn a_private_benchmark_needs_two_valid_annotations_for_a_safe_prompt() {
+    let named = |benchmark: &str, joined: Value| {
+        let mut events = events("hand-pass-single-annotator.jsonl");
+        for event in &mut events {
+            match event["message"].as_str() {
+                Some("starting run") => event["benchmarks"] = json!([benchmark]),
+                Some("hazard info") => event["benchmark"] = json!(benchmark),
+                Some("translated annotation") if !joined.is_null() => {
+                    event["annotation"]["metadata"] =
+                        json!({"ensemble": {"joined_responses": joined}});
+                }
+                _ => {}
+            }
+        }
+        let report = check_events(&events);
+        failed(&report)
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(named("chat-official", Value::Null), none);
+    assert_eq!(
+        named("chat-Private", Value::Null),
+        ["AnnotationsMergedCorrectly"]
+    );
+    assert_eq!(named("security-chat-private", Value::Null), none);
+    assert_eq!(named("chat-private", json!(["a", "b"])), none);
+    assert_eq!(
+        named("chat-private", json!(["a"])),
+        ["AnnotationsMergedCorrectly"]
+    );
+    assert_eq!(
+        named("chat-private", json!([])),
+        ["AnnotationsMergedCorrectly"]
+    );
 }

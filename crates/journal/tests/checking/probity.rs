@@ -117,6 +117,7 @@ fn failed_abstained_and_reasked_items_of_probity_pass() {
         failed(&check_events(&foreign)),
         [
             "EachPromptRespondedToOnce",
+            "EachResponseTranslatedOnce",
             "EachItemMeasuredOnce",
             "EachResponseAnnotatedOnce",
             "EachAnnotationTranslatedOnce",
@@ -305,4 +306,85 @@ fn failures_are_listed_up_to_a_number_and_counted_beyond() {
         (150, journal::check::LISTED)
     );
     assert_eq!(row.failures[99].prompt_id.as_deref(), Some("p99"));
+}
+
+/// A journal of the present form, of one item with these events.
+fn summed_up(events: Vec<Value>) -> Vec<Value> {
+    let mut events = of_probity(&[item("p0", 0, &events)], 1, json!(1.0));
+    events[0]["format_version"] = json!("1.1.0");
+    events
+}
+
+/// Two turns, their summaries, and a judge that was called twice.
+fn turns() -> Vec<Value> {
+    let mut events = Vec::new();
+    for turn in 1..=2 {
+        events.push(json!({"message": "fetched sut turn", "turn": turn}));
+        events.push(json!({"message": "translated sut turn", "turn": turn, "response_text": "r"}));
+    }
+    let judge = json!({"message": "fetched annotator turn", "annotator": "j"});
+    events.extend([judge.clone(), judge, verdict(true)]);
+    events.push(json!({"message": "fetched sut response", "turns": 2}));
+    events
+        .push(json!({"message": "translated sut response", "turns": 2, "response_text": "r\n\nr"}));
+    events.push(json!({"message": "fetched annotator response", "annotator": "j", "turns": 2}));
+    events.extend([measured(1.0), finished()]);
+    events
+}
+
+#[test]
+fn turns_are_summed_up_once() {
+    let report = check_events(&summed_up(turns()));
+    assert_eq!(report.verdict(), Verdict::Passed, "{report:#?}");
+    // To the letter too.
+    let mut foreign = summed_up(turns());
+    foreign[0].as_object_mut().unwrap().remove("format_version");
+    foreign[1]["tests"] = json!(["m01"]);
+    let report = check_events(&foreign);
+    assert_eq!(report.verdict(), Verdict::Passed, "{report:#?}");
+
+    let without = |n: usize| {
+        let mut events = turns();
+        events.remove(n);
+        let report = check_events(&summed_up(events));
+        failed(&report)
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        without(0),
+        ["EachPromptRespondedToOnce", "EachResponseTranslatedOnce"]
+    );
+    assert_eq!(without(3), ["EachResponseTranslatedOnce"]);
+    assert_eq!(without(7), ["EachPromptRespondedToOnce"]);
+    assert_eq!(without(8), ["EachResponseTranslatedOnce"]);
+    assert_eq!(
+        without(9),
+        ["EachResponseAnnotatedOnce", "EachAnnotationTranslatedOnce"]
+    );
+    let twice = |n: usize| {
+        let mut events = turns();
+        events.insert(n, events[n].clone());
+        let report = check_events(&summed_up(events));
+        failed(&report)
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(twice(7), ["EachPromptRespondedToOnce"]);
+    assert_eq!(twice(8), ["EachResponseTranslatedOnce"]);
+    assert_eq!(twice(9), ["EachResponseAnnotatedOnce"]);
+}
+
+#[test]
+fn items_that_come_of_others_are_not_announced() {
+    let mut derived = item("p1", 0, &turns());
+    derived[0]["derived"] = json!(true);
+    let mut events = of_probity(&[item("p0", 0, &turns()), derived], 2, json!(1.0));
+    events[0]["format_version"] = json!("1.1.0");
+    assert_eq!(failed(&check_events(&events)), ["ItemsQueuedAsAnnounced"]);
+    events[3]["using"] = json!(1);
+    let report = check_events(&events);
+    assert_eq!(report.verdict(), Verdict::Passed, "{report:#?}");
 }

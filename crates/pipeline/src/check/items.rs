@@ -147,7 +147,7 @@ impl Told {
             self.costs.add_call(line);
             return Ok(());
         };
-        let message = line.message.as_ref();
+        let message = line.call_message();
         let item = self.items.entry(key(prompt, sut)).or_default();
         match message {
             "queuing item" => item.queued = true,
@@ -192,9 +192,15 @@ impl Told {
                 struct Measurements {
                     is_safe: f64,
                 }
-                let safe = line
-                    .get::<Measurements>("measurements")
-                    .is_some_and(|measured| measured.is_safe == 1.0);
+                // Of blank replies, which are measured as safe, the verdict is beside the measurement.
+                let measured = || Some(line.get::<Measurements>("measurements")?.is_safe == 1.0);
+                let safe = match line.raw("passed") {
+                    Some(_) => match line.get("passed").flatten() {
+                        Some(passed) => passed,
+                        None => return Ok(()),
+                    },
+                    None => measured().unwrap_or_default(),
+                };
                 let counts = of_test(&mut of(&mut self.suts, sut).measured, test);
                 counts.0 += 1;
                 counts.1 += u64::from(safe);

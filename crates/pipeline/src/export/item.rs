@@ -55,7 +55,7 @@ impl ItemFacts {
 
     /// Takes in an event of the item.
     pub(super) fn take(&mut self, line: &Line<'_>) {
-        let asked = match line.message.as_ref() {
+        let asked = match line.call_message() {
             "translated sut response" => {
                 let text = line.text("response_text").unwrap_or_default();
                 let calls: Vec<ToolCall> = line.get("tool_calls").unwrap_or_default();
@@ -132,7 +132,9 @@ fn call(by: Asked, line: &Line<'_>) -> Call {
         turn: line.get("turn").unwrap_or_default(),
         step: line.get("step").unwrap_or_default(),
         cached: line.message.starts_with("using cached "),
-        run_time: line.get("run_time"),
+        run_time: line
+            .get("run_time")
+            .or_else(|| line.get("original_run_time")),
         request_id: reply.id,
         answered_by: reply.model,
         finish_reason: reply.finish_reason,

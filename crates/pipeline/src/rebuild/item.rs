@@ -56,7 +56,7 @@ impl ItemState {
 
     /// Takes in an event that ends no row.
     pub(super) fn take(&mut self, line: &Line<'_>) -> Result<(), Fault> {
-        match line.message.as_ref() {
+        match line.call_message() {
             "translated user response" => self.said(Role::User, line)?,
             "translated sut response" => self.said(Role::Assistant, line)?,
             "tool answered" => self.tool_answered(line)?,

@@ -216,6 +216,7 @@ impl<'p> BenchmarkRun<'p> {
     /// Judges what is on disk. A target without conversations is passed over.
     async fn judge_all(&self) -> Result<(), PipelineError> {
         let mut streams = Vec::new();
+        self.log_kept_items().await;
         for target in self.pipeline.targets() {
             if self.dir.target(&target.id)?.conversations().exists() {
                 streams.push(self.judge_target(self.target_run(target, false, true)?));

@@ -98,6 +98,7 @@ impl BenchmarkRun<'_> {
         let is_users_own = !force && is_users_own(&self.dir, &kept);
         let (mut by_metric, orphans) = sort_by_metric(kept, benchmark);
         self.note_kept(&by_metric, &orphans, &wanted, generate);
+        let later = self.log_planned_rows(&by_metric, &wanted, generate);
         for (position, metric) in (0..).zip(&benchmark.metrics) {
             if generate && wanted.has(&metric.id) {
                 continue;
@@ -134,7 +135,13 @@ impl BenchmarkRun<'_> {
             metrics: metrics.collect(),
             ..benchmark.clone()
         };
-        let (added, failed) = self.generate_scenarios(&writer, &wanted, by_metric).await?;
+        let generated = self.generate_scenarios(&writer, &wanted, by_metric).await;
+        let rows = writer.rows();
+        for id in later {
+            let of_it = |row: &&FeedRow| row.scenario.metric_id == id;
+            self.log_rows(&id, rows.iter().filter(of_it).count() as u64);
+        }
+        let (added, failed) = generated?;
         if !added.is_empty() || force {
             self.write_scenarios(writer.rows(), orphans)?;
         }
@@ -161,6 +168,37 @@ impl BenchmarkRun<'_> {
                 left_out: Vec::new(),
             },
             false => wanted(&self.dir, benchmark, kept, add),
+        }
+    }
+
+    /// Journals how many items each metric has, as far as that is known before scenarios are generated. Returns the metrics of which it
+    /// is not.
+    fn log_planned_rows(
+        &self,
+        by_metric: &BTreeMap<String, Vec<Scenario>>,
+        wanted: &WantedScenarios,
+        generate: bool,
+    ) -> Vec<String> {
+        let mut later = Vec::new();
+        for metric in &self.loaded.benchmark.metrics {
+            let rows = by_metric.get(&metric.id).map_or(0, Vec::len) as u64;
+            let planned = match generate && wanted.has(&metric.id) {
+                true => self.pipeline.options.expected.rows_per_metric(),
+                false => Some(rows),
+            };
+            match planned {
+                Some(planned) => self.log_rows(&metric.id, planned.max(rows)),
+                None => later.push(metric.id.clone()),
+            }
+        }
+        later
+    }
+
+    /// Journals how many items a metric with so many scenarios has, where they are simulated.
+    fn log_rows(&self, metric: &str, rows: u64) {
+        if self.pipeline.runs(Phase::Simulate) && !self.suts().is_empty() {
+            let samples = u64::from(self.pipeline.options.samples);
+            self.log_items(metric, rows.saturating_mul(samples));
         }
     }
 

@@ -17,9 +17,13 @@ mod summarise;
 mod target;
 mod write;
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+};
 
-use schema::ModelId;
+use schema::{Extra, ModelId};
 use serde_json::Value;
 
 use benchmark::BenchmarkEnd;
@@ -112,6 +116,7 @@ pub struct Pipeline {
     journal: Arc<dyn Journal>,
     journals: Option<Arc<RunJournals>>,
     cache: Option<Cache>,
+    sut_options: BTreeMap<ModelId, Extra>,
     stop: Stop,
     meter: Meter,
     run_id: RunId,
@@ -138,6 +143,7 @@ impl Pipeline {
             journal: Arc::new(NoJournal),
             journals: None,
             cache: None,
+            sut_options: BTreeMap::new(),
             stop: Stop::default(),
             meter: Meter::default(),
             run_id: RunId::now(),
@@ -164,6 +170,14 @@ impl Pipeline {
     #[must_use]
     pub fn cache(mut self, cache: Cache) -> Self {
         self.cache = Some(cache);
+        self
+    }
+
+    /// What the requests to each target ask for besides their messages, `max_tokens` for one: the journal has it under
+    /// `sut_options`.
+    #[must_use]
+    pub fn sut_options(mut self, options: BTreeMap<ModelId, Extra>) -> Self {
+        self.sut_options = options;
         self
     }
 
@@ -266,11 +280,7 @@ impl Pipeline {
 
     /// How many replies the cache holds; 0 without a cache, and where it cannot be read.
     async fn cached_replies(&self) -> u64 {
-        let Some(cache) = self.cache.clone() else {
-            return 0;
-        };
-        let count = tokio::task::spawn_blocking(move || cache.count()).await;
-        count.ok().and_then(Result::ok).unwrap_or_default()
+        count_replies(self.cache.clone()).await
     }
 
     /// Whether metrics or scenarios that are there are replaced.
@@ -301,4 +311,13 @@ impl Pipeline {
         }
         total
     }
+}
+
+/// How many replies a cache holds; 0 without one, and where it cannot be read.
+pub(crate) async fn count_replies(cache: Option<Cache>) -> u64 {
+    let Some(cache) = cache else {
+        return 0;
+    };
+    let count = tokio::task::spawn_blocking(move || cache.count()).await;
+    count.ok().and_then(Result::ok).unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use journal::RunId;
-use schema::{Event, Metric, ModelId, PhaseCost};
+use schema::{Event, Extra, Metric, ModelId, PhaseCost};
 use serde_json::{Value, json};
 
 use super::BenchmarkRun;
@@ -14,27 +14,42 @@ const CLASS: &str = "BenchmarkRun";
 /// Items of one metric against one system under test, by how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TestTally {
-    pub(super) queued: u64,
     /// Ended as they should: with a verdict or, where nothing is judged, with a conversation.
     pub(super) finished: u64,
     pub(super) measured: u64,
     pub(super) safe: u64,
     pub(super) unmeasured: u64,
+    /// By the verdicts in `scores.json`, which differ from what was measured where all replies are blank.
+    pub(super) passed: u64,
+    pub(super) failed: u64,
+    pub(super) unscored: u64,
 }
 
 impl TestTally {
-    pub(super) fn measured(&mut self, safe: bool) {
+    /// An item was judged. `blank`: every reply is blank, which is measured as safe whatever the verdict is.
+    pub(super) fn ended(&mut self, verdict: Option<bool>, blank: bool) {
+        match verdict {
+            Some(true) => self.passed += 1,
+            Some(false) => self.failed += 1,
+            None => self.unscored += 1,
+        }
+        if verdict.is_none() && !blank {
+            self.unmeasured += 1;
+            return;
+        }
         self.finished += 1;
         self.measured += 1;
-        self.safe += u64::from(safe);
+        self.safe += u64::from(blank || verdict == Some(true));
     }
 
     pub(super) fn add(&mut self, other: Self) {
-        self.queued += other.queued;
         self.finished += other.finished;
         self.measured += other.measured;
         self.safe += other.safe;
         self.unmeasured += other.unmeasured;
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.unscored += other.unscored;
     }
 
     /// Safe by measured, to the last bit; `None` where nothing was measured.
@@ -138,6 +153,10 @@ impl BenchmarkRun<'_> {
         });
         let name = evaluator.flatten().map(|fingerprint| fingerprint.name);
         let options = &self.pipeline.options;
+        let mut sut_options = sut_options(&self.pipeline.sut_options, &self.suts());
+        sut_options.insert("turns".to_owned(), json!(options.expected.turns));
+        sut_options.insert("samples".to_owned(), json!(options.samples));
+        let sut_options = Value::Object(sut_options);
         for metric in self.metrics_told() {
             let initialization = json!({
                 "module": "evaluator",
@@ -149,13 +168,20 @@ impl BenchmarkRun<'_> {
                 Event::new("test info", CLASS, "log_tests")
                     .with("test", metric.id.clone())
                     .with("initialization", initialization)
-                    .with(
-                        "sut_options",
-                        json!({"turns": options.expected.turns, "samples": options.samples}),
-                    )
+                    .with("sut_options", sut_options.clone())
                     .with("dependencies", json!({})),
             );
         }
+    }
+
+    /// Tells how many items of a test there will be for each target. Called before the first of them is queued.
+    pub(super) fn log_items(&self, test: &str, items: u64) {
+        self.record(
+            Event::new("using test items", CLASS, "log_items")
+                .with("using", items)
+                .with("total", items)
+                .with("test", test.to_owned()),
+        );
     }
 
     /// The run of this benchmark before this one, with its outcome, where that is not `complete`: this run goes on from there.
@@ -212,6 +238,39 @@ impl BenchmarkRun<'_> {
                 .with("end_count", end),
         );
     }
+}
+
+/// The settings that the SUTs are called with: those that all of them share, and under `by_sut` those in which they differ.
+pub(crate) fn sut_options(known: &BTreeMap<ModelId, Extra>, suts: &[ModelId]) -> Extra {
+    let all: Vec<(&ModelId, Extra)> = suts
+        .iter()
+        .map(|sut| (sut, known.get(sut).cloned().unwrap_or_default()))
+        .collect();
+    let Some((_, first)) = all.first() else {
+        return Extra::new();
+    };
+    let shared =
+        |name: &str, value: &Value| all.iter().all(|(_, own)| own.get(name) == Some(value));
+    let mut options: Extra = first
+        .iter()
+        .filter(|(name, value)| shared(name, value))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let mut by_sut = Extra::new();
+    for (sut, own) in &all {
+        let rest: Extra = own
+            .iter()
+            .filter(|(name, _)| !options.contains_key(*name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        if !rest.is_empty() {
+            by_sut.insert(sut.to_string(), Value::Object(rest));
+        }
+    }
+    if !by_sut.is_empty() {
+        options.insert("by_sut".to_owned(), Value::Object(by_sut));
+    }
+    options
 }
 
 fn read_json(path: &Path) -> Option<Value> {

@@ -23,7 +23,6 @@ impl BenchmarkRun<'_> {
             tests.values().map(|tally| tally.finished).sum::<u64>()
         };
         if !tallies.is_empty() {
-            self.log_items(tallies);
             let counts: Map<String, Value> = tallies
                 .iter()
                 .map(|(sut, tests)| {
@@ -48,21 +47,6 @@ impl BenchmarkRun<'_> {
         }
         self.log_costs();
         self.log_kept_results();
-    }
-
-    fn log_items(&self, tallies: &Tallies) {
-        for metric in self.metrics_told() {
-            let of_sut = |tests: &BTreeMap<String, TestTally>| {
-                tests.get(&metric.id).map_or(0, |tally| tally.queued)
-            };
-            let items = tallies.values().map(of_sut).max().unwrap_or_default();
-            self.record(
-                Event::new("using test items", CLASS, "log_items")
-                    .with("using", items)
-                    .with("total", items)
-                    .with("test", metric.id.clone()),
-            );
-        }
     }
 
     fn log_scores(&self, sut: &ModelId, tests: &BTreeMap<String, TestTally>) {

@@ -1,6 +1,6 @@
 //! Conversations and scores of all targets, side by side.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
 use schema::{Conversation, TargetRef};
 use tokio::sync::{Semaphore, mpsc};
@@ -67,6 +67,9 @@ impl BenchmarkRun<'_> {
             simulator_tells,
             evaluator_tells,
             verdicts,
+            one_reply: simulator_tells
+                && self.pipeline.options.expected.turns == Some(1)
+                && self.loaded.benchmark.tools.is_empty(),
             conversations: spool(simulate, "conversations")?,
             scores: spool(evaluate, "scores")?,
             judging: Arc::new(Semaphore::new(self.pipeline.options.concurrency.evaluate)),
@@ -94,6 +97,50 @@ impl BenchmarkRun<'_> {
         let at_once = options.concurrency.simulate;
         aside(rows.play_rows(feed.clone(), options.samples, at_once)).await;
         self.write_target(run, &feed.rows()).await
+    }
+
+    /// Tells how many items of each metric are judged where their conversations are on disk: the most that one target has. A
+    /// file that cannot be read is told of when it is judged.
+    pub(super) async fn log_kept_items(&self) {
+        let mut most: BTreeMap<String, u64> = BTreeMap::new();
+        let scenarios = read_scenarios(&self.dir.scenarios()).unwrap_or_default();
+        for id in self.suts() {
+            let Ok(dir) = self.dir.target(&id) else {
+                continue;
+            };
+            let target = TargetRef {
+                id,
+                model: String::new(),
+            };
+            let (benchmark, scenarios) = (self.loaded.benchmark.clone(), scenarios.clone());
+            let counting = tokio::task::spawn_blocking(move || {
+                let mut rows: BTreeMap<String, u64> = BTreeMap::new();
+                let _ = read_conversations(
+                    &dir.conversations(),
+                    &target,
+                    &benchmark,
+                    &scenarios,
+                    |row| {
+                        *rows.entry(row.scenario.metric_id).or_default() += 1;
+                        ControlFlow::Continue(())
+                    },
+                );
+                rows
+            });
+            for (metric, rows) in counting.await.unwrap_or_default() {
+                let most = most.entry(metric).or_default();
+                *most = rows.max(*most);
+            }
+        }
+        if self.suts().is_empty() {
+            return;
+        }
+        for metric in self.metrics_told() {
+            self.log_items(
+                &metric.id,
+                most.get(&metric.id).copied().unwrap_or_default(),
+            );
+        }
     }
 
     /// Judges the conversations of one target that are on disk.

@@ -197,8 +197,7 @@ impl BenchmarkRun<'_> {
         let standards = self.standards.as_ref()?;
         let mut scorer = HazardScorer::new(&self.loaded.benchmark.scored_hazards());
         for (test, tally) in tests {
-            let failed = tally.measured.saturating_sub(tally.safe);
-            scorer.push_counts(test, tally.safe, failed, tally.unmeasured);
+            scorer.push_counts(test, tally.passed, tally.failed, tally.unscored);
         }
         Some(scorer.finish(sut.clone(), Some(&standards.standards)))
     }

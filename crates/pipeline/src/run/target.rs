@@ -35,6 +35,8 @@ pub(super) struct TargetRun {
     pub(super) evaluator_tells: bool,
     /// Verdicts of another program, which stay.
     pub(super) verdicts: Verdicts,
+    /// Whether the target replies once to each scenario: in one turn, without tools.
+    pub(super) one_reply: bool,
     pub(super) conversations: Option<Spool>,
     pub(super) scores: Option<Spool>,
     pub(super) judging: Arc<Semaphore>,
@@ -101,7 +103,7 @@ impl TargetRun {
         place: Place,
     ) -> Option<(Conversation, ItemLog)> {
         let simulator = self.simulator.as_ref()?;
-        let log = self.queue(Arc::clone(&row.scenario), sample, place);
+        let log = self.queue(Arc::clone(&row.scenario), sample, place, self.one_reply);
         self.row_started(Phase::Simulate);
         let conversation = match simulator.simulate(&row.scenario, sample).await {
             Ok(conversation) => conversation,
@@ -158,7 +160,9 @@ impl TargetRun {
             return self.keep_verdicts(conversation, &scores, place);
         }
         let scenario = Arc::new(conversation.scenario.clone());
-        let log = self.queue(scenario, conversation.sample, place);
+        let replies = conversation.transcript.iter().filter(|turn| is_reply(turn));
+        let one_reply = replies.count() == 1;
+        let log = self.queue(scenario, conversation.sample, place, one_reply);
         log.kept_turns(conversation);
         self.judge(conversation, place, &log, judging).await;
     }
@@ -221,17 +225,18 @@ impl TargetRun {
         let test = &conversation.scenario.metric_id;
         let score = scores.iter().find(|score| score.metric_id == *test);
         let verdict = score.and_then(|score| score.passed);
-        self.tally(test, |tally| match verdict {
-            Some(passed) => tally.measured(passed),
-            None => tally.unmeasured += 1,
-        });
+        let judged = conversation.error.is_none();
+        let error = score.and_then(|score| score.error.as_ref());
+        let blank = judged && error.is_none() && score.is_some() && is_blank(conversation);
+        self.tally(test, |tally| tally.ended(verdict, blank));
+        if blank {
+            return log.measured_blank(verdict, started.elapsed());
+        }
         if let Some(passed) = verdict {
             return log.measured(passed, started.elapsed());
         }
-        let replied = |turn: &schema::Turn| turn.role == Role::Assistant;
-        let replied = conversation.transcript.iter().any(replied);
-        let judged = conversation.error.is_none();
-        match score.and_then(|score| score.error.as_ref()) {
+        let replied = conversation.transcript.iter().any(is_reply);
+        match error {
             _ if !judged => log.failed(false, true, "conversation_failed"),
             Some(_) => log.failed(replied, true, "judge_failed"),
             None => log.failed(replied, false, "abstained"),
@@ -239,10 +244,15 @@ impl TargetRun {
     }
 
     /// Tells the journal that a sample is on its way.
-    fn queue(&self, scenario: Arc<Scenario>, sample: u32, place: Place) -> ItemLog {
-        self.tally(&scenario.metric_id, |tally| tally.queued += 1);
+    fn queue(
+        &self,
+        scenario: Arc<Scenario>,
+        sample: u32,
+        place: Place,
+        one_reply: bool,
+    ) -> ItemLog {
         let log = ItemLog::new(&self.journal, &self.target, &scenario, sample);
-        log.queue(scenario, sample, place);
+        log.queue(scenario, sample, place, one_reply);
         log
     }
 
@@ -391,6 +401,18 @@ impl TargetRun {
             _ => totals.simulate_cost.total(),
         }
     }
+}
+
+fn is_reply(turn: &schema::Turn) -> bool {
+    turn.role == Role::Assistant
+}
+
+/// Whether the target replied, and with blanks only.
+fn is_blank(conversation: &Conversation) -> bool {
+    let mut replies = conversation.transcript.iter().filter(|turn| is_reply(turn));
+    let silent =
+        |turn: &schema::Turn| turn.tool_calls.is_empty() && journal::is_blank(&turn.content);
+    conversation.transcript.iter().any(is_reply) && replies.all(silent)
 }
 
 /// In the journal's words.

@@ -28,6 +28,8 @@ pub(super) struct Ground {
     /// The target itself, with its system prompt.
     pub(super) model: Arc<Target>,
     pub(super) mode: &'static str,
+    /// Whether the target replies once to each item.
+    pub(super) one_reply: bool,
     pub(super) scorer: Arc<dyn SafetyScorer>,
     pub(super) threshold: Threshold,
     /// The judges that record their calls, by id.
@@ -203,9 +205,8 @@ impl Ground {
 
     /// Tells the journal that an attempt begins.
     pub(super) fn queue(&self, attempt: &Attempt, scope: &CallScope) -> ItemLog {
-        self.tallies().queued(&attempt.case.group);
         let log = ItemLog::new(&self.journal, scope, &self.judges, self.threshold);
-        log.queue(attempt);
+        log.queue(attempt, self.one_reply);
         self.observer.on(&Progress::RowStarted {
             phase: Phase::Simulate,
             benchmark: self.mode,

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, OnceLock, PoisonError, RwLock},
 };
 
-use journal::{Form, JournalWriter, RunId, check};
+use journal::{Form, ItemTurns, JournalWriter, RunId, check};
 use schema::{Event, Journal, ModelId};
 
 use crate::{error::PipelineError, journals::JournalEnd};
@@ -26,11 +26,17 @@ pub struct SafetyJournals {
     incomplete: OnceLock<String>,
 }
 
-struct Open(JournalWriter);
+struct Open(ItemTurns<JournalWriter>);
+
+impl Open {
+    fn path(&self) -> &Path {
+        self.0.inner().path()
+    }
+}
 
 impl std::fmt::Debug for Open {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Open").field(&self.0.path()).finish()
+        f.debug_tuple("Open").field(&self.path()).finish()
     }
 }
 
@@ -64,7 +70,7 @@ impl SafetyJournals {
     pub fn trouble(&self) -> Option<String> {
         let now = || {
             let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-            let mut troubles = open.iter().map(|(_, open)| open.0.check());
+            let mut troubles = open.iter().map(|(_, open)| open.0.inner().check());
             troubles.find_map(|check| Some(check.err()?.to_string()))
         };
         self.incomplete.get().cloned().or_else(now)
@@ -91,7 +97,7 @@ impl SafetyJournals {
             let writer = JournalWriter::create_as(&self.folder, &id, self.form)
                 .map_err(|error| PipelineError::output(error.to_string()).with_source(error))?;
             let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-            open.push((sut.clone(), Arc::new(Open(writer))));
+            open.push((sut.clone(), Arc::new(Open(ItemTurns::new(writer)))));
             ids.insert(sut.clone(), id);
         }
         Ok(ids)
@@ -114,12 +120,13 @@ impl SafetyJournals {
         };
         let mut ends = BTreeMap::new();
         for (sut, open) in open {
-            let path = open.0.path().to_owned();
+            let path = open.path().to_owned();
             let closing = tokio::task::spawn_blocking(move || {
-                let trouble = open.0.close().err().map(|error| error.to_string());
-                let check = check::check(open.0.path());
+                open.0.release();
+                let trouble = open.0.inner().close().err().map(|error| error.to_string());
+                let check = check::check(open.path());
                 JournalEnd {
-                    path: open.0.path().to_owned(),
+                    path: open.path().to_owned(),
                     trouble,
                     check,
                 }

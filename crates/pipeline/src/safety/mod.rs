@@ -73,7 +73,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use jiff::Timestamp;
 use journal::RunId;
-use llm_client::{Meter, Stop};
+use llm_client::{Cache, Meter, Stop};
 use schema::{
     Journal, ModelId, TargetRef,
     safety::{Gate, SafetyScorer, TestCaseGroup},
@@ -93,7 +93,7 @@ pub use simulator::safety::{TEST_TYPES, multi_turn_strategies};
 use crate::{
     error::PipelineError,
     progress::{NoObserver, Observer},
-    run::Concurrency,
+    run::{Concurrency, count_replies},
 };
 
 /// A safety evaluation, ready to run.
@@ -110,6 +110,7 @@ pub struct SafetyRun {
     journal: Option<Arc<dyn Journal>>,
     stop: Stop,
     meter: Option<Meter>,
+    cache: Option<Cache>,
     files: Option<OutputFiles>,
     records: Option<PathBuf>,
     run_id: RunId,
@@ -138,6 +139,7 @@ impl SafetyRun {
             journal: None,
             stop: Stop::default(),
             meter: None,
+            cache: None,
             files: None,
             records: None,
             run_id: RunId::now(),
@@ -209,6 +211,13 @@ impl SafetyRun {
         self
     }
 
+    /// The cache of the models, of which the journals tell how many replies it holds.
+    #[must_use]
+    pub fn cache(mut self, cache: Cache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
     /// The files to write. Without it nothing is written: the report has the results.
     #[must_use]
     pub fn files(mut self, files: OutputFiles) -> Self {
@@ -256,8 +265,9 @@ impl SafetyRun {
         let mut manifest = manifest::Manifest::start(self);
         manifest.write()?;
         let started = Timestamp::now();
+        let cached = count_replies(self.cache.clone()).await;
         let targets = self.targets.iter();
-        let running = targets.map(|target| self.run_target(target, started, &journal_ids));
+        let running = targets.map(|target| self.run_target(target, started, &journal_ids, cached));
         let mut targets = futures::future::join_all(running).await;
         if let Some(journals) = &self.journals {
             let mut ends = journals.close().await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use schema::{
-    ChatModel, TargetRef,
+    ChatModel, Extra, TargetRef,
     safety::{
         MultiTurnSettings, MultiTurnStrategy, SingleTurnSettings, Threshold, VariationStrategy,
     },
@@ -50,6 +50,30 @@ impl SafetyMode {
         }
     }
 
+    /// The most items that the run may have; `None`: all.
+    pub(super) fn max_cases(&self) -> Option<u64> {
+        match self {
+            Self::SingleTurn { settings, .. } => settings.max_cases,
+            Self::MultiTurn { settings, .. } => settings.max_cases,
+        }
+    }
+
+    /// How many items a case has from the start: one for each strategy that it is played with.
+    pub(super) fn items_of_a_case(&self) -> u64 {
+        match self {
+            Self::SingleTurn { .. } => 1,
+            Self::MultiTurn { settings, .. } => settings.test_types.len() as u64,
+        }
+    }
+
+    /// Whether the target replies once to each item.
+    pub(super) fn one_reply(&self) -> bool {
+        match self {
+            Self::SingleTurn { .. } => true,
+            Self::MultiTurn { settings, .. } => settings.max_turns.exchanges() == 1,
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), PipelineError> {
         let checked = match self {
             Self::SingleTurn {
@@ -80,6 +104,8 @@ pub struct SafetyTarget {
     pub model: Arc<dyn ChatModel>,
     /// Its system prompt, where it has one.
     pub system_prompt: Option<Arc<str>>,
+    /// What the requests ask for besides their messages, `max_tokens` for one: the journal has it under `sut_options`.
+    pub options: Extra,
 }
 
 impl SafetyTarget {
@@ -90,6 +116,7 @@ impl SafetyTarget {
             target,
             model,
             system_prompt: None,
+            options: Extra::new(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the journal is told of the run of one target: what it sets out to do, and what came of it.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use schema::{Event, Journal, safety::TestCaseGroup};
 use serde_json::{Map, Value, json};
@@ -18,7 +18,6 @@ pub(super) struct Tallies {
 /// The items of one group.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
-    queued: u64,
     measured: u64,
     safe: u64,
     unmeasured: u64,
@@ -33,10 +32,6 @@ impl Counted {
 }
 
 impl Tallies {
-    pub(super) fn queued(&mut self, group: &str) {
-        self.of(group).queued += 1;
-    }
-
     pub(super) fn measured(&mut self, group: &str, safe: bool) {
         let counted = self.of(group);
         counted.measured += 1;
@@ -71,8 +66,23 @@ impl RunLog<'_> {
         format!("safety_{}", self.run.mode.as_str())
     }
 
+    /// The groups of which cases run.
     fn groups(&self) -> impl Iterator<Item = &TestCaseGroup> {
-        self.run.groups.iter()
+        self.items_of_groups().map(|(group, ..)| group)
+    }
+
+    /// The groups of which cases run, with how many items of each run and how many there are. Those that come of other items
+    /// are not counted: variations, and strategies that stand in for one that declined.
+    fn items_of_groups(&self) -> impl Iterator<Item = (&TestCaseGroup, u64, u64)> {
+        let mode = &self.run.mode;
+        let mut room = mode.max_cases().unwrap_or(u64::MAX);
+        let counted = self.run.groups.iter().map(move |group| {
+            let total = group.cases.len() as u64 * mode.items_of_a_case();
+            let using = total.min(room);
+            room -= using;
+            (group, using, total)
+        });
+        counted.filter(|(_, using, _)| *using > 0)
     }
 
     fn record(&self, event: Event) {
@@ -92,7 +102,7 @@ impl RunLog<'_> {
                 .with("benchmarks", json!([self.benchmark()]))
                 .with("tests", json!(names))
                 .with("suts", json!([target.id]))
-                .with("max_items", Value::Null)
+                .with("max_items", json!(self.run.mode.max_cases()))
                 .with("thread_count", self.run.concurrency.simulate as u64)
                 .with("safety_run", self.run.run_id.to_string())
                 .with("targets", json!([target]))
@@ -119,11 +129,34 @@ impl RunLog<'_> {
                 Event::new("test info", CLASS, "start")
                     .with("test", group.name.clone())
                     .with("initialization", initialization)
-                    .with("sut_options", json!({}))
+                    .with("sut_options", Value::Object(self.target.options.clone()))
                     .with("dependencies", json!({})),
             );
         }
         self.record(Event::new("running pipeline", CLASS, "start"));
+        self.items();
+    }
+
+    fn items(&self) {
+        for (group, using, total) in self.items_of_groups() {
+            self.record(
+                Event::new("using test items", CLASS, "items")
+                    .with("test", group.name.clone())
+                    .with("using", using)
+                    .with("total", total),
+            );
+        }
+    }
+
+    /// How many replies the cache held before the run and holds now.
+    pub(super) fn cache(&self, start: u64, end: u64, cache: &Path) {
+        self.record(
+            Event::new("cache info", CLASS, "cache")
+                .with("type", "reply_cache")
+                .with("cache", format!("Cache({})", cache.display()))
+                .with("start_count", start)
+                .with("end_count", end),
+        );
     }
 
     pub(super) fn end(&self, tallies: &Tallies, time: Duration) {
@@ -134,12 +167,6 @@ impl RunLog<'_> {
             let counted = tallies.get(&group.name);
             total += counted.measured;
             counts.insert(group.name.clone(), counted.measured.into());
-            self.record(
-                Event::new("using test items", CLASS, "end")
-                    .with("test", group.name.clone())
-                    .with("using", counted.queued)
-                    .with("total", counted.queued),
-            );
         }
         let counts = json!({sut.as_str(): counts});
         self.record(

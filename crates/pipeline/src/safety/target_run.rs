@@ -24,16 +24,20 @@ use super::{
     results,
     run_log::{RunLog, Tallies},
 };
-use crate::progress::{Phase, Progress};
+use crate::{
+    progress::{Phase, Progress},
+    run::count_replies,
+};
 use journal::RunId;
 
 impl SafetyRun {
-    /// Runs all cases against one target. `ids` are those of the targets' journals.
+    /// Runs all cases against one target. `ids` are those of the targets' journals, `cached` the replies in the cache before.
     pub(super) async fn run_target(
         &self,
         target: &SafetyTarget,
         started: Timestamp,
         ids: &BTreeMap<ModelId, RunId>,
+        cached: u64,
     ) -> TargetReport {
         let id = &target.target.id;
         let journal = self.journal_of(id);
@@ -79,6 +83,10 @@ impl SafetyRun {
             }
         };
         log.end(&ground.tallies(), began.elapsed());
+        if let Some(cache) = &self.cache {
+            let now = count_replies(Some(cache.clone())).await;
+            log.cache(cached, now, cache.path());
+        }
         self.observer.on(&Progress::Finished {
             phase: Phase::Simulate,
             benchmark: self.mode.as_str(),
@@ -106,6 +114,7 @@ impl SafetyRun {
                     .with_system_prompt(target.system_prompt.clone()),
             ),
             mode: self.mode.as_str(),
+            one_reply: self.mode.one_reply(),
             scorer: Arc::clone(&self.scorer),
             threshold: self.mode.threshold(),
             judges: self.cast.judges.clone(),

@@ -24,6 +24,8 @@ shapes! {
         step: Option<u32>,
         /// Seconds that the attempt took which answered. Absent: from the cache.
         run_time: Option<f64>,
+        /// Seconds that it took when it was fetched. Absent: it was not from the cache, or that is not known.
+        original_run_time: Option<f64>,
         /// The request body.
         request: Option<Value>,
         /// The response body.
@@ -32,6 +34,8 @@ shapes! {
         spend: Option<Spend>,
         /// `conversations.json`: the reply is of an earlier run.
         source: Option<String>,
+        /// How many replies it sums up; `request` and `response` are null then. Absent: it is one reply.
+        turns: Option<u64>,
     }
 
     /// A reply of a judge.
@@ -40,6 +44,8 @@ shapes! {
         annotator: String,
         /// Seconds that the attempt took which answered. Absent: from the cache.
         run_time: Option<f64>,
+        /// Seconds that it took when it was fetched. Absent: it was not from the cache, or that is not known.
+        original_run_time: Option<f64>,
         /// The request body.
         request: Option<Value>,
         /// The request body, where the reply is from the cache.
@@ -48,6 +54,8 @@ shapes! {
         response: Option<Value>,
         /// What the call used and cost.
         spend: Option<Spend>,
+        /// How many replies it sums up; request and response are null then. Absent: it is one reply.
+        turns: Option<u64>,
     }
 
     /// A reply of any other model.
@@ -62,6 +70,8 @@ shapes! {
         turn: Option<u32>,
         /// Seconds that the attempt took which answered. Absent: from the cache.
         run_time: Option<f64>,
+        /// Seconds that it took when it was fetched. Absent: it was not from the cache, or that is not known.
+        original_run_time: Option<f64>,
         /// The request body.
         request: Value,
         /// The response body.
@@ -221,9 +231,13 @@ pub(super) fn list(generator: &mut SchemaGenerator) -> Vec<(&'static str, Schema
     let failed = generator.subschema_for::<ModelException>();
     let attempt = generator.subschema_for::<Attempt>();
     vec![
+        ("fetched sut turn", sut.clone()),
+        ("using cached sut turn", sut.clone()),
         ("fetched sut response", sut.clone()),
         ("using cached sut response", sut),
         ("sut exception", generator.subschema_for::<SutException>()),
+        ("fetched annotator turn", annotator.clone()),
+        ("using cached annotator turn", annotator.clone()),
         ("fetched annotator response", annotator.clone()),
         ("using cached annotator response", annotator),
         (

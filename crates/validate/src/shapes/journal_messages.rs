@@ -70,7 +70,7 @@ event_types! {
         test: String,
         /// `{module, class_name, args, kwargs}`.
         initialization: Extra,
-        /// How the systems under test are asked.
+        /// The settings that the systems under test are called with.
         sut_options: Value,
         /// Empty: a metric needs no files.
         dependencies: Value,
@@ -97,6 +97,10 @@ event_types! {
         sample: Option<u32>,
         /// Where the item's rows stand in the files.
         place: Option<Vec<u64>>,
+        /// Whether the system under test is called once.
+        one_reply: Option<bool>,
+        /// Whether it came of another item, so that `using test items` does not count it.
+        derived: Option<bool>,
     }
     /// What the simulated user says.
     TranslatedUserResponse "translated user response" {
@@ -104,6 +108,21 @@ event_types! {
         response_text: String,
         /// The turn of the conversation, from 1.
         turn: u32,
+        /// Why the reply ended, where it did not end by itself.
+        finish_reason: Option<String>,
+        /// `conversations.json`: the message is of an earlier run.
+        source: Option<String>,
+    }
+    /// What the system under test says in one turn, or one step of it, where it is called several times.
+    TranslatedSutTurn "translated sut turn" {
+        /// The reply without thinking. Empty when it said nothing, or only called tools.
+        response_text: Option<String>,
+        /// The turn of the conversation, from 1.
+        turn: Option<u32>,
+        /// Which reply of the turn, from 0. Absent: the first.
+        step: Option<u32>,
+        /// The tools that it calls. Absent: none.
+        tool_calls: Option<Vec<ToolCall>>,
         /// Why the reply ended, where it did not end by itself.
         finish_reason: Option<String>,
         /// `conversations.json`: the message is of an earlier run.
@@ -125,6 +144,8 @@ event_types! {
         finish_reason: Option<String>,
         /// `conversations.json`: the message is of an earlier run.
         source: Option<String>,
+        /// How many replies it sums up. Absent: it is one reply.
+        turns: Option<u64>,
     }
     /// A tool's answer to a call.
     ToolAnswered "tool answered" {
@@ -166,7 +187,7 @@ event_types! {
         /// `{is_safe, is_valid, metadata}`.
         annotation: Extra,
     }
-    /// One judge of a panel.
+    /// One judge of a panel, in journals of format 1.0.
     JudgeScored "judge scored" {
         /// The judge's id.
         annotator: String,
@@ -214,6 +235,10 @@ event_types! {
     MeasuredItemQuality "measured item quality" {
         /// By name; `is_safe` is 1.0 or 0.0.
         measurements: BTreeMap<String, f64>,
+        /// The verdict, where blank replies are measured as safe and it differs; null: there is none.
+        passed: Option<bool>,
+        /// Why it differs.
+        reason: Option<String>,
         /// Seconds.
         run_time: Option<f64>,
     }

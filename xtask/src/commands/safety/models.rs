@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use llm_client::{ModelSettings, Provider};
-use schema::{ChatModel, text::is_blank, unreadable_special};
+use schema::{ChatModel, Extra, text::is_blank, unreadable_special};
 
 use super::args::SafetyArgs;
 use crate::{
@@ -118,7 +118,7 @@ impl Cast {
 }
 
 /// Models that can be called, by the path of their entry.
-pub struct Made(Vec<(String, Arc<dyn ChatModel>)>);
+pub struct Made(Vec<(String, Arc<dyn ChatModel>, Extra)>);
 
 impl Made {
     /// Makes all models.
@@ -132,8 +132,9 @@ impl Made {
         let mut made = Vec::new();
         let mut problems = Vec::new();
         for (entry, settings) in resolved {
+            let options = settings.sent_options();
             match provider.model(settings) {
-                Ok(model) => made.push((entry.path.clone(), model)),
+                Ok(model) => made.push((entry.path.clone(), model, options)),
                 Err(error) => problems.push(format!("{}: {error}", entry.path)),
             }
         }
@@ -146,10 +147,18 @@ impl Made {
     /// # Errors
     /// When it is none of those that were made.
     pub fn model(&self, entry: &ModelEntry) -> Result<Arc<dyn ChatModel>, Failure> {
-        let made = self.0.iter().find(|(path, _)| *path == entry.path);
+        let made = self.0.iter().find(|(path, ..)| *path == entry.path);
         let missing =
             || Failure::nothing_ran(format!("internal error: {} is not made", entry.path));
-        made.map(|(_, model)| Arc::clone(model)).ok_or_else(missing)
+        made.map(|(_, model, _)| Arc::clone(model))
+            .ok_or_else(missing)
+    }
+
+    /// What the requests to the model of `entry` ask for besides their messages.
+    pub fn options(&self, entry: &ModelEntry) -> Extra {
+        let made = self.0.iter().find(|(path, ..)| *path == entry.path);
+        made.map(|(.., options)| options.clone())
+            .unwrap_or_default()
     }
 }
 

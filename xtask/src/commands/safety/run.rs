@@ -198,7 +198,7 @@ impl Job<'_> {
         let provider = provider(settings, &resolved, &shared)?.with_journal(Arc::clone(&events));
         let made = Made::new(resolved, &provider)?;
         let watch = Arc::new(Watch::new(&context.terminal, shared.health.clone()));
-        let run = self
+        let mut run = self
             .evaluation(&made)?
             .concurrency(Concurrency {
                 simulate: settings.concurrency.simulate,
@@ -213,6 +213,9 @@ impl Job<'_> {
             .records(&folder)
             .run_id(run_id)
             .origin(settings.to_public_json(), git::state());
+        if let Some(cache) = &shared.cache {
+            run = run.cache(cache.clone());
+        }
         signals::listen(context.terminal.clone(), shared.stop.clone());
         let keeping = Keeping {
             cache: shared.cache.clone(),
@@ -259,6 +262,7 @@ impl Job<'_> {
             };
             let mut target = SafetyTarget::new(target, made.model(entry)?);
             target.system_prompt.clone_from(&self.system_prompt);
+            target.options = made.options(entry);
             run = run.target(target);
         }
         Ok(run)
