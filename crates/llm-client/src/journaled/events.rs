@@ -114,10 +114,14 @@ pub(super) fn reply(model: &ModelId, request: &ChatRequest, reply: &ChatReply) -
                 Part::Annotator => "annotator_request",
                 _ => "request",
             };
-            begin(part.cached(), part, model, request)
+            let event = begin(part.cached(), part, model, request)
                 .with(name, sent)
                 .with("response", received)
-                .with("spend", reply.spend())
+                .with("spend", reply.spend());
+            match reply.run_time.is_zero() {
+                true => event,
+                false => event.with("original_run_time", reply.run_time.as_secs_f64()),
+            }
         }
     }
 }

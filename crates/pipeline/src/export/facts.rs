@@ -126,7 +126,9 @@ impl Facts {
                 let suts: Vec<String> = line.get("suts").unwrap_or_default();
                 if phases.iter().any(|phase| phase == "simulate") {
                     let suts = suts.into_iter();
-                    let told = suts.filter(|sut| source.targets.contains(sut));
+                    let told = suts.filter(|sut| {
+                        source.targets.contains(sut) && !source.repeated.contains(sut)
+                    });
                     let set_out = told.map(|sut| (sut, run.clone()));
                     self.set_out.extend(set_out);
                 }
@@ -136,6 +138,9 @@ impl Facts {
         let Some(target) = self.targets.get_mut(sut.as_ref()) else {
             return Ok(());
         };
+        if source.repeated.contains(sut.as_ref()) {
+            return Ok(());
+        }
         // Other trees of the same name may have been played by it.
         if source.targets.contains(sut.as_ref()) {
             target.take(line, run);
@@ -213,10 +218,8 @@ impl Facts {
         }
         sample.calls.append(&mut judging);
         for call in sample.calls.iter_mut().filter(|call| call.cached) {
-            call.run_time = call
-                .request_id
-                .as_ref()
-                .and_then(|id| times.get(id).copied());
+            let known = call.request_id.as_ref().and_then(|id| times.get(id));
+            call.run_time = known.copied().or(call.run_time);
         }
         Ok(())
     }
@@ -234,7 +237,7 @@ fn times(known: &[ItemFacts]) -> HashMap<String, f64> {
 impl TargetFacts {
     /// Takes in what an event tells of the target as a whole.
     fn take(&mut self, line: &Line<'_>, run: &TargetFacts) {
-        match line.message.as_ref() {
+        match line.call_message() {
             "fetched sut response" | "using cached sut response" | "sut exception"
                 if line.raw("source").is_none() =>
             {

@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Path, PathBuf},
 };
@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::{
     raw::{self, Ended, Took},
-    told::Replies,
+    told::{Replies, Telling},
 };
 use crate::{
     error::PipelineError,
@@ -64,6 +64,59 @@ pub(super) fn count_scenarios(dir: &BenchmarkDir, benchmark: &Benchmark) -> Opti
 pub(super) struct Source {
     pub(super) journal: PathBuf,
     pub(super) targets: BTreeSet<String>,
+    /// Those of them whose rows an earlier run made, of which this one got the same again from the cache.
+    pub(super) repeated: BTreeSet<String>,
+}
+
+/// A journal that tells of conversations in the tree.
+struct Found {
+    journal: PathBuf,
+    told: BTreeMap<String, Telling>,
+    plays: bool,
+    judges: bool,
+}
+
+impl Found {
+    /// Whether it tells of all rows of `target`, and those behind it, which are older, do so too: then it made nothing.
+    fn repeats(&self, target: &str, older: &[Self]) -> bool {
+        let whole = |found: &&Self| found.told.get(target).is_some_and(|told| told.is_whole());
+        let made = |does: fn(&Self) -> bool| !does(self) || older.iter().filter(whole).any(does);
+        let told = self.told.get(target);
+        told.is_some_and(|told| told.is_cached() && told.is_whole())
+            && made(|found| found.plays)
+            && made(|found| found.judges)
+    }
+}
+
+/// The journals, the oldest first; `found` has the newest first.
+fn sources(found: Vec<Found>, targets: &[ModelId]) -> Vec<Source> {
+    let mut repeated: Vec<BTreeSet<String>> = vec![BTreeSet::new(); found.len()];
+    for target in targets {
+        let mut older = found.as_slice();
+        for repeated in &mut repeated {
+            let Some((one, rest)) = older.split_first() else {
+                break;
+            };
+            older = rest;
+            if !one.told.contains_key(target.as_str()) {
+                continue;
+            }
+            if !one.repeats(target.as_str(), rest) {
+                break;
+            }
+            repeated.insert(target.to_string());
+        }
+    }
+    let sources = found.into_iter().zip(repeated);
+    let mut sources: Vec<Source> = sources
+        .map(|(found, repeated)| Source {
+            journal: found.journal,
+            targets: found.told.into_keys().collect(),
+            repeated,
+        })
+        .collect();
+    sources.reverse();
+    sources
 }
 
 /// The newest journals of the benchmark `name` that together tell how all of `targets` were played and judged, the oldest first.
@@ -95,29 +148,31 @@ pub(super) fn journals(
                 is_open(sut) || (is_earlier && targets.iter().any(|id| id.as_str() == sut.as_str()))
             };
             let wanted = head.suts.iter().filter(is_wanted).cloned().collect();
-            let told = replies.told_by(&journal, wanted);
+            let told = replies.told_by(&journal, &wanted);
             if !is_earlier && told.is_empty() {
                 continue;
             }
+            // What came from the cache is told by an earlier journal too, which knows when it was fetched.
+            let is_left = |id: &String| told.get(id).is_none_or(|told| told.cached);
             if plays {
-                played.retain(|id| !told.contains(id));
+                played.retain(is_left);
             }
             if judges {
-                judged.retain(|id| !told.contains(id));
+                judged.retain(is_left);
             }
-            found.push(Source {
+            found.push(Found {
                 journal,
-                targets: told,
+                told,
+                plays,
+                judges,
             });
             earlier = head.earlier;
             if earlier.is_none() && played.is_empty() && judged.is_empty() {
-                found.reverse();
-                return found;
+                return sources(found, targets);
             }
         }
     }
-    found.reverse();
-    found
+    sources(found, targets)
 }
 
 /// All journals in `folder`, the records of one run.

@@ -48,13 +48,16 @@ impl Replies {
     }
 
     /// Those of `targets` of whose conversations in the tree the journal at `path` tells: of one at least, with all its replies.
-    pub(super) fn told_by(&self, path: &Path, mut targets: BTreeSet<String>) -> BTreeSet<String> {
-        let mut told = BTreeSet::new();
+    pub(super) fn told_by(
+        &self,
+        path: &Path,
+        targets: &BTreeSet<String>,
+    ) -> BTreeMap<String, Telling> {
+        let mut told: BTreeMap<String, Telling> = BTreeMap::new();
         let Ok(mut reader) = JournalReader::open(path) else {
             return told;
         };
         let mut open: HashMap<(String, String), Vec<u64>> = HashMap::new();
-        // The common case ends with the first conversation of each target.
         while !targets.is_empty()
             && let Some(line) = reader.next_line()
         {
@@ -65,8 +68,18 @@ impl Replies {
             let Some(target) = targets.get(sut.as_ref()) else {
                 continue;
             };
+            let telling = told.entry(target.clone()).or_default();
+            if line.raw("source").is_none() {
+                match line.call_message() {
+                    "fetched sut response" | "fetched annotator response" => telling.fetched = true,
+                    "using cached sut response" | "using cached annotator response" => {
+                        telling.cached = true;
+                    }
+                    _ => {}
+                }
+            }
             let item = (prompt.to_string(), sut.to_string());
-            match line.message.as_ref() {
+            match line.call_message() {
                 "queuing item" => {
                     open.insert(item, Vec::new());
                 }
@@ -78,18 +91,49 @@ impl Replies {
                     }
                 }
                 "item finished" | "item failed" => {
-                    let of = self.0.get(target.as_str());
-                    if let Some(replies) = open.remove(&item)
-                        && of.is_some_and(|of| of.holds(&item.0, &replies))
-                        && let Some(target) = targets.take(sut.as_ref())
-                    {
-                        told.insert(target);
+                    let Some(replies) = open.remove(&item) else {
+                        continue;
+                    };
+                    telling.items += 1;
+                    if let Some(of) = self.0.get(target.as_str()) {
+                        telling.rows = of.rows.len() as u64;
+                        telling.same += u64::from(of.has(&item.0, &replies));
+                        telling.is_told |= of.holds(&item.0, &replies);
                     }
                 }
                 _ => {}
             }
         }
+        told.retain(|_, telling| telling.is_told);
         told
+    }
+}
+
+/// What a journal tells of the conversations of one target.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Telling {
+    is_told: bool,
+    /// Items that ended.
+    items: u64,
+    /// Those of them whose replies are those in the tree.
+    same: u64,
+    /// Rows in the tree.
+    rows: u64,
+    /// Whether the target or a judge was called.
+    fetched: bool,
+    /// Whether a reply of the target or a judge came from the cache.
+    pub(super) cached: bool,
+}
+
+impl Telling {
+    /// Whether it tells of all rows in the tree, and of no others.
+    pub(super) fn is_whole(self) -> bool {
+        self.items == self.rows && self.same == self.rows
+    }
+
+    /// Whether every reply came from the cache.
+    pub(super) fn is_cached(self) -> bool {
+        self.cached && !self.fetched
     }
 }
 
@@ -129,7 +173,10 @@ impl OfTarget {
 
     /// Whether the tree holds conversation `prompt` with these replies. That there are none tells nothing where others have some.
     fn holds(&self, prompt: &str, replies: &[u64]) -> bool {
-        let is_there = self.rows.get(&key(prompt)) == Some(&key(replies));
-        is_there && replies.is_empty() != self.replied
+        self.has(prompt, replies) && replies.is_empty() != self.replied
+    }
+
+    fn has(&self, prompt: &str, replies: &[u64]) -> bool {
+        self.rows.get(&key(prompt)) == Some(&key(replies))
     }
 }

@@ -60,6 +60,7 @@ impl Source<'_> {
             .map(|journal| find::Source {
                 journal,
                 targets: [target.to_string()].into(),
+                repeated: Default::default(),
             })
             .collect();
         Facts::read(&journals, std::slice::from_ref(target))
