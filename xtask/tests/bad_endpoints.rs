@@ -208,7 +208,7 @@ async fn odd_replies_are_kept_as_what_they_are() {
         );
         assert_eq!(
             ran.err
-                .contains("told no token counts, and without them a price does not help"),
+                .contains("returns no token counts, and without them a price does not help"),
             fault == "no-usage",
             "{fault}: {}",
             ran.err

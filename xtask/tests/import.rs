@@ -271,10 +271,10 @@ fn a_log_of_the_real_inspect_is_taken_along_whole() {
         transcript[2],
         json!({"role": "tool", "content": "{\"error\":\"there is no such account\"}", "tool_call_id": call["id"], "name": "get_balance"})
     );
-    // Thinking is not part of what was said.
+    // Reasoning is kept beside what was said.
     assert_eq!(
         transcript[3],
-        json!({"role": "assistant", "content": "It is 12 EUR."})
+        json!({"role": "assistant", "content": "It is 12 EUR.", "reasoning": "I know."})
     );
     let long = "What is the balance of x? ".to_owned() + &"Please be exact. ".repeat(8);
     assert_eq!(rows[0]["transcript"][0]["content"], long);

@@ -213,7 +213,7 @@ error: config.yaml, line 1: user_model has no `model`: the name that the endpoin
     assert_eq!(ran.code, 2);
     assert!(
         ran.err.starts_with(
-            "error: config.yaml, line 2: evaluator_model.base_url `localhost/v1` is no address: "
+            "error: config.yaml, line 2: evaluator_model.base_url `${JUDGE}/v1` is no address: "
         ),
         "{}",
         ran.err

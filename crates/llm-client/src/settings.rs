@@ -84,12 +84,13 @@ impl ModelSettings {
     }
 
     /// What requests ask for besides their messages, under the names on the wire: `max_tokens`, `temperature` and so on, and
-    /// the fields of `extra_body`. An endpoint that refuses one of them is called without it.
+    /// the fields of `extra_body`, with `***` in place of texts whose name sounds like a secret. An endpoint that refuses one of them is
+    /// called without it.
     ///
     /// ```
     /// use llm_client::ModelSettings;
     ///
-    /// let mut settings = ModelSettings::new("a".parse()?, "a-1", "https://api.example.org/v1");
+    /// let mut settings = ModelSettings::new(schema::ModelId::new("a")?, "a-1", "https://api.example.org/v1");
     /// settings.max_tokens = Some(100);
     /// assert_eq!(settings.sent_options()["max_tokens"], 100);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -111,7 +112,9 @@ impl ModelSettings {
         for (name, value) in own {
             options.extend(value.map(|value| (name.to_owned(), value)));
         }
-        options.extend(self.extra_body.clone());
+        if let Value::Object(fields) = masked(&self.extra_body.clone().into()) {
+            options.extend(fields);
+        }
         options
     }
 

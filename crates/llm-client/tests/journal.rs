@@ -75,25 +75,25 @@ async fn every_call_has_its_event_with_the_raw_exchange() {
             Purpose::TargetTurn,
             "sut",
             "turn run_time request response spend",
-            "turn request response spend",
+            "turn request response spend original_run_time",
         ),
         (
             Purpose::Judge,
             "annotator",
             "annotator run_time request response spend",
-            "annotator annotator_request response spend",
+            "annotator annotator_request response spend original_run_time",
         ),
         (
             Purpose::UserTurn,
             "user",
             "model purpose row turn run_time request response spend",
-            "model purpose row turn request response spend",
+            "model purpose row turn request response spend original_run_time",
         ),
         (
             Purpose::GenScenarios,
             "generator",
             "model purpose row turn run_time request response spend",
-            "model purpose row turn request response spend",
+            "model purpose row turn request response spend original_run_time",
         ),
     ] {
         let request = item_request(purpose);

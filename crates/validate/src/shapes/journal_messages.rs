@@ -115,8 +115,10 @@ event_types! {
     }
     /// What the system under test says in one turn, or one step of it, where it is called several times.
     TranslatedSutTurn "translated sut turn" {
-        /// The reply without thinking. Empty when it said nothing, or only called tools.
+        /// The reply without reasoning. Empty when it said nothing, or only called tools.
         response_text: Option<String>,
+        /// What was taken out of the reply as reasoning, or came beside it. Absent: nothing.
+        reasoning: Option<String>,
         /// The turn of the conversation, from 1.
         turn: Option<u32>,
         /// Which reply of the turn, from 0. Absent: the first.
