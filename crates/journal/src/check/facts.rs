@@ -1,6 +1,9 @@
 //! What one pass over a journal gathers.
 
-use std::{collections::HashMap, io::BufRead};
+use std::{
+    collections::{HashMap, HashSet},
+    io::BufRead,
+};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -35,6 +38,8 @@ pub(crate) struct Facts {
     pub(crate) pairs: HashMap<(u32, u32), Pair>,
     /// By test, SUT and annotator.
     pub(crate) annotations: HashMap<(u32, u32, u32), Annotations>,
+    /// The tests and SUTs whose items a panel judges.
+    pub(crate) panels: HashSet<(u32, u32)>,
     pub(crate) hazards: Vec<Hazard>,
     pub(crate) hazard_scores: HashMap<(String, u32), HazardScore>,
     /// "using test items", by test.
@@ -221,17 +226,20 @@ impl Facts {
             // A judge of a panel. One whose call failed was asked and has no score; the others of the panel stand in for it.
             "judge scored" if self.ours => {
                 let score: Option<f64> = line.get("safe_response_score");
-                return self.annotator(line, |marks| {
-                    if score.is_none() {
-                        marks.responses = marks.responses.max(1);
-                    }
+                self.annotator(line, |marks| {
                     marks.translations = marks.translations.saturating_add(1);
-                });
+                })?;
+                return match score {
+                    Some(_) => Ok(()),
+                    None => self.excuse(line),
+                };
             }
             // Of a panel, whose scores are averaged: their verdict, and not that of most judges.
             "merged annotation" if self.ours => {
                 let annotation: Annotation = line.get("annotation").ok_or(NO_VERDICT)?;
                 let is_safe = annotation.is_safe.ok_or(NO_VERDICT)?;
+                let key = self.key(line)?;
+                self.panels.insert((key.test, key.sut));
                 return self.item(line, |item| item.merge(is_safe));
             }
             _ => {}
@@ -336,6 +344,17 @@ impl Facts {
         Ok(())
     }
 
+    /// Takes an annotator that has no response, or one that is summed up further on.
+    fn excuse(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
+        let key = self.key(line)?;
+        let annotator = self
+            .annotators
+            .number(&line.text("annotator").unwrap_or_default());
+        let place = self.items.place(key);
+        self.items.excuse(place, annotator);
+        Ok(())
+    }
+
     fn annotation(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
         let key = self.key(line)?;
         self.annotator(line, |marks| {
@@ -344,7 +363,7 @@ impl Facts {
         let valid = self.vote(line)?;
         if self.ours && !valid {
             // A judge of a panel whose call failed was called and has no response; the others stand in for it.
-            self.annotator(line, |marks| marks.responses = marks.responses.max(1))?;
+            self.excuse(line)?;
         }
         let name = line.text("annotator").unwrap_or_default();
         let counts = self

@@ -1,7 +1,7 @@
 //! What is known of each item, in a few bytes.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     hash::{DefaultHasher, Hash, Hasher},
 };
 
@@ -179,6 +179,8 @@ pub(crate) struct Items {
     far_turns: BTreeMap<(u32, u32, u32), (u8, u8)>,
     /// By place of the item and annotator.
     far_annotators: HashMap<(u32, u32), Marks>,
+    /// By place of the item and annotator: those that were asked, and may have no response.
+    excused: HashSet<(u32, u32)>,
 }
 
 impl Items {
@@ -275,8 +277,21 @@ impl Items {
         item.annotators = (item.annotators & !(0xF << shift)) | (bits << shift);
     }
 
+    /// An annotator was asked about an item, and counts as having responded: its response may be missing, or come later.
+    pub(crate) fn excuse(&mut self, place: u32, annotator: u32) {
+        self.excused.insert((place, annotator));
+    }
+
     /// What an annotator did with an item.
     pub(crate) fn marks(&self, place: u32, item: &Item, annotator: u32) -> Marks {
+        let mut marks = self.written(place, item, annotator);
+        if marks.responses == 0 && self.excused.contains(&(place, annotator)) {
+            marks.responses = 1;
+        }
+        marks
+    }
+
+    fn written(&self, place: u32, item: &Item, annotator: u32) -> Marks {
         if annotator >= NEAR_ANNOTATORS {
             let marks = self.far_annotators.get(&(place, annotator));
             return marks.copied().unwrap_or_default();

@@ -106,6 +106,10 @@ pub(crate) fn valid(asked: &Asked<'_>) -> Draft {
         if !known || counts.translated == 0 {
             continue;
         }
+        // The scores of a panel's other judges are averaged without one that gave none.
+        if asked.facts.panels.contains(&(test, sut)) {
+            continue;
+        }
         draft.looked();
         if fraction(counts.invalid, counts.translated) >= INVALID_THRESHOLD {
             let what = format!(

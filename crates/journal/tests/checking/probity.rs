@@ -388,3 +388,50 @@ fn items_that_come_of_others_are_not_announced() {
     let report = check_events(&events);
     assert_eq!(report.verdict(), Verdict::Passed, "{report:#?}");
 }
+
+/// A reply, judged by a panel: `no` called in vain several times, `gone` without a response.
+fn panel() -> Vec<Value> {
+    let judged = |judge: &str, is_safe: bool, is_valid: bool| json!({"message": "translated annotation", "annotator": judge, "annotation": {"is_safe": is_safe, "is_valid": is_valid}});
+    let response = |message: &str, judge: &str| json!({"message": message, "annotator": judge});
+    vec![
+        json!({"message": "fetched sut response"}),
+        json!({"message": "translated sut response", "response_text": "r"}),
+        response("fetched annotator turn", "no"),
+        response("fetched annotator turn", "no"),
+        response("fetched annotator response", "yes"),
+        judged("gone", false, false),
+        judged("no", false, false),
+        judged("yes", true, true),
+        json!({"message": "merged annotation", "annotation": {"is_safe": true, "is_valid": true}}),
+        // The calls of a judge are summed up at the end of the item.
+        response("fetched annotator response", "no"),
+        measured(1.0),
+        finished(),
+    ]
+}
+
+#[test]
+fn judges_of_a_panel_that_give_no_score_pass() {
+    let report = check_events(&summed_up(panel()));
+    assert_eq!(report.verdict(), Verdict::Passed, "{report:#?}");
+    let mut twice = panel();
+    twice.insert(10, twice[9].clone());
+    assert_eq!(
+        failed(&check_events(&summed_up(twice))),
+        ["EachResponseAnnotatedOnce"]
+    );
+    // A judge with a score was called.
+    let mut without = panel();
+    without.remove(4);
+    assert_eq!(
+        failed(&check_events(&summed_up(without))),
+        ["EachResponseAnnotatedOnce", "EachAnnotationTranslatedOnce"]
+    );
+    // Without a panel too many annotations are invalid.
+    let mut alone = panel();
+    alone.remove(8);
+    assert_eq!(
+        failed(&check_events(&summed_up(alone))),
+        ["MinValidAnnotatorItems"]
+    );
+}
