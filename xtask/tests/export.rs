@@ -171,9 +171,21 @@ fn a_run_that_went_on_knows_the_times_of_the_one_before() {
         assert_eq!(ground.run(&["run", "--quiet"]).code, 1);
     }
     ground.succeeds(&["export", "jsonl", "--target", "careful", "--out", "out"]);
+    // The target that did not fail got its rows again from the cache: they are those of the first run.
     let known = calls(&ground, "out");
     assert!(!known.is_empty());
-    assert!(known.iter().all(|call| *call == (true, true)), "{known:?}");
+    assert!(known.iter().all(|call| *call == (false, true)), "{known:?}");
+    // This run has calls of its own, and those of the first sample from the cache.
+    assert_eq!(
+        ground.run(&["run", "--quiet", "--num-samples", "2"]).code,
+        1
+    );
+    ground.succeeds(&["export", "jsonl", "--target", "careful", "--out", "more"]);
+    let more = calls(&ground, "more");
+    assert!(more.iter().all(|(_, timed)| *timed), "{more:?}");
+    let cached = more.iter().filter(|(cached, _)| *cached).count();
+    assert_eq!(cached, known.len(), "{more:?}");
+    assert!(more.len() > cached, "{more:?}");
     // The target that failed is exported by formats that have a place for it, and told by the others.
     let ran = ground.run(&["export", "eee", "--out", "eee"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
