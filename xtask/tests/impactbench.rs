@@ -267,13 +267,28 @@ async fn a_row_without_a_verdict_is_judged_and_the_others_stay() {
 async fn verdicts_of_other_conversations_do_not_stay() {
     let server = ScriptedServer::start().await.unwrap();
     let ground = judged_by(&server);
+    let before = ground.read(&format!("{RUN}/scores.json")).into_bytes();
     let ran = run(&ground, &["simulate", "second-thoughts"]).await;
     assert_eq!(ran.code, 0, "{}", ran.err);
     let played = calls(&server);
     let ran = run(&ground, &["evaluate", "second-thoughts"]).await;
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(!ran.err.contains("kept"), "{}", ran.err);
+    assert!(
+        !ran.err.contains("verdicts that another program gave"),
+        "{}",
+        ran.err
+    );
     assert_eq!(calls(&server) - played, 2, "one sample of two scenarios");
+    let scores = json_at(&ground, &format!("{RUN}/scores.json"));
+    for row in scores.as_array().unwrap() {
+        assert!(row.get("imported").is_none(), "{row}");
+    }
+    // The other program's scores were replaced, and are still there under another name.
+    let mut files = content(&ground.path(RUN)).into_iter();
+    let (_, copy) = files
+        .find(|(name, _)| name.starts_with("scores.kept-"))
+        .unwrap();
+    assert!(before == copy, "the copy is not the file that was there");
 }
 
 #[test]

@@ -215,11 +215,10 @@ impl<'p> BenchmarkRun<'p> {
 
     /// Judges what is on disk. A target without conversations is passed over.
     async fn judge_all(&self) -> Result<(), PipelineError> {
-        let mut streams = Vec::new();
-        self.log_kept_items().await;
+        let mut runs = Vec::new();
         for target in self.pipeline.targets() {
             if self.dir.target(&target.id)?.conversations().exists() {
-                streams.push(self.judge_target(self.target_run(target, false, true)?));
+                runs.push(self.target_run(target, false, true)?);
             } else {
                 self.note(&format!(
                     "target {} has no conversations; simulate makes them",
@@ -227,6 +226,8 @@ impl<'p> BenchmarkRun<'p> {
                 ));
             }
         }
+        self.log_kept_items(&runs).await?;
+        let streams = runs.into_iter().map(|run| self.judge_target(run));
         futures::future::join_all(streams)
             .await
             .into_iter()

@@ -198,7 +198,8 @@ impl BenchmarkRun<'_> {
     fn log_rows(&self, metric: &str, rows: u64) {
         if self.pipeline.runs(Phase::Simulate) && !self.suts().is_empty() {
             let samples = u64::from(self.pipeline.options.samples);
-            self.log_items(metric, rows.saturating_mul(samples));
+            let items = rows.saturating_mul(samples);
+            self.log_items(metric, items, items);
         }
     }
 

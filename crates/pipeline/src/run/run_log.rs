@@ -174,12 +174,13 @@ impl BenchmarkRun<'_> {
         }
     }
 
-    /// Tells how many items of a test there will be for each target. Called before the first of them is queued.
-    pub(super) fn log_items(&self, test: &str, items: u64) {
+    /// Tells how many items of a test there will be for each target, of those that there are. Called before the first of them is
+    /// queued.
+    pub(super) fn log_items(&self, test: &str, using: u64, total: u64) {
         self.record(
             Event::new("using test items", CLASS, "log_items")
-                .with("using", items)
-                .with("total", items)
+                .with("using", using)
+                .with("total", total)
                 .with("test", test.to_owned()),
         );
     }

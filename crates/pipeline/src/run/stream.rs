@@ -17,6 +17,14 @@ use crate::{
     tree::{Spool, Verdicts, read_conversations, read_scenarios},
 };
 
+/// Conversations of one metric that are on disk.
+#[derive(Clone, Copy, Default)]
+struct KeptRows {
+    all: u64,
+    /// Those without a verdict that stays.
+    judged: u64,
+}
+
 impl BenchmarkRun<'_> {
     /// Everything the rows of `target` share. `simulate` and `evaluate` say which phases run.
     pub(super) fn target_run(
@@ -99,48 +107,44 @@ impl BenchmarkRun<'_> {
         self.write_target(run, &feed.rows()).await
     }
 
-    /// Tells how many items of each metric are judged where their conversations are on disk: the most that one target has. A
-    /// file that cannot be read is told of when it is judged.
-    pub(super) async fn log_kept_items(&self) {
-        let mut most: BTreeMap<String, u64> = BTreeMap::new();
+    /// Tells how many items of each metric are judged where their conversations are on disk: the most that one target has. Rows
+    /// whose verdicts stay are no items of this run, and count in the total alone. A file that cannot be read is told of when it
+    /// is judged.
+    pub(super) async fn log_kept_items(
+        &self,
+        runs: &[Arc<TargetRun>],
+    ) -> Result<(), PipelineError> {
+        let mut most: BTreeMap<String, KeptRows> = BTreeMap::new();
         let scenarios = read_scenarios(&self.dir.scenarios()).unwrap_or_default();
-        for id in self.suts() {
-            let Ok(dir) = self.dir.target(&id) else {
-                continue;
-            };
-            let target = TargetRef {
-                id,
-                model: String::new(),
-            };
-            let (benchmark, scenarios) = (self.loaded.benchmark.clone(), scenarios.clone());
+        for run in runs {
+            let path = self.dir.target(run.id())?.conversations();
+            let (run, benchmark) = (Arc::clone(run), self.loaded.benchmark.clone());
+            let scenarios = scenarios.clone();
             let counting = tokio::task::spawn_blocking(move || {
-                let mut rows: BTreeMap<String, u64> = BTreeMap::new();
-                let _ = read_conversations(
-                    &dir.conversations(),
-                    &target,
-                    &benchmark,
-                    &scenarios,
-                    |row| {
-                        *rows.entry(row.scenario.metric_id).or_default() += 1;
-                        ControlFlow::Continue(())
-                    },
-                );
+                let mut rows: BTreeMap<String, KeptRows> = BTreeMap::new();
+                let _ = read_conversations(&path, &run.target, &benchmark, &scenarios, |row| {
+                    let judged = !run.verdicts.has(&row);
+                    let rows = rows.entry(row.scenario.metric_id).or_default();
+                    rows.all += 1;
+                    rows.judged += u64::from(judged);
+                    ControlFlow::Continue(())
+                });
                 rows
             });
             for (metric, rows) in counting.await.unwrap_or_default() {
                 let most = most.entry(metric).or_default();
-                *most = rows.max(*most);
+                most.all = rows.all.max(most.all);
+                most.judged = rows.judged.max(most.judged);
             }
         }
-        if self.suts().is_empty() {
-            return;
+        if runs.is_empty() {
+            return Ok(());
         }
         for metric in self.metrics_told() {
-            self.log_items(
-                &metric.id,
-                most.get(&metric.id).copied().unwrap_or_default(),
-            );
+            let rows = most.get(&metric.id).copied().unwrap_or_default();
+            self.log_items(&metric.id, rows.judged, rows.all);
         }
+        Ok(())
     }
 
     /// Judges the conversations of one target that are on disk.

@@ -43,16 +43,23 @@ impl Verdicts {
 
     /// The scores of a conversation, where its scenario's metric has a verdict among them.
     pub(crate) fn of(&self, conversation: &Conversation) -> Option<Vec<Score>> {
+        let mut scores = self.kept(conversation)?.to_vec();
+        for score in &mut scores {
+            score.conv_id.clone_from(&conversation.conv_id);
+        }
+        Some(scores)
+    }
+
+    /// Whether the verdict on a conversation stays, so that it is not judged.
+    pub(crate) fn has(&self, conversation: &Conversation) -> bool {
+        self.kept(conversation).is_some()
+    }
+
+    fn kept(&self, conversation: &Conversation) -> Option<&[Score]> {
         let scenario = &conversation.scenario;
         let scores = self.rows.get(&(scenario.id.clone(), conversation.sample))?;
         let judged = scores.iter().any(|row| row.metric_id == scenario.metric_id);
-        (judged && conversation.error.is_none()).then(|| {
-            let mut scores = scores.clone();
-            for score in &mut scores {
-                score.conv_id.clone_from(&conversation.conv_id);
-            }
-            scores
-        })
+        (judged && conversation.error.is_none()).then_some(scores)
     }
 }
 
