@@ -139,11 +139,12 @@ impl<M: ChatModel> ChatModel for Cached<M> {
             }
             Err(replace) => replace,
         };
-        if replace {
-            self.cache.damage();
-        }
         self.cache.miss();
         let reply = self.inner.chat(request).await?;
+        if replace {
+            // Counted where the call is made: a look that only wants to know what is cached makes none.
+            self.cache.damage();
+        }
         let Some(length) = response_length(&reply) else {
             return Ok(reply);
         };
