@@ -1,0 +1,64 @@
+//! A cache and a tree that an earlier version wrote: the same run asks for nothing and writes the same files.
+//!
+//! `fixtures/frozen` is never written anew. Where this fails, a key of the cache has changed, and users would pay twice.
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+use crate::common::Ground;
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// A run over a copy of the frozen folder, with the tree or with the cache alone: nothing is asked for.
+fn asks_for_nothing(keep_the_tree: bool) {
+    let frozen = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/frozen");
+    let ground = Ground::new();
+    copy(&frozen, &ground.path("."));
+    fs::create_dir(ground.path(".probity")).unwrap();
+    fs::rename(
+        ground.path("cache.sqlite"),
+        ground.path(".probity/cache.sqlite"),
+    )
+    .unwrap();
+    if !keep_the_tree {
+        fs::remove_dir_all(ground.path("benchmarks/pressure/runs")).unwrap();
+        fs::remove_file(ground.path("benchmarks/pressure/results.json")).unwrap();
+    }
+    let ran = ground.succeeds(&["run", "pressure", "--json"]);
+    let summary: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(summary["replies"]["asked"], 0, "{summary:#}");
+    for file in [
+        "results.json",
+        "runs/agreeable/conversations.json",
+        "runs/agreeable/scores.json",
+    ] {
+        let file = format!("benchmarks/pressure/{file}");
+        assert_eq!(
+            ground.read(&file),
+            fs::read_to_string(frozen.join(&file)).unwrap(),
+            "{file}"
+        );
+    }
+}
+
+#[test]
+fn a_tree_and_its_cache() {
+    asks_for_nothing(true);
+}
+
+#[test]
+fn a_cache_alone() {
+    asks_for_nothing(false);
+}
