@@ -114,6 +114,7 @@ fn call(by: Asked, turn: u32) -> Call {
         usage: Some(Usage {
             input_tokens: 700,
             cached_input_tokens: 0,
+            cache_write_tokens: 0,
             output_tokens: 120,
             reasoning_tokens: 0,
         }),

@@ -215,6 +215,9 @@ impl Sample {
             so_far.cached_input_tokens = so_far
                 .cached_input_tokens
                 .saturating_add(used.cached_input_tokens);
+            so_far.cache_write_tokens = so_far
+                .cache_write_tokens
+                .saturating_add(used.cache_write_tokens);
             so_far.output_tokens = so_far.output_tokens.saturating_add(used.output_tokens);
             so_far.reasoning_tokens = so_far
                 .reasoning_tokens

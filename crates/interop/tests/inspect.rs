@@ -208,6 +208,7 @@ fn a_sample_holds_messages_scores_and_usage() {
         usage: Some(Usage {
             input_tokens: input,
             cached_input_tokens: cached,
+            cache_write_tokens: 0,
             output_tokens: output,
             reasoning_tokens: 0,
         }),

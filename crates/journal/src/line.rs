@@ -79,6 +79,7 @@ fn append_spend(line: &mut Vec<u8>, spend: &Spend) -> Result<(), serde_json::Err
         calls,
         input_tokens,
         cached_input_tokens,
+        cache_write_tokens,
         output_tokens,
         reasoning_tokens,
         priced_cost,
@@ -90,6 +91,10 @@ fn append_spend(line: &mut Vec<u8>, spend: &Spend) -> Result<(), serde_json::Err
     append_count(line, *input_tokens)?;
     line.extend_from_slice(b",\"cached_input_tokens\":");
     append_count(line, *cached_input_tokens)?;
+    if *cache_write_tokens > 0 {
+        line.extend_from_slice(b",\"cache_write_tokens\":");
+        append_count(line, *cache_write_tokens)?;
+    }
     line.extend_from_slice(b",\"output_tokens\":");
     append_count(line, *output_tokens)?;
     line.extend_from_slice(b",\"reasoning_tokens\":");
@@ -184,13 +189,15 @@ mod tests {
     fn field() -> impl Strategy<Value = Field> {
         let spend = (
             any::<[u64; 6]>(),
+            prop_oneof![Just(0), any::<u64>()],
             prop_oneof![Just(f64::INFINITY), any::<f64>()],
         );
         let spend = spend.prop_map(
-            |([calls, input, cached, output, reasoning, unpriced], dollars)| Spend {
+            |([calls, input, cached, output, reasoning, unpriced], written, dollars)| Spend {
                 calls,
                 input_tokens: input,
                 cached_input_tokens: cached,
+                cache_write_tokens: written,
                 output_tokens: output,
                 reasoning_tokens: reasoning,
                 priced_cost: dollars,

@@ -286,6 +286,7 @@ mod tests {
             cached_input_tokens: 20,
             output_tokens: 5,
             reasoning_tokens: 3,
+            ..Usage::default()
         };
         assert!((price.cost(&usage) - 20e-6).abs() < 1e-15);
     }

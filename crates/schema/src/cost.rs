@@ -11,6 +11,9 @@ pub struct Usage {
     /// Those of them that the endpoint read from its own prompt cache.
     #[serde(default)]
     pub cached_input_tokens: u64,
+    /// Those of them that the endpoint wrote to its own prompt cache, where it says so. Absent in files: none that is known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
     /// Tokens of the reply, thinking included.
     pub output_tokens: u64,
     /// Those of them that were thinking.
@@ -30,6 +33,9 @@ pub struct Spend {
     /// See [`Usage`].
     pub cached_input_tokens: u64,
     /// See [`Usage`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
+    /// See [`Usage`].
     pub output_tokens: u64,
     /// See [`Usage`].
     pub reasoning_tokens: u64,
@@ -48,6 +54,7 @@ impl Spend {
             calls: 1,
             input_tokens: used.input_tokens,
             cached_input_tokens: used.cached_input_tokens,
+            cache_write_tokens: used.cache_write_tokens,
             output_tokens: used.output_tokens,
             reasoning_tokens: used.reasoning_tokens,
             priced_cost: cost.unwrap_or(0.0),
@@ -62,6 +69,9 @@ impl Spend {
         self.cached_input_tokens = self
             .cached_input_tokens
             .saturating_add(other.cached_input_tokens);
+        self.cache_write_tokens = self
+            .cache_write_tokens
+            .saturating_add(other.cache_write_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
         self.priced_cost += other.priced_cost;
@@ -77,6 +87,9 @@ impl Spend {
             cached_input_tokens: self
                 .cached_input_tokens
                 .saturating_sub(earlier.cached_input_tokens),
+            cache_write_tokens: self
+                .cache_write_tokens
+                .saturating_sub(earlier.cache_write_tokens),
             output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
             reasoning_tokens: self
                 .reasoning_tokens

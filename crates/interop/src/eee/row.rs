@@ -233,6 +233,8 @@ fn token_usage(sample: &Sample) -> Option<TokenUsage> {
         input_tokens: usage.input_tokens,
         output_tokens: usage.output_tokens,
         total_tokens: usage.input_tokens.saturating_add(usage.output_tokens),
+        input_tokens_cache_write: (usage.cache_write_tokens > 0)
+            .then_some(usage.cache_write_tokens),
         input_tokens_cache_read: usage.cached_input_tokens,
         reasoning_tokens: usage.reasoning_tokens,
     })

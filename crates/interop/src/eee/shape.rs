@@ -114,6 +114,8 @@ pub(super) struct TokenUsage {
     pub(super) input_tokens: u64,
     pub(super) output_tokens: u64,
     pub(super) total_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) input_tokens_cache_write: Option<u64>,
     pub(super) input_tokens_cache_read: u64,
     pub(super) reasoning_tokens: u64,
 }

@@ -6,12 +6,14 @@ use serde::{Serialize, Serializer};
 use super::provider::Named;
 use crate::{Asked, Call, Run};
 
-/// Tokens and dollars of some calls. Cached tokens are not in `input_tokens`, as Inspect has it.
+/// Tokens and dollars of some calls. Tokens read from or written to a prompt cache are not in `input_tokens`, as Inspect has it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct ModelUsage {
     input_tokens: u64,
     output_tokens: u64,
     total_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_tokens_cache_write: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     input_tokens_cache_read: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,9 +33,13 @@ impl ModelUsage {
     pub(super) fn of(usage: Usage, cost: Option<f64>) -> Self {
         let known = |tokens: u64| (tokens > 0).then_some(tokens);
         Self {
-            input_tokens: usage.input_tokens.saturating_sub(usage.cached_input_tokens),
+            input_tokens: usage
+                .input_tokens
+                .saturating_sub(usage.cached_input_tokens)
+                .saturating_sub(usage.cache_write_tokens),
             output_tokens: usage.output_tokens,
             total_tokens: usage.input_tokens.saturating_add(usage.output_tokens),
+            input_tokens_cache_write: known(usage.cache_write_tokens),
             input_tokens_cache_read: known(usage.cached_input_tokens),
             reasoning_tokens: known(usage.reasoning_tokens),
             total_cost: cost,
@@ -48,6 +54,10 @@ impl ModelUsage {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.total_tokens = self.total_tokens.saturating_add(other.total_tokens);
+        self.input_tokens_cache_write = sum(
+            self.input_tokens_cache_write,
+            other.input_tokens_cache_write,
+        );
         self.input_tokens_cache_read =
             sum(self.input_tokens_cache_read, other.input_tokens_cache_read);
         self.reasoning_tokens = sum(self.reasoning_tokens, other.reasoning_tokens);

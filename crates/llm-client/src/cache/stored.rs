@@ -117,6 +117,7 @@ pub(super) fn repriced(mut spend: Spend, price: Option<&Price>) -> Spend {
     spend.priced_cost = price.cost(&Usage {
         input_tokens: spend.input_tokens,
         cached_input_tokens: spend.cached_input_tokens,
+        cache_write_tokens: spend.cache_write_tokens,
         output_tokens: spend.output_tokens,
         reasoning_tokens: spend.reasoning_tokens,
     });

@@ -74,9 +74,15 @@ impl Entries {
             Some(self.input?.saturating_add(beside))
         });
         let input_tokens = input.unwrap_or(0);
+        let cached_input_tokens = cached.unwrap_or(0).min(input_tokens);
         let usage = Usage {
             input_tokens,
-            cached_input_tokens: cached.unwrap_or(0).min(input_tokens),
+            cached_input_tokens,
+            // Never more than the input that was not read from the cache.
+            cache_write_tokens: self
+                .cache_written
+                .unwrap_or(0)
+                .min(input_tokens - cached_input_tokens),
             output_tokens: output.unwrap_or(0),
             reasoning_tokens: self
                 .completion_details
@@ -292,7 +298,37 @@ mod tests {
             cached_input_tokens: cached,
             output_tokens: output,
             reasoning_tokens: reasoning,
+            ..Usage::default()
         })
+    }
+
+    #[test]
+    fn what_the_endpoint_wrote_to_its_cache_is_counted() {
+        for (value, input, read, written) in [
+            (
+                json!({"input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 30}),
+                130,
+                90,
+                30,
+            ),
+            (
+                json!({"prompt_tokens": 100, "completion_tokens": 5, "cache_creation_input_tokens": 400}),
+                100,
+                0,
+                100,
+            ),
+        ] {
+            let used = usage(&value).0.unwrap();
+            assert_eq!(
+                (
+                    used.input_tokens,
+                    used.cached_input_tokens,
+                    used.cache_write_tokens
+                ),
+                (input, read, written),
+                "{value}"
+            );
+        }
     }
 
     #[test]

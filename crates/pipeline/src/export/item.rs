@@ -123,6 +123,7 @@ fn call(by: Asked, line: &Line<'_>) -> Call {
     let used = Usage {
         input_tokens: spend.input_tokens,
         cached_input_tokens: spend.cached_input_tokens,
+        cache_write_tokens: spend.cache_write_tokens,
         output_tokens: spend.output_tokens,
         reasoning_tokens: spend.reasoning_tokens,
     };
