@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
-use std::{collections::BTreeMap, process::Command};
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use serde_json::Value;
 
@@ -135,6 +135,16 @@ fn some_libraries_are_known_in_one_place() {
             .collect();
         assert_eq!(known, *place, "who knows {library}");
     }
+}
+
+/// `url`, below reqwest, takes either ICU (21 crates) or unicode-rs (5) to map host names; the version of `idna_adapter` in
+/// `Cargo.lock` decides. After a `cargo update`, `cargo update -p idna_adapter --precise 1.1.0` brings it back.
+#[test]
+fn host_names_are_mapped_without_icu() {
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.lock");
+    let lock = fs::read_to_string(lock).unwrap();
+    assert!(lock.contains("name = \"idna_adapter\""));
+    assert!(!lock.contains("name = \"icu_"), "Cargo.lock holds ICU");
 }
 
 /// That our own code gets by with it is seen to by clippy (`incompatible_msrv`).
