@@ -76,7 +76,7 @@ async fn a_target_that_is_down_costs_only_itself_and_a_second_run_fills_the_gap(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_that_pass_leave_no_trace() {
-    // No call meets the same fault three times in a row: that would rightly end it.
+    // Each fault passes within the attempts of a call.
     let faults = [
         "500; first=2; task=judge",
         "reset; first=2; task=user_turn",
