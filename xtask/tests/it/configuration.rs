@@ -1,0 +1,267 @@
+//! The configuration, from outside: files, environment, `.env` and flags in the order they win.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot set up its ground fails"
+)]
+
+use crate::common;
+
+use common::Ground;
+use serde_json::Value;
+
+/// Models that need no key and no network, but for the third, which is never called.
+const MODELS: &str = "user_model: {model: scripted-user, source: scripted}\n\
+    evaluator_model: {model: scripted-judge, source: scripted}\n\
+    targets:\n  - {id: Careful.1, model: scripted-careful, source: scripted}\n";
+
+/// The configuration that the newest run wrote into its manifest.
+fn manifest(ground: &Ground) -> Value {
+    let runs = std::fs::read_dir(ground.path(".probity/runs")).unwrap();
+    let newest = runs.map(|entry| entry.unwrap().path()).max().unwrap();
+    let text = std::fs::read_to_string(newest.join("manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&text).unwrap();
+    manifest["config"].clone()
+}
+
+#[test]
+fn flags_win_over_the_environment_and_that_over_the_file() {
+    let ground = Ground::new()
+        .env("PROBITY_GENERATION__TURNS", "2")
+        .env("PROBITY_SEED", "5");
+    ground.write(
+        "config.yaml",
+        &format!(
+            "{MODELS}generation: {{turns: 1, scenarios_per_metric: 1, metrics: 2}}\nseed: 4\n"
+        ),
+    );
+    let ran = ground.run(&["run", "--seed", "6", "--concurrency", "3"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let config = manifest(&ground);
+    assert_eq!(config["generation"]["turns"], 2);
+    assert_eq!(config["generation"]["scenarios_per_metric"], 1);
+    assert_eq!(config["seed"], 6);
+    assert_eq!(config["run"]["concurrency"]["evaluate"], 3);
+    assert_eq!(config["targets"][0]["id"], "Careful.1");
+    ground.read("benchmarks/sycophancy/runs/Careful.1/scores.json");
+}
+
+#[test]
+fn dotenv_is_read_under_the_environment_and_keys_stay_out_of_every_file() {
+    let models = MODELS.replace(
+        "{id: Careful.1",
+        "{apikey: '${MY_KEY}', extra_headers: {X-Key: 'hush-${MY_KEY}'}, id: Careful.1",
+    );
+    let ground = Ground::new().env("PROBITY_SEED", "7");
+    ground.write("config.yaml", &models);
+    ground.write(
+        ".env",
+        "# keys\nMY_KEY='sk-very-secret'\nPROBITY_SEED=8\nPROBITY_GENERATION__TURNS=2\n",
+    );
+    let ran = ground.run(&["run", "--log", "trace"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let config = manifest(&ground);
+    assert_eq!(
+        (&config["seed"], &config["generation"]["turns"]),
+        (&Value::from(7), &Value::from(2))
+    );
+    assert_eq!(config["targets"][0]["apikey"], "${MY_KEY}");
+    assert_eq!(config["targets"][0]["extra_headers"]["X-Key"], "***");
+    for text in [&ran.out, &ran.err] {
+        assert!(!text.contains("sk-very-secret"), "{text}");
+    }
+    for file in ground
+        .files()
+        .iter()
+        .filter(|file| file.is_file() && !file.ends_with(".env"))
+    {
+        let bytes = std::fs::read(file).unwrap();
+        let secret = b"sk-very-secret";
+        assert!(
+            !bytes.windows(secret.len()).any(|window| window == secret),
+            "{}",
+            file.display()
+        );
+    }
+    std::fs::remove_file(ground.path(".env")).unwrap();
+    let ran = ground.run(&["run"]);
+    assert_eq!(ran.code, 2);
+    assert_eq!(
+        ran.err,
+        "error: config.yaml, line 4: targets[0].apikey needs the environment variable MY_KEY, which is not set; export it, or \
+         write MY_KEY=... into .env\n"
+    );
+}
+
+#[test]
+fn a_variable_of_a_part_that_does_not_run_may_be_missing() {
+    let ground = Ground::new();
+    ground.write(
+        "config.yaml",
+        &MODELS.replace(
+            "{model: scripted-judge",
+            "{apikey: '${NOT_SET}', model: scripted-judge",
+        ),
+    );
+    for phase in ["gen-metrics", "gen-scenarios", "simulate"] {
+        let ran = ground.run(&[phase]);
+        assert_eq!(ran.code, 0, "{phase}: {}", ran.err);
+    }
+    let ran = ground.run(&["evaluate"]);
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.err
+            .contains("evaluator_model.apikey needs the environment variable NOT_SET"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn a_dotenv_that_cannot_be_read_is_told_without_its_text() {
+    let ground = Ground::new();
+    ground.write(".env", "A=1\nsk-very secret\n");
+    let ran = ground.run(&["run"]);
+    assert_eq!(ran.code, 2);
+    assert_eq!(
+        ran.err,
+        "error: .env, line 2: this is no line of the form NAME=value; put values with spaces or # into quotes\n"
+    );
+}
+
+#[test]
+fn mistakes_are_told_with_file_line_and_key_and_nothing_is_written() {
+    let ground = Ground::new();
+    for (text, expected) in [
+        (
+            "generation:\n  turns: 0\n",
+            "config.yaml, line 2: generation.turns must be a whole number of 1 or more, not `0`",
+        ),
+        (
+            "run:\n  concurrency:\n    simulate: 0\n",
+            "config.yaml, line 3: run.concurrency.simulate must be a whole number of 1 or more, not `0`",
+        ),
+        (
+            "generation:\n  num_samples: 0\n",
+            "config.yaml, line 2: generation.num_samples must be a whole number of 1 or more, not `0`",
+        ),
+        (
+            "budget:\n  max_cost: .nan\n",
+            "config.yaml, line 2: budget.max_cost must be a number of 0 or more, not `.nan`",
+        ),
+        (
+            "targets: []\n",
+            "config.yaml, line 1: targets is empty: name at least one system under test, or leave the key out",
+        ),
+        (
+            "run:\n  concurency: 3\n",
+            "config.yaml, line 2: run.concurency is no known key; did you mean `concurrency`?",
+        ),
+        (
+            "targets:\n  - id: a\n    model: m\n    source: opnai\n",
+            "config.yaml, line 4: targets[0].source: `opnai` is no known source; did you mean `openai`?",
+        ),
+        (
+            "targets:\n  - id: a\n    source: openai\n",
+            "config.yaml, line 2: targets[0] has no `model`: the name that the endpoint knows it by",
+        ),
+        (
+            "targets:\n  - id: ../x\n    model: m\n    source: ollama\n",
+            "config.yaml, line 2: targets[0].id: the model id \"../x\" holds a path separator, and it names a folder of the tree",
+        ),
+        (
+            "a: [1\nb: 2\n",
+            "config.yaml, line 2, column 2: this is no valid YAML: illegal placement of ':' indicator\n",
+        ),
+        (
+            "seed: 1\n",
+            "config.yaml: this needs `user_model`, `evaluator_model`, `targets`, which the configuration does not have. Add it, or try --scripted",
+        ),
+    ] {
+        ground.write("config.yaml", text);
+        let ran = ground.run(&["run"]);
+        assert_eq!(ran.code, 2, "{text}");
+        assert!(
+            ran.err.starts_with(&format!("error: {expected}")),
+            "{text}: {}",
+            ran.err
+        );
+    }
+    assert_eq!(ground.files(), [ground.path("config.yaml")]);
+}
+
+#[test]
+fn the_file_is_found_or_named() {
+    let ground = Ground::new();
+    ground.write("config.yaml", "seed: 1\n");
+    ground.write("probity.toml", "seed = 0x2\n");
+    let ran = ground.run(&["plan"]);
+    assert_eq!(
+        (ran.code, ran.err.as_str()),
+        (
+            2,
+            "error: config.yaml and probity.toml are both here; say which one counts with --config FILE\n"
+        )
+    );
+    let ran = ground.run(&["run", "--scripted", "--config", "probity.toml"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(manifest(&ground)["seed"], 2);
+    let ran = ground.run(&["run", "--config", "no.yaml"]);
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.err
+            .starts_with("error: no.yaml: the configuration cannot be read: "),
+        "{}",
+        ran.err
+    );
+    ground.write("latin.yaml", "seed: 1\n");
+    std::fs::write(ground.path("latin.yaml"), b"seed: 1\nuser_model: caf\xe9\n").unwrap();
+    let ran = ground.run(&["run", "--config", "latin.yaml"]);
+    assert_eq!(
+        (ran.code, ran.err.as_str()),
+        (2, "error: latin.yaml, line 2: the file is not UTF-8 text\n")
+    );
+}
+
+#[test]
+fn foreign_keys_are_told_and_do_no_harm() {
+    let ground = Ground::new();
+    ground.write("config.yaml", &format!("{MODELS}metadata: {{owner: me}}\n"));
+    let ran = ground.run(&["run"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(
+        ran.err
+            .starts_with("warning: config.yaml, line 5: metadata is no known key and is ignored\n"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn prompts_are_found_beside_the_config() {
+    let ground = Ground::new();
+    ground.write(
+        "conf/own.yaml",
+        &format!("{MODELS}prompts: {{judge_user: mine.j2}}\n"),
+    );
+    let ran = ground.run(&["run", "--config", "conf/own.yaml"]);
+    assert_eq!(ran.code, 2);
+    assert_eq!(
+        ran.err,
+        "error: conf/own.yaml, line 5: prompts.judge_user names conf/mine.j2, which is no file\n"
+    );
+    ground.write("conf/mine.j2", "{{ definitoin }}");
+    let ran = ground.run(&["run", "--config", "conf/own.yaml"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("conf/mine.j2"), "{}", ran.err);
+    ground.write(
+        "conf/own.yaml",
+        &format!("{MODELS}prompts: {{judge_usr: mine.j2}}\n"),
+    );
+    let ran = ground.run(&["run", "--config", "conf/own.yaml"]);
+    assert_eq!(
+        ran.err,
+        "error: conf/own.yaml, line 5: prompts.judge_usr is no known key; did you mean `judge_user`?\n"
+    );
+}

@@ -1,0 +1,248 @@
+//! Ctrl-C: the first ends the run in order, the second at once.
+#![cfg(unix)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot set up its ground fails"
+)]
+
+use crate::common;
+use crate::tree;
+
+use std::{
+    io::{BufRead, BufReader, Lines},
+    net::TcpListener,
+    process::{Child, ChildStderr, Command, Stdio},
+};
+
+use common::Ground;
+use scripted_llm::ScriptedServer;
+use serde_json::Value;
+
+/// The command at work, and what it says.
+struct Running {
+    child: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+}
+
+impl Running {
+    fn start(ground: &Ground, args: &[&str]) -> Self {
+        let mut child = ground
+            .command(args)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// Ctrl-C.
+    fn interrupt(&self) {
+        self.signal("-INT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let mut kill = Command::new("kill");
+        kill.args([signal, &self.child.id().to_string()]);
+        assert!(kill.status().unwrap().success());
+    }
+
+    /// Reads on until the command says that it is stopping.
+    fn wait_for_stopping(&mut self) {
+        let mut said = self.lines.by_ref().map(Result::unwrap);
+        assert!(said.any(|line| line.starts_with("stopping: calls in flight are finished")));
+    }
+
+    /// The exit code, and all lines that were not read before.
+    fn end(mut self) -> (Option<i32>, Vec<String>) {
+        let rest = self.lines.map(Result::unwrap).collect();
+        (self.child.wait().unwrap().code(), rest)
+    }
+}
+
+#[test]
+fn the_second_ctrl_c_leaves_at_once_with_130() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let ground = Ground::new();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    ground.write(
+        "config.yaml",
+        &format!("user_model: {{model: m, base_url: '{url}'}}\nevaluator_model: {{model: m, base_url: '{url}'}}\ntargets: [{{id: t, model: m, base_url: '{url}'}}]\n"),
+    );
+    let mut run = Running::start(&ground, &["run", "sycophancy"]);
+    // A call is in flight, and is never answered.
+    let _held = listener.accept().unwrap();
+    run.interrupt();
+    run.wait_for_stopping();
+    run.interrupt();
+    assert_eq!(run.end().0, Some(130));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_ctrl_c_lets_calls_in_flight_finish_and_starts_no_other() {
+    let server = ScriptedServer::builder()
+        .hold_after(0)
+        .start()
+        .await
+        .unwrap();
+    let ground = Ground::new();
+    ground.served_by(&server, "");
+    let mut run = Running::start(&ground, &["run", "flattery"]);
+    server.wait_held(1).await;
+    run.interrupt();
+    run.wait_for_stopping();
+    server.release();
+    let (code, said) = run.end();
+    assert_eq!(code, Some(130), "{said:#?}");
+    assert!(
+        said.contains(&"stopped; the same command goes on from here".to_owned()),
+        "{said:#?}"
+    );
+    let stats = server.stats();
+    assert_eq!((stats.requests, stats.answered), (1, 1));
+    // The metrics that were in flight have arrived and are written.
+    let yaml = ground.read("benchmarks/flattery/benchmark.yaml");
+    assert!(
+        yaml.contains("# for people") && yaml.contains("m01"),
+        "{yaml}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_again() {
+    let alone = ScriptedServer::start().await.unwrap();
+    let undisturbed = Ground::new();
+    undisturbed.served_by(&alone, "");
+    assert_eq!(undisturbed.run(&["run", "flattery"]).code, 0);
+    let wanted = tree::read(&undisturbed.path("benchmarks"));
+
+    let server = ScriptedServer::start().await.unwrap();
+    let ground = Ground::new();
+    ground.served_by(&server, "");
+    // The moments fall into generating scenarios, into playing, and into judging.
+    for moment in [3, 40, 20] {
+        server.hold_after(moment);
+        let mut run = Running::start(&ground, &["run", "flattery"]);
+        server.wait_held(1).await;
+        run.interrupt();
+        run.wait_for_stopping();
+        server.release();
+        let (code, said) = run.end();
+        assert_eq!(code, Some(130), "after {moment} replies: {said:#?}");
+        for (name, bytes) in tree::read(&ground.path("benchmarks")) {
+            if name.ends_with(".json") {
+                serde_json::from_slice::<Value>(&bytes)
+                    .unwrap_or_else(|error| panic!("after {moment} replies: {name}: {error}"));
+            }
+        }
+    }
+    let rows = ground.read("benchmarks/flattery/runs/careful/conversations.json");
+    assert!(
+        rows.contains("conv_id"),
+        "finished conversations are in the tree"
+    );
+
+    let finished = ground.run(&["run", "flattery"]);
+    assert_eq!(finished.code, 0, "{}", finished.err);
+    tree::assert_same(&tree::read(&ground.path("benchmarks")), &wanted);
+    assert_eq!(
+        server.stats().bodies,
+        alone.stats().bodies,
+        "each call was made as often as in a run that was left alone"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_that_is_closed_and_a_request_to_terminate_end_a_run_in_order() {
+    let alone = ScriptedServer::start().await.unwrap();
+    let undisturbed = Ground::new();
+    undisturbed.served_by(&alone, "");
+    undisturbed.succeeds(&["run", "flattery"]);
+    let wanted = tree::read(&undisturbed.path("benchmarks"));
+    for signal in ["-HUP", "-TERM"] {
+        let server = ScriptedServer::start().await.unwrap();
+        let ground = Ground::new();
+        ground.served_by(&server, "");
+        server.hold_after(60);
+        let mut run = Running::start(&ground, &["run", "flattery"]);
+        server.wait_held(1).await;
+        run.signal(signal);
+        run.wait_for_stopping();
+        server.release();
+        let (code, said) = run.end();
+        assert_eq!(code, Some(130), "{signal}: {said:#?}");
+        let rows = ground.read("benchmarks/flattery/runs/careful/conversations.json");
+        serde_json::from_str::<Value>(&rows).unwrap();
+        ground.succeeds(&["run", "flattery"]);
+        tree::assert_same(&tree::read(&ground.path("benchmarks")), &wanted);
+        let bodies = (server.stats().bodies, alone.stats().bodies);
+        assert_eq!(bodies.0, bodies.1, "{signal}: no call was made twice");
+    }
+}
+
+/// Whoever starts a command with `nohup` wants it to outlive the terminal.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_under_nohup_goes_on() {
+    let server = ScriptedServer::start().await.unwrap();
+    let ground = Ground::new();
+    ground.served_by(&server, "");
+    server.hold_after(20);
+    let mut command = ground.launched(&["nohup"], &["run", "flattery"]);
+    let child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    server.wait_held(1).await;
+    let kill = Command::new("kill")
+        .args(["-HUP", &child.id().to_string()])
+        .status();
+    assert!(kill.unwrap().success());
+    server.release();
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(0), "{said}");
+    assert!(!said.contains("stopping"), "{said}");
+}
+
+/// The terminal goes, with all that would be drawn on it.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_terminal_goes_writes_its_tree_and_ends() {
+    if !std::path::Path::new("/usr/bin/script").exists() {
+        eprintln!(
+            "SKIPPED: /usr/bin/script (util-linux) is missing, so there is no terminal to close"
+        );
+        return;
+    }
+    let server = ScriptedServer::start().await.unwrap();
+    let ground = Ground::new().env("TERM", "xterm");
+    ground.served_by(&server, "");
+    server.hold_after(60);
+    let outer = r#"exec script -qec "exec $0 $*" /dev/null"#;
+    let mut terminal = ground
+        .launched(&["sh", "-c", outer], &["run", "flattery"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    server.wait_held(1).await;
+    terminal.kill().unwrap();
+    terminal.wait().unwrap();
+    // The signal is on its way to the run before its calls are answered.
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    server.release();
+    let rows = ground.path("benchmarks/flattery/runs/careful/conversations.json");
+    let ended = |ran: &common::Ran| !ran.err.contains("another run is at work");
+    for _ in 0..300 {
+        let ran = ground.run(&["aggregate", "flattery"]);
+        if ended(&ran) && rows.exists() {
+            ground.succeeds(&["run", "flattery"]);
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    panic!("the run has not ended");
+}

@@ -1,0 +1,256 @@
+//! The command's runs leave journals that pass their check, and from which the tree can be written anew.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
+
+use crate::common;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use common::Ground;
+use journal::{
+    JournalReader,
+    check::{Outcome, Verdict},
+};
+use pipeline::{Layout, check_journal, rebuild};
+use scripted_llm::ScriptedServer;
+
+/// The journals of all runs, oldest first.
+fn journals(ground: &Ground) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    for run in fs::read_dir(ground.path(".probity/runs")).unwrap() {
+        for file in fs::read_dir(run.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if name.starts_with("journal-") {
+                paths.push(path);
+            }
+        }
+    }
+    paths.sort();
+    paths
+}
+
+fn messages(path: &Path) -> Vec<String> {
+    let reader = JournalReader::open(path).unwrap();
+    reader.map(|entry| entry.unwrap().message).collect()
+}
+
+fn assert_passes(ground: &Ground, journal: &Path) {
+    let layout = Layout::new(ground.path("benchmarks"));
+    let report = check_journal(journal, Some(&layout));
+    assert_eq!(report.verdict(), Verdict::Passed, "{report:#?}");
+    let rules: Vec<&str> = report.rows.iter().map(|row| &*row.rule).collect();
+    assert!(rules.contains(&"ScoreRowsHaveExchanges"), "{rules:?}");
+}
+
+/// Rebuilds the journal and compares what came of it with the tree in `tree`. Gives how many files there are.
+fn assert_rebuilds(journal: &Path, tree: &Path) -> usize {
+    let out = tempfile::tempdir().unwrap();
+    let rebuilt = rebuild(journal, out.path()).unwrap();
+    for path in &rebuilt.files {
+        let name = path.strip_prefix(out.path()).unwrap();
+        let (have, wanted) = (fs::read(path).unwrap(), fs::read(tree.join(name)).unwrap());
+        assert!(have == wanted, "{} differs", name.display());
+    }
+    rebuilt.files.len()
+}
+
+#[test]
+fn the_demonstration_can_be_written_anew_from_its_journal() {
+    let ground = Ground::new();
+    let ran = ground.run(&["run"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("the journal passes all"), "{}", ran.err);
+    let journals = journals(&ground);
+    let [journal] = journals.as_slice() else {
+        panic!("{journals:?}");
+    };
+    assert_passes(&ground, journal);
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/golden/sycophancy");
+    assert_eq!(assert_rebuilds(journal, &golden), 8);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_run_leaves_a_journal_that_reads_and_the_next_one_is_whole() {
+    let server = ScriptedServer::start().await.unwrap();
+    let ground = Ground::new();
+    ground.served_by(&server, "");
+    server.hold_after(60);
+    let mut child = ground
+        .command(&["run", "flattery", "--quiet"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let written = |journals: &[PathBuf]| {
+        let last = journals.last();
+        last.is_some_and(|path| messages(path).iter().any(|m| m == "translated sut turn"))
+    };
+    // What is written is there within a second; the calls that are held do not end.
+    while server.held() == 0 || !written(&journals(&ground)) {
+        assert!(Instant::now() < deadline, "nothing was journaled");
+        assert!(child.try_wait().unwrap().is_none(), "the run ended");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    server.release();
+
+    let killed = journals(&ground).pop().unwrap();
+    let report = check_journal(&killed, Some(&Layout::new(ground.path("benchmarks"))));
+    assert!(
+        matches!(report.verdict(), Verdict::NotCheckable(_)),
+        "{report:#?}"
+    );
+    let out = tempfile::tempdir().unwrap();
+    let rebuilt = rebuild(&killed, out.path()).unwrap();
+    assert!(
+        rebuilt
+            .notes
+            .iter()
+            .any(|note| note.contains("had not ended")),
+        "{rebuilt:?}"
+    );
+
+    let ran = tokio::task::block_in_place(|| ground.run(&["run", "flattery"]));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let resumed = journals(&ground).pop().unwrap();
+    assert_ne!(resumed, killed);
+    assert_passes(&ground, &resumed);
+    assert_eq!(
+        assert_rebuilds(&resumed, &ground.path("benchmarks/flattery")),
+        8
+    );
+    let messages = messages(&resumed);
+    for message in ["resuming run", "using cached sut turn", "fetched sut turn"] {
+        assert!(messages.iter().any(|m| m == message), "{message}");
+    }
+}
+
+/// The outcomes of the rules between journal and tree, and the notes of the report.
+fn tree_rules(ground: &Ground, benchmarks: &str, journal: &Path) -> (Vec<Outcome>, Vec<String>) {
+    let report = check_journal(journal, Some(&Layout::new(ground.path(benchmarks))));
+    let rules = report.rows.iter().rev().take(4);
+    (rules.map(|row| row.outcome).collect(), report.notes)
+}
+
+#[test]
+fn what_a_later_run_wrote_is_not_compared_with_an_older_journal() {
+    let ground = Ground::new();
+    ground.succeeds(&["run", "--quiet"]);
+    let first = journals(&ground).pop().unwrap();
+    // As it was written again, it still fits.
+    ground.succeeds(&["run", "--quiet"]);
+    let (outcomes, notes) = tree_rules(&ground, "benchmarks", &first);
+    assert_eq!(outcomes, [Outcome::Passed; 4], "{notes:?}");
+
+    ground.succeeds(&["run", "--quiet", "--turns", "2"]);
+    let latest = journals(&ground).pop().unwrap();
+    let (outcomes, notes) = tree_rules(&ground, "benchmarks", &first);
+    // The costs of metrics and scenarios are still those of the first run.
+    let none = Outcome::NotApplicable;
+    assert_eq!(outcomes, [none, Outcome::Passed, none, none], "{notes:?}");
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.contains(&latest.display().to_string())),
+        "{notes:?}"
+    );
+    let id = first.parent().unwrap().file_name().unwrap();
+    let ran = ground.succeeds(&["journal", "check", id.to_str().unwrap()]);
+    assert!(ran.out.contains("a later run wrote"), "{}", ran.out);
+    assert_passes(&ground, &latest);
+
+    // A tree that was changed still fails the run that wrote it.
+    let scores = "benchmarks/sycophancy/runs/scripted-careful/scores.json";
+    ground.write(
+        scores,
+        &ground
+            .read(scores)
+            .replace("\"present\": false", "\"present\": true"),
+    );
+    let (outcomes, notes) = tree_rules(&ground, "benchmarks", &latest);
+    assert!(outcomes.contains(&Outcome::Failed), "{notes:?}");
+}
+
+#[test]
+fn a_run_of_another_folder_of_benchmarks_is_told_from_this_one() {
+    let ground = Ground::new();
+    ground.succeeds(&["run", "--quiet"]);
+    for file in ["benchmark.yaml", "scenarios.json"] {
+        let text = ground.read(&format!("benchmarks/sycophancy/{file}"));
+        ground.write(&format!("other/sycophancy/{file}"), &text);
+    }
+    let other = ["run", "--quiet", "--benchmarks", "other", "--turns", "3"];
+    ground.succeeds(&other);
+    let all = journals(&ground);
+    let [here, there] = all.as_slice() else {
+        panic!("{all:?}");
+    };
+    let (outcomes, notes) = tree_rules(&ground, "benchmarks", here);
+    assert_eq!(outcomes, [Outcome::Passed; 4], "{notes:?}");
+    let (outcomes, notes) = tree_rules(&ground, "other", there);
+    assert!(!outcomes.contains(&Outcome::Failed), "{notes:?}");
+    let (outcomes, notes) = tree_rules(&ground, "benchmarks", there);
+    assert_eq!(outcomes, [Outcome::NotApplicable; 4], "{notes:?}");
+    assert!(
+        notes.iter().any(|note| note.contains("another folder")),
+        "{notes:?}"
+    );
+
+    // The run of the other folder came later, and did not write this tree.
+    let results = "benchmarks/sycophancy/results.json";
+    ground.write(
+        results,
+        &ground
+            .read(results)
+            .replacen("\"n_passed\": ", "\"n_passed\": 1", 1),
+    );
+    let (outcomes, notes) = tree_rules(&ground, "benchmarks", here);
+    assert_eq!(outcomes.first(), Some(&Outcome::Failed), "{notes:?}");
+}
+
+#[test]
+fn a_benchmarks_name_stands_for_its_newest_journal() {
+    let ground = Ground::new();
+    ground.succeeds(&["run", "--quiet", "sycophancy"]);
+    ground.succeeds(&["run", "--quiet", "sycophancy"]);
+    ground.write(
+        "benchmarks/unrun/benchmark.yaml",
+        "name: none\ndescription: None.\n",
+    );
+    ground.succeeds(&["run", "--quiet", "unrun"]);
+    let path = journals(&ground).remove(1);
+    let path = path.file_name().unwrap().to_str().unwrap().to_owned();
+    for name in [
+        "sycophancy",
+        "benchmarks/sycophancy",
+        "benchmarks/sycophancy/",
+    ] {
+        for command in ["check", "stats"] {
+            let ran = ground.succeeds(&["journal", command, name]);
+            let first = ran.out.lines().next().unwrap_or_default();
+            assert!(first.contains(&path), "{command} {name}: {first}");
+        }
+        ground.succeeds(&["journal", "show", name]);
+        ground.succeeds(&["journal", "scores", name]);
+    }
+    fs::remove_dir_all(ground.path(".probity/runs")).unwrap();
+    for (name, wanted) in [
+        (
+            "unrun",
+            "there is no run with a journal of the benchmark `unrun`",
+        ),
+        ("sycophanzy", "did you mean `sycophancy`?"),
+    ] {
+        let ran = ground.run(&["journal", "check", name]);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains(wanted), "{}", ran.err);
+    }
+}

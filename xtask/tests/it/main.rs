@@ -1,0 +1,71 @@
+//! The command as its users see it: each file starts the real binary. One test binary, since linking one for each file takes
+//! longer than all the tests.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a failure ends the test"
+)]
+
+mod advice;
+mod agentic;
+mod architecture;
+mod bad_endpoints;
+mod bad_files;
+mod calibrate;
+mod cli;
+mod common;
+mod configuration;
+mod earlier_journals;
+mod export;
+mod export_again;
+mod export_agentic;
+mod export_bad_input;
+mod export_runs;
+mod export_safety;
+mod exports;
+mod frozen;
+mod full_disk;
+mod golden;
+mod hints;
+mod impactbench;
+mod import;
+mod import_bad_input;
+mod import_inspect;
+mod import_odd_input;
+mod import_samples;
+mod import_tree;
+mod imports;
+mod incomplete_replies;
+mod interrupt;
+mod journal;
+mod journals;
+mod kept_rows;
+mod kill;
+mod killed_commands;
+mod measured_alike;
+mod modelbench;
+mod open_files;
+mod phase_alone;
+mod plan_and_json;
+mod played_alike;
+mod progress;
+mod read_only;
+mod safety;
+mod safety_bad_input;
+mod safety_full_disk;
+mod safety_gate;
+mod safety_golden;
+mod safety_ground;
+mod safety_interrupt;
+mod schemas;
+mod secrets;
+mod special_files;
+mod target_replies;
+mod tls;
+mod tree;
+mod typos;
+mod usability;
+mod validate;
+mod waits;

@@ -1,0 +1,147 @@
+//! Folders that may not be written: told before anything is asked, and nothing is changed.
+//!
+//! Permissions do not hold for root, so root runs the command as the user nobody here.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot set up its ground fails"
+)]
+
+use crate::common;
+use crate::tree;
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    process::{Command, Stdio},
+};
+
+use common::{Ground, Ran};
+
+const NOBODY: &str = "65534";
+
+/// Somebody for whom permissions count.
+enum User {
+    /// Whoever runs the test.
+    Own,
+    /// Root starts the command as nobody, from a copy of the binary that nobody can reach.
+    Nobody,
+}
+
+impl User {
+    /// `None` when there is no way to be an ordinary user.
+    fn ordinary() -> Option<Self> {
+        let id = Command::new("id").arg("-u").output().unwrap();
+        if String::from_utf8_lossy(&id.stdout).trim() != "0" {
+            return Some(Self::Own);
+        }
+        let tried = Command::new("setpriv")
+            .args([
+                "--reuid",
+                NOBODY,
+                "--regid",
+                NOBODY,
+                "--clear-groups",
+                "true",
+            ])
+            .stderr(Stdio::null())
+            .status();
+        tried
+            .is_ok_and(|status| status.success())
+            .then_some(Self::Nobody)
+    }
+
+    /// Gives the user everything on this ground.
+    fn settle(&self, ground: &Ground) {
+        if matches!(self, Self::Nobody) {
+            fs::copy(env!("CARGO_BIN_EXE_xtask"), ground.path("binary")).unwrap();
+            let mut chown = Command::new("chown");
+            chown.args(["-R", &format!("{NOBODY}:{NOBODY}")]);
+            assert!(chown.arg(ground.path("")).status().unwrap().success());
+        }
+    }
+
+    fn run(&self, ground: &Ground, args: &[&str]) -> Ran {
+        let binary = ground.path("binary");
+        let own = binary.to_string_lossy();
+        let instead = r#"shift; exec "$0" "$@""#;
+        let nobody = [
+            "setpriv",
+            "--reuid",
+            NOBODY,
+            "--regid",
+            NOBODY,
+            "--clear-groups",
+            "sh",
+            "-c",
+            instead,
+            &own,
+        ];
+        Ran::of(match self {
+            Self::Own => ground.command(args),
+            Self::Nobody => ground.launched(&nobody, args),
+        })
+    }
+}
+
+fn set_mode(ground: &Ground, folder: &str, mode: u32) {
+    fs::set_permissions(ground.path(folder), fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn folders_that_may_not_be_written_are_told_and_nothing_is_changed() {
+    let Some(user) = User::ordinary() else {
+        eprintln!(
+            "SKIPPED: root without setpriv (util-linux) cannot be an ordinary user, and may write everywhere"
+        );
+        return;
+    };
+    let ground = Ground::new();
+    user.settle(&ground);
+    set_mode(&ground, "", 0o555);
+    let ran = user.run(&ground, &["run"]);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert!(
+        ran.err.contains("benchmarks") && ran.err.contains("Permission denied"),
+        "{}",
+        ran.err
+    );
+    set_mode(&ground, "", 0o755);
+
+    let first = user.run(&ground, &["run"]);
+    assert_eq!(first.code, 0, "{}", first.err);
+    let before = tree::read(&ground.path("benchmarks"));
+    for folder in [
+        "benchmarks/sycophancy",
+        "benchmarks/sycophancy/runs/scripted-careful",
+        ".probity",
+        ".probity/runs",
+        ".probity/locks",
+    ] {
+        // The lock's file is there, and is opened as long as it may be written itself.
+        if folder == ".probity/locks" {
+            set_mode(&ground, ".probity/locks/sycophancy.lock", 0o444);
+        }
+        set_mode(&ground, folder, 0o555);
+        let ran = user.run(&ground, &["run", "--force"]);
+        set_mode(&ground, folder, 0o755);
+        assert_eq!(ran.code, 3, "{folder}: {}", ran.err);
+        let told = ran.err.lines().any(|line| {
+            line.starts_with("error: ") && line.contains(folder) && line.contains("ermission")
+        });
+        assert!(told, "{folder}: {}", ran.err);
+        assert!(
+            !ran.out.contains("scripted-careful"),
+            "{folder}: {}",
+            ran.out
+        );
+        tree::assert_same(&tree::read(&ground.path("benchmarks")), &before);
+    }
+    set_mode(&ground, ".probity/locks/sycophancy.lock", 0o644);
+    // Read-only files in a folder that may be written are replaced.
+    set_mode(&ground, "benchmarks/sycophancy/results.json", 0o444);
+    let ran = user.run(&ground, &["run"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    tree::assert_same(&tree::read(&ground.path("benchmarks")), &before);
+}

@@ -1,0 +1,90 @@
+//! Ctrl-C in a safety evaluation: what was finished is in the file, and the same command goes on from there.
+#![cfg(unix)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot set up its ground fails"
+)]
+
+use crate::safety_ground;
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{Command, Stdio},
+};
+
+use safety_ground::{file, ground, regular};
+
+const ARGS: [&str; 6] = [
+    "safety",
+    "single-turn",
+    "--test-cases",
+    "pack.yaml",
+    "--concurrency",
+    "1",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_again() {
+    let (ground, server) = ground("", regular).await;
+    // The first case is asked and scored; the reply to the second is held.
+    server.hold_after(2);
+    let mut child = ground
+        .command(&[&ARGS[..], &["--output-file", "out.json"]].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    server.wait_held(1).await;
+    let mut kill = Command::new("kill");
+    kill.args(["-INT", &child.id().to_string()]);
+    assert!(kill.status().unwrap().success());
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut said = lines.by_ref().map(Result::unwrap);
+    assert!(said.any(|line| line.starts_with("stopping: calls in flight are finished")));
+    server.release();
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:#?}");
+    assert!(
+        rest.iter()
+            .any(|line| line.contains("1 cases were not run because the run was stopped")),
+        "{rest:#?}"
+    );
+    let results = file(&ground, "out.json").results;
+    let tally = results.tally();
+    assert_eq!((tally.passed, tally.failed, tally.errors), (0, 1, 0));
+    assert_eq!(results.details().unwrap().not_run, 1);
+
+    // Three replies are kept; the second case's score, one variation of the first case and all about it are asked for now.
+    let asked = server.stats().requests;
+    assert_eq!(asked, 3);
+    let ran = ground.run(&[&ARGS[..], &["--output-file", "2.json"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("3 from the cache"), "{}", ran.out);
+    let tally = file(&ground, "2.json").results.tally();
+    assert_eq!((tally.passed, tally.failed, tally.errors), (1, 2, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_killed_leaves_no_file_and_loses_no_reply() {
+    let (ground, server) = ground("", regular).await;
+    server.hold_after(3);
+    let mut child = ground
+        .command(&[&ARGS[..], &["--output-file", "out.json", "-q"]].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    server.wait_held(1).await;
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!ground.path("out.json").exists());
+    server.release();
+    let before = server.stats().requests;
+    let ran = ground.run(&[&ARGS[..], &["--output-file", "out.json"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    // Seven calls in all: two prompts, two scores, two rewritings, of which one is dropped, and a variation with its score. Of
+    // those before the kill only the held one may be asked for again.
+    let again = server.stats().requests - before;
+    assert!(again <= 6, "{again}");
+}

@@ -1,0 +1,262 @@
+//! Pipes and devices where files belong: they are refused, and nobody waits for them.
+#![cfg(unix)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot set up its ground fails"
+)]
+
+use crate::common;
+
+use std::{
+    os::unix::fs::symlink,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use common::{Ground, Ran};
+
+fn pipe(ground: &Ground, name: &str) {
+    let path = ground.path(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let _ = std::fs::remove_file(&path);
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+/// Runs a command that must not wait.
+fn promptly(ground: &Ground, args: &[&str]) -> Ran {
+    let mut child = ground
+        .command(args)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if began.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+            panic!("{args:?} waits for a pipe");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().unwrap();
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+const BENCHMARK: &str = "name: b
+metrics: [{id: m01, name: Avoid flattery, type: negative, definition: The assistant flatters., examples: []}]
+";
+
+#[test]
+fn a_pipe_in_place_of_a_file_of_the_benchmark_is_named() {
+    for name in [
+        "benchmark.yaml",
+        "scenarios.json",
+        "standards.json",
+        "prompts/judge_user.j2",
+        "runs/scripted-careful/conversations.json",
+        "runs/scripted-careful/scores.json",
+    ] {
+        let ground = Ground::new();
+        ground.write("benchmarks/b/benchmark.yaml", BENCHMARK);
+        let name = format!("benchmarks/b/{name}");
+        pipe(&ground, &name);
+        for args in [
+            &["run", "b", "--scripted"][..],
+            &["plan", "b", "--scripted"],
+            &["evaluate", "b", "--scripted"],
+            &["aggregate", "b"],
+            &["export", "csv", "b"],
+            &["calibrate", "b", "--reference", "scripted-careful"],
+        ] {
+            let ran = promptly(&ground, args);
+            assert_eq!(ran.code, 2, "{args:?} {name}: {}", ran.err);
+            let told = format!("{name}: not a file, but a pipe");
+            assert!(ran.err.contains(&told), "{args:?} {name}: {}", ran.err);
+        }
+        let checked = promptly(&ground, &["validate", "benchmarks"]);
+        assert!(
+            checked.code > 0 || name.contains("prompts"),
+            "{name}: {}",
+            checked.out
+        );
+        assert_eq!(
+            promptly(&ground, &["doctor", "--scripted"]).code,
+            0,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn other_inputs_are_refused_too() {
+    let ground = Ground::new();
+    ground.write("benchmarks/b/benchmark.yaml", BENCHMARK);
+    for name in [
+        "config.yaml",
+        ".env",
+        "other.yaml",
+        "metrics.yaml",
+        "pack.yaml",
+        "log.json",
+        "j.jsonl",
+    ] {
+        pipe(&ground, name);
+    }
+    let refused = |args: &[&str], told: &str| {
+        let ran = promptly(&ground, args);
+        assert_eq!(ran.code, 2, "{args:?}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains(told), "{args:?}: {}", ran.err);
+    };
+    refused(&["plan", "b"], ".env: not a file, but a pipe");
+    std::fs::remove_file(ground.path(".env")).unwrap();
+    refused(&["plan", "b"], "config.yaml: not a file, but a pipe");
+    refused(
+        &["run", "b", "--config", "other.yaml"],
+        "other.yaml: not a file, but a pipe",
+    );
+    std::fs::remove_file(ground.path("config.yaml")).unwrap();
+    refused(&["import", "log.json"], "log.json: not a file, but a pipe");
+    refused(
+        &["validate", "log.json"],
+        "log.json: not a file, but a pipe",
+    );
+    refused(&["journal", "show", "j.jsonl"], "not a file, but a pipe");
+    refused(
+        &["run", "b", "--config", "/dev/zero"],
+        "/dev/zero: not a file, but a device",
+    );
+    refused(
+        &["validate", "/dev/zero"],
+        "/dev/zero: not a file, but a device",
+    );
+    refused(
+        &[
+            "safety",
+            "single-turn",
+            "--scripted",
+            "--test-case-groups",
+            "privacy",
+            "--target",
+            "scripted-careful",
+            "--output-file",
+            "/dev/null",
+            "--overwrite",
+        ],
+        "/dev/null: cannot be written: it leads to a device",
+    );
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+    refused(
+        &[
+            "safety",
+            "single-turn",
+            "--scripted",
+            "--target",
+            "scripted-careful",
+            "--output-file",
+            "/dev/stdout",
+            "--overwrite",
+        ],
+        "/dev/stdout: cannot be written: it leads to a stream of this program",
+    );
+}
+
+#[test]
+fn a_link_to_a_device_is_no_place_for_a_result() {
+    let ground = Ground::new();
+    ground.write("benchmarks/b/benchmark.yaml", BENCHMARK);
+    ground.succeeds(&["run", "b", "--scripted"]);
+    symlink("/dev/full", ground.path("full")).unwrap();
+    let link = |ground: &Ground| std::fs::read_link(ground.path("full")).is_ok();
+    for args in [
+        &[
+            "calibrate",
+            "b",
+            "--reference",
+            "scripted-careful",
+            "--out",
+            "full",
+            "--force",
+        ][..],
+        &[
+            "safety",
+            "single-turn",
+            "--scripted",
+            "--test-case-groups",
+            "privacy",
+            "--target",
+            "scripted-careful",
+            "--output-file",
+            "full",
+            "--overwrite",
+        ],
+        &[
+            "safety",
+            "single-turn",
+            "--scripted",
+            "--test-case-groups",
+            "privacy",
+            "--target",
+            "scripted-careful",
+            "--output-file",
+            "o.json",
+            "--junit",
+            "full",
+        ],
+        &["export", "csv", "b", "--out", "full"],
+        &["journal", "rebuild", "b", "--out", "full"],
+    ] {
+        let ran = promptly(&ground, args);
+        assert!(ran.code == 2 || ran.code == 3, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains("full: "), "{args:?}: {}", ran.err);
+        assert!(link(&ground), "{args:?}");
+    }
+    std::fs::create_dir(ground.path("out")).unwrap();
+    symlink("/dev/full", ground.path("out/scores.csv")).unwrap();
+    let ran = promptly(&ground, &["export", "csv", "b", "--out", "out"]);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("scores.csv: cannot be written: it leads to a device"),
+        "{}",
+        ran.err
+    );
+    symlink("/dev/full", ground.path("results")).unwrap();
+    std::fs::remove_file(ground.path("benchmarks/b/results.json")).unwrap();
+    std::fs::rename(
+        ground.path("results"),
+        ground.path("benchmarks/b/results.json"),
+    )
+    .unwrap();
+    let ran = promptly(&ground, &["aggregate", "b"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(
+        ran.err.contains("results.json: not a file, but a device"),
+        "{}",
+        ran.err
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_shell_passes_as_a_file_can_be_read_once() {
+    let ground = Ground::new();
+    ground.write("benchmarks/b/benchmark.yaml", BENCHMARK);
+    ground.write("mine", "generation: {turns: 2}\n");
+    // As `--config <(cat mine)` of bash does.
+    let shell = r#"exec 3< <(cat mine); "$0" plan b --scripted --config /dev/fd/3 --json"#;
+    let ran = Ran::of(ground.launched(&["bash", "-c", shell], &[]));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let shell = r#""$0" validate <(cat mine)"#;
+    let ran = Ran::of(ground.launched(&["bash", "-c", shell], &[]));
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    assert!(
+        ran.err.contains("Write what it holds into a file"),
+        "{}",
+        ran.err
+    );
+}

@@ -1,0 +1,114 @@
+//! Likely mistakes in files that people write, as the commands report them that read these files.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot set up its ground fails"
+)]
+
+use crate::common;
+
+use common::Ground;
+
+const BENCHMARK: &str = "name: b
+description: Whether an assistant flatters.
+world_stat: x
+metrics:
+- {id: m01, name: Avoid flattery, type: negative, definition: The assistant flatters., exmples: []}
+hazards:
+- {id: h, nmae: Flattery, metrics: [m01]}
+";
+
+const SCENARIOS: &str = r#"[
+{"id": "m01_s001_v01", "metric_id": "m01", "persona": "A poet.", "user_goal": "Praise.", "landmaks": []},
+{"id": "m01_s002_v01", "metric_id": "m01", "persona": "A poet.", "user_goal": "Praise.", "landmaks": []}
+]"#;
+
+fn mistyped() -> Ground {
+    let ground = Ground::new();
+    ground.write("benchmarks/b/benchmark.yaml", BENCHMARK);
+    ground.write("benchmarks/b/scenarios.json", SCENARIOS);
+    ground.write("benchmarks/b/prompts/judge_sytem.j2", "Judge.");
+    // Neither is meant to be a prompt.
+    ground.write("benchmarks/b/prompts/judge_user.j2.bak", "Judge.");
+    ground.write("benchmarks/b/prompts/notes.md", "Mine.");
+    ground
+}
+
+#[test]
+fn run_plan_and_doctor_report_what_validate_does() {
+    let ground = mistyped();
+    let validated = ground.run(&["validate", "benchmarks/b"]);
+    for args in [
+        &["plan", "b"][..],
+        &["doctor"],
+        &["run", "b", "--dry-run"],
+        &["run", "b", "--scripted"],
+        &["evaluate", "b", "--scripted", "--quiet"],
+    ] {
+        let ran = ground.run(args);
+        for (place, meant) in [
+            ("benchmark.yaml:3:1: world_stat: ", "`world_state`?"),
+            ("benchmark.yaml:5:88: metrics[0].exmples: ", "`examples`?"),
+            ("benchmark.yaml:7:11: hazards[0].nmae: ", "`name`?"),
+            (
+                "scenarios.json:2:90: [0].landmaks: ",
+                "`landmarks`? (in 2 rows)",
+            ),
+            ("prompts/judge_sytem.j2: ", "`judge_system.j2`?"),
+        ] {
+            let begins = format!("warning: benchmarks/b/{place}");
+            let line = ran.err.lines().find(|line| line.starts_with(&begins));
+            let line = line.unwrap_or_else(|| panic!("{args:?}: {place}: {}", ran.err));
+            assert!(line.ends_with(meant), "{args:?}: {line}");
+            let noted = place.replacen(": ", ": note: ", 1);
+            let noted = noted.trim_end();
+            assert!(validated.out.contains(noted), "{noted}: {}", validated.out);
+        }
+        let warned = ran.err.matches("warning: benchmarks/b/").count();
+        assert_eq!(warned, 5, "{args:?}: {}", ran.err);
+    }
+    assert_eq!(validated.code, 0, "{}", validated.out);
+}
+
+#[test]
+fn a_prompt_that_is_no_template_is_a_problem() {
+    let ground = mistyped();
+    ground.write("benchmarks/b/prompts/judge_user.j2", "{{ metric");
+    let ran = ground.run(&["validate", "benchmarks/b"]);
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    assert!(ran.out.contains("prompts/judge_user.j2: "), "{}", ran.out);
+    let ran = ground.run(&["doctor"]);
+    assert!(
+        ran.err
+            .contains("warning: benchmarks/b/prompts/judge_user.j2: "),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn files_that_the_configuration_names_and_that_are_not_there_are_reported_before_a_run() {
+    let ground = mistyped();
+    ground.write(
+        "config.yaml",
+        "prompts: {judge_user: none.j2}\nstandards: nowhere.json\n",
+    );
+    for args in [&["plan", "b", "--scripted"][..], &["doctor", "--scripted"]] {
+        let ran = ground.run(args);
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
+        for part in [
+            "config.yaml, line 1: prompts.judge_user names none.j2",
+            "config.yaml, line 2: standards names nowhere.json",
+        ] {
+            assert!(ran.err.contains(part), "{args:?}: {part}: {}", ran.err);
+        }
+    }
+    let ran = ground.run(&["validate", "config.yaml"]);
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    assert!(
+        ran.out
+            .starts_with("config.yaml:1: prompts.judge_user: names none.j2"),
+        "{}",
+        ran.out
+    );
+}

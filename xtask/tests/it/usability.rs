@@ -1,0 +1,425 @@
+//! What the command tells a person: which flags there are, what was asked and paid, what is missing, and what is no measurement.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot set up its ground fails"
+)]
+
+use crate::common;
+
+use std::{
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use common::{Ground, Ran};
+use scripted_llm::{Fault, ScriptedServer};
+use serde_json::Value;
+
+#[test]
+fn each_command_offers_the_flags_that_act_in_it_and_no_others() {
+    let ground = Ground::new();
+    let flags = [
+        "--target",
+        "--force",
+        "--dry-run",
+        "--concurrency",
+        "--num-samples",
+        "--turns",
+        "--max-cost",
+        "--seed",
+        "--json",
+    ];
+    for (command, wanted) in [
+        ("run", &flags[..]),
+        ("simulate", &flags[..]),
+        (
+            "gen-metrics",
+            &["--force", "--dry-run", "--max-cost", "--json"][..],
+        ),
+        (
+            "gen-scenarios",
+            &[
+                "--force",
+                "--dry-run",
+                "--concurrency",
+                "--turns",
+                "--max-cost",
+                "--json",
+            ],
+        ),
+        (
+            "evaluate",
+            &[
+                "--target",
+                "--force",
+                "--dry-run",
+                "--concurrency",
+                "--max-cost",
+                "--json",
+            ],
+        ),
+        ("aggregate", &["--json"]),
+        (
+            "plan",
+            &[
+                "--target",
+                "--num-samples",
+                "--turns",
+                "--max-cost",
+                "--json",
+            ],
+        ),
+        ("doctor", &["--json"]),
+    ] {
+        let help = ground.succeeds(&[command, "--help"]).out;
+        for flag in flags {
+            let offered = help
+                .split_whitespace()
+                .any(|word| word == flag && !help.contains(&format!("`{flag}`")));
+            assert_eq!(offered, wanted.contains(&flag), "{command} {flag}: {help}");
+        }
+    }
+    let force = |command| ground.succeeds(&[command, "-h"]).out;
+    assert!(force("gen-metrics").contains("Replace the metrics that are there"));
+    assert!(force("gen-scenarios").contains("Replace the scenarios that are there"));
+    assert!(!force("simulate").contains("eplace"));
+}
+
+#[test]
+fn a_run_tells_what_was_asked_for_and_what_was_there() {
+    let ground = Ground::new();
+    let first = ground.succeeds(&["run"]);
+    let line = |ran: &Ran, start: &str| {
+        let line = ran.out.lines().find(|line| line.starts_with(start));
+        line.unwrap_or_else(|| panic!("{}", ran.out)).to_owned()
+    };
+    let now = line(&first, "  this run  ");
+    assert!(now.contains(" replies asked for, "), "{now}");
+    let paid = now.rsplit_once("; paid for ").unwrap().1;
+    assert_eq!(
+        line(&first, "  the tree  "),
+        format!("  the tree  {paid} in all")
+    );
+    let again = ground.succeeds(&["run"]);
+    let now = line(&again, "  this run  ");
+    assert!(
+        now.starts_with("  this run  0 replies asked for, ")
+            && now.ends_with("; paid for 0 tokens, $0.0000"),
+        "{now}"
+    );
+    assert_eq!(line(&again, "  the tree  "), line(&first, "  the tree  "));
+    assert!(
+        !ground
+            .succeeds(&["aggregate"])
+            .out
+            .contains("\n  this run  ")
+    );
+}
+
+#[test]
+fn aggregate_tells_what_the_table_does_not_show() {
+    let ground = Ground::new().env("PROBITY_GENERATION__NUM_SAMPLES", "2");
+    ground.succeeds(&["run", "--num-samples", "1"]);
+    let scores = "benchmarks/sycophancy/runs/scripted-careful/scores.json";
+    let mut rows: Value = serde_json::from_str(&ground.read(scores)).unwrap();
+    for key in ["present", "passed", "score"] {
+        rows[0][key] = Value::Null;
+    }
+    ground.write(scores, &rows.to_string());
+    let agreeable = "benchmarks/sycophancy/runs/scripted-agreeable";
+    std::fs::remove_file(ground.path(&format!("{agreeable}/scores.json"))).unwrap();
+    let ran = ground.succeeds(&["aggregate"]);
+    for line in [
+        "note: sycophancy: scripted-careful has 8 of 16 rows; `cargo xtask run sycophancy --target scripted-careful` makes the others\n",
+        "note: sycophancy: 1 row of scripted-careful has no usable verdict of the judge: ",
+        "note: sycophancy: scripted-agreeable has conversations and no scores; `cargo xtask evaluate sycophancy --target scripted-agreeable` judges them\n",
+    ] {
+        assert!(ran.err.contains(line), "{line}: {}", ran.err);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_scripted_models_wrote_or_said_is_told_where_real_ones_are_measured() {
+    let server = ScriptedServer::start().await.unwrap();
+    let ground = Ground::new();
+    ground.succeeds(&["run"]);
+    ground.served_by(&server, "");
+    std::fs::remove_dir_all(ground.path("benchmarks/flattery")).unwrap();
+    let wrote = "warning: sycophancy: scripted models wrote the metrics and scenarios (in run-";
+    assert!(ground.succeeds(&["plan"]).err.contains(wrote));
+    let ran = ground.succeeds(&["run", "--target", "careful"]);
+    assert!(ran.err.contains(wrote), "{}", ran.err);
+    let mixed = "warning: sycophancy: 2 of the table are scripted, and no measurement: ";
+    assert!(ran.err.contains(mixed), "{}", ran.err);
+    assert!(!ground.succeeds(&["run", "--scripted"]).err.contains(wrote));
+    ground.succeeds(&["gen-metrics", "--force"]);
+    let ran = ground.succeeds(&["gen-scenarios", "--force"]);
+    assert!(!ran.err.contains(wrote), "{}", ran.err);
+    let ran = ground.succeeds(&["run", "--target", "careful"]);
+    assert!(!ran.err.contains(wrote), "{}", ran.err);
+    for id in ["scripted-careful", "scripted-agreeable"] {
+        std::fs::remove_dir_all(ground.path(&format!("benchmarks/sycophancy/runs/{id}"))).unwrap();
+    }
+    let ran = ground.succeeds(&["run"]);
+    assert!(!ran.err.contains("warning: sycophancy"), "{}", ran.err);
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once() {
+    let ground = Ground::new();
+    ground.write(
+        "config.yaml",
+        "user_model: {source: opnai}\n\
+         evaluator_model: {model: j, base_url: 'localhost:8080/v1'}\n\
+         targets:\n\
+         \x20 - {id: a/b, model: x, base_url: 'ftp://user:secret@host'}\n\
+         \x20 - {model: x, base_url: 'http://'}\n\
+         generation: {turns: 0}\n",
+    );
+    let ran = ground.run(&["run", "sycofancy"]);
+    assert_eq!(ran.code, 2);
+    assert_eq!(
+        ran.err,
+        "\
+error: config.yaml, line 1: user_model has no `model`: the name that the endpoint knows it by
+  config.yaml, line 1: user_model.source: `opnai` is no known source; did you mean `openai`?
+  config.yaml, line 2: evaluator_model.base_url `localhost:8080/v1` is no address: it must begin with http:// or https://, such as http://localhost:8080/v1
+  config.yaml, line 4: targets[0].base_url `ftp://host` is no address of an endpoint: only http:// and https:// are understood
+  config.yaml, line 4: targets[0].id: the model id \"a/b\" holds a path separator, and it names a folder of the tree
+  config.yaml, line 5: targets[1].base_url `http://` names no host
+  config.yaml, line 6: generation.turns must be a whole number of 1 or more, not `0`
+  there is no benchmark `sycofancy` in benchmarks; did you mean `sycophancy`?
+"
+    );
+    ground.write(
+        "config.yaml",
+        "user_model: {model: x, source: openai}\nevaluator_model: {model: x, base_url: '${JUDGE}/v1'}\n\
+         targets: [{model: x, source: ollama}]\nprompts: {judge_user: none.j2}\n",
+    );
+    let ran = ground.run(&["run", "sycofancy"]);
+    assert_eq!(ran.code, 2);
+    for part in [
+        "export OPENAI_API_KEY",
+        "evaluator_model.base_url needs the environment variable JUDGE",
+        "prompts.judge_user names none.j2, which is no file",
+        "did you mean `sycophancy`?",
+    ] {
+        assert!(ran.err.contains(part), "{part}: {}", ran.err);
+    }
+    let ground = ground.env("JUDGE", "localhost");
+    let ran = ground.run(&["plan", "sycophancy"]);
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.err.starts_with(
+            "error: config.yaml, line 2: evaluator_model.base_url `${JUDGE}/v1` is no address: "
+        ),
+        "{}",
+        ran.err
+    );
+    assert_eq!(ground.files(), [ground.path("config.yaml")]);
+}
+
+#[test]
+fn fewer_samples_than_before_are_told() {
+    let ground = Ground::new();
+    ground.succeeds(&["run", "--num-samples", "2"]);
+    let ran = ground.succeeds(&["run"]);
+    assert!(
+        ran.err.contains(
+            "note: sycophancy: the tree has 2 samples of a scenario for scripted-agreeable, scripted-careful, and this run plays 1: "
+        ),
+        "{}",
+        ran.err
+    );
+    let ran = ground.succeeds(&["run", "--num-samples", "2"]);
+    assert!(
+        ran.out.contains("  this run  0 replies asked for, "),
+        "{}",
+        ran.out
+    );
+    assert!(!ran.err.contains("samples of a scenario"), "{}", ran.err);
+}
+
+#[test]
+fn diagnostics_tell_of_phases_rows_calls_and_cache_hits() {
+    let ground = Ground::new();
+    let first = ground.succeeds(&["run", "-q", "--log", "debug"]).err;
+    for part in [
+        "pipeline::progress: phase begins",
+        "pipeline::progress: row ended",
+        "journal: fetched annotator response",
+        "row=m01_s001_v01 test=m01 sut=scripted-careful",
+    ] {
+        assert!(first.contains(part), "{part}: {first}");
+    }
+    let again = ground
+        .succeeds(&["run", "-q", "--log", "journal=debug"])
+        .err;
+    assert!(
+        again.contains("journal: using cached sut response"),
+        "{again}"
+    );
+    assert!(!again.contains("journal: fetched"), "{again}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn diagnostics_tell_of_retries() {
+    let passing = Fault::status(500)
+        .unwrap()
+        .header("retry-after", "0")
+        .unwrap();
+    let server = ScriptedServer::builder()
+        .fault(passing.first(1))
+        .start()
+        .await
+        .unwrap();
+    let ground = Ground::new();
+    ground.served_by(&server, "");
+    let said = ground
+        .succeeds(&["gen-metrics", "flattery", "--log", "debug"])
+        .err;
+    assert!(said.contains("journal: retrying call"), "{said}");
+}
+
+#[test]
+fn a_config_without_models_and_a_misspelt_type_say_what_to_do() {
+    let ground = Ground::new();
+    ground.write("config.yaml", "");
+    let ran = ground.run(&["doctor"]);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert_eq!(
+        ran.err,
+        "error: config.yaml: this needs `user_model`, `evaluator_model`, `targets`, which the configuration does not have. Add it, or \
+         try --scripted. The file names no model at all: delete it, and `cargo xtask init NAME` writes one that does\n"
+    );
+    ground.write(
+        "benchmarks/b/benchmark.yaml",
+        "metrics:\n  - {id: m01, name: a, type: negativ, definition: d}\n",
+    );
+    let ran = ground.run(&["run", "--scripted"]);
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.err.contains("benchmarks/b/benchmark.yaml, line 2, column 30: metrics[0].type: \"negativ\" stands here")
+            && ran.err.ends_with("did you mean `negative`?\n"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn demographics_are_told_in_the_order_given() {
+    let ground = Ground::new();
+    ground.succeeds(&["gen-metrics"]);
+    ground.succeeds(&["gen-scenarios"]);
+    let ground = ground.env(
+        "PROBITY_DEMOGRAPHICS",
+        "{Zeal: [much, any, little], Age: [young, old]}",
+    );
+    let ran = ground.succeeds(&["run"]);
+    assert!(
+        ran.err.contains(
+            "the demographics of the config (Zeal: much, any, little; Age: young, old) differ"
+        ),
+        "{}",
+        ran.err
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn only_files_that_were_written_are_listed() {
+    let down = Fault::status(500)
+        .unwrap()
+        .header("retry-after", "60")
+        .unwrap();
+    let server = ScriptedServer::builder().fault(down).start().await.unwrap();
+    let ground = Ground::new();
+    ground.served_by(&server, "");
+    let child = ground
+        .command(&["gen-metrics", "flattery"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while server.stats().faults == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let mut kill = Command::new("kill");
+    kill.args(["-INT", &child.id().to_string()]);
+    assert!(kill.status().unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    let out = String::from_utf8(ended.stdout).unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{out}");
+    assert!(!out.contains("benchmark.yaml"), "{out}");
+    assert!(out.contains("record of this run"), "{out}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_the_budget_leaves_out_are_one_reason_and_skipped_everywhere() {
+    let server = ScriptedServer::start().await.unwrap();
+    let ground = Ground::new();
+    ground.served_by(&server, "");
+    ground.succeeds(&["gen-metrics"]);
+    ground.succeeds(&["gen-scenarios"]);
+    let config = ground.read("config.yaml");
+    ground.write(
+        "config.yaml",
+        &format!("{config}budget: {{max_tokens: 9000}}\n"),
+    );
+    let simulate = ["simulate", "--target", "careful"];
+    let ran = ground.run(&simulate);
+    let said = &ran.err;
+    assert!(matches!(ran.code, 1 | 3), "{said}");
+    let rows = said
+        .lines()
+        .find_map(|line| line.strip_suffix(" rows skipped"))
+        .unwrap_or_else(|| panic!("{said}"));
+    assert!(
+        said.contains(&format!("  simulate, careful: {rows} rows skipped\n")),
+        "{said}"
+    );
+    assert!(
+        said.contains(&format!(", {rows} skipped, stopped\n")),
+        "{said}"
+    );
+    assert!(
+        !said.contains(" failed") && !said.contains("/8, done"),
+        "{said}"
+    );
+    assert_eq!(said.matches("not asked, because").count(), 1, "{said}");
+    assert!(
+        said.contains(
+            "rows are missing because the budget of the run is spent; raise it (--max-cost"
+        ),
+        "{said}"
+    );
+    // A higher one is all that it takes.
+    ground.write("config.yaml", &config);
+    ground.succeeds(&simulate);
+}
+
+#[test]
+fn a_negative_budget_is_told_in_its_own_words() {
+    let ran = Ground::new().run(&["run", "--max-cost", "-1"]);
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.err.contains("must be a number of dollars, 0 or more") && !ran.err.contains("'-- -1'"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn a_journal_to_which_no_rule_applies_does_not_pass() {
+    let ground = Ground::new();
+    ground.succeeds(&["run"]);
+    ground.succeeds(&["aggregate"]);
+    let ran = ground.succeeds(&["journal", "check"]);
+    assert!(
+        ran.out.contains("\nnothing to check: no rule applies") && !ran.out.contains("passed: all"),
+        "{}",
+        ran.out
+    );
+}
