@@ -109,7 +109,7 @@ fn of_a_run_that_writes_metrics_and_scenarios() {
 }
 
 #[test]
-fn of_an_agentic_run() {
+fn of_an_agentic_run_and_of_its_run_from_the_cache() {
     let ground = ground();
     ground.write(
         "benchmarks/pressure/benchmark.yaml",
@@ -121,10 +121,13 @@ fn of_an_agentic_run() {
     );
     ground.succeeds(&["run", "pressure", "--quiet"]);
     insta::assert_snapshot!("journal_agentic", newest_journal(&ground));
+    fs::remove_dir_all(ground.path("benchmarks/pressure/runs")).unwrap();
+    ground.succeeds(&["run", "pressure", "--quiet"]);
+    insta::assert_snapshot!("journal_agentic_cached", newest_journal(&ground));
 }
 
 #[test]
-fn of_safety_evaluations() {
+fn of_safety_evaluations_and_of_their_runs_from_the_cache() {
     let ground = ground();
     for (mode, more) in [
         ("single-turn", ["--max-cases", "4", "--variations", "1"]),
@@ -140,10 +143,12 @@ fn of_safety_evaluations() {
             "out.json",
             "--overwrite",
         ];
-        ground.succeeds(&[&args[..], &more].concat());
-        insta::assert_snapshot!(
-            format!("journal_{}", mode.replace('-', "_")),
-            newest_journal(&ground)
-        );
+        for cached in ["", "_cached"] {
+            ground.succeeds(&[&args[..], &more].concat());
+            insta::assert_snapshot!(
+                format!("journal_{}{cached}", mode.replace('-', "_")),
+                newest_journal(&ground)
+            );
+        }
     }
 }
