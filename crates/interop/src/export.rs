@@ -1,8 +1,7 @@
 //! What all exporters have in common.
 
 use std::{
-    error::Error,
-    fmt, fs,
+    fs,
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -54,14 +53,21 @@ pub struct Exported {
 }
 
 /// Why something could not be exported.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub struct ExportError {
     fault: Fault,
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 enum Fault {
-    Write { path: PathBuf, error: io::Error },
+    #[error("{}: cannot be written: {error}", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        error: io::Error,
+    },
+    #[error("{0}")]
     Nothing(String),
 }
 
@@ -89,26 +95,6 @@ impl ExportError {
     #[must_use]
     pub fn is_of_target(&self) -> bool {
         matches!(self.fault, Fault::Nothing(_))
-    }
-}
-
-impl fmt::Display for ExportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.fault {
-            Fault::Write { path, error } => {
-                write!(f, "{}: cannot be written: {error}", path.display())
-            }
-            Fault::Nothing(reason) => f.write_str(reason),
-        }
-    }
-}
-
-impl Error for ExportError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.fault {
-            Fault::Write { error, .. } => Some(error),
-            Fault::Nothing(_) => None,
-        }
     }
 }
 

@@ -13,6 +13,8 @@ use reqwest::{
     },
 };
 
+use secrecy::ExposeSecret as _;
+
 use crate::{
     SettingsError,
     connect::Via,
@@ -120,8 +122,8 @@ fn addresses(
 
 /// Adds the key and the further headers of `settings`.
 fn add_own(headers: &mut HeaderMap, settings: &ModelSettings) -> Result<(), SettingsError> {
-    if let Some(key) = settings.api_key.as_ref().filter(|key| !key.is_blank()) {
-        let mut value = HeaderValue::try_from(format!("Bearer {}", key.expose().trim()))
+    if let Some(key) = settings.key() {
+        let mut value = HeaderValue::try_from(format!("Bearer {}", key))
             .map_err(|_| SettingsError::key(settings))?;
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
@@ -132,7 +134,7 @@ fn add_own(headers: &mut HeaderMap, settings: &ModelSettings) -> Result<(), Sett
         if [CONTENT_TYPE, CONTENT_LENGTH].contains(&header) {
             return Err(SettingsError::header(settings, name, "for you to set"));
         }
-        let mut value = HeaderValue::try_from(value.expose())
+        let mut value = HeaderValue::try_from(value.expose_secret())
             .map_err(|_| SettingsError::header(settings, name, "given a value that fits in one"))?;
         value.set_sensitive(true);
         headers.insert(header, value);

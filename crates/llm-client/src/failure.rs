@@ -2,7 +2,6 @@
 
 use std::{
     error::Error,
-    fmt,
     hash::{DefaultHasher, Hash, Hasher},
     time::Duration,
 };
@@ -20,7 +19,8 @@ const MOST_READ: usize = 64 << 10;
 /// What the layers above [`OpenAi`](crate::OpenAi) need to know of a failed call. It is the source of its [`ModelError`].
 ///
 /// A model of one's own may give its errors this source as well, so that retries wait as long as its endpoint asks for.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, thiserror::Error)]
+#[error("{}{reason}", .status.map(|status| format!("status {status}: ")).unwrap_or_default())]
 pub struct CallFailure {
     /// The HTTP status; `None` when no reply came.
     pub status: Option<u16>,
@@ -39,17 +39,6 @@ impl CallFailure {
         error.source()?.downcast_ref()
     }
 }
-
-impl fmt::Display for CallFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.status {
-            Some(status) => write!(f, "status {status}: {}", self.reason),
-            None => f.write_str(&self.reason),
-        }
-    }
-}
-
-impl Error for CallFailure {}
 
 /// A number that stands for `body`.
 pub(crate) fn body_hash(body: &[u8]) -> u64 {
@@ -86,7 +75,7 @@ impl Reporter {
             model: settings.id.as_str().to_owned(),
             wire_name: settings.model.clone(),
             endpoint: settings.endpoint(),
-            has_key: settings.api_key.as_ref().is_some_and(|key| !key.is_blank()),
+            has_key: settings.key().is_some(),
             key_name: settings.key_name.clone(),
             timeout: settings.request_timeout,
             scrubber: Scrubber::new(settings),

@@ -40,7 +40,7 @@
 //! ```
 //!
 //! # What is never shown
-//! Keys and header values are [`Secret`]s. They are in no error, no `Debug`, no event and no cache key, and are taken out of
+//! Keys and header values are [`SecretString`]s. They are in no error, no `Debug`, no event and no cache key, and are taken out of
 //! what an endpoint echoes, also percent-encoded, escaped as in JSON, or in base64. Nothing here reads an environment variable, but for the system's proxy settings when the first
 //! call to another machine is made.
 //!
@@ -94,7 +94,6 @@ mod retried;
 mod retry_after;
 mod room;
 mod scrub;
-mod secret;
 mod settings;
 mod settings_error;
 mod shown;
@@ -121,7 +120,7 @@ pub use price_table::{PriceError, PriceRow, PriceTable};
 pub use provider::{Provider, SetupError};
 pub use retried::{Retried, RetryPolicy};
 pub use scrub::{is_secretive, masked};
-pub use secret::Secret;
+pub use secrecy::{ExposeSecret, SecretString};
 pub use settings::{ModelSettings, Price, StructuredSupport, TokenLimitName};
 pub use settings_error::SettingsError;
 pub use shown::{is_key_for_a_name, looks_like_key, shown_url};

@@ -7,11 +7,12 @@ use std::{
 };
 
 use schema::{ChatModel, Journal, NoJournal};
+use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::{
     Budget, Budgeted, Cache, Cached, CircuitBreaker, Health, HttpClient, Journaled, LimitSettings,
-    Limited, Limiter, Meter, ModelSettings, OpenAi, Retried, RetryPolicy, Secret, SettingsError,
-    Stop, UnpricedModel,
+    Limited, Limiter, Meter, ModelSettings, OpenAi, Retried, RetryPolicy, SettingsError, Stop,
+    UnpricedModel,
 };
 
 /// How long a model may answer nothing well until its circuit breaker opens, unless somebody says otherwise.
@@ -60,10 +61,22 @@ pub struct Provider {
 }
 
 /// What shares one limiter and, model by model, one circuit breaker: providers count calls by key.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 struct Endpoint {
     address: String,
-    key: Option<Secret>,
+    key: Option<SecretString>,
+}
+
+impl PartialEq for Endpoint {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |endpoint: &Self| {
+            endpoint
+                .key
+                .as_ref()
+                .map(|key| key.expose_secret().to_owned())
+        };
+        self.address == other.address && key(self) == key(other)
+    }
 }
 
 impl Endpoint {

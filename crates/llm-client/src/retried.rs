@@ -3,7 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use rand::Rng;
 use schema::{
     ChatModel, ChatReply, ChatRequest, Event, Journal, ModelError, ModelErrorKind, ModelId, Spend,
 };
@@ -72,9 +71,9 @@ impl RetryPolicy {
                 let spread = self.base_delay.min(self.max_delay);
                 asked
                     .min(self.max_retry_after)
-                    .saturating_add(spread.mul_f64(rand::rng().random()))
+                    .saturating_add(spread.mul_f64(fastrand::f64()))
             }
-            None => longest.mul_f64(rand::rng().random_range(SHORTEST..=1.0)),
+            None => longest.mul_f64(SHORTEST + (1.0 - SHORTEST) * fastrand::f64()),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use jiff::{Span, SpanRelativeTo};
 use reqwest::header::HeaderMap;
 
 /// Reads `retry-after-ms`, `retry-after` (seconds, fractions, dates) and, where a rate limit is used up,
@@ -57,29 +58,9 @@ fn reset(text: &str, now: SystemTime) -> Option<Duration> {
 
 /// A duration as Go writes it: `1h2m3.5s`, `20ms`.
 fn duration(text: &str) -> Option<Duration> {
-    let mut total = 0.0;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let number: f64 = rest[..digits].parse().ok()?;
-        rest = &rest[digits..];
-        let end = rest
-            .find(|c: char| c.is_ascii_digit())
-            .unwrap_or(rest.len());
-        total += number
-            * match &rest[..end] {
-                "d" => 86_400.0,
-                "h" => 3600.0,
-                "m" => 60.0,
-                "s" => 1.0,
-                "ms" => 1e-3,
-                "us" | "µs" => 1e-6,
-                "ns" => 1e-9,
-                _ => return None,
-            };
-        rest = &rest[end..];
-    }
-    Duration::try_from_secs_f64(total).ok()
+    let span: Span = text.parse().ok()?;
+    let length = span.to_duration(SpanRelativeTo::days_are_24_hours());
+    length.ok()?.try_into().ok()
 }
 
 #[cfg(test)]
@@ -134,7 +115,11 @@ mod tests {
             (&[("x-ratelimit-reset", "2.5")], Some(2.5)),
             (&[("x-ratelimit-reset", "784111787")], Some(784_111_787.0)),
             (&[("x-ratelimit-reset", "1h1m1.5s")], Some(3661.5)),
+            (&[("x-ratelimit-reset", "1d2h")], Some(93_600.0)),
+            (&[("x-ratelimit-reset", "120us")], Some(0.000_12)),
             (&[("x-ratelimit-reset", "6 bananas")], None),
+            (&[("x-ratelimit-reset", "-6s")], None),
+            (&[("x-ratelimit-reset", "")], None),
             (
                 &[
                     ("x-ratelimit-reset-requests", "1s"),

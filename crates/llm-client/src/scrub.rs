@@ -7,6 +7,7 @@ use std::{borrow::Cow, fmt};
 use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use schema::Extra;
+use secrecy::ExposeSecret as _;
 use serde_json::Value;
 
 use self::forms::Needle;
@@ -37,13 +38,18 @@ impl Scrubber {
     pub(crate) fn new(settings: &ModelSettings) -> Self {
         let mut secrets = Vec::new();
         if let Some(key) = &settings.api_key {
-            secrets.push(key.expose().to_owned());
+            secrets.push(key.expose_secret().to_owned());
         }
         for (_, value) in &settings.extra_headers {
-            add_header(value.expose(), &mut secrets);
+            add_header(value.expose_secret(), &mut secrets);
         }
         add_url(&settings.base_url, &mut secrets);
-        secrets.extend(settings.hidden.iter().map(|text| text.expose().to_owned()));
+        secrets.extend(
+            settings
+                .hidden
+                .iter()
+                .map(|text| text.expose_secret().to_owned()),
+        );
         let in_body = secrets_in(&settings.extra_body);
         let in_requests = !in_body.is_empty();
         secrets.extend(in_body);

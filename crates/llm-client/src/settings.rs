@@ -3,10 +3,10 @@
 use std::{fmt, time::Duration};
 
 use schema::{Extra, ModelId, Usage, reasoning::ReasoningOpening};
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
 use crate::{
-    Secret,
     scrub::masked,
     shown::{HIDDEN, shown_url},
     wire::Form,
@@ -24,14 +24,14 @@ pub struct ModelSettings {
     /// Stands for `base_url` in cache keys. For endpoints whose address changes from run to run and that answer the same.
     pub cache_name: Option<String>,
     /// Goes out as `Authorization: Bearer …`.
-    pub api_key: Option<Secret>,
+    pub api_key: Option<SecretString>,
     /// Where the key comes from, for error messages: usually the name of an environment variable.
     pub key_name: Option<String>,
     /// Further headers of every call. One named `Authorization` takes the place of the key's.
-    pub extra_headers: Vec<(String, Secret)>,
+    pub extra_headers: Vec<(String, SecretString)>,
     /// Further texts that are secret, such as a key in the path of `base_url`. They are not shown in the endpoint's address, and taken out of
     /// what the endpoint echoes.
-    pub hidden: Vec<Secret>,
+    pub hidden: Vec<SecretString>,
     /// Most tokens of a reply, thinking included on most endpoints. `None`: the endpoint decides.
     pub max_tokens: Option<u32>,
     /// Sampling temperature. `None`: the endpoint decides, as for the other sampling settings.
@@ -57,6 +57,12 @@ pub struct ModelSettings {
 }
 
 impl ModelSettings {
+    /// The key without surrounding white space; `None` where there is none or it is blank.
+    pub(crate) fn key(&self) -> Option<&str> {
+        let key = self.api_key.as_ref()?.expose_secret().trim();
+        (!key.is_empty()).then_some(key)
+    }
+
     /// Settings with nothing set but these.
     #[must_use]
     pub fn new(id: ModelId, model: impl Into<String>, base_url: impl Into<String>) -> Self {
@@ -127,7 +133,7 @@ impl ModelSettings {
             return shown;
         };
         let (host, path) = shown.split_at(start + at);
-        let texts = self.hidden.iter().map(|text| text.expose().trim());
+        let texts = self.hidden.iter().map(|text| text.expose_secret().trim());
         let path = texts
             .filter(|text| !text.is_empty())
             .fold(path.to_owned(), |path, text| path.replace(text, HIDDEN));

@@ -1,24 +1,32 @@
 //! Settings that no call can be made with.
 
-use std::fmt;
-
 use schema::ModelId;
 
 use crate::settings::ModelSettings;
 
 /// Why no call can be made with some [`ModelSettings`]. Its text names the model and the setting, and never holds a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{problem}", .model.as_ref().map(|model| format!("model {model}: ")).unwrap_or_default())]
 pub struct SettingsError {
     model: Option<ModelId>,
     problem: Problem,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum Problem {
+    #[error(
+        "base_url {url:?} is not the address of an endpoint: {reason}. Expected an address such as https://api.openai.com/v1"
+    )]
     Url { url: String, reason: String },
+    #[error("the key{} holds characters that cannot be sent in a header; copy it again", .name.as_ref().map(|name| format!(" in {name}")).unwrap_or_default())]
     Key { name: Option<String> },
+    #[error("{name:?} in extra_headers is not {not}")]
     Header { name: String, not: &'static str },
+    #[error(
+        "{field:?} cannot be set by extra_body: replies are read as one whole completion of the given messages"
+    )]
     ExtraBody { field: &'static str },
+    #[error("no HTTP client can be made: {reason}")]
     Http { reason: String },
 }
 
@@ -57,37 +65,6 @@ impl SettingsError {
             problem: Problem::Http {
                 reason: reason.to_owned(),
             },
-        }
-    }
-}
-
-impl std::error::Error for SettingsError {}
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(model) = &self.model {
-            write!(f, "model {model}: ")?;
-        }
-        match &self.problem {
-            Problem::Url { url, reason } => write!(
-                f,
-                "base_url {url:?} is no address of an endpoint: {reason}. It looks like https://api.openai.com/v1"
-            ),
-            Problem::Key { name } => {
-                f.write_str("the key")?;
-                if let Some(name) = name {
-                    write!(f, " in {name}")?;
-                }
-                f.write_str(" holds characters that cannot be sent in a header; copy it again")
-            }
-            Problem::Header { name, not } => {
-                write!(f, "{name:?} in extra_headers is not {not}")
-            }
-            Problem::ExtraBody { field } => write!(
-                f,
-                "{field:?} cannot be set by extra_body: replies are read as one whole completion of the given messages"
-            ),
-            Problem::Http { reason } => write!(f, "no HTTP client can be made: {reason}"),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use endpoint::{Endpoint, completion, provider, request};
 use futures::future::join_all;
-use llm_client::{Cache, CacheMode, CacheSettings, ModelSettings, Price, Secret};
+use llm_client::{Cache, CacheMode, CacheSettings, ModelSettings, Price, SecretString};
 use schema::{ChatModel, ChatRequest, Message, ModelErrorKind, ModelId, Origin, Purpose, Role};
 
 fn open(folder: &Path) -> Cache {
@@ -83,8 +83,8 @@ async fn what_changes_the_question_is_asked_and_nothing_else() {
 
     let same: [fn(&mut ModelSettings); 5] = [
         |s| s.id = ModelId::new("renamed").unwrap(),
-        |s| s.api_key = Some(Secret::new("sk-new")),
-        |s| s.extra_headers = vec![("X-Team".to_owned(), Secret::new("blue"))],
+        |s| s.api_key = Some(SecretString::from("sk-new")),
+        |s| s.extra_headers = vec![("X-Team".to_owned(), SecretString::from("blue"))],
         |s| s.request_timeout = Duration::from_secs(7),
         |s| s.price = None,
     ];

@@ -1,13 +1,14 @@
 //! What can keep a run from starting or from writing its results.
 
-use std::{error::Error, fmt, io, path::Path};
+use std::{error::Error, io, path::Path};
 
 use llm_client::{is_out_of_files, out_of_files};
 
 /// Why a run could not start or could not write. Made to be read by people: it names the file and says what to do.
 ///
 /// Failed rows are no such error: they are in the run's report.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct PipelineError {
     kind: PipelineErrorKind,
     message: String,
@@ -116,19 +117,5 @@ impl PipelineError {
     #[must_use]
     pub fn kind(&self) -> PipelineErrorKind {
         self.kind
-    }
-}
-
-impl fmt::Display for PipelineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl Error for PipelineError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source
-            .as_deref()
-            .map(|source| source as &(dyn Error + 'static))
     }
 }

@@ -5,13 +5,21 @@ use std::{error::Error, fmt};
 use crate::Spend;
 
 /// Why a call to a model failed. Its text is made to be read by people and never holds a key or a header.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}{}", tried(*.attempts))]
 pub struct ModelError {
     kind: ModelErrorKind,
     message: String,
     attempts: u32,
     spend: Spend,
     source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+fn tried(attempts: u32) -> String {
+    match attempts {
+        0 | 1 => String::new(),
+        n => format!(" (tried {n} times)"),
+    }
 }
 
 /// Of what sort a failed call is.
@@ -103,26 +111,9 @@ impl ModelError {
     }
 }
 
-impl fmt::Display for ModelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        match self.attempts {
-            0 | 1 => Ok(()),
-            n => write!(f, " (tried {n} times)"),
-        }
-    }
-}
-
-impl Error for ModelError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source
-            .as_deref()
-            .map(|source| source as &(dyn Error + 'static))
-    }
-}
-
 /// Why a phase could not do a row. Its text is made to be read by people.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct PhaseError {
     kind: PhaseErrorKind,
     message: String,
@@ -176,19 +167,5 @@ impl PhaseError {
     #[must_use]
     pub fn kind(&self) -> PhaseErrorKind {
         self.kind
-    }
-}
-
-impl fmt::Display for PhaseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl Error for PhaseError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source
-            .as_deref()
-            .map(|source| source as &(dyn Error + 'static))
     }
 }

@@ -1,6 +1,7 @@
 //! Messages as a hurried person types them.
 
-use rand::{Rng, SeedableRng, rngs::StdRng};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha12Rng;
 use sha2::{Digest, Sha256};
 
 /// How often a word of at least [`SHORTEST`] letters gets a typo.
@@ -8,14 +9,15 @@ const RATE: f64 = 0.08;
 /// Shorter words stay readable only without typos.
 const SHORTEST: usize = 4;
 
-/// The random numbers of one turn. They depend on nothing but what is given here, so a run repeats.
-pub(crate) fn turn_rng(seed: u64, scenario: &str, sample: u32, turn: u32) -> StdRng {
+/// The random numbers of one turn. They depend on nothing but what is given here, so a run repeats. The generator is named, because
+/// another one would change user turns, and with them the cache keys of replies that were paid for.
+pub(crate) fn turn_rng(seed: u64, scenario: &str, sample: u32, turn: u32) -> ChaCha12Rng {
     let mut hash = Sha256::new();
     hash.update(seed.to_le_bytes());
     hash.update(sample.to_le_bytes());
     hash.update(turn.to_le_bytes());
     hash.update(scenario);
-    StdRng::from_seed(hash.finalize().into())
+    ChaCha12Rng::from_seed(hash.finalize().into())
 }
 
 /// `message` in lower case, with typos in a few words and without its final punctuation. Digits and addresses stay as they
@@ -99,6 +101,27 @@ mod tests {
             (0..20).map(|seed| hurried(LONG, seed, 1)).collect();
         assert!(variants.len() > 5, "{variants:?}");
         assert_ne!(hurried(LONG, 7, 1), hurried(LONG, 7, 2));
+    }
+
+    #[test]
+    fn a_seed_gives_the_text_that_earlier_versions_wrote() {
+        let texts: Vec<String> = (0..3)
+            .map(|seed| {
+                hurried(
+                    "Please tell me whether that restaurant is still serving breakfast.",
+                    seed,
+                    1,
+                )
+            })
+            .collect();
+        assert_eq!(
+            texts,
+            [
+                "please tell me whether thta restaurant is still serving breakfast",
+                "please tell me whther that restaurant is still serving breakfast",
+                "please tell me whether that restaurant is still serving breakfast",
+            ]
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Commands for a user to type that do what is said of them: with the flags of this command that decide it.
 
+use std::borrow::Cow;
+
 use super::Context;
 use crate::flags::Overrides;
 
@@ -48,40 +50,52 @@ impl Again {
     /// `run`, of one target.
     pub fn run(&self, benchmark: &str, target: &str) -> String {
         format!(
-            "`{} run {benchmark} --target {target}{}{}{}`",
-            self.xtask, self.length, self.seed, self.everywhere
+            "`{} run {} --target {}{}{}{}`",
+            self.xtask,
+            quoted(benchmark),
+            quoted(target),
+            self.length,
+            self.seed,
+            self.everywhere
         )
     }
 
     /// `run`, of all targets of the configuration, played with these settings.
     pub fn run_alike(&self, benchmark: &str, turns: u32, samples: u32) -> String {
         format!(
-            "`{} run {benchmark} --turns {turns} --num-samples {samples}{}{}`",
-            self.xtask, self.seed, self.everywhere
+            "`{} run {} --turns {turns} --num-samples {samples}{}{}`",
+            self.xtask,
+            quoted(benchmark),
+            self.seed,
+            self.everywhere
         )
     }
 
     /// `evaluate`, of all targets of the configuration.
     pub fn evaluate_all(&self, benchmark: &str) -> String {
-        format!("`{} evaluate {benchmark}{}`", self.xtask, self.everywhere)
+        format!(
+            "`{} evaluate {}{}`",
+            self.xtask,
+            quoted(benchmark),
+            self.everywhere
+        )
     }
 
     /// `evaluate`, of one target; `more` stands behind it.
     pub fn evaluate(&self, benchmark: &str, target: &str, more: &str) -> String {
         format!(
-            "`{} evaluate {benchmark} --target {target}{more}{}`",
-            self.xtask, self.everywhere
+            "`{} evaluate {} --target {}{more}{}`",
+            self.xtask,
+            quoted(benchmark),
+            quoted(target),
+            self.everywhere
         )
     }
 }
 
-/// A word as a shell takes it for one.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=+,@".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
+/// `word`, quoted where a shell would not read it as one word. A NUL byte cannot be quoted; no argument or file name has one.
+fn quoted(word: &str) -> Cow<'_, str> {
+    shlex::try_quote(word).unwrap_or(Cow::Borrowed(word))
 }
 
 #[cfg(test)]
@@ -89,10 +103,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_takes_each_word_for_one() {
+    fn names_with_blanks_give_commands_that_a_shell_reads() {
+        let command = Again::default().run("my benchmark", "it's");
+        let words = shlex::split(command.trim_matches('`')).unwrap();
+        assert_eq!(words, ["run", "my benchmark", "--target", "it's"]);
         assert_eq!(quoted("my/config.yaml"), "my/config.yaml");
-        assert_eq!(quoted("my file"), "'my file'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted(""), "''");
     }
 }

@@ -1,7 +1,7 @@
 //! From a configured model to what the client needs: keys are read and variables resolved here, when the model is used.
 
 use llm_client::{
-    ModelSettings, Price, PriceRow, PriceTable, Secret, StructuredSupport, TokenLimitName,
+    ModelSettings, Price, PriceRow, PriceTable, SecretString, StructuredSupport, TokenLimitName,
     wire_name,
 };
 use schema::reasoning::ReasoningOpening;
@@ -64,7 +64,7 @@ impl<'a> Endpoints<'a> {
         for (name, value) in &entry.extra_headers {
             settings
                 .extra_headers
-                .push((name.clone(), Secret::from(value.resolve(self.vars)?)));
+                .push((name.clone(), SecretString::from(value.resolve(self.vars)?)));
         }
         Ok(settings)
     }
@@ -80,7 +80,7 @@ impl<'a> Endpoints<'a> {
             settings.base_url = url.resolve(self.vars)?;
             url.check_url(&settings.base_url)?;
             let hidden = self.vars.keys_in_path(&url.raw).into_iter();
-            settings.hidden = hidden.map(Secret::from).collect();
+            settings.hidden = hidden.map(SecretString::from).collect();
         }
         self.tune(entry, &mut settings)?;
         settings.price = self.price(entry, &settings);
@@ -120,7 +120,7 @@ impl<'a> Endpoints<'a> {
                 return Err(key.error("is empty; leave it out where no key is needed"));
             }
             settings.key_name = Some(format!("{}.apikey", entry.path));
-            settings.api_key = Some(Secret::from(secret));
+            settings.api_key = Some(SecretString::from(secret));
             return Ok(());
         }
         let Route::Source(source) = entry.route else {
@@ -134,7 +134,7 @@ impl<'a> Endpoints<'a> {
             .iter()
             .any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         match self.vars.get(variable) {
-            Some(key) => settings.api_key = Some(Secret::from(key.to_owned())),
+            Some(key) => settings.api_key = Some(SecretString::from(key.to_owned())),
             None if entry.base_url.is_some() || brings_own => {}
             None => {
                 return Err(entry.model.error(format!(

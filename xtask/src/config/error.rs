@@ -1,9 +1,8 @@
 //! What is wrong with the configuration.
 
-use std::fmt;
-
 /// Everything that is wrong with the configuration, each with its place. No text of it holds a key or a header.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .problems.join("\n"))]
 pub struct ConfigError {
     problems: Vec<String>,
 }
@@ -30,11 +29,3 @@ impl ConfigError {
         self.problems
     }
 }
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.problems.join("\n"))
-    }
-}
-
-impl std::error::Error for ConfigError {}

@@ -1,8 +1,9 @@
 //! Reading typed values out of the merged configuration, with the place of whatever is wrong.
 
-use std::{fmt::Display, ops::RangeInclusive};
+use std::{fmt::Display, ops::RangeInclusive, time::Duration};
 
 use config::{Value, ValueKind};
+use jiff::{Span, SpanRelativeTo};
 use llm_client::shown_url;
 use serde_json::json;
 
@@ -249,24 +250,24 @@ impl Node {
         Some(min..=max)
     }
 
-    /// A length of time: `90` (seconds), `45s`, `10m`, `12h`, `30d`. At least a second.
-    pub fn duration(self, reader: &mut Reader<'_>) -> Option<std::time::Duration> {
+    /// A length of time: `90` (seconds), `45s`, `10m`, `1h30m`, `30d`. Whole seconds, at least one.
+    pub fn duration(self, reader: &mut Reader<'_>) -> Option<Duration> {
+        // A century is long enough for anybody and far from every clock's end.
+        const RANGE: RangeInclusive<Duration> =
+            Duration::from_secs(1)..=Duration::from_secs(3_153_600_000);
         self.parse(
             reader,
             "must be a length of time such as 45s, 10m, 12h or 30d",
             |text| {
-                let (digits, unit) = match text.char_indices().last() {
-                    Some((at, 's')) => (text.get(..at)?, 1),
-                    Some((at, 'm')) => (text.get(..at)?, 60),
-                    Some((at, 'h')) => (text.get(..at)?, 3_600),
-                    Some((at, 'd')) => (text.get(..at)?, 86_400),
-                    _ => (text, 1),
+                let length = match text.parse::<u64>() {
+                    Ok(seconds) => Duration::from_secs(seconds),
+                    Err(_) => {
+                        let span: Span = text.parse().ok()?;
+                        let length = span.to_duration(SpanRelativeTo::days_are_24_hours());
+                        length.ok()?.try_into().ok()?
+                    }
                 };
-                let seconds = digits.trim().parse::<u64>().ok()?.checked_mul(unit)?;
-                // A century is long enough for anybody and far from every clock's end.
-                (1..=3_153_600_000)
-                    .contains(&seconds)
-                    .then(|| std::time::Duration::from_secs(seconds))
+                (RANGE.contains(&length) && length.subsec_nanos() == 0).then_some(length)
             },
         )
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use llm_client::ExposeSecret as _;
 use tempfile::TempDir;
 
 use super::{Config, ConfigError, Endpoints, Flag, Vars, layers, settings};
@@ -141,11 +142,11 @@ fn names_on_the_wire_lose_their_source_and_keys_are_resolved_at_use() {
         (swiss.model.as_str(), swiss.base_url.as_str()),
         ("swiss-ai/x", "https://api.swiss.example/v1")
     );
-    assert_eq!(swiss.api_key.as_ref().unwrap().expose(), "sk-2");
+    assert_eq!(swiss.api_key.as_ref().unwrap().expose_secret(), "sk-2");
     let headers: Vec<(&str, &str)> = swiss
         .extra_headers
         .iter()
-        .map(|(name, value)| (name.as_str(), value.expose()))
+        .map(|(name, value)| (name.as_str(), value.expose_secret()))
         .collect();
     assert_eq!(headers, [("X-Team-ID", "a"), ("x-b", "two")]);
     assert_eq!(

@@ -1,16 +1,23 @@
 //! Why a file cannot be imported.
 
-use std::{error::Error, fmt, io, path::Path};
+use std::{fmt, io, path::Path};
 
 /// Why a file cannot be imported, for people: it names the file, and the place in it where that is known.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub struct ImportError {
     fault: Fault,
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 enum Fault {
-    Read { place: String, error: io::Error },
+    #[error("{place}: cannot be read: {error}")]
+    Read {
+        place: String,
+        #[source]
+        error: io::Error,
+    },
+    #[error("{place}: {what}")]
     Unusable { place: String, what: String },
 }
 
@@ -43,23 +50,5 @@ impl ImportError {
             error.to_string()
         };
         Self::unusable(place, what)
-    }
-}
-
-impl fmt::Display for ImportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.fault {
-            Fault::Read { place, error } => write!(f, "{place}: cannot be read: {error}"),
-            Fault::Unusable { place, what } => write!(f, "{place}: {what}"),
-        }
-    }
-}
-
-impl Error for ImportError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.fault {
-            Fault::Read { error, .. } => Some(error),
-            Fault::Unusable { .. } => None,
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! One conversation between an attacker and the target.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use schema::{
     PhaseError, Role, Spend, Turn,
@@ -40,24 +40,14 @@ pub enum Exchanged {
 }
 
 /// Why a conversation broke off: a call failed for good, the run is stopping, or the budget is spent.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
 pub struct Broken {
     /// Whose call it was: [`Stage::Attacker`] or [`Stage::Target`].
     pub stage: Stage,
     /// What went wrong.
+    #[source]
     pub error: PhaseError,
-}
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
-    }
-}
-
-impl std::error::Error for Broken {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
-    }
 }
 
 impl Dialogue {
