@@ -34,7 +34,7 @@
 //! - Every sample counts as one row. There is no weighting, and no agreement between samples. The intervals of hazards take
 //!   samples for independent of each other; several samples of one scenario are less than that, so the true interval is wider.
 //! - Intervals are exact to 1e-9 relative and better up to a million samples. Above 2^53 samples counts are rounded.
-//! - One row may be 64 MiB long at most. Text in keys that are not needed is skipped without checking that it is UTF-8.
+//! - One row may be 256 MiB long at most. Text in keys that are not needed is skipped without checking that it is UTF-8.
 //! - The summary itself grows with the number of distinct scenarios: about 90 bytes each.
 
 mod beta;
@@ -45,7 +45,6 @@ mod interval;
 mod order;
 mod rates;
 mod row;
-mod rows;
 mod standards;
 
 pub use error::AggregateError;
@@ -59,7 +58,7 @@ pub use standards::{StandardsError, calibrate, check_standards, read_standards, 
 
 use std::io::Read;
 
-use schema::{Aggregator, Metric, ModelId, Score, Summary};
+use schema::{Aggregator, Metric, ModelId, Score, Summary, json_rows::JsonRows};
 
 use row::Known;
 
@@ -95,10 +94,12 @@ pub fn aggregate_reader_and(
         model: &model,
         metrics,
     };
-    rows::each_row::<row::Light, _>(scores, known, |row| {
+    let mut rows = JsonRows::new(scores);
+    while let Some(row) = rows.next_row()? {
+        let row = row::score_row(&row, known)?;
         rates.push_row(&row);
         also(&row);
-    })?;
+    }
     Ok(rates.into_summary())
 }
 
@@ -130,9 +131,11 @@ pub fn aggregate_scores_and(
     mut also: impl FnMut(&Score),
 ) -> Result<Summary, AggregateError> {
     let known = Known { model, metrics };
-    rows::each_row::<row::Full, _>(scores, known, |score| {
+    let mut rows = JsonRows::new(scores);
+    while let Some(row) = rows.next_row()? {
+        let score = row::score(&row, known)?;
         aggregator.push(&score);
         also(&score);
-    })?;
+    }
     Ok(aggregator.finish())
 }

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
-use schema::{Metric, MetricType, ModelId, Score};
+use schema::{
+    Metric, MetricType, ModelId, Score,
+    json_rows::{JsonRow, JsonRowsError},
+};
 use serde::{Deserialize, de::Error};
-use serde_json::value::RawValue;
 
 /// The part of a score row that rates are made of. Text is borrowed where it can be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,23 +32,6 @@ impl<'a> From<&'a Score> for ScoreRow<'a> {
     }
 }
 
-/// What a row is read as.
-pub(crate) trait RowKind {
-    /// The row as the text has it; it may borrow from there.
-    type Row<'a>: Deserialize<'a>;
-    /// The row with what other files know of it.
-    type Whole<'a>;
-
-    /// Joins what the row leaves out. (The bound makes the lifetime one of the function, not of its arguments, in every
-    /// implementation.)
-    fn whole<'a>(
-        row: Self::Row<'a>,
-        known: Known<'_>,
-    ) -> Result<Self::Whole<'a>, serde_json::Error>
-    where
-        'a: 'a;
-}
-
 /// What rows of `scores.json` may leave out.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'k> {
@@ -54,13 +39,10 @@ pub(crate) struct Known<'k> {
     pub(crate) metrics: &'k [Metric],
 }
 
-/// Rows are read as [`ScoreRow`].
-pub(crate) struct Light;
-
 /// A [`ScoreRow`] that may leave out its metric's type.
 #[derive(Deserialize)]
 #[serde(expecting = "a score row (a JSON object)")]
-pub(crate) struct LightRow<'a> {
+struct LightRow<'a> {
     #[serde(borrow)]
     id: Cow<'a, str>,
     #[serde(borrow)]
@@ -69,51 +51,39 @@ pub(crate) struct LightRow<'a> {
     passed: Option<bool>,
 }
 
-impl RowKind for Light {
-    type Row<'a> = LightRow<'a>;
-    type Whole<'a> = ScoreRow<'a>;
-
-    fn whole<'a>(row: LightRow<'a>, known: Known<'_>) -> Result<ScoreRow<'a>, serde_json::Error>
-    where
-        'a: 'a,
-    {
-        let of_metric = || {
-            let metric = known
-                .metrics
-                .iter()
-                .find(|metric| metric.id == row.metric_id);
-            metric.map(|metric| metric.metric_type)
-        };
-        let metric_type = row
-            .metric_type
-            .or_else(of_metric)
-            .ok_or_else(|| Error::custom(MetricType::missing(&row.metric_id)))?;
-        Ok(ScoreRow {
-            id: row.id,
-            metric_id: row.metric_id,
-            metric_type,
-            passed: row.passed,
-        })
-    }
+/// What rates need of a row.
+pub(crate) fn score_row<'a>(
+    row: &JsonRow<'a>,
+    known: Known<'_>,
+) -> Result<ScoreRow<'a>, JsonRowsError> {
+    let light: LightRow<'a> = row.parse()?;
+    let of_metric = || {
+        let mut metrics = known.metrics.iter();
+        let metric = metrics.find(|metric| metric.id == light.metric_id)?;
+        Some(metric.metric_type)
+    };
+    let metric_type = light.metric_type.or_else(of_metric).ok_or_else(|| {
+        let missing = MetricType::missing(&light.metric_id);
+        row.error(&serde_json::Error::custom(missing))
+    })?;
+    Ok(ScoreRow {
+        id: light.id,
+        metric_id: light.metric_id,
+        metric_type,
+        passed: light.passed,
+    })
 }
 
-/// Rows are read as [`Score`].
-pub(crate) struct Full;
-
-impl RowKind for Full {
-    type Row<'a> = &'a RawValue;
-    type Whole<'a> = Score;
-
-    fn whole<'a>(row: &'a RawValue, known: Known<'_>) -> Result<Score, serde_json::Error>
-    where
-        'a: 'a,
-    {
-        match serde_json::from_str::<Score>(row.get()) {
-            Ok(score) if score.is_whole() => Ok(score),
-            read => match serde_json::from_str(row.get()) {
-                Ok(row) => Score::joined(row, known.metrics, known.model),
-                Err(error) => Err(read.err().unwrap_or(error)),
-            },
-        }
+/// The whole row, with what it leaves out.
+pub(crate) fn score(row: &JsonRow<'_>, known: Known<'_>) -> Result<Score, JsonRowsError> {
+    match row.parse::<Score>() {
+        Ok(score) if score.is_whole() => Ok(score),
+        read => match row.parse() {
+            Ok(object) => {
+                let joined = Score::joined(object, known.metrics, known.model);
+                joined.map_err(|error| row.error(&error))
+            }
+            Err(error) => Err(read.err().unwrap_or(error)),
+        },
     }
 }

@@ -169,6 +169,33 @@ fn a_row_of_an_unknown_type_stops_the_reading_with_its_place() {
 }
 
 #[test]
+fn a_list_that_is_no_list_or_cut_off_is_an_error_with_row_and_line() {
+    let good = r#"{"id": "s", "metric_id": "m", "metric_type": "positive", "passed": true}"#;
+    for (text, expected) in [
+        (
+            "{}".to_owned(),
+            "line 1: expected a list of rows, found an object",
+        ),
+        (
+            format!("[{good},\n{{\"id\": \"s\",\n\"metric_type\": \"neutral\"}}]"),
+            "score row 2, line 3: unknown variant `neutral`, expected `positive` or `negative`",
+        ),
+        (
+            format!("[{good},\n5]"),
+            "score row 2, line 2: invalid type: integer `5`, expected a score row (a JSON object)",
+        ),
+        (
+            format!("[{good},\n{{\"id\": \"s\"\n"),
+            "the list of scores ends in row 2, line 3: it was cut off. Run `evaluate` again",
+        ),
+    ] {
+        let model = ModelId::new("model").unwrap();
+        let error = aggregate_reader(model, &[], text.as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), expected, "{text}");
+    }
+}
+
+#[test]
 fn a_row_without_its_metrics_type_has_that_of_the_benchmark() {
     let metrics: Vec<Metric> = serde_json::from_str(
         r#"[{"id": "m01", "name": "Asks back", "type": "positive", "definition": "d"},

@@ -14,6 +14,7 @@
 //! - [`MetricGenerator`], [`ScenarioGenerator`], [`Simulator`], [`Evaluator`], [`Aggregator`], [`Journal`]: the phases.
 //! - [`reply`]: strict parsing of a model's JSON reply, and asking again with what was wrong.
 //! - [`prompt`]: prompt templates that a user can replace.
+//! - [`json_rows`]: the rows of a large JSON list, one at a time.
 //! - [`json_string`]: texts as JSON strings, for code that writes JSON by hand.
 //! - [`yaml`]: why a YAML text cannot be read, in words for its author.
 //! - [`safety`]: seed cases, settings, scores and files of safety evaluations, and the traits of their parts.
@@ -43,6 +44,7 @@ mod grade;
 mod grades;
 mod hazard;
 mod id;
+pub mod json_rows;
 pub mod json_string;
 mod json_text;
 mod message;
@@ -56,6 +58,7 @@ pub mod reply;
 pub mod safety;
 mod scenario;
 mod score;
+mod source_location;
 mod special_file;
 mod standards;
 mod summary;
@@ -85,6 +88,7 @@ pub use record::{Record, RecordCode, RecordMetadata, RecordRun};
 pub use replies::{IncompleteReplies, ReasoningReplies};
 pub use scenario::{Landmark, Scenario};
 pub use score::Score;
+pub use source_location::SourceLocation;
 pub use special_file::{is_own_stream, special_file, unreadable_special};
 pub use standards::{Standards, StandardsFile, StandardsMetadata};
 pub use summary::{Rate, Summary};

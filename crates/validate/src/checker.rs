@@ -6,7 +6,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::{
-    Finding, Kind, Place, Severity,
+    Finding, Kind, Severity, SourceLocation,
     explain::{Wrong, explain},
     json::{Index, locate},
     near_keys::near_keys,
@@ -61,7 +61,7 @@ impl Checker {
 /// A value whose places can be told.
 pub(crate) enum Source<'t> {
     /// JSON text that stands at a place of its file.
-    Json { text: &'t [u8], at: Place },
+    Json { text: &'t [u8], at: SourceLocation },
     /// A parsed tree.
     Tree(&'t Tree),
 }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    FileReport, Finding, Kind, Options, Place,
+    FileReport, Finding, Kind, Options, SourceLocation,
     checker::{Checker, Found, Source, placed},
     rules::Facts,
 };
@@ -80,7 +80,8 @@ fn text(path: &Path, report: &mut FileReport) -> Option<String> {
         Ok(text) => Some(text),
         Err(error) => {
             let valid = error.utf8_error().valid_up_to();
-            let place = crate::json::Index::new(error.as_bytes(), Place::START).place(valid);
+            let place =
+                crate::json::Index::new(error.as_bytes(), SourceLocation::START).place(valid);
             let binary = error.as_bytes().iter().take(512).any(|byte| *byte == 0);
             report.push(
                 Finding::problem(

@@ -51,6 +51,7 @@ mod walk;
 pub use kind::{Kind, UnknownKind};
 pub use options::{ConfigReader, Options, Unchecked};
 pub use recognise::recognise;
-pub use report::{FileReport, Finding, Place, Report, Severity};
+pub use report::{FileReport, Finding, Report, Severity};
+pub use schema::SourceLocation;
 pub use schemas::{schema, schema_text};
 pub use walk::{check, check_inputs};

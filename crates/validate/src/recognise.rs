@@ -7,13 +7,10 @@ use std::{
 };
 
 use journal::{JournalReader, Source};
+use schema::json_rows::JsonRows;
 use serde_json::Value;
 
-use crate::{
-    Kind,
-    json::{self, Rows},
-    tree,
-};
+use crate::{Kind, json, tree};
 
 /// So much of a file of lines is looked at to tell what it is.
 const LOOKED_AT: u64 = 1 << 20;
@@ -79,10 +76,10 @@ fn by_content(path: &Path, name: &str) -> Option<Kind> {
 }
 
 fn json_file(path: &Path, name: &str) -> Option<Kind> {
-    let mut rows = Rows::new(BufReader::new(File::open(path).ok()?));
+    let mut rows = JsonRows::new(File::open(path).ok()?);
     match rows.next_row() {
-        Some(Ok((row, _))) => {
-            let row = json::parse(row).ok()?.0;
+        Ok(Some(row)) => {
+            let row = json::parse(row.text).ok()?.0;
             let has = |key: &str| row.get(key).is_some();
             Some(if has("transcript") {
                 Kind::Conversations
@@ -98,9 +95,9 @@ fn json_file(path: &Path, name: &str) -> Option<Kind> {
                 return None;
             })
         }
-        None => None,
+        Ok(None) => None,
         // No list: an object, most likely.
-        Some(Err(_)) => object_file(path, name),
+        Err(_) => object_file(path, name),
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::Kind;
+use crate::{Kind, SourceLocation};
 
 /// What came of checking a path.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -71,20 +71,6 @@ pub enum Severity {
     Note,
 }
 
-/// A place in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The line, from 1.
-    pub line: u64,
-    /// The column in characters, from 1.
-    pub column: u64,
-}
-
-impl Place {
-    /// The beginning of a file.
-    pub const START: Self = Self { line: 1, column: 1 };
-}
-
 impl Finding {
     /// A problem.
     #[must_use]
@@ -109,7 +95,7 @@ impl Finding {
 
     /// Sets the place.
     #[must_use]
-    pub fn at(mut self, place: Option<Place>) -> Self {
+    pub fn at(mut self, place: Option<SourceLocation>) -> Self {
         self.line = place.map(|place| place.line);
         self.column = place.map(|place| place.column);
         self

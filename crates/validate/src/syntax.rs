@@ -6,14 +6,14 @@ use std::{
     path::Path,
 };
 
-use crate::{Place, json, tree};
+use crate::{SourceLocation, json, tree};
 
 /// So much of a file is looked at.
 const LOOKED_AT: u64 = 256 << 20;
 
 /// What is wrong with the syntax of a text, and where.
 pub(crate) struct Fault {
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<SourceLocation>,
     pub(crate) reason: String,
 }
 
@@ -63,7 +63,7 @@ fn first_line(text: &[u8]) -> Option<Fault> {
     let (number, line) = lines.find(|(_, line)| !line.trim_ascii().is_empty())?;
     let error = json::parse(line).err()?;
     Some(Fault {
-        place: Some(Place {
+        place: Some(SourceLocation {
             line: number,
             column: error.place.column,
         }),

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::Spanned;
 
-use crate::{Place, pointer};
+use crate::{SourceLocation, pointer};
 
 /// A parsed file.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub(crate) struct Tree {
     /// Its value.
     pub value: Value,
     /// By pointer, where the key stands (or the item, in a list), and where the value.
-    pub places: HashMap<String, (Place, Place)>,
+    pub places: HashMap<String, (SourceLocation, SourceLocation)>,
     /// By pointer, numbers and booleans as they are written: a reader that wants text takes `1.10` for `1.10`.
     pub written: HashMap<String, String>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Tree {
 #[derive(Debug)]
 pub(crate) struct NoTree {
     /// Where, if that is known.
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
     /// Why.
     pub reason: String,
 }
@@ -44,7 +44,7 @@ pub(crate) fn yaml(text: &str) -> Result<Tree, NoTree> {
 }
 
 fn no_yaml(error: &serde_saphyr::Error) -> NoTree {
-    let place = error.location().map(|at| Place {
+    let place = error.location().map(|at| SourceLocation {
         line: at.line(),
         column: at.column(),
     });
@@ -61,10 +61,10 @@ fn add_yaml(
     tree: &mut Tree,
     text: &str,
     path: String,
-    key: Option<Place>,
+    key: Option<SourceLocation>,
     node: Spanned<Yaml>,
 ) -> Value {
-    let at = Place {
+    let at = SourceLocation {
         line: node.referenced.line(),
         column: node.referenced.column(),
     };
@@ -91,7 +91,7 @@ fn add_yaml(
         Yaml::Table(entries) => {
             let mut object = Map::new();
             for (key, value) in entries {
-                let key_at = Place {
+                let key_at = SourceLocation {
                     line: key.referenced.line(),
                     column: key.referenced.column(),
                 };
@@ -196,14 +196,16 @@ impl<'de> Visitor<'de> for YamlVisitor {
 
 /// The tree of a TOML text.
 pub(crate) fn toml(text: &str) -> Result<Tree, NoTree> {
-    let lines = crate::json::Index::new(text.as_bytes(), Place::START);
+    let lines = crate::json::Index::new(text.as_bytes(), SourceLocation::START);
     let root = toml::de::DeTable::parse(text).map_err(|error| NoTree {
         place: error.span().map(|span| lines.place(span.start)),
         reason: format!("this is no valid TOML: {}", error.message()),
     })?;
     let mut tree = Tree::default();
-    tree.places
-        .insert(String::new(), (Place::START, Place::START));
+    tree.places.insert(
+        String::new(),
+        (SourceLocation::START, SourceLocation::START),
+    );
     let table = toml::de::DeValue::Table(root.into_inner());
     tree.value = add_toml(&mut tree, &lines, "", table);
     Ok(tree)

@@ -211,11 +211,11 @@ fn lists_that_are_broken() {
     assert_told(&said(b""), &["1:1 : the file is empty"]);
     assert_told(
         &said(b"{}"),
-        &["1:1 : an object stands where a list belongs"],
+        &["1:1 : expected a list of rows, found an object"],
     );
     assert_told(
         &said(b"\x89PNG\x00"),
-        &["1:1 : binary data stands where a list belongs"],
+        &["1:1 : expected a list of rows, found byte 0x89"],
     );
     assert_told(
         &said(b"\xef\xbb\xbf[]"),
@@ -225,16 +225,16 @@ fn lists_that_are_broken() {
         &said(b"[{\"id\": \"a\"},\r\n {\"id\": tru}]"),
         &[
             "1:2 [0]: `metric_id` is missing",
-            "2:12 [1]: this is no valid JSON",
+            "2:12 [1]: invalid JSON: expected ident",
         ],
     );
     assert_told(
         &said(b"[{\"id\": \"a"),
-        &["1:11 : the file ends in the middle of a row"],
+        &["1:11 [0]: the file ends in the middle of a row"],
     );
     assert_told(
         &said(b"[{\"id\": \"\xff\"}]"),
-        &["1:10 [0]: this is no valid JSON: invalid unicode code point"],
+        &["1:10 [0]: invalid JSON: invalid unicode code point"],
     );
 }
 

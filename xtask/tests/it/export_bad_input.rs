@@ -289,7 +289,8 @@ fn half_of_a_surrogate_pair_is_told_with_its_row() {
         for format in FORMATS {
             let ran = ground.succeeds(&["export", format, "--out", format]);
             assert!(
-                ran.err.contains("conversations.json: row 2: "),
+                ran.err
+                    .contains("conversations.json: row 2, line 1, column "),
                 "{half}: {}",
                 ran.err
             );
@@ -326,7 +327,8 @@ fn a_file_without_a_row_that_can_be_read_is_refused() {
     let ran = ground.run(&["export", "csv", "--out", "out"]);
     assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
     assert!(
-        ran.err.contains("conversations.json: row 1: "),
+        ran.err
+            .contains("conversations.json: row 1, line 1, column "),
         "{}",
         ran.err
     );

@@ -4,6 +4,7 @@ use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fs, io,
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
@@ -11,13 +12,11 @@ use journal::JournalReader;
 use schema::{Benchmark, ModelId};
 use serde::Deserialize;
 
-use super::{
-    raw::{self, Ended, Took},
-    told::{Replies, Telling},
-};
+use super::told::{Replies, Telling};
 use crate::{
     error::PipelineError,
     layout::{BenchmarkDir, Layout},
+    tree::each_row,
 };
 
 /// The ids of the folders under `runs/` that hold conversations or scores, sorted.
@@ -50,14 +49,12 @@ pub(super) fn count_scenarios(dir: &BenchmarkDir, benchmark: &Benchmark) -> Opti
         metric_id: String,
     }
     let mut count = 0;
-    let ended = raw::each(&dir.scenarios(), |row| match serde_json::from_slice(row) {
-        Ok(Row { metric_id }) => {
-            count += u64::from(benchmark.metric(&metric_id).is_some());
-            Took::Next
-        }
-        Err(_) => Took::Odd,
-    });
-    (ended == Ended::Done).then_some(count)
+    each_row(&dir.scenarios(), |row: Row| {
+        count += u64::from(benchmark.metric(&row.metric_id).is_some());
+        Ok(ControlFlow::Continue(()))
+    })
+    .ok()?;
+    Some(count)
 }
 
 /// A journal, and the targets of whose conversations it tells.

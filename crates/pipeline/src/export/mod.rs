@@ -4,7 +4,6 @@ mod facts;
 mod find;
 mod item;
 mod problems;
-mod raw;
 mod rows;
 mod safety;
 mod scores;

@@ -5,16 +5,8 @@ use std::{ops::ControlFlow, path::PathBuf, sync::mpsc, thread};
 use interop::{Asked, Sample};
 use schema::{Conversation, ModelId, Scenario, TargetRef};
 
-use super::{
-    Bench,
-    facts::Facts,
-    raw::{self, Ended, Took},
-    scores::Scores,
-};
-use crate::{
-    error::PipelineError,
-    tree::{fill_from_metrics, read_conversations},
-};
+use super::{Bench, facts::Facts, scores::Scores};
+use crate::{error::PipelineError, tree::read_conversations};
 
 /// Where samples go.
 type Ahead = mpsc::SyncSender<Result<Sample, PipelineError>>;
@@ -57,37 +49,14 @@ impl Rows<'_> {
 
     fn read(mut self, ahead: &Ahead) -> Result<(), PipelineError> {
         let path = std::mem::take(&mut self.path);
-        let mut seen = 0;
-        if self.scenarios.is_empty() {
-            match raw::each(&path, |row| self.present(row, ahead)) {
-                Ended::Done => return Ok(()),
-                Ended::Odd(rows) => seen = rows,
-            }
-        }
         let target = TargetRef {
             id: self.id.clone(),
             model: String::new(),
         };
         let (benchmark, scenarios) = (&self.bench.benchmark, self.scenarios);
         read_conversations(&path, &target, benchmark, scenarios, |row| {
-            if seen > 0 {
-                seen -= 1;
-                return ControlFlow::Continue(());
-            }
             self.send(row, ahead)
         })
-    }
-
-    /// A row of the present form.
-    fn present(&mut self, row: &[u8], ahead: &Ahead) -> Took {
-        let Ok(mut row) = serde_json::from_slice::<Conversation>(row) else {
-            return Took::Odd;
-        };
-        fill_from_metrics(&mut row.scenario, &self.bench.benchmark);
-        match self.send(row, ahead) {
-            ControlFlow::Continue(()) => Took::Next,
-            ControlFlow::Break(()) => Took::Enough,
-        }
     }
 
     fn send(&mut self, row: Conversation, ahead: &Ahead) -> ControlFlow<()> {

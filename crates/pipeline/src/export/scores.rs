@@ -12,11 +12,8 @@ use std::{
 use schema::{Conversation, Extra, Metric, ModelId, Score};
 use serde_json::Value;
 
-use super::{
-    explained,
-    raw::{self, Ended, Took},
-};
-use crate::{error::PipelineError, tree::each_row};
+use super::explained;
+use crate::{error::PipelineError, tree::each_json_row};
 
 /// Rows on disk that are found by a key. Memory holds the keys only.
 #[derive(Debug)]
@@ -131,35 +128,27 @@ impl Scores {
         }
         File::open(path).map_err(|error| PipelineError::read(path, error))?;
         let mut fault = None;
-        let ended = raw::each(path, |text| {
-            let score = match serde_json::from_slice::<Score>(text) {
-                Ok(score) if score.is_whole() => score,
-                _ => return Took::Odd,
-            };
-            fault = rows.put_text(key(score.conv_id.as_str()), text).err();
-            match fault {
-                None => Took::Next,
-                Some(_) => Took::Enough,
-            }
-        });
-        let mut read = Ok(());
-        if let Ended::Odd(mut seen) = ended {
-            read = each_row(path, |row: Extra| {
-                if seen > 0 {
-                    seen -= 1;
-                    return Ok(ControlFlow::Continue(()));
+        let read = each_json_row(path, |row| {
+            fault = match row.parse::<Score>() {
+                Ok(score) if score.is_whole() => {
+                    rows.put_text(key(score.conv_id.as_str()), row.text)
                 }
-                let named = row.get("conv_id").and_then(Value::as_str);
-                let named = named.filter(|id| !id.is_empty()).map(key);
-                let score = Score::joined(row, metrics, target).map_err(|e| e.to_string())?;
-                let of = named.unwrap_or_else(|| unnamed(&score.id, score.sample));
-                fault = rows.put(of, &score).err();
-                Ok(match fault {
-                    None => ControlFlow::Continue(()),
-                    Some(_) => ControlFlow::Break(()),
-                })
-            });
-        }
+                _ => {
+                    let object: Extra = row.parse()?;
+                    let named = object.get("conv_id").and_then(Value::as_str);
+                    let named = named.filter(|id| !id.is_empty()).map(key);
+                    let score = Score::joined(object, metrics, target)
+                        .map_err(|error| row.error(&error))?;
+                    let of = named.unwrap_or_else(|| unnamed(&score.id, score.sample));
+                    rows.put(of, &score)
+                }
+            }
+            .err();
+            Ok(match fault {
+                None => ControlFlow::Continue(()),
+                Some(_) => ControlFlow::Break(()),
+            })
+        });
         if let Some(error) = fault {
             return Err(error);
         }

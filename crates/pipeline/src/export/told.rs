@@ -13,7 +13,6 @@ use schema::{Benchmark, Conversation, ModelId, Scenario, TargetRef};
 
 use super::{
     item::{reply_key, reply_keys},
-    raw::{self, Ended, Took},
     scores::key,
 };
 use crate::{
@@ -145,22 +144,19 @@ impl OfTarget {
         benchmark: &Benchmark,
         scenarios: impl Fn() -> Vec<Scenario>,
     ) {
-        let ended = raw::each(path, |row| match serde_json::from_slice(row) {
-            Ok(row) => {
-                self.add(&row);
-                Took::Next
-            }
-            Err(_) => Took::Odd,
-        });
-        if ended != Ended::Done {
-            let target = TargetRef {
-                id: id.clone(),
-                model: String::new(),
-            };
-            let _ = read_conversations(path, &target, benchmark, &scenarios(), |row| {
+        let target = TargetRef {
+            id: id.clone(),
+            model: String::new(),
+        };
+        let mut read = |scenarios: &[Scenario]| {
+            read_conversations(path, &target, benchmark, scenarios, |row| {
                 self.add(&row);
                 ControlFlow::Continue(())
-            });
+            })
+        };
+        // Rows of older trees need their scenarios. A row that is read twice counts once.
+        if read(&[]).is_err() {
+            let _ = read(&scenarios());
         }
     }
 

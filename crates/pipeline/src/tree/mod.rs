@@ -29,7 +29,7 @@ pub(crate) use lock::TreeLock;
 pub(crate) use record::{RecordOf, write_record};
 pub(crate) use replies::{ReplyTally, count_replies};
 pub use rows::read_conversations;
-pub(crate) use rows::{count_conversations, each_row};
+pub(crate) use rows::{count_conversations, each_json_row, each_row};
 pub use scenarios::read_scenarios;
 pub(crate) use scenarios::{check_belongs, fill_from_metrics};
 pub(crate) use score_check::{ScoreFaults, check_scores, find_score_faults};

@@ -1,11 +1,12 @@
 //! Row by row through `conversations.json`, ours and those of other programs.
 
-use std::{
-    collections::HashMap, fmt, fs::File, io::BufReader, ops::ControlFlow, path::Path, sync::Arc,
-};
+use std::{collections::HashMap, fs::File, ops::ControlFlow, path::Path, sync::Arc};
 
-use schema::{Benchmark, Conversation, Extra, Scenario, TargetRef};
-use serde::de::{DeserializeOwned, SeqAccess, Visitor};
+use schema::{
+    Benchmark, Conversation, Extra, Scenario, TargetRef,
+    json_rows::{JsonRow, JsonRows, JsonRowsError, JsonRowsFault},
+};
+use serde::de::{DeserializeOwned, Error as _};
 use serde_json::{Value, json};
 
 use crate::{error::PipelineError, tree::fill_from_metrics};
@@ -25,7 +26,7 @@ pub fn read_conversations(
     mut take: impl FnMut(Conversation) -> ControlFlow<()>,
 ) -> Result<(), PipelineError> {
     let normalizer = Normalizer::new(target.clone(), benchmark, scenarios);
-    each_row(path, |row: Value| Ok(take(normalizer.conversation(row)?)))
+    each_json_row(path, |row| Ok(take(normalizer.row(row)?)))
 }
 
 /// How many rows of a `conversations.json` are of a metric that `counts`. `None` where they cannot be counted: whoever reads the
@@ -62,6 +63,18 @@ impl Normalizer {
             benchmark: benchmark.clone(),
             scenarios,
         }
+    }
+
+    fn row(&self, row: &JsonRow<'_>) -> Result<Conversation, JsonRowsError> {
+        // Where there are no scenarios to join, a row of the present form is read in one step.
+        if self.scenarios.is_empty()
+            && let Ok(mut conversation) = row.parse::<Conversation>()
+        {
+            fill_from_metrics(&mut conversation.scenario, &self.benchmark);
+            return Ok(conversation);
+        }
+        let read = self.conversation(row.parse()?);
+        read.map_err(|reason| row.error(&serde_json::Error::custom(reason)))
     }
 
     fn conversation(&self, row: Value) -> Result<Conversation, String> {
@@ -111,70 +124,34 @@ impl Normalizer {
     }
 }
 
-/// Hands every element of the JSON list at `path` to `take`, until it breaks.
+/// Hands every row of the JSON list at `path` to `take`, until it breaks.
 pub(crate) fn each_row<T: DeserializeOwned>(
     path: &Path,
-    take: impl FnMut(T) -> Result<ControlFlow<()>, String>,
+    mut take: impl FnMut(T) -> Result<ControlFlow<()>, String>,
+) -> Result<(), PipelineError> {
+    each_json_row(path, |row| {
+        let taken = take(row.parse()?);
+        taken.map_err(|reason| row.error(&serde_json::Error::custom(reason)))
+    })
+}
+
+/// As [`each_row`], for rows that are not all read alike.
+pub(crate) fn each_json_row(
+    path: &Path,
+    mut take: impl FnMut(&JsonRow<'_>) -> Result<ControlFlow<()>, JsonRowsError>,
 ) -> Result<(), PipelineError> {
     let file = File::open(path).map_err(|error| PipelineError::read(path, error))?;
-    let mut deserializer =
-        serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, file));
-    let mut rows = Rows {
-        take,
-        stopped: false,
-        number: 0,
-        row: std::marker::PhantomData,
-    };
-    let read = serde::Deserializer::deserialize_seq(&mut deserializer, &mut rows);
-    let (stopped, number) = (rows.stopped, rows.number);
-    match read.and_then(|()| deserializer.end()) {
-        Ok(()) => Ok(()),
-        Err(_) if stopped => Ok(()),
-        Err(error) => {
-            let what = if error.is_eof() {
-                "the file ends in the middle of a row"
-            } else {
-                ""
-            };
-            let gap = if what.is_empty() { "" } else { ": " };
-            Err(PipelineError::input(format!(
-                "{}: row {}: {what}{gap}{error}",
-                path.display(),
-                number + 1
-            )))
-        }
-    }
-}
-
-struct Rows<T, F> {
-    take: F,
-    stopped: bool,
-    number: u64,
-    row: std::marker::PhantomData<T>,
-}
-
-impl<'de, T, F> Visitor<'de> for &mut Rows<T, F>
-where
-    T: DeserializeOwned,
-    F: FnMut(T) -> Result<ControlFlow<()>, String>,
-{
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of rows")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<(), A::Error> {
-        while let Some(row) = rows.next_element::<T>()? {
-            match (self.take)(row) {
-                Ok(ControlFlow::Continue(())) => self.number += 1,
-                Ok(ControlFlow::Break(())) => {
-                    self.stopped = true;
-                    return Err(serde::de::Error::custom("stopped"));
-                }
-                Err(reason) => return Err(serde::de::Error::custom(reason)),
+    let mut rows = JsonRows::new(file);
+    let mut read = || {
+        while let Some(row) = rows.next_row()? {
+            if take(&row)?.is_break() {
+                break;
             }
         }
         Ok(())
-    }
+    };
+    read().map_err(|error: JsonRowsError| match error.fault {
+        JsonRowsFault::Read(error) => PipelineError::read(path, error),
+        _ => PipelineError::input(format!("{}: {error}", path.display())),
+    })
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::check_value;
 use crate::{
-    FileReport, Finding, Kind, Place,
+    FileReport, Finding, Kind, SourceLocation,
     checker::{Checker, Source},
     json, shapes,
 };
@@ -126,7 +126,7 @@ fn each_line(
         number += 1;
         // One byte more tells a line that is too long from one that is not.
         let read = (&mut input).take(longest + 1).read_until(b'\n', &mut line);
-        let at = Place {
+        let at = SourceLocation {
             line: number,
             column: 1,
         };
@@ -157,13 +157,13 @@ fn each_line(
     }
 }
 
-fn check_line(checker: &Checker, line: &[u8], at: Place) -> Vec<Finding> {
+fn check_line(checker: &Checker, line: &[u8], at: SourceLocation) -> Vec<Finding> {
     if line.trim_ascii().is_empty() {
         return vec![Finding::problem("", "the line is blank").at(Some(at))];
     }
     match json::parse(line) {
         Err(error) => {
-            let place = Place {
+            let place = SourceLocation {
                 line: at.line,
                 column: error.place.column,
             };

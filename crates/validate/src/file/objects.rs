@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{check_value, text};
 use crate::{
-    FileReport, Finding, Kind, Place,
+    FileReport, Finding, Kind, SourceLocation,
     checker::{Checker, Found, Source},
     json,
     rules::{self, Facts},
@@ -25,7 +25,7 @@ pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mu
         Some(rest) if is_safety => rest,
         Some(_) => {
             let reason = "the file begins with a byte order mark, which JSON does not allow. Save it as UTF-8 without one";
-            report.push(Finding::problem("", reason).at(Some(Place::START)));
+            report.push(Finding::problem("", reason).at(Some(SourceLocation::START)));
             return;
         }
         None => &text,
@@ -39,7 +39,7 @@ pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mu
     };
     let source = Source::Json {
         text: body.as_bytes(),
-        at: Place::START,
+        at: SourceLocation::START,
     };
     // Of a version that is not read here nothing more can be said.
     if let Some(found) = rules::check_version(kind, &value) {

@@ -1,15 +1,16 @@
 //! Files that are a JSON list of rows, read one row at a time.
 
-use std::{collections::HashSet, fs::File, io::BufReader, path::Path};
+use std::{collections::HashSet, fs::File, path::Path};
 
+use schema::json_rows::{JsonRow, JsonRows, JsonRowsError, JsonRowsFault};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::check_value;
 use crate::{
-    FileReport, Finding, Kind, Place,
+    FileReport, Finding, Kind, SourceLocation,
     checker::{Checker, Found, Source},
-    json::{self, Rows},
+    json,
     rules::{ConversationRules, Facts, ResultRules, ScenarioRules, ScoreRules},
 };
 
@@ -66,66 +67,56 @@ pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mu
     };
     let checker = Checker::new(kind);
     let mut rules = Rules::new(kind, facts);
-    let mut rows = Rows::new(BufReader::with_capacity(1 << 16, file));
-    let mut number = 0;
-    let mut whole = true;
-    while let Some(row) = rows.next_row() {
-        let (text, at) = match row {
-            Ok(row) => row,
-            Err(fault) => {
-                report.push(Finding::problem(row_key(number), fault.reason).at(Some(fault.place)));
-                whole = false;
-                break;
-            }
-        };
-        let findings = check_row(&checker, &mut rules, text, at, number);
-        match findings {
-            Ok(findings) => report.extend(findings),
-            Err(finding) => {
-                report.push(finding);
-                whole = false;
-                break;
-            }
+    let mut rows = JsonRows::new(file);
+    let mut checked = 0;
+    let fault = loop {
+        match rows.next_row() {
+            Ok(None) => break None,
+            Err(fault) => break Some(unreadable(&fault)),
+            Ok(Some(row)) => match check_row(&checker, &mut rules, &row) {
+                Ok(findings) => report.extend(findings),
+                Err(finding) => break Some(finding),
+            },
         }
-        number += 1;
-    }
-    report.rows = number;
+        checked += 1;
+    };
+    report.rows = checked;
+    let whole = fault.is_none();
+    report.extend(fault);
     finish(rules, report, whole).put(facts);
 }
 
-/// The key path of a row that cannot be read on. Before the first there may be no list at all.
-fn row_key(number: u64) -> String {
-    match number {
-        0 => String::new(),
-        number => format!("[{number}]"),
-    }
+/// Why the list cannot be read on.
+fn unreadable(error: &JsonRowsError) -> Finding {
+    let row = error.row.saturating_sub(1);
+    let (key, reason) = match &error.fault {
+        JsonRowsFault::Syntax(reason) => return not_json(row, reason, error.location),
+        JsonRowsFault::CutOffInRow | JsonRowsFault::TooLong => (format!("[{row}]"), &error.fault),
+        fault => (String::new(), fault),
+    };
+    Finding::problem(key, reason.to_string()).at(Some(error.location))
+}
+
+fn not_json(row: u64, reason: &str, at: SourceLocation) -> Finding {
+    let reason = format!("invalid JSON: {reason}. The rows behind it were not checked");
+    Finding::problem(format!("[{row}]"), reason).at(Some(at))
 }
 
 /// What is wrong with one row; an error where the list cannot be read on.
 fn check_row(
     checker: &Checker,
     rules: &mut Rules<'_>,
-    text: &[u8],
-    at: Place,
-    number: u64,
+    row: &JsonRow<'_>,
 ) -> Result<Vec<Finding>, Finding> {
-    let (value, twice) = json::parse(text).map_err(|error| {
-        let place = Place {
-            line: at.line + error.place.line.saturating_sub(1),
-            column: match error.place.line {
-                0 | 1 => at.column + error.place.column.saturating_sub(1),
-                _ => error.place.column,
-            },
-        };
-        let reason = format!(
-            "this is no valid JSON: {}. The rows behind it were not looked at",
-            error.reason
-        );
-        Finding::problem(format!("[{number}]"), reason).at(Some(place))
-    })?;
-    let source = Source::Json { text, at };
+    let index = row.number - 1;
+    let (value, twice) = json::parse_at(row.text, row.location)
+        .map_err(|error| not_json(index, &error.reason, error.place))?;
+    let source = Source::Json {
+        text: row.text,
+        at: row.location,
+    };
     let more = || {
-        let mut found = rules.row(&value, at.line);
+        let mut found = rules.row(&value, row.location.line);
         // Scenarios are edited by hand.
         if matches!(rules, Rules::Scenarios(_)) {
             found.extend(checker.near_keys(&value));
@@ -136,7 +127,7 @@ fn check_row(
         checker,
         &value,
         twice,
-        Some(number),
+        Some(index),
         &source,
         more,
     ))

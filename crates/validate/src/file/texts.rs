@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{check_value, text};
 use crate::{
-    FileReport, Finding, Kind, Place,
+    FileReport, Finding, Kind, SourceLocation,
     checker::{Checker, Found, Source, placed},
     explain::TakenAs,
     json,
@@ -178,7 +178,7 @@ fn pack_line(checker: &Checker, line: &str, number: u64) -> Vec<Finding> {
     };
     let source = Source::Json {
         text: line.as_bytes(),
-        at: Place {
+        at: SourceLocation {
             line: number,
             column: 1,
         },

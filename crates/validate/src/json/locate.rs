@@ -2,19 +2,19 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{Place, pointer};
+use crate::{SourceLocation, pointer};
 
 /// Offsets in a text as lines and columns.
 pub(crate) struct Index<'t> {
     text: &'t [u8],
-    base: Place,
+    base: SourceLocation,
     /// The offsets behind each line break.
     lines: Vec<usize>,
 }
 
 impl<'t> Index<'t> {
     /// The index of `text`, which stands at `base` in its file.
-    pub(crate) fn new(text: &'t [u8], base: Place) -> Self {
+    pub(crate) fn new(text: &'t [u8], base: SourceLocation) -> Self {
         let breaks = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         Self {
             text,
@@ -23,28 +23,20 @@ impl<'t> Index<'t> {
         }
     }
 
-    /// The place of an offset.
-    pub(crate) fn place(&self, offset: usize) -> Place {
+    /// The location of an offset.
+    pub(crate) fn place(&self, offset: usize) -> SourceLocation {
         let before = self.lines.partition_point(|start| *start <= offset);
-        let start = before
-            .checked_sub(1)
-            .and_then(|last| self.lines.get(last).copied())
-            .unwrap_or(0);
-        let chars = characters(self.text.get(start..offset).unwrap_or_default());
-        Place {
-            line: self.base.line + before as u64,
-            column: match before {
-                0 => self.base.column + chars,
-                _ => 1 + chars,
+        let line = before.checked_sub(1).and_then(|last| self.lines.get(last));
+        let line_begin = match line {
+            None => self.base,
+            Some(_) => SourceLocation {
+                line: self.base.line + before as u64,
+                column: 1,
             },
-        }
+        };
+        let start = line.copied().unwrap_or(0);
+        line_begin.after(self.text.get(start..offset).unwrap_or_default())
     }
-}
-
-/// Characters of UTF-8 text.
-pub(crate) fn characters(text: &[u8]) -> u64 {
-    // Bytes that begin a character.
-    text.iter().filter(|byte| (**byte & 0xc0) != 0x80).count() as u64
 }
 
 /// For each pointer that is in the value: the offsets of its key, or of itself where it has none, and of the value. `text` is
@@ -197,7 +189,7 @@ mod tests {
         let found = locate(text.as_bytes(), &wanted);
         let index = Index::new(
             text.as_bytes(),
-            Place {
+            SourceLocation {
                 line: 10,
                 column: 5,
             },

@@ -1,9 +1,7 @@
-//! JSON with places: rows of a list one at a time, keys that stand twice, and where a value stands.
+//! JSON with locations: duplicate keys, and where a value stands.
 
 mod locate;
-mod split;
 mod strict;
 
 pub(crate) use locate::{Index, locate};
-pub(crate) use split::Rows;
-pub(crate) use strict::parse;
+pub(crate) use strict::{parse, parse_at};

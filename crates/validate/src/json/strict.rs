@@ -5,14 +5,18 @@ use std::{cell::RefCell, fmt};
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::Index;
-use crate::{Place, pointer};
+use schema::{
+    SourceLocation,
+    json_rows::{error_offset, error_reason},
+};
+
+use crate::pointer;
 
 /// Why a text is no JSON.
 #[derive(Debug)]
 pub(crate) struct StrictError {
-    /// Where, counted from the beginning of the text.
-    pub place: Place,
+    /// Where.
+    pub place: SourceLocation,
     /// Why, without the place.
     pub reason: String,
     /// Whether the text ends too early.
@@ -31,35 +35,28 @@ impl StrictError {
 
 /// The value of a text, and the pointers of keys that stand in their object already.
 pub(crate) fn parse(text: &[u8]) -> Result<(Value, Vec<String>), StrictError> {
+    parse_at(text, SourceLocation::START)
+}
+
+/// As [`parse`], of a text that begins at `begin` in its file.
+pub(crate) fn parse_at(
+    text: &[u8],
+    begin: SourceLocation,
+) -> Result<(Value, Vec<String>), StrictError> {
     let twice = RefCell::new(Vec::new());
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let value = Strict { twice: &twice };
     let parsed = serde::de::DeserializeSeed::deserialize(value, &mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value));
-    let value = parsed.map_err(|error| StrictError {
-        place: place(text, error.line(), error.column()),
-        is_cut: error.is_eof(),
-        reason: without_place(&error.to_string()),
+    let value = parsed.map_err(|error| {
+        let before = text.get(..error_offset(text, &error)).unwrap_or_default();
+        StrictError {
+            place: begin.after(before),
+            is_cut: error.is_eof(),
+            reason: error_reason(&error),
+        }
     })?;
     Ok((value, twice.into_inner()))
-}
-
-/// The place of the byte that an error is about. The parser counts columns in bytes, and a line break as column 0 of the line that
-/// it begins.
-fn place(text: &[u8], line: usize, column: usize) -> Place {
-    let breaks = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-    let before = breaks.take(line.saturating_sub(1)).last();
-    let start = before.map_or(0, |(at, _)| at + 1);
-    let offset = start.saturating_add(column).saturating_sub(1);
-    Index::new(text, Place::START).place(offset.min(text.len()))
-}
-
-/// The reason without ` at line 1 column 2`.
-fn without_place(text: &str) -> String {
-    match text.rsplit_once(" at line ") {
-        Some((reason, _)) => reason.to_owned(),
-        None => text.to_owned(),
-    }
 }
 
 /// Reads a value. The pointers in `twice` grow from their ends: each level puts itself in front.
