@@ -9,7 +9,10 @@ use std::{
 use reqwest::StatusCode;
 use schema::{ModelError, ModelErrorKind, Purpose, Spend};
 
-use crate::{files::out_of_files, scrub::Scrubber, settings::ModelSettings, wire::Refusal};
+use crate::{
+    files::out_of_files, scrub::Scrubber, settings::ModelSettings, unreached::Unreached,
+    wire::Refusal,
+};
 
 /// How much of an endpoint's words a message holds, in bytes.
 const EXCERPT: usize = 300;
@@ -162,9 +165,12 @@ impl Reporter {
                     self.timeout.as_secs_f64()
                 ),
             ),
-            Unreached::Connect(reason) => (
+            Unreached::Connect(_) | Unreached::ConnectTimeout(_) | Unreached::NotTls => (
                 ModelErrorKind::Transient,
-                format!("{who} cannot be reached: {reason}. Is it running, and is base_url right?"),
+                format!(
+                    "{who} cannot be reached: {}. Is it running, and is base_url right?",
+                    what.reason()
+                ),
             ),
             Unreached::Certificate(reason) => (
                 ModelErrorKind::Permanent,
@@ -236,42 +242,6 @@ impl Reporter {
                 "The endpoint is in trouble: run again later, finished calls are kept".to_owned()
             }
             _ => String::new(),
-        }
-    }
-}
-
-/// Why no reply came.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Unreached {
-    /// It took too long.
-    Timeout,
-    /// No connection.
-    Connect(String),
-    /// A connection, but to someone who cannot prove to be the right one.
-    Certificate(String),
-    /// The connection ended before the reply did.
-    Broken(String),
-    /// The reply passed this many bytes.
-    TooLarge(usize),
-    /// Other replies took up all the room, so many bytes.
-    NoRoom(usize),
-    /// This process may open no further files or connections.
-    OutOfFiles,
-    /// The request was never sent.
-    Unsent(String),
-}
-
-impl Unreached {
-    fn reason(&self) -> String {
-        match self {
-            Self::Timeout => "timeout".to_owned(),
-            Self::TooLarge(_) => "reply too large".to_owned(),
-            Self::NoRoom(_) => "no room for the reply".to_owned(),
-            Self::OutOfFiles => "too many open files in this process".to_owned(),
-            Self::Connect(reason)
-            | Self::Certificate(reason)
-            | Self::Broken(reason)
-            | Self::Unsent(reason) => reason.clone(),
         }
     }
 }

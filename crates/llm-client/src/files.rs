@@ -1,18 +1,14 @@
 //! The limit of open files.
 
-use std::{error::Error, io, iter};
+use std::{error::Error, io};
+
+use crate::causes::causes;
 
 /// Whether `error`, or one underneath, says that no further file or connection can be opened: the limit of this process or of the whole
 /// machine is reached.
 #[must_use]
 pub fn is_out_of_files(error: &(dyn Error + 'static)) -> bool {
-    let mut chain = iter::successors(Some(error), |error| (*error).source());
-    chain.any(|error| {
-        let io = error.downcast_ref::<io::Error>();
-        io.is_some_and(|error| {
-            is_limit(error) || error.get_ref().is_some_and(|inner| is_out_of_files(inner))
-        })
-    })
+    causes(error).any(|cause| cause.downcast_ref().is_some_and(is_limit))
 }
 
 /// What such an error means, with the limit and what to do about it.

@@ -1,47 +1,36 @@
-//! The connections that all models share.
+//! The HTTP clients that all models share.
 
 use std::{
-    collections::HashMap,
-    error::Error,
     fmt,
-    sync::{
-        Arc, Mutex, OnceLock, PoisonError, Weak,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
-use hyper::{Uri, http::HeaderValue};
-use hyper_util::client::proxy::matcher::Matcher;
-use reqwest::Url;
+use reqwest::{Url, redirect};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use crate::{causes::full_text, room::Room};
 
-use crate::{
-    connect::Connector,
-    host::{Host, Idle},
-    room::Room,
-};
-
+/// Most servers take about this many requests at once on one HTTP/2 connection, and a client opens one to each host.
+const CALLS_PER_CLIENT: usize = 100;
 /// A connection that was not used for so long is closed.
 const IDLE: Duration = Duration::from_secs(90);
-
-/// How we call ourselves.
-pub(crate) fn user_agent() -> HeaderValue {
-    HeaderValue::from_static(concat!("probity/", env!("CARGO_PKG_VERSION")))
-}
+/// A server of HTTP/2 that sends nothing for so long, with requests under way, is sent a ping.
+const PING: Duration = Duration::from_secs(30);
+/// A connection whose ping is not answered for so long is closed.
+const NO_ANSWER: Duration = Duration::from_secs(20);
 
 /// Settings of an [`HttpClient`].
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// How many requests may be in flight at once: that many idle connections are kept for each host.
+    /// How many requests may be in flight at once: so many idle connections are kept for each host.
     pub concurrency: usize,
     /// How long connecting may take.
     pub connect_timeout: Duration,
-    /// No more connections than this are open at once, to all hosts together, and no more calls are under way; others wait. For processes
-    /// that may open few files. Any number unless set.
+    /// How many connections may be open at once, to all hosts together; calls beyond wait. A quarter at most is for the idle connections
+    /// to each host, the rest for calls under way. For processes that may open few files. Any number unless set.
     pub max_connections: usize,
     /// Longer replies are given up, in bytes. 8 MiB unless set.
     pub max_reply: usize,
@@ -69,26 +58,30 @@ impl Default for HttpOptions {
 /// Nothing is opened and no certificate is read before the first call that needs it. Addresses of this machine are never
 /// reached through a proxy; others are where the system's settings (`HTTPS_PROXY` and the like) say so.
 ///
-/// A connection that was idle for 90 seconds is not used again. It is closed when another call to its host begins or ends, or when
-/// the last clone of this and the last model that was given one are dropped.
+/// A connection that was idle for 90 seconds is closed.
 #[derive(Clone)]
 pub struct HttpClient(Arc<Inner>);
 
 struct Inner {
-    ways: Arc<Ways>,
-    /// By scheme and authority.
-    hosts: Mutex<HashMap<String, Arc<Host>>>,
-    maker: OnceLock<Result<reqwest::Client, String>>,
+    options: HttpOptions,
+    machine: Machine,
+    /// One for each [`Route`].
+    rings: [Ring; 3],
+    room: Room,
+    /// A permit for each call that may be under way. `None`: any number.
+    places: Option<Semaphore>,
+    /// How many idle connections a client keeps for each host.
+    idle: usize,
 }
 
-/// What the machine says of the way to other hosts. `None`: what its settings say. Tests bring their own.
+/// The proxy and the certificates of a test. `None`: those of the system.
 #[derive(Default)]
 pub(crate) struct Machine {
-    pub(crate) proxies: Option<Arc<Matcher>>,
+    pub(crate) proxy: Option<reqwest::Proxy>,
     pub(crate) certificates: Option<Arc<RootCertStore>>,
 }
 
-/// What sort of address a host has. Each sort has its own settings for proxies and certificates.
+/// The sort of address that a host has. Each sort has its own settings for proxies and certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// This machine, in the clear: no proxy, no certificates.
@@ -120,94 +113,17 @@ impl Route {
     }
 }
 
-/// The ways to hosts of every sort.
-pub(crate) struct Ways {
-    pub(crate) options: HttpOptions,
-    machine: Machine,
-    connectors: [OnceLock<Result<Connector, String>>; 3],
-    pub(crate) room: Room,
-    /// One for each call that may be under way. `None`: any number.
-    places: Option<Semaphore>,
-    open: Arc<AtomicUsize>,
-    /// The idle connections of every host.
-    idle: Mutex<Vec<Weak<Idle>>>,
+/// The clients of one route. A new one is added when each has as many calls as it may.
+#[derive(Default)]
+struct Ring {
+    clients: Mutex<Vec<(reqwest::Client, Arc<Semaphore>)>>,
+    tls: OnceLock<Result<ClientConfig, String>>,
 }
 
-/// Counts an open connection until it is dropped.
-pub(crate) struct Counted(Arc<AtomicUsize>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
-    }
-}
-
-impl Ways {
-    pub(crate) fn new(machine: Machine, options: HttpOptions) -> Self {
-        let most = options.max_connections.max(1);
-        Self {
-            machine,
-            connectors: Default::default(),
-            room: Room::new(options.max_replies, options.max_reply),
-            places: (most <= Semaphore::MAX_PERMITS).then(|| Semaphore::new(most)),
-            open: Arc::default(),
-            idle: Mutex::default(),
-            options,
-        }
-    }
-
-    /// Waits until one more call may be under way.
-    pub(crate) async fn place(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
-        self.places.as_ref()?.acquire().await.ok()
-    }
-
-    /// Idle connections that may be closed for others.
-    pub(crate) fn share(&self, idle: &Arc<Idle>) {
-        let mut all = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push(Arc::downgrade(idle));
-    }
-
-    /// Counts a connection that is about to be opened. Closes an idle one where there are too many.
-    pub(crate) fn count(&self) -> Counted {
-        let open = self.open.fetch_add(1, Relaxed) + 1;
-        if open > self.options.max_connections {
-            self.close_idle();
-        }
-        Counted(Arc::clone(&self.open))
-    }
-
-    /// Closes an idle connection to any host, if there is one.
-    pub(crate) fn close_idle(&self) {
-        let all = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let hosts: Vec<Arc<Idle>> = all.iter().filter_map(Weak::upgrade).collect();
-        drop(all);
-        // The first that has one.
-        let _closed = hosts.iter().find_map(|idle| idle.take_oldest());
-    }
-
-    /// What opens connections on `route`. The first call that asks for it has it made.
-    pub(crate) fn connector(&self, route: Route) -> Result<&Connector, &str> {
-        let [local, local_tls, remote] = &self.connectors;
-        let connector = match route {
-            Route::Local => local,
-            Route::LocalTls => local_tls,
-            Route::Remote => remote,
-        };
-        connector
-            .get_or_init(|| self.build(route).map_err(|error| full_text(&error)))
-            .as_ref()
-            .map_err(String::as_str)
-    }
-
-    fn build(&self, route: Route) -> Result<Connector, rustls::Error> {
-        let proxies = (route == Route::Remote).then(|| match &self.machine.proxies {
-            Some(given) => Arc::clone(given),
-            None => Arc::new(Matcher::from_system()),
-        });
-        let tls = tls(&self.machine, route)?;
-        Ok(Connector::new(tls, proxies, self.options.connect_timeout))
-    }
+/// A client with room for one call, for as long as this is held.
+pub(crate) struct Seat {
+    pub(crate) client: reqwest::Client,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl HttpClient {
@@ -219,33 +135,84 @@ impl HttpClient {
 
     /// The same on a machine of this sort.
     pub(crate) fn on(machine: Machine, options: HttpOptions) -> Self {
+        let most = options.max_connections.max(1);
+        // Idle connections count as open ones.
+        let idle = options.concurrency.min(most / 4).max(1);
+        let places = most.saturating_sub(idle).max(1);
         Self(Arc::new(Inner {
-            ways: Arc::new(Ways::new(machine, options)),
-            hosts: Mutex::default(),
-            maker: OnceLock::new(),
+            machine,
+            rings: Default::default(),
+            room: Room::new(options.max_replies, options.max_reply),
+            places: (places <= Semaphore::MAX_PERMITS).then(|| Semaphore::new(places)),
+            idle,
+            options,
         }))
     }
 
-    /// What makes requests. It sends none.
-    pub(crate) fn maker(&self) -> Result<&reqwest::Client, &str> {
-        let build = || reqwest::Client::builder().no_proxy().build();
-        let made = self
-            .0
-            .maker
-            .get_or_init(|| build().map_err(|error| full_text(&error)));
-        made.as_ref().map_err(String::as_str)
+    pub(crate) fn options(&self) -> &HttpOptions {
+        &self.0.options
     }
 
-    /// The host of `url`, whose connections all requests to it share.
-    pub(crate) fn host(&self, url: &Url) -> Result<Arc<Host>, hyper::http::uri::InvalidUri> {
-        let address = format!("{}://{}/", url.scheme(), url.authority());
-        let uri = Uri::try_from(&address)?;
-        let mut hosts = self.0.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        let host = hosts.entry(address).or_insert_with(|| {
-            let ways = Arc::clone(&self.0.ways);
-            Arc::new(Host::new(uri, Route::to(url), ways, IDLE))
+    /// The room for replies in flight.
+    pub(crate) fn room(&self) -> &Room {
+        &self.0.room
+    }
+
+    /// Waits until one more call may be under way, to whatever host.
+    pub(crate) async fn place(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.0.places.as_ref()?.acquire().await.ok()
+    }
+
+    /// A client on `route` that has room for one more call. The first with room is taken, so that few have connections.
+    ///
+    /// # Errors
+    /// When no client can be made.
+    pub(crate) fn seat(&self, route: Route) -> Result<Seat, String> {
+        let ring = &self.0.rings[route as usize];
+        let mut clients = ring.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = clients.iter().find_map(|(client, seats)| {
+            let permit = Arc::clone(seats).try_acquire_owned().ok()?;
+            Some(Seat {
+                client: client.clone(),
+                _permit: permit,
+            })
         });
-        Ok(Arc::clone(host))
+        if let Some(seat) = free {
+            return Ok(seat);
+        }
+        let client = self.build(route)?;
+        let seats = Arc::new(Semaphore::new(CALLS_PER_CLIENT));
+        let permit = Arc::clone(&seats).try_acquire_owned();
+        clients.push((client.clone(), seats));
+        Ok(Seat {
+            client,
+            _permit: permit.map_err(|error| full_text(&error))?,
+        })
+    }
+
+    fn build(&self, route: Route) -> Result<reqwest::Client, String> {
+        let machine = &self.0.machine;
+        // Clients share it, and with it the certificates and the sessions to resume.
+        let tls = self.0.rings[route as usize]
+            .tls
+            .get_or_init(|| tls(machine, route).map_err(|error| full_text(&error)))
+            .clone()?;
+        let builder = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .user_agent(concat!("probity/", env!("CARGO_PKG_VERSION")))
+            .redirect(redirect::Policy::none())
+            .connect_timeout(self.0.options.connect_timeout)
+            .pool_max_idle_per_host(self.0.idle)
+            .pool_idle_timeout(IDLE)
+            .http2_keep_alive_interval(PING)
+            .http2_keep_alive_timeout(NO_ANSWER);
+        let builder = match (route, &machine.proxy) {
+            (Route::Local | Route::LocalTls, _) => builder.no_proxy(),
+            (Route::Remote, Some(proxy)) => builder.no_proxy().proxy(proxy.clone()),
+            (Route::Remote, None) => builder,
+        };
+        builder.build().map_err(|error| full_text(&error))
     }
 }
 
@@ -258,7 +225,7 @@ impl Default for HttpClient {
 impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpClient")
-            .field("options", &self.0.ways.options)
+            .field("options", &self.0.options)
             .finish_non_exhaustive()
     }
 }
@@ -278,48 +245,5 @@ fn tls(machine: &Machine, route: Route) -> Result<ClientConfig, rustls::Error> {
     Ok(tls)
 }
 
-/// An error and all that is underneath, without saying the same thing twice.
-pub(crate) fn full_text(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        source = error.source();
-    }
-    text
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn local_addresses_are_known() {
-        for (url, route) in [
-            ("http://127.0.0.1:1/v1", Route::Local),
-            ("http://127.1.2.3/v1", Route::Local),
-            ("http://localhost:11434/v1", Route::Local),
-            ("http://[::1]:80/v1", Route::Local),
-            ("https://LOCALHOST/v1", Route::LocalTls),
-            ("http://10.0.0.1/v1", Route::Remote),
-            ("https://localhost.example.com/v1", Route::Remote),
-        ] {
-            assert_eq!(Route::to(&Url::parse(url).unwrap()), route, "{url}");
-        }
-    }
-
-    #[test]
-    fn models_of_a_host_share_its_connections() {
-        let http = HttpClient::default();
-        let host = |url: &str| http.host(&Url::parse(url).unwrap()).unwrap();
-        let first = host("https://api.example.com/v1");
-        assert!(Arc::ptr_eq(&first, &host("https://API.example.com:443/v2")));
-        for other in ["https://api.example.com:444", "http://api.example.com"] {
-            assert!(!Arc::ptr_eq(&first, &host(other)), "{other}");
-        }
-    }
-}
+mod tests;

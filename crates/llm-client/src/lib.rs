@@ -57,35 +57,34 @@
 //! - A part of a request that an endpoint refuses (a sampling setting, a response format) is left out from then on, in this
 //!   process. The journal says so; the next process starts with the settings again.
 //! - Servers cap the requests on one HTTP/2 connection, so there is one for every 100 calls at once; a server that takes fewer
-//!   makes the others wait, within their timeout.
-//! - Nobody reads from an idle HTTP/1.1 connection. That its server has closed it is seen by the next call, which goes over another;
-//!   until then, and for as long as no call is made, it takes up a socket.
+//!   makes the others wait, within their timeout. Calls that start together all connect, and use the connection that is ready first.
+//! - How many connections are open is reqwest's to decide. [`HttpOptions::max_connections`] holds the number of calls and of idle
+//!   connections down; one more connection may be open for a moment while another is given back.
 //! - The cache only grows: replies that are too old are replaced when they are asked for again, and never removed. It belongs
 //!   on a local disk; SQLite's log does not work on most network file systems. A power cut may take the last replies with it.
 //! - Whether a stored reply is too old is told by the system's clock.
 //! - A call made by two processes at the same moment is paid for twice. Each goes on with its own reply; the cache keeps the
 //!   first that is stored. A process finds what another stored three seconds before.
 //! - A budget is passed by what calls cost above their estimate: a token for every four bytes, and `max_tokens` or 1,024.
-//! - Proxies are spoken to by HTTP or HTTPS. A call that the system's settings send through a SOCKS proxy fails and says so.
+//! - Proxies are those of the system's settings, by HTTP, HTTPS or SOCKS; one of another sort is ignored.
 //! - List prices age, and do not know discounts, long-prompt surcharges or hosts that differ; see [`PriceTable`].
 
 mod adaptive;
 mod budget;
 mod budgeted;
 mod cache;
+mod causes;
 mod circuit;
-mod connect;
 mod endpoint;
-mod exchange;
 mod failure;
 mod files;
-mod host;
 mod http;
 mod journaled;
 mod limited;
 mod limiter;
 mod meter;
 mod negotiate;
+mod one_call;
 mod openai;
 mod price_table;
 mod provider;
@@ -100,6 +99,7 @@ mod shown;
 mod source;
 mod stop;
 mod transport;
+mod unreached;
 mod wire;
 
 pub use budget::{Amount, Budget, BudgetLimits};

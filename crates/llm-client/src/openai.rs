@@ -6,6 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use reqwest::header::HeaderMap;
 use schema::{
     CallContext, ChatModel, ChatReply, ChatRequest, Event, Exchange, Journal, JsonText, ModelError,
@@ -17,9 +18,10 @@ use crate::{
     failure::{CallFailure, Reporter, body_hash},
     http::HttpClient,
     negotiate::adjust,
+    one_call::HttpReply,
     retry_after::retry_after,
     settings::ModelSettings,
-    transport::{HttpReply, Transport},
+    transport::Transport,
     wire::{Blocks, Body, Form, KeptParts, Reason, Refusal, Unparsed, parse},
 };
 
@@ -105,12 +107,11 @@ impl OpenAi {
         let started = Instant::now();
         let reply = self.transport.post(body).await;
         let run_time = started.elapsed();
-        // Others may have come together with this one. All are taken from their connections before work goes on with the first:
-        // to do the same thing several times in a row is faster than to do one thing after the other.
-        tokio::task::yield_now().await;
         match reply {
-            Ok(reply) if reply.status.is_success() => self.read(reply, run_time, context),
-            Ok(reply) => Err(self.refused(&reply, context)),
+            Ok((reply, sent)) if reply.status.is_success() => {
+                self.read(reply, sent, run_time, context)
+            }
+            Ok((reply, _)) => Err(self.refused(&reply, context)),
             Err(what) => Err(self.reporter.unreached(context.purpose, &what).into()),
         }
     }
@@ -119,6 +120,7 @@ impl OpenAi {
     fn read(
         &self,
         reply: HttpReply,
+        sent: Bytes,
         run_time: Duration,
         context: &CallContext,
     ) -> Result<ChatReply, Box<Refused>> {
@@ -126,7 +128,6 @@ impl OpenAi {
         let HttpReply {
             headers,
             body,
-            sent,
             // Held until the reply is read.
             room: _room,
             ..

@@ -1,177 +1,96 @@
-//! One call, with status, headers and raw body kept for our own policy.
-//!
-//! What a chat request looks like, async-openai says once for every endpoint: it makes one, and the service underneath it hands
-//! that back. From call to call only the body differs, which is ours (`byot`). Made by async-openai, every request would parse its address
-//! and build its headers anew.
+//! One attempt through async-openai, with status, headers and body kept for the layers above.
 
-use std::{
-    fmt,
-    future::{Ready, ready},
-    mem,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use async_openai::{Client, config::Config, error::OpenAIError, middleware::HttpRequestFactory};
+use async_openai::{Client, config::Config, error::OpenAIError};
 use bytes::Bytes;
-use futures::FutureExt;
-use reqwest::header::HeaderMap;
-use secrecy::SecretString;
-use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
 use crate::{
     SettingsError,
+    causes::full_text,
     endpoint::Endpoint,
-    exchange::{Lost, exchange},
-    failure::Unreached,
-    http::{HttpClient, full_text},
+    http::{HttpClient, Route},
+    one_call::{HttpReply, NoJson, OneCall},
     room::Waited,
     settings::ModelSettings,
+    unreached::Unreached,
     wire::Body,
 };
 
-pub(crate) use crate::exchange::HttpReply;
-
-/// How often a request that the server has not begun with is sent, at most.
-const MOST_SENDS: usize = 3;
-
 /// Sends request bodies to one endpoint.
 pub(crate) struct Transport {
-    endpoint: Endpoint,
+    client: Client<Arc<dyn Config>>,
+    http: HttpClient,
+    route: Route,
     timeout: Duration,
 }
 
 impl Transport {
     /// A transport to the endpoint of `settings`.
     pub(crate) fn new(settings: &ModelSettings, http: &HttpClient) -> Result<Self, SettingsError> {
-        let maker = http.maker().map_err(SettingsError::http)?;
-        let headers = headers(maker).map_err(|error| SettingsError::http(&error))?;
+        let endpoint = Endpoint::new(settings)?;
+        let route = endpoint.route();
+        // It only builds the requests.
+        let builder = http
+            .seat(Route::Local)
+            .map_err(|error| SettingsError::http(&error))?;
         Ok(Self {
-            endpoint: Endpoint::new(settings, http, &headers)?,
+            client: Client::build(builder.client.clone(), Arc::new(endpoint)),
+            http: http.clone(),
+            route,
             timeout: settings.request_timeout,
         })
     }
 
-    /// Posts `body` and waits for all of the reply.
-    pub(crate) async fn post(&self, body: &Body<'_>) -> Result<HttpReply, Unreached> {
-        let body = body
-            .json()
-            .map_err(|error| Unreached::Unsent(error.to_string()))?;
+    /// Posts `body` and waits for all of the reply. Returns what was sent with it.
+    pub(crate) async fn post(&self, body: &Body<'_>) -> Result<(HttpReply, Bytes), Unreached> {
+        let unsent = |error: serde_json::Error| Unreached::Unsent(error.to_string());
+        let body = body.json().map_err(unsent)?;
+        let body: Box<RawValue> = serde_json::from_slice(&body).map_err(unsent)?;
         // Where there are few connections, calls wait for one before their time begins.
-        let _place = self.endpoint.host.place().await;
-        let waited = Waited::default();
-        match tokio::time::timeout(self.timeout, self.exchange(body.into(), &waited)).await {
-            Ok(result) => result,
-            // Most of the time was not the endpoint's.
+        let _place = self.http.place().await;
+        let waited = Arc::new(Waited::default());
+        let reply = self.exchange(&body, Arc::clone(&waited));
+        match tokio::time::timeout(self.timeout, reply).await {
+            Ok(reply) => Ok((reply?, String::from(Box::<str>::from(body)).into())),
+            // The room for replies in flight took most of the time, not the endpoint.
             Err(_) if waited.sum() * 2 > self.timeout => {
-                Err(Unreached::NoRoom(self.endpoint.host.room().sum()))
+                Err(Unreached::NoRoom(self.http.room().sum()))
             }
             Err(_) => Err(Unreached::Timeout),
         }
     }
 
-    async fn exchange(&self, body: Bytes, waited: &Waited) -> Result<HttpReply, Unreached> {
-        let mut sends = 1;
-        loop {
-            match exchange(&self.endpoint, body.clone(), waited).await {
-                Ok(reply) => return Ok(reply),
-                Err(Lost::NotBegun(_)) if sends < MOST_SENDS => sends += 1,
-                Err(Lost::NotBegun(what) | Lost::Final(what)) => return Err(what),
+    async fn exchange(&self, body: &RawValue, waited: Arc<Waited>) -> Result<HttpReply, Unreached> {
+        let call = OneCall::new(self.http.clone(), self.route, waited);
+        let client = self.client.clone().with_http_service(call.clone());
+        let json: Result<Box<RawValue>, OpenAIError> = client.chat().create_byot(body).await;
+        match (json, call.take_reply()) {
+            (Ok(json), Some(mut reply)) => {
+                reply.body = String::from(Box::<str>::from(json)).into_bytes();
+                Ok(reply)
             }
+            (Ok(_), None) => Err(Unreached::Unsent("async-openai sent nothing".to_owned())),
+            (Err(error), _) => without_json(error),
         }
     }
 }
 
-/// The headers of a chat request as async-openai makes it.
-fn headers(maker: &reqwest::Client) -> Result<HeaderMap, String> {
-    let client = Client::build(maker.clone(), Nowhere::default()).with_http_service(HandBack);
-    let chat = client.chat();
-    // Nothing on the way waits for anything.
-    match chat.create_byot::<_, IgnoredAny>(()).now_or_never() {
-        Some(Err(OpenAIError::Boxed(error))) => match error.downcast::<Made>() {
-            Ok(made) => made.0.map_err(|error| full_text(&error)),
-            Err(other) => Err(other.to_string()),
+/// The reply or failure that async-openai passed on as `error`.
+fn without_json(error: OpenAIError) -> Result<HttpReply, Unreached> {
+    match error {
+        OpenAIError::Boxed(error) => match error.downcast::<NoJson>() {
+            Ok(no_json) => match *no_json {
+                NoJson::Reply(reply) => Ok(reply),
+                NoJson::Unreached(unreached) => Err(unreached),
+            },
+            Err(error) => Err(Unreached::Unsent(full_text(&*error))),
         },
-        Some(Err(other)) => Err(other.to_string()),
-        Some(Ok(IgnoredAny)) | None => Err("async-openai made no request".to_owned()),
-    }
-}
-
-/// What async-openai is told of the endpoint: nothing. Its address and headers are the business of [`Endpoint`].
-#[derive(Default)]
-struct Nowhere {
-    /// The trait wants one. The real key is among the endpoint's headers.
-    no_key: SecretString,
-}
-
-impl Nowhere {
-    const URL: &str = "http://e/";
-}
-
-impl Config for Nowhere {
-    fn headers(&self) -> HeaderMap {
-        HeaderMap::new()
-    }
-
-    fn url(&self, _path: &str) -> String {
-        Self::URL.to_owned()
-    }
-
-    fn query(&self) -> Vec<(&str, &str)> {
-        Vec::new()
-    }
-
-    fn api_base(&self) -> &str {
-        Self::URL
-    }
-
-    fn api_key(&self) -> &SecretString {
-        &self.no_key
-    }
-}
-
-/// The service underneath async-openai. It sends nothing: it hands back what was made, as an error, which async-openai passes on
-/// untouched.
-#[derive(Clone)]
-struct HandBack;
-
-struct Made(Result<HeaderMap, OpenAIError>);
-
-impl tower::Service<HttpRequestFactory> for HandBack {
-    type Response = reqwest::Response;
-    type Error = Made;
-    type Future = Ready<Result<Self::Response, Made>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Made>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, factory: HttpRequestFactory) -> Self::Future {
-        let made = factory.build().now_or_never();
-        let late = || OpenAIError::InvalidArgument("the request is not ready at once".to_owned());
-        let made = made.unwrap_or_else(|| Err(late()));
-        ready(Err(Made(
-            made.map(|mut made| mem::take(made.headers_mut())),
-        )))
-    }
-}
-
-impl From<Made> for OpenAIError {
-    fn from(made: Made) -> Self {
-        Self::Boxed(Box::new(made))
-    }
-}
-
-impl std::error::Error for Made {}
-
-impl fmt::Display for Made {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a request")
-    }
-}
-
-impl fmt::Debug for Made {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Made")
+        OpenAIError::InvalidArgument(reason) => Err(Unreached::Unsent(reason)),
+        // The text of such an error may hold the reply.
+        _ => Err(Unreached::Unsent(
+            "async-openai did not accept the reply".to_owned(),
+        )),
     }
 }

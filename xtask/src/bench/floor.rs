@@ -1,5 +1,5 @@
-//! The floor: the same requests at the same concurrency by bare hyper, one connection for each request in flight. Nothing is
-//! parsed, kept or retried. No client can do less.
+//! The floor: the same requests at the same concurrency by reqwest alone, as a program that calls one endpoint uses it: one client,
+//! the JSON posted and the reply read whole. Nothing is parsed, kept or retried.
 
 use std::{
     error::Error,
@@ -12,10 +12,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::{Request, client::conn::http1, header};
-use hyper_util::rt::TokioIo;
-use tokio::{net::TcpStream, task::JoinSet};
+use reqwest::{Client, header};
+use tokio::task::JoinSet;
 
 use super::{Measure, process::Used};
 
@@ -36,27 +34,16 @@ pub(super) async fn run(
         return Err("there are no request bodies to send".into());
     }
     drop(text);
-    let url: hyper::Uri = format!("{base_url}/chat/completions").parse()?;
-    let host = url
-        .authority()
-        .ok_or("the server's address has no host")?
-        .to_string();
+    let client = super::client()?;
+    let url: Arc<str> = format!("{base_url}/chat/completions").into();
     let next = Arc::new(AtomicUsize::new(0));
     let before = Used::now();
     let start = Instant::now();
     let mut workers = JoinSet::new();
     for _ in 0..in_flight {
-        let (bodies, next, url, host) = (
-            Arc::clone(&bodies),
-            Arc::clone(&next),
-            url.clone(),
-            host.clone(),
-        );
-        workers.spawn(async move {
-            worker(&bodies, &next, calls, &url, &host)
-                .await
-                .map_err(|e| e.to_string())
-        });
+        let (bodies, next) = (Arc::clone(&bodies), Arc::clone(&next));
+        let (client, url) = (client.clone(), Arc::clone(&url));
+        workers.spawn(async move { worker(&client, &url, &bodies, &next, calls).await });
     }
     while let Some(ended) = workers.join_next().await {
         ended??;
@@ -65,36 +52,22 @@ pub(super) async fn run(
 }
 
 async fn worker(
+    client: &Client,
+    url: &str,
     bodies: &[Bytes],
     next: &AtomicUsize,
     calls: usize,
-    url: &hyper::Uri,
-    host: &str,
-) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let stream = TcpStream::connect(host).await?;
-    stream.set_nodelay(true)?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    let connection = tokio::spawn(connection);
+) -> Result<(), reqwest::Error> {
     loop {
         let n = next.fetch_add(1, Ordering::Relaxed);
         let Some(body) = bodies.get(n % bodies.len()).filter(|_| n < calls) else {
-            break;
+            return Ok(());
         };
-        let request = Request::post(url.path())
-            .header(header::HOST, host)
+        let request = client
+            .post(url)
             .header(header::CONTENT_TYPE, "application/json")
-            .body(Full::new(body.clone()))?;
-        sender.ready().await?;
-        let response = sender.send_request(request).await?;
-        if !response.status().is_success() {
-            return Err(format!("the server answered {}", response.status()).into());
-        }
-        let mut body = response.into_body();
-        while let Some(frame) = body.frame().await {
-            frame?;
-        }
+            .body(body.clone());
+        let response = request.send().await?.error_for_status()?;
+        response.bytes().await?;
     }
-    drop(sender);
-    connection.abort();
-    Ok(())
 }

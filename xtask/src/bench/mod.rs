@@ -242,6 +242,13 @@ async fn measure(in_flight: usize, args: &BenchArgs) -> Result<Figures, Box<dyn 
     ))
 }
 
+/// A client as a small program makes it.
+fn client() -> reqwest::Result<reqwest::Client> {
+    // reqwest needs one even where TLS is not spoken. An error says that there is one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().no_proxy().build()
+}
+
 #[expect(
     clippy::cast_precision_loss,
     reason = "counts and sizes are far below 2^53"

@@ -4,8 +4,7 @@ use std::{error::Error, process::Stdio, time::Duration};
 
 use scripted_llm::ScriptedServer;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
-    net::TcpStream,
+    io::{AsyncBufReadExt, AsyncReadExt, BufReader},
     process::{Child, Command},
 };
 
@@ -34,20 +33,9 @@ impl Server {
 
     /// How many connections it took that carried a chat request.
     pub(super) async fn connections(&self) -> Result<u64, Box<dyn Error>> {
-        let url: hyper::Uri = self.base_url.parse()?;
-        let host = url
-            .authority()
-            .ok_or("the server's address has no host")?
-            .as_str();
-        let mut stream = TcpStream::connect(host).await?;
-        let request = format!("GET /stats HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).await?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text).await?;
-        let (_, body) = text
-            .split_once("\r\n\r\n")
-            .ok_or("the server gave no stats")?;
-        let stats: scripted_llm::Stats = serde_json::from_str(body)?;
+        let root = self.base_url.trim_end_matches("/v1");
+        let stats = super::client()?.get(format!("{root}/stats")).send().await?;
+        let stats: scripted_llm::Stats = serde_json::from_slice(&stats.bytes().await?)?;
         Ok(stats.chat_connections)
     }
 

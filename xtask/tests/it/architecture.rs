@@ -55,8 +55,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// Libraries that only these crates may know.
 const ONLY: &[(&str, &[&str])] = &[
     ("async-openai", &["probity-llm-client"]),
-    ("reqwest", &["probity-llm-client"]),
-    ("hyper-rustls", &["probity-llm-client"]),
+    // The floor of `bench` is reqwest alone.
+    ("reqwest", &["probity-llm-client", "xtask"]),
     ("rusqlite", &["probity-llm-client"]),
     // The scripted server is a program of its own too.
     ("clap", &["probity-scripted-llm", "xtask"]),

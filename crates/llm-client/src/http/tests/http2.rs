@@ -1,0 +1,212 @@
+//! Calls to servers of HTTP/2.
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use futures::future::join_all;
+use h2::{Reason, server::SendResponse};
+use tokio::{net::TcpStream, sync::Barrier};
+use tokio_rustls::server::TlsStream;
+
+use super::*;
+
+type Connection = h2::server::Connection<TlsStream<TcpStream>, bytes::Bytes>;
+type Respond = SendResponse<bytes::Bytes>;
+
+/// A server of HTTP/2 by TLS, and a model behind it.
+struct Server {
+    model: OpenAi,
+    /// The number of the connection that each request came over.
+    seen: Arc<Mutex<Vec<usize>>>,
+}
+
+impl Server {
+    /// The first `silent` connections hang before TLS is agreed on. `answer` gets every request of the others, with its number.
+    async fn start<F, A>(silent: usize, answer: A) -> Self
+    where
+        A: Fn(&mut Connection, usize, Respond) -> F + Clone + Send + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (acceptor, roots) = server_tls("127.0.0.1", "h2");
+        let (listener, port) = listen().await;
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let also_seen = Arc::clone(&seen);
+        tokio::spawn(async move {
+            let mut held = Vec::new();
+            for n in 0.. {
+                let (stream, _) = listener.accept().await.unwrap();
+                if n < silent {
+                    held.push(stream);
+                    continue;
+                }
+                let (acceptor, seen) = (acceptor.clone(), Arc::clone(&also_seen));
+                let answer = answer.clone();
+                tokio::spawn(async move {
+                    // A client that has another connection by now goes away.
+                    let Ok(stream) = acceptor.accept(stream).await else {
+                        return;
+                    };
+                    let mut builder = h2::server::Builder::new();
+                    builder.max_concurrent_streams(100);
+                    let Ok(mut connection) = builder.handshake(stream).await else {
+                        return;
+                    };
+                    while let Some(Ok((_, respond))) = connection.accept().await {
+                        let number = {
+                            let mut seen = seen.lock().unwrap();
+                            seen.push(n);
+                            seen.len() - 1
+                        };
+                        tokio::spawn(answer(&mut connection, number, respond));
+                    }
+                });
+            }
+        });
+        let url = format!("https://127.0.0.1:{port}/v1");
+        let model = model(trusting(roots), HttpOptions::default(), &url);
+        Self { model, seen }
+    }
+
+    /// A server that answers every request at once.
+    async fn answering(silent: usize) -> Self {
+        Self::start(silent, |_, _, respond| async { complete(respond) }).await
+    }
+
+    async fn ask(&self) {
+        assert_eq!(chat(&self.model).await.unwrap().content, "hi");
+    }
+
+    fn seen(&self) -> Vec<usize> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+fn complete(mut respond: Respond) {
+    let head = http::Response::new(());
+    let mut body = respond.send_response(head, false).unwrap();
+    body.send_data(COMPLETION.into(), true).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn calls_that_connect_at_once_share_one_connection() {
+    for _ in 0..5 {
+        let server = Arc::new(Server::answering(0).await);
+        let call = |_| {
+            let server = Arc::clone(&server);
+            tokio::spawn(async move { server.ask().await })
+        };
+        for done in join_all((0..20).map(call)).await {
+            done.unwrap();
+        }
+        server.ask().await;
+        let seen = server.seen();
+        assert_eq!(seen.len(), 21);
+        assert!(seen.iter().all(|n| *n == seen[0]), "{seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_connect_that_hangs_holds_up_no_other_call() {
+    let server = Server::answering(1).await;
+    // It would take 10 seconds to give up.
+    let both = async { tokio::join!(server.ask(), server.ask()) };
+    tokio::time::timeout(Duration::from_secs(5), both)
+        .await
+        .unwrap();
+    assert_eq!(server.seen(), [1, 1]);
+}
+
+/// A server that takes 100 requests on each connection gets no more on any, so none waits for another: all are answered only once
+/// all have come in.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_calls_at_once_are_answered_once_each() {
+    const CALLS: usize = 1000;
+    let all_came = Arc::new(Barrier::new(CALLS));
+    let server = Server::start(0, move |_, _, respond| {
+        let all_came = Arc::clone(&all_came);
+        async move {
+            all_came.wait().await;
+            complete(respond);
+        }
+    })
+    .await;
+    join_all((0..CALLS).map(|_| server.ask())).await;
+    let seen = server.seen();
+    assert_eq!(seen.len(), CALLS);
+    let connections: std::collections::BTreeSet<_> = seen.iter().collect();
+    for n in connections {
+        let calls = seen.iter().filter(|seen| *seen == n).count();
+        assert!(calls <= CALLS_PER_CLIENT, "{calls} on connection {n}");
+    }
+}
+
+/// The server processes the request that it counts as its last one, and nothing after it (RFC 9113, section 6.8).
+#[tokio::test]
+async fn a_server_that_says_goodbye_gets_every_request_once() {
+    let server = Server::start(0, |connection, number, respond| {
+        if number % 2 == 1 {
+            connection.graceful_shutdown();
+        }
+        async { complete(respond) }
+    })
+    .await;
+    for _ in 0..6 {
+        server.ask().await;
+    }
+    let seen = server.seen();
+    assert_eq!(seen.len(), 6, "{seen:?}");
+    assert!(seen.contains(&0) && !seen.ends_with(&[0, 0]), "{seen:?}");
+}
+
+/// Such a request was not processed (RFC 9113, section 8.7).
+#[tokio::test]
+async fn a_refused_request_is_sent_again_and_answered_once() {
+    for (refused, sent) in [(2, 3), (usize::MAX, 3)] {
+        let answered = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&answered);
+        let server = Server::start(0, move |_, number, mut respond| {
+            if number < refused {
+                respond.send_reset(Reason::REFUSED_STREAM);
+            } else {
+                count.fetch_add(1, SeqCst);
+                complete(respond);
+            }
+            async {}
+        })
+        .await;
+        let reply = chat(&server.model).await;
+        assert_eq!(server.seen().len(), sent);
+        assert_eq!(answered.load(SeqCst), usize::from(reply.is_ok()));
+        match reply {
+            Ok(reply) => assert_eq!(reply.content, "hi"),
+            Err(error) => {
+                assert_eq!(
+                    (error.kind(), refused),
+                    (ModelErrorKind::Transient, usize::MAX)
+                );
+                assert!(
+                    error.to_string().contains("broke the connection off"),
+                    "{error}"
+                );
+            }
+        }
+    }
+}
+
+/// A server may have billed a request that it gave up for any other reason.
+#[tokio::test]
+async fn a_request_that_may_have_been_processed_is_sent_once() {
+    for reason in [
+        Reason::INTERNAL_ERROR,
+        Reason::CANCEL,
+        Reason::ENHANCE_YOUR_CALM,
+    ] {
+        let server = Server::start(0, move |_, _, mut respond| {
+            respond.send_reset(reason);
+            async {}
+        })
+        .await;
+        let error = chat(&server.model).await.unwrap_err();
+        assert_eq!(error.kind(), ModelErrorKind::Transient);
+        assert_eq!(server.seen().len(), 1, "{reason}");
+    }
+}

@@ -1,0 +1,76 @@
+//! Why a call got no reply.
+
+use std::time::Duration;
+
+use rustls::{Error as TlsError, InvalidMessage};
+
+use crate::causes::{causes, full_text};
+
+/// Why no reply came.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Unreached {
+    /// The reply did not come in time.
+    Timeout,
+    /// No connection could be opened.
+    Connect(String),
+    /// No connection could be opened within this time.
+    ConnectTimeout(Duration),
+    /// The server does not speak TLS.
+    NotTls,
+    /// The server's certificate is not trusted.
+    Certificate(String),
+    /// The connection ended before the reply did.
+    Broken(String),
+    /// The reply is longer than this many bytes.
+    TooLarge(usize),
+    /// Other replies took up all the room, so many bytes.
+    NoRoom(usize),
+    /// This process may open no further files or connections.
+    OutOfFiles,
+    /// The request was never sent.
+    Unsent(String),
+}
+
+impl Unreached {
+    /// Classifies an error of sending a request or of reading its reply. Connecting was given `connect_timeout`.
+    pub(crate) fn of(error: &reqwest::Error, connect_timeout: Duration) -> Self {
+        let tls = causes(error).find_map(|cause| cause.downcast_ref::<TlsError>());
+        match tls {
+            Some(TlsError::InvalidCertificate(_) | TlsError::NoCertificatesPresented) => {
+                Self::Certificate(reason(error))
+            }
+            Some(TlsError::InvalidMessage(InvalidMessage::InvalidContentType)) => Self::NotTls,
+            _ if error.is_builder() => Self::Unsent(reason(error)),
+            _ if !error.is_connect() => Self::Broken(reason(error)),
+            _ if error.is_timeout() => Self::ConnectTimeout(connect_timeout),
+            _ => Self::Connect(reason(error)),
+        }
+    }
+
+    /// The reason in a few words.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Timeout => "timeout".to_owned(),
+            Self::ConnectTimeout(limit) => {
+                format!("connecting took longer than {} s", limit.as_secs_f64())
+            }
+            Self::NotTls => "it does not speak TLS. If it is a server for plain HTTP, write http:// in front of base_url".to_owned(),
+            Self::TooLarge(_) => "reply too large".to_owned(),
+            Self::NoRoom(_) => "no room for the reply".to_owned(),
+            Self::OutOfFiles => "too many open files in this process".to_owned(),
+            Self::Connect(reason)
+            | Self::Certificate(reason)
+            | Self::Broken(reason)
+            | Self::Unsent(reason) => reason.clone(),
+        }
+    }
+}
+
+/// The text of what went wrong below reqwest. Its own errors, and that of the client in it, name the URL and the stage only.
+fn reason(error: &reqwest::Error) -> String {
+    let layers = if error.is_request() { 2 } else { 1 };
+    match causes(error).nth(layers) {
+        Some(cause) => full_text(cause),
+        None => "the connection failed".to_owned(),
+    }
+}
