@@ -6,7 +6,7 @@
 //! | layer | what it adds |
 //! |---|---|
 //! | [`Journaled`] | every call in the run's journal, and its cost in the [`Meter`] |
-//! | [`Cached`] | replies that were paid for before, from a [`Cache`] on disk |
+//! | [`Cached`] | replies that were paid for before, from a [`Cache`] over a [`ReplyStore`] |
 //! | [`Budgeted`] | a ceiling for the whole run, kept by a [`Budget`] |
 //! | [`Retried`] | further attempts after failures that may pass, as a [`RetryPolicy`] says |
 //! | [`Limited`] | attempts in flight and per minute, kept by a [`Limiter`] for each endpoint; a [`CircuitBreaker`] for each model there |
@@ -60,11 +60,12 @@
 //!   makes the others wait, within their timeout. Calls that start together all connect, and use the connection that is ready first.
 //! - How many connections are open is reqwest's to decide. [`HttpOptions::max_connections`] holds the number of calls and of idle
 //!   connections down; one more connection may be open for a moment while another is given back.
-//! - The cache only grows: replies that are too old are replaced when they are asked for again, and never removed. It belongs
-//!   on a local disk; SQLite's log does not work on most network file systems. A power cut may take the last replies with it.
+//! - The cache grows until it is pruned: replies that are too old are replaced when they are asked for again, and removed by
+//!   [`SqliteStore::prune`] alone. It belongs on a local disk; SQLite's log does not work on most network file systems. A power
+//!   cut may take the last replies with it.
 //! - Whether a stored reply is too old is told by the system's clock.
 //! - A call made by two processes at the same moment is paid for twice. Each goes on with its own reply; the cache keeps the
-//!   first that is stored. A process finds what another stored three seconds before.
+//!   one that is stored last.
 //! - A budget is passed by what calls cost above their estimate: a token for every four bytes, and `max_tokens` or 1,024.
 //! - Proxies are those of the system's settings, by HTTP, HTTPS or SOCKS; one of another sort is ignored.
 //! - List prices age, and do not know discounts, long-prompt surcharges or hosts that differ; see [`PriceTable`].
@@ -105,7 +106,9 @@ mod wire;
 pub use budget::{Amount, Budget, BudgetLimits};
 pub use budgeted::{Budgeted, UnpricedModel};
 pub use cache::{
-    Cache, CacheError, CacheKey, CacheMode, CacheSettings, CacheStats, Cached, KeyMaker,
+    Cache, CacheContents, CacheError, CacheGroup, CacheKey, CacheMode, CacheSettings, CacheStats,
+    Cached, KeyMaker, PruneFilter, Pruned, ReplyBody, ReplyStore, SqliteStore, StoreError,
+    StoredReply, Unshrunk,
 };
 pub use circuit::{CircuitBreaker, FailingStatus, Health, ModelStatus};
 pub use failure::CallFailure;

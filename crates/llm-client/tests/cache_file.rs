@@ -11,7 +11,7 @@ use std::{
 };
 
 use endpoint::{Endpoint, completion, provider, request};
-use llm_client::{Cache, CacheSettings, KeyMaker};
+use llm_client::{Cache, CacheKey, CacheSettings, KeyMaker};
 use schema::{ModelErrorKind, Origin};
 
 /// The text of the error with which `path` is refused.
@@ -100,7 +100,6 @@ async fn a_file_of_an_earlier_version_is_read_and_written() {
     let model = provider.model(endpoint.settings()).unwrap();
     for (row, content) in [("a", "earlier"), ("b", "reply 0"), ("b", "reply 0")] {
         assert_eq!(model.chat(&request(row)).await.unwrap().content, content);
-        cache.flush();
     }
     assert_eq!((cache.count().unwrap(), endpoint.calls()), (2, 1));
     let other = rusqlite::Connection::open(&path).unwrap();
@@ -156,7 +155,6 @@ async fn a_full_disk_costs_no_reply_and_is_told() {
     for row in 0..20 {
         model.chat(&request(&row.to_string())).await.unwrap();
     }
-    cache.flush();
     let stats = cache.stats();
     assert_eq!(stats.stored + stats.not_stored, 20);
     assert!(stats.stored > 0 && stats.not_stored > 0, "{stats:?}");
@@ -194,8 +192,6 @@ async fn a_file_that_is_damaged_while_in_use_fails_the_call_with_its_name() {
         .unwrap()
         .execute_batch("DROP TABLE replies")
         .unwrap();
-    // Within half a second what others do to the file is noticed.
-    tokio::time::sleep(std::time::Duration::from_millis(600)).await;
     let error = model.chat(&request("b")).await.unwrap_err();
     assert_eq!(error.kind(), ModelErrorKind::Permanent);
     assert!(error.to_string().contains("replies.sqlite"), "{error}");
@@ -206,168 +202,160 @@ async fn a_file_that_is_damaged_while_in_use_fails_the_call_with_its_name() {
     );
 }
 
-/// The files beside `path` that hold replies on their way into it.
-fn tails(path: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(path.parent().unwrap()).unwrap();
-    let paths = entries.map(|entry| entry.unwrap().path());
-    let mut tails: Vec<PathBuf> = paths
-        .filter(|path| path.to_string_lossy().contains(".sqlite-tail"))
-        .collect();
-    tails.sort();
-    tails
-}
-
-#[tokio::test]
-async fn what_a_killed_process_left_is_taken_over_once_and_a_torn_line_costs_itself_only() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("replies.sqlite");
-    let endpoint = Endpoint::numbered().await;
-    let ask = |cache: &Cache| {
-        provider()
-            .with_cache(cache.clone())
-            .model(endpoint.settings())
-            .unwrap()
-    };
-    // Two lines, as they stand in a tail before they are in the database, and a later one over the first.
-    let lines: Vec<String> = {
-        let other = folder.path().join("other.sqlite");
-        let cache = Cache::open(&other, CacheSettings::default()).unwrap();
-        for row in ["a", "b"] {
-            ask(&cache).chat(&request(row)).await.unwrap();
-        }
-        let texts = tails(&other).into_iter().map(fs::read_to_string);
-        let text: String = texts.map(Result::unwrap).collect();
-        text.split_inclusive('\n').map(str::to_owned).collect()
-    };
-    assert_eq!(lines.len(), 2, "{lines:?}");
-    assert!(tails(&path).is_empty(), "closed in order");
-    let left = folder.path().join("replies.sqlite-tail1-0");
-    let torn = &lines[0][..lines[0].len() / 2];
-    // The last line was torn while it was written over an older one of the same length.
-    let mixed = format!("{torn}{}", lines[1][torn.len()..].replace('b', "c"));
-    fs::write(&left, format!("{}{mixed}{}", lines[0], lines[1])).unwrap();
-    let newer = folder.path().join("replies.sqlite-tail2-0");
-    fs::write(&newer, "of a later version").unwrap();
-    let cache = Cache::open(&path, CacheSettings::default()).unwrap();
-    assert_eq!(cache.count().unwrap(), 1);
-    let reply = ask(&cache).chat(&request("a")).await.unwrap();
-    assert_eq!((reply.origin, endpoint.calls()), (Origin::Cached, 2));
-    let own = tails(&path);
-    assert_eq!(own.len(), 3, "two of this process, and the newer one");
-
-    // The tails of a process that lives are its own.
-    ask(&cache).chat(&request("b")).await.unwrap();
-    let second = Cache::open(&path, CacheSettings::default()).unwrap();
-    assert_eq!(tails(&path).len(), 5);
-    assert!(own.iter().all(|tail| tail.exists()));
-    drop((cache, second));
-    assert_eq!(tails(&path), [newer]);
-    let cache = Cache::open(&path, CacheSettings::default()).unwrap();
-    assert_eq!(cache.count().unwrap(), 2);
-}
-
-#[tokio::test]
-async fn of_a_tail_that_was_used_again_only_the_newest_round_counts() {
-    let folder = tempfile::tempdir().unwrap();
-    let (used, fresh) = (
-        folder.path().join("used.sqlite"),
-        folder.path().join("fresh.sqlite"),
+/// A line of a file in which versions up to format 3 kept the newest replies of a process.
+fn tail_line(round: u64, key: &CacheKey, created: i64, oldest: i64, content: &str) -> String {
+    let text = format!(
+        r#"{{"round":{round},"key":"{key:?}","created":{created},"oldest":{oldest},"run_time_us":12,"response":{}}}"#,
+        completion(content, 1, 1)
     );
-    let endpoint = Endpoint::numbered().await;
-    let ask = |cache: &Cache| {
-        provider()
-            .with_cache(cache.clone())
-            .model(endpoint.settings())
-            .unwrap()
-    };
-    let cache = Cache::open(&used, CacheSettings::default()).unwrap();
-    let model = ask(&cache);
-    for (row, flush) in [("a", false), ("b", true), ("c", true), ("d", false)] {
-        model.chat(&request(row)).await.unwrap();
-        if flush {
-            cache.flush();
+    format!("{:08x}{text}\n", crc32fast::hash(text.as_bytes()))
+}
+
+/// An endpoint, and a cache in a folder where an earlier version left files.
+struct Left {
+    folder: tempfile::TempDir,
+    endpoint: Endpoint,
+}
+
+impl Left {
+    async fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            endpoint: Endpoint::numbered().await,
         }
     }
-    // "d" stands over "a", in the tail that "b" was in.
-    let of_d = tails(&used).into_iter().find(|tail| {
-        let text = fs::read_to_string(tail).unwrap();
-        text.lines().next().unwrap().contains("\"round\":1,")
-    });
-    fs::copy(of_d.unwrap(), folder.path().join("fresh.sqlite-tail1-7")).unwrap();
-    let cache = Cache::open(&fresh, CacheSettings::default()).unwrap();
-    assert_eq!(cache.count().unwrap(), 1);
-    let reply = ask(&cache).chat(&request("d")).await.unwrap();
-    assert_eq!((reply.origin, endpoint.calls()), (Origin::Cached, 4));
+
+    fn key(&self, row: &str) -> CacheKey {
+        KeyMaker::new(&self.endpoint.settings()).key(&request(row))
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn open(&self) -> Cache {
+        let path = self.folder.path().join("replies.sqlite");
+        Cache::open(path, CacheSettings::default()).unwrap()
+    }
+
+    async fn ask(&self, cache: &Cache, row: &str) -> String {
+        let provider = provider().with_cache(cache.clone());
+        let model = provider.model(self.endpoint.settings()).unwrap();
+        model.chat(&request(row)).await.unwrap().content
+    }
 }
 
 #[tokio::test]
-async fn what_the_database_does_not_take_stays_for_the_next_process() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("replies.sqlite");
-    let endpoint = Endpoint::numbered().await;
-    let open = || Cache::open(&path, CacheSettings::default()).unwrap();
-    let ask = async |cache: &Cache, row: &str| {
-        let provider = provider().with_cache(cache.clone());
-        let model = provider.model(endpoint.settings()).unwrap();
-        model.chat(&request(row)).await.unwrap().origin
-    };
-    let sql = |text: &str| {
-        let other = rusqlite::Connection::open(&path).unwrap();
-        other.execute_batch(text).unwrap();
-    };
-    let cache = open();
-    assert_eq!(ask(&cache, "a").await, Origin::Fetched);
-    sql("ALTER TABLE replies RENAME TO away");
-    cache.flush();
-    assert!(cache.trouble().is_some());
-    sql("ALTER TABLE away RENAME TO replies");
-    // What comes later gets through, and takes nothing with it.
-    for row in ["b", "c", "d"] {
-        assert_eq!(ask(&cache, row).await, Origin::Fetched);
-        cache.flush();
+async fn replies_that_an_earlier_version_left_beside_the_file_are_taken_in_once() {
+    let left = Left::new().await;
+    let line = |round, row: &str| tail_line(round, &left.key(row), 5, i64::MIN, row);
+    let torn = |row: &str| line(1, row)[..100].to_owned();
+    // In the first, the last line was torn over an older one; in the second, an older round follows the newest.
+    let tails = [
+        left.write(
+            "replies.sqlite-tail1-0",
+            &format!(
+                "{}{}{}{}",
+                line(1, "a"),
+                line(1, "b"),
+                torn("c"),
+                line(0, "d")
+            ),
+        ),
+        left.write(
+            "replies.sqlite-tail1-12",
+            &format!("{}{}", line(7, "e"), line(6, "f")),
+        ),
+        left.write("replies.sqlite-tail1-3", ""),
+    ];
+    let others = [
+        left.write("replies.sqlite-tail2-0", &line(0, "g")),
+        left.write("replies.sqlite-tail1-x", &line(0, "g")),
+        left.write("other.sqlite-tail1-0", &line(0, "g")),
+    ];
+    // Its process is alive.
+    let held = left.write("replies.sqlite-tail1-4", &line(0, "h"));
+    let lock = fs::File::open(&held).unwrap();
+    lock.lock().unwrap();
+
+    let cache = left.open();
+    assert_eq!(cache.count().unwrap(), 3);
+    for row in ["a", "b", "e"] {
+        assert_eq!(left.ask(&cache, row).await, row);
+    }
+    assert_eq!(left.endpoint.calls(), 0);
+    assert!(tails.iter().all(|tail| !tail.exists()));
+    assert!(others.iter().chain([&held]).all(|other| other.exists()));
+    for (nth, row) in ["c", "d", "f", "g", "h"].into_iter().enumerate() {
+        assert_eq!(left.ask(&cache, row).await, format!("reply {nth}"));
     }
     drop(cache);
-    assert_eq!(tails(&path).len(), 1);
-    let cache = open();
-    assert_eq!(ask(&cache, "a").await, Origin::Cached);
-    assert_eq!(cache.count().unwrap(), 4);
-    drop(cache);
-    assert!(tails(&path).is_empty());
+    drop(lock);
+    // The reply that is there came later.
+    let cache = left.open();
+    assert!(!held.exists());
+    assert_eq!(cache.count().unwrap(), 8);
+    assert_eq!(left.ask(&cache, "h").await, "reply 4");
 }
 
 #[tokio::test]
-async fn what_is_taken_over_replaces_nothing_that_came_later() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("replies.sqlite");
-    let endpoint = Endpoint::numbered().await;
-    let open = || Cache::open(&path, CacheSettings::default()).unwrap();
-    let ask = async |cache: &Cache| {
-        let provider = provider().with_cache(cache.clone());
-        let model = provider.model(endpoint.settings()).unwrap();
-        model.chat(&request("a")).await.unwrap().content
-    };
-    let spoil = || {
-        let other = rusqlite::Connection::open(&path).unwrap();
-        let rows = other.execute("UPDATE replies SET response = '{}'", []);
-        assert_eq!(rows.unwrap(), 1);
-    };
-    let cache = open();
-    assert_eq!(ask(&cache).await, "reply 0");
-    cache.flush();
-    spoil();
-    // This reply replaces whatever is there. Its line is left behind, as by a process that was killed.
-    assert_eq!(ask(&cache).await, "reply 1");
-    let with_line = |tail: &PathBuf| fs::read_to_string(tail).unwrap().contains("reply 1");
-    let left = tails(&path).into_iter().find(with_line).unwrap();
-    let copy = folder.path().join("copy");
-    fs::copy(left, &copy).unwrap();
-    cache.flush();
-    spoil();
-    assert_eq!(ask(&cache).await, "reply 2");
-    drop(cache);
-    fs::rename(copy, folder.path().join("replies.sqlite-tail1-9")).unwrap();
-    assert_eq!(ask(&open()).await, "reply 2");
-    assert_eq!(endpoint.calls(), 3);
+async fn what_is_taken_in_replaces_nothing_that_came_later() {
+    let left = Left::new().await;
+    let line = |created, oldest, content| tail_line(0, &left.key("a"), created, oldest, content);
+    let lines = [
+        (line(10, i64::MIN, "first"), "first"),
+        // A usable reply is there already.
+        (line(11, i64::MIN, "second"), "first"),
+        // It replaced a damaged one.
+        (line(12, i64::MAX, "third"), "third"),
+        (line(11, i64::MAX, "late"), "third"),
+    ];
+    for (line, kept) in lines {
+        left.write("replies.sqlite-tail1-0", &line);
+        assert_eq!(left.ask(&left.open(), "a").await, kept);
+    }
+    assert_eq!(left.endpoint.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_file_of_format_3_is_read_by_its_checksums() {
+    let left = Left::new().await;
+    let other = rusqlite::Connection::open(left.folder.path().join("replies.sqlite")).unwrap();
+    other
+        .execute_batch(
+            "PRAGMA journal_mode = wal; PRAGMA application_id = 0x50726243; PRAGMA user_version = 3;
+            CREATE TABLE replies (key BLOB NOT NULL UNIQUE, created INTEGER NOT NULL, run_time_us INTEGER NOT NULL,
+                failed TEXT, response TEXT NOT NULL, checksum INTEGER NOT NULL DEFAULT 0) STRICT;",
+        )
+        .unwrap();
+    for (row, damage) in [("a", 0), ("b", 1), ("c", 0)] {
+        let (key, response) = (left.key(row), completion(row, 1, 1));
+        let mut sum = crc32fast::Hasher::new();
+        for part in [
+            key.as_bytes().as_slice(),
+            &5i64.to_le_bytes(),
+            &12i64.to_le_bytes(),
+            &u64::MAX.to_le_bytes(),
+            response.as_bytes(),
+        ] {
+            sum.update(part);
+        }
+        let values = (
+            key.as_bytes(),
+            &response,
+            i64::from(sum.finalize()) + damage,
+        );
+        let insert = "INSERT INTO replies VALUES (?1, 5, 12, NULL, ?2, ?3)";
+        other.execute(insert, values).unwrap();
+    }
+    drop(other);
+    let cache = left.open();
+    for (row, content) in [("a", "a"), ("b", "reply 0"), ("c", "c"), ("b", "reply 0")] {
+        assert_eq!(left.ask(&cache, row).await, content);
+    }
+    assert_eq!((cache.stats().damaged, cache.count().unwrap()), (1, 3));
 }
 
 #[tokio::test]

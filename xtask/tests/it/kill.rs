@@ -60,9 +60,8 @@ fn cached(folder: &Path) -> u64 {
     if !path.exists() {
         return 0;
     }
-    Cache::open(path, CacheSettings::default())
-        .and_then(|cache| cache.count())
-        .unwrap_or(0)
+    let cache = Cache::open(path, CacheSettings::default()).ok();
+    cache.and_then(|cache| cache.count().ok()).unwrap_or(0)
 }
 
 /// Waits until `replies` replies have arrived. Then nothing moves any more, because all further calls are held.

@@ -1,35 +1,37 @@
 //! The layer that asks the cache first.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::SystemTime,
+};
 
 use async_trait::async_trait;
 use schema::{
     ChatModel, ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind, ModelId,
-    Origin, Purpose,
+    Origin, Purpose, Spend, Usage,
 };
 
-use super::{
-    Cache, KeyMaker,
-    stored::{Found, StoredReply, repriced},
-};
+use super::{Cache, KeyMaker, ReplyBody, StoreError, StoredReply};
 use crate::{
     scrub::Scrubber,
-    settings::ModelSettings,
+    settings::{ModelSettings, Price},
     wire::{self, Blocks, Body, Form, KeptParts},
 };
 
-/// Answers from a [`Cache`] what was asked before, and stores what was not. Only good replies are stored, and
+/// Answers from a [`Cache`] what was asked before, and stores what was not. Failed calls are not stored, and
 /// [`Purpose::Probe`] never is.
 ///
-/// Calls for the same key that come at the same time are made once. A stored reply is parsed like a fetched one, and costs
-/// what the model costs now. The request in its exchange is made anew by the settings; what an endpoint made us leave out of it
-/// stands in it again. Replies without a raw exchange, of `ChatModel`s of one's own, are passed on and not stored.
+/// Calls for the same key at the same time are made once. A stored reply costs what the model costs now. One with wire text is
+/// parsed like a fetched one, and its exchange shows the request as the settings make it now, with the parts that an endpoint
+/// refused. Replies of `ChatModel`s without OpenAI's wire form are stored too, and come back as they were, without an exchange.
 #[derive(Debug)]
 pub struct Cached<M> {
     inner: M,
     cache: Cache,
     keys: KeyMaker,
     settings: ModelSettings,
+    /// The endpoint's address as it is stored.
+    endpoint: String,
     /// The form of requests as the settings ask for it.
     form: Form,
     kept: KeptParts,
@@ -37,50 +39,71 @@ pub struct Cached<M> {
 }
 
 impl<M: ChatModel> Cached<M> {
-    /// Puts `cache` before `inner`, which asks the model of `settings`.
+    /// Puts `cache` before `inner`, the model of `settings`.
     #[must_use]
     pub fn new(inner: M, cache: Cache, settings: &ModelSettings) -> Self {
+        let endpoint = settings.cache_name.clone();
         Self {
             inner,
             cache,
             keys: KeyMaker::new(settings),
             settings: settings.clone(),
+            endpoint: endpoint.unwrap_or_else(|| settings.endpoint()),
             form: Form::of(settings),
             kept: KeptParts::default(),
             scrubber: Scrubber::new(settings),
         }
     }
 
-    /// The stored reply as a reply; `None` when it does not parse any more.
-    fn replay(
-        &self,
-        request: &ChatRequest,
-        stored: StoredReply,
-        origin: Origin,
-    ) -> Option<ChatReply> {
-        let blocks = Blocks::of(request.context.purpose, self.settings.reasoning_opening);
-        let parsed = wire::parse(stored.response.get(), blocks).ok()?;
+    /// The stored reply as a reply; `None` when neither its wire text nor its body can be used.
+    fn replay(&self, request: &ChatRequest, stored: StoredReply) -> Option<ChatReply> {
         let price = self.settings.price;
-        let cost = parsed
-            .cost
-            .or_else(|| Some(price?.cost(parsed.usage.as_ref()?)));
-        let exchange = Exchange {
-            request: self.sent(request)?,
-            response: stored.response,
+        let priced = |usage: Option<Usage>| Some(price?.cost(usage.as_ref()?));
+        let parsed = stored.wire.and_then(|wire| self.parsed(request, wire));
+        let (body, exchange) = match parsed {
+            Some((mut body, exchange)) => {
+                body.cost = body.cost.or_else(|| priced(body.usage));
+                (body, Some(Arc::new(exchange)))
+            }
+            None => {
+                let mut body = stored.body?;
+                body.cost = priced(body.usage).or(body.cost);
+                (body, None)
+            }
         };
         Some(ChatReply {
+            content: body.content,
+            reasoning: body.reasoning,
+            tool_calls: body.tool_calls,
+            finish: body.finish,
+            usage: body.usage,
+            cost: body.cost,
+            failed_attempts: repriced(stored.failed_attempts, price.as_ref()),
+            model: body.model,
+            origin: Origin::Cached,
+            run_time: stored.run_time,
+            exchange,
+        })
+    }
+
+    /// The reply in `wire` as today's settings read it; `None` where it is no chat completion.
+    fn parsed(&self, request: &ChatRequest, wire: JsonText) -> Option<(ReplyBody, Exchange)> {
+        let blocks = Blocks::of(request.context.purpose, self.settings.reasoning_opening);
+        let parsed = wire::parse(wire.get(), blocks).ok()?;
+        let body = ReplyBody {
             content: parsed.content,
             reasoning: parsed.reasoning,
             tool_calls: parsed.tool_calls,
             finish: parsed.finish,
             usage: parsed.usage,
-            cost,
-            failed_attempts: repriced(stored.failed, price.as_ref()),
+            cost: parsed.cost,
             model: parsed.model,
-            origin,
-            run_time: stored.run_time,
-            exchange: Some(Arc::new(exchange)),
-        })
+        };
+        let exchange = Exchange {
+            request: self.sent(request)?,
+            response: wire,
+        };
+        Some((body, exchange))
     }
 
     /// The body of `request`, as the settings have it.
@@ -95,28 +118,18 @@ impl<M: ChatModel> Cached<M> {
         Some(JsonText::proven_line(self.scrubber.request(sent.into())))
     }
 
-    /// A usable stored reply, or whether a useless one must be replaced.
-    fn look(
-        &self,
-        request: &ChatRequest,
-        key: &super::CacheKey,
-    ) -> Result<Result<ChatReply, bool>, ModelError> {
-        let found = self.cache.lookup(key).map_err(|error| {
-            let text = format!("{error} (model {})", self.inner.id());
-            ModelError::new(ModelErrorKind::Permanent, text).with_source(error)
-        })?;
-        Ok(match found {
-            Found::Nothing => Err(false),
-            Found::Damaged => Err(true),
-            Found::Reply(stored) => self.replay(request, stored, Origin::Cached).ok_or(true),
-        })
+    fn stored(&self, reply: &ChatReply) -> StoredReply {
+        let exchange = reply.exchange.as_ref();
+        StoredReply {
+            created: SystemTime::now(),
+            run_time: reply.run_time,
+            failed_attempts: reply.failed_attempts,
+            body: Some(ReplyBody::from(reply)),
+            wire: exchange.map(|exchange| exchange.response.clone()),
+            model: Some(self.settings.model.clone()),
+            endpoint: Some(self.endpoint.clone()),
+        }
     }
-}
-
-/// How many bytes the raw response has, where there is one.
-fn response_length(reply: &ChatReply) -> Option<usize> {
-    let exchange = reply.exchange.as_ref()?;
-    Some(exchange.response.as_bytes().len())
 }
 
 #[async_trait]
@@ -130,31 +143,92 @@ impl<M: ChatModel> ChatModel for Cached<M> {
             return self.inner.chat(request).await;
         }
         let key = self.keys.key(request);
-        // Entered before looking: whoever waited for another call finds its reply.
-        let _flight = self.cache.shared.flights.enter(&key).await;
-        let replace = match self.look(request, &key)? {
-            Ok(reply) => {
-                self.cache.hit();
-                return Ok(reply);
+        // Entered before the look-up: a call that waited for another one finds its reply.
+        let _flight = self.cache.enter(&key).await;
+        let found = match self.cache.get(&key).await {
+            Ok(None) => None,
+            Ok(Some(stored)) => Some(self.replay(request, stored)),
+            Err(StoreError::Damaged) => Some(None),
+            Err(error) => {
+                let text = format!("{error} (model {})", self.inner.id());
+                return Err(ModelError::new(ModelErrorKind::Permanent, text).with_source(error));
             }
-            Err(replace) => replace,
         };
-        self.cache.miss();
-        let reply = self.inner.chat(request).await?;
-        if replace {
-            // Counted where the call is made: a look that only wants to know what is cached makes none.
-            self.cache.damage();
-        }
-        let Some(length) = response_length(&reply) else {
+        let counters = &self.cache.shared.counters;
+        let damaged = found.is_some();
+        if let Some(reply) = found.flatten() {
+            counters.hits.fetch_add(1, Relaxed);
             return Ok(reply);
-        };
-        let writer = &self.cache.shared.writer;
-        if writer.take_room(length) || Box::pin(writer.wait_for_room(length)).await {
-            self.cache.add(&key, &reply, replace);
-            // Replies often come several at a time. Those that came with this one get their turn first, and one write takes all.
-            tokio::task::yield_now().await;
-            writer.write_out();
         }
+        counters.misses.fetch_add(1, Relaxed);
+        let reply = self.inner.chat(request).await?;
+        if damaged {
+            // Counted once the call is made: a look-up of a forecast makes none.
+            counters.damaged.fetch_add(1, Relaxed);
+        }
+        self.cache.put(&key, &self.stored(&reply)).await;
         Ok(reply)
+    }
+}
+
+/// What failed attempts cost at today's price.
+///
+/// A stored sum does not tell why an attempt has no price. Where all have none and there are tokens, the model's price was
+/// not known then; where only some have none, those came without usage and stay without a price.
+pub(super) fn repriced(mut spend: Spend, price: Option<&Price>) -> Spend {
+    let Some(price) = price else {
+        spend.priced_cost = 0.0;
+        spend.unpriced_calls = spend.calls;
+        return spend;
+    };
+    let tokens = spend.input_tokens.saturating_add(spend.output_tokens);
+    if spend.unpriced_calls == spend.calls && tokens == 0 {
+        return spend;
+    }
+    spend.priced_cost = price.cost(&Usage {
+        input_tokens: spend.input_tokens,
+        cached_input_tokens: spend.cached_input_tokens,
+        cache_write_tokens: spend.cache_write_tokens,
+        output_tokens: spend.output_tokens,
+        reasoning_tokens: spend.reasoning_tokens,
+    });
+    if spend.unpriced_calls == spend.calls {
+        spend.unpriced_calls = 0;
+    }
+    spend
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRICE: Price = Price {
+        input: 1.0,
+        output: 2.0,
+        cached_input: None,
+    };
+
+    fn spend(cost: Option<f64>) -> Spend {
+        let usage = Usage {
+            input_tokens: 1_000_000,
+            ..Usage::default()
+        };
+        Spend::of_call(Some(usage), cost)
+    }
+
+    #[test]
+    fn failed_attempts_get_the_price_of_today() {
+        assert_eq!(
+            repriced(spend(Some(9.0)), Some(&PRICE)).total_cost(),
+            Some(1.0)
+        );
+        assert_eq!(repriced(spend(None), Some(&PRICE)).total_cost(), Some(1.0));
+        assert_eq!(repriced(spend(Some(9.0)), None).total_cost(), None);
+        let unknown = Spend::of_call(None, None);
+        assert_eq!(repriced(unknown, Some(&PRICE)).total_cost(), None);
+        let mut mixed = spend(Some(9.0));
+        mixed.add(&unknown);
+        assert_eq!(repriced(mixed, Some(&PRICE)).unpriced_calls, 1);
+        assert_eq!(repriced(Spend::default(), None), Spend::default());
     }
 }

@@ -1,8 +1,7 @@
 //! What can be wrong with the file.
 
 use std::{
-    error::Error,
-    fmt,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -10,99 +9,90 @@ use rusqlite::ErrorCode;
 
 use crate::files::{are_out, out_of_files};
 
-/// Why the response cache cannot be used. Its text is made to be read by people: it names the file and says what to do.
-#[derive(Debug)]
-pub struct CacheError {
-    path: PathBuf,
-    problem: Problem,
-}
-
-/// What is wrong.
-#[derive(Debug)]
-pub(super) enum Problem {
-    Sqlite(rusqlite::Error),
-    Folder(std::io::Error),
-    Thread(std::io::Error),
-    Tail(std::io::Error),
-    OutOfFiles,
-    Foreign,
-    Newer { found: i64, known: i64 },
+/// Why the response cache cannot be used. Its text is for people: it names the file and says what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CacheError {
+    /// SQLite cannot use the file.
+    #[error("the response cache {} {}", path.display(), sqlite_problem(source))]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// SQLite's reason.
+        source: rusqlite::Error,
+    },
+    /// The folder of the file does not exist and cannot be created.
+    #[error("the folder of the response cache {} cannot be made: {source}", path.display())]
+    Folder {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The thread that writes could not be started.
+    #[error("the response cache {} cannot start its writer: {source}", path.display())]
+    Thread {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The thread that writes is gone.
+    #[error("the response cache {} cannot take a reply: its thread stopped by a fault in the program", path.display())]
+    WriterStopped {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file that an earlier version left beside it cannot be read or removed.
+    #[error("the response cache {} cannot use the files beside it whose names begin with its own and `-tail`: {source}", path.display())]
+    Tail {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// This process has as many files open as it may.
+    #[error("the response cache {} cannot be opened: {}", path.display(), out_of_files())]
+    OutOfFiles {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file belongs to another program.
+    #[error("{} is a database of another program, not a response cache: name another file", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file was written by a newer version.
+    #[error(
+        "the response cache {} was written by a newer version of Probity (format {found}, and this one knows up to {known}): \
+         update Probity, or name another file",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The newest format that this version reads.
+        known: i64,
+    },
 }
 
 impl CacheError {
-    pub(super) fn new(path: &Path, problem: impl Into<Problem>) -> Self {
+    /// SQLite cannot use the file at `path`, or no further file at all.
+    pub(super) fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
         // SQLite only says that it cannot open a file.
-        let problem = match problem.into() {
-            Problem::Sqlite(_) | Problem::Tail(_) | Problem::Folder(_) if are_out() => {
-                Problem::OutOfFiles
-            }
-            problem => problem,
-        };
-        Self {
-            path: path.to_owned(),
-            problem,
+        match are_out() {
+            true => Self::OutOfFiles { path },
+            false => Self::Sqlite { path, source },
         }
     }
-}
 
-impl From<std::io::Error> for Problem {
-    fn from(error: std::io::Error) -> Self {
-        Self::Tail(error)
-    }
-}
-
-impl From<rusqlite::Error> for Problem {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
-    }
-}
-
-impl fmt::Display for CacheError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.display();
-        match &self.problem {
-            Problem::Sqlite(error) => {
-                write!(f, "the response cache {path} {}", sqlite_problem(error))
-            }
-            Problem::Folder(error) => write!(
-                f,
-                "the folder of the response cache {path} cannot be made: {error}"
-            ),
-            Problem::Thread(error) => {
-                write!(
-                    f,
-                    "the response cache {path} cannot start its writer: {error}"
-                )
-            }
-            Problem::Tail(error) => write!(
-                f,
-                "the response cache {path} cannot use the files beside it whose names begin with its own and `-tail`: {error}"
-            ),
-            Problem::OutOfFiles => write!(
-                f,
-                "the response cache {path} cannot be opened: {}",
-                out_of_files()
-            ),
-            Problem::Foreign => write!(
-                f,
-                "{path} is a database of another program, not a response cache: name another file"
-            ),
-            Problem::Newer { found, known } => write!(
-                f,
-                "the response cache {path} was written by a newer version of Probity (format {found}, and this one knows up \
-                 to {known}): update Probity, or name another file"
-            ),
-        }
-    }
-}
-
-impl Error for CacheError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.problem {
-            Problem::Sqlite(error) => Some(error),
-            Problem::Folder(error) | Problem::Thread(error) | Problem::Tail(error) => Some(error),
-            Problem::OutOfFiles | Problem::Foreign | Problem::Newer { .. } => None,
-        }
+    /// Whether SQLite has found pages that make no sense.
+    pub(super) fn is_damage(&self) -> bool {
+        matches!(self, Self::Sqlite { source, .. } if is_damage(source))
     }
 }
 
@@ -112,7 +102,7 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
 }
 
 /// What is wrong, and what to do about it.
-pub(super) fn sqlite_problem(error: &rusqlite::Error) -> String {
+fn sqlite_problem(error: &rusqlite::Error) -> String {
     let advice = match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
             return format!(

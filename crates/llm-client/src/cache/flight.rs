@@ -1,60 +1,54 @@
 //! One call at a time for each key.
 
 use std::{
-    collections::hash_map::Entry,
+    collections::{HashMap, hash_map::Entry},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use tokio::sync::watch;
 
-use super::{
-    CacheKey,
-    part::{Part, PartMap},
-};
+use super::CacheKey;
 
-/// The keys that are being asked for, each with a channel for those that wait for it. Dropping the sender wakes them.
+/// The keys with a call under way, each with a channel for the calls that wait for it. Dropping the sender wakes them.
 #[derive(Debug, Default)]
 pub(super) struct Flights {
-    under_way: Mutex<PartMap<Option<watch::Sender<()>>>>,
+    under_way: Mutex<HashMap<CacheKey, watch::Sender<()>>>,
 }
 
-/// The right to ask for a key. Dropping it, with or without an answer, lets the next one have it.
+/// The right to call for a key. Dropping it, with or without a reply, passes it on.
 #[derive(Debug)]
 pub(super) struct Flight<'a> {
     flights: &'a Flights,
-    part: Part,
+    key: CacheKey,
 }
 
 impl Flights {
-    /// Waits until nobody else asks for `key`.
+    /// Waits until no other call for `key` is under way.
     pub(super) async fn enter(&self, key: &CacheKey) -> Flight<'_> {
         loop {
-            let mut landed = match self.try_enter(key.part()) {
+            let mut landed = match self.try_enter(key) {
                 Ok(flight) => return flight,
                 Err(landed) => landed,
             };
-            // Nothing is ever sent: it ends when the sender is gone. Apart, so that calls that need not wait stay small.
-            Box::pin(async move { while landed.changed().await.is_ok() {} }).await;
+            // Nothing is ever sent: the wait ends when the sender is dropped.
+            while landed.changed().await.is_ok() {}
         }
     }
 
-    fn try_enter(&self, part: Part) -> Result<Flight<'_>, watch::Receiver<()>> {
-        match self.under_way().entry(part) {
+    fn try_enter(&self, key: &CacheKey) -> Result<Flight<'_>, watch::Receiver<()>> {
+        match self.under_way().entry(*key) {
             Entry::Vacant(free) => {
-                free.insert(None);
+                free.insert(watch::channel(()).0);
                 Ok(Flight {
                     flights: self,
-                    part,
+                    key: *key,
                 })
             }
-            Entry::Occupied(mut taken) => Err(taken
-                .get_mut()
-                .get_or_insert_with(|| watch::channel(()).0)
-                .subscribe()),
+            Entry::Occupied(taken) => Err(taken.get().subscribe()),
         }
     }
 
-    fn under_way(&self) -> MutexGuard<'_, PartMap<Option<watch::Sender<()>>>> {
+    fn under_way(&self) -> MutexGuard<'_, HashMap<CacheKey, watch::Sender<()>>> {
         self.under_way
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -63,6 +57,6 @@ impl Flights {
 
 impl Drop for Flight<'_> {
     fn drop(&mut self) {
-        self.flights.under_way().remove(&self.part);
+        self.flights.under_way().remove(&self.key);
     }
 }

@@ -1,14 +1,10 @@
 //! Under what a reply is stored.
 
-use std::{
-    fmt,
-    hash::{Hash, Hasher},
-};
+use std::fmt;
 
 use schema::ChatRequest;
 use sha2::{Digest, Sha256};
 
-use super::part::Part;
 use crate::{settings::ModelSettings, wire::Canonical};
 
 /// Raise it when replies stored under the old keys must not be found any more.
@@ -18,7 +14,7 @@ const VERSION: u32 = 1;
 /// what the call is for (purpose, row, sample and turn). Keys, headers and prices are not in it.
 ///
 /// The row is in it so that two rows that begin with the same words never share a reply: samples stay independent.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CacheKey([u8; 32]);
 
 impl CacheKey {
@@ -28,33 +24,7 @@ impl CacheKey {
         &self.0
     }
 
-    /// A part of the hash.
-    pub(super) fn part(&self) -> Part {
-        let first = self.0.first_chunk();
-        first.map_or(0, |bytes| Part::from_le_bytes(*bytes))
-    }
-
-    /// The same part as a number that stands in the order of keys.
-    pub(super) fn start(&self) -> u64 {
-        self.part().swap_bytes()
-    }
-
-    /// The hash as 64 hexadecimal digits.
-    pub(super) fn hex(&self) -> String {
-        self.hex_digits().map(char::from).iter().collect()
-    }
-
-    /// The same as bytes.
-    pub(super) fn hex_digits(&self) -> [u8; 64] {
-        let mut digits = [0; 64];
-        let (pairs, _) = digits.as_chunks_mut();
-        for (pair, byte) in pairs.iter_mut().zip(self.0) {
-            *pair = [hex_digit(byte >> 4), hex_digit(byte)];
-        }
-        digits
-    }
-
-    /// The reverse of [`hex`](Self::hex); `None` for anything else.
+    /// The key that `Debug` shows as `text`, 64 hexadecimal digits; `None` for anything else.
     pub(super) fn from_hex(text: &str) -> Option<Self> {
         let (pairs, rest) = text.as_bytes().as_chunks::<2>();
         let value = |digit: u8| char::from(digit).to_digit(16);
@@ -69,24 +39,9 @@ impl CacheKey {
     }
 }
 
-/// A hash needs no further hashing: a part of it tells keys apart in a map.
-impl Hash for CacheKey {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.part());
-    }
-}
-
-/// The hexadecimal digit of the lower half of `byte`.
-pub(super) fn hex_digit(byte: u8) -> u8 {
-    match byte & 15 {
-        digit @ 0..10 => b'0' + digit,
-        letter => b'a' + letter - 10,
-    }
-}
-
 impl fmt::Debug for CacheKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.hex())
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -148,10 +103,10 @@ mod tests {
     #[test]
     fn keys_are_read_as_they_are_written() {
         let key = CacheKey(std::array::from_fn(|at| (at * 9) as u8));
-        assert_eq!(key.hex(), format!("{key:?}"));
-        assert!(key.hex().starts_with("0009121b"));
-        assert_eq!(CacheKey::from_hex(&key.hex()), Some(key));
-        let short = &key.hex()[1..];
+        let hex = format!("{key:?}");
+        assert!(hex.starts_with("0009121b"));
+        assert_eq!(CacheKey::from_hex(&hex), Some(key));
+        let short = &hex[1..];
         for other in ["", short, &format!("{short}g"), &format!("{short}00")] {
             assert_eq!(CacheKey::from_hex(other), None, "{other}");
         }

@@ -9,7 +9,7 @@ pub struct CacheSettings {
     pub mode: CacheMode,
     /// Replies older than this are asked for again, and replaced. `None`: they never age.
     pub max_age: Option<Duration>,
-    /// The file grows no larger than this, in bytes; what does not fit is returned without being stored. `None`: no limit.
+    /// The file grows no larger than this, in bytes; a reply that does not fit is returned without being stored. `None`: no limit.
     /// The write-ahead log beside the file is not counted.
     pub max_bytes: Option<u64>,
 }

@@ -149,7 +149,7 @@ impl<'p> BenchmarkRun<'p> {
         self.log_finish(run_id, stopped);
         if let Some(cache) = &self.pipeline.cache {
             let now = self.pipeline.cached_replies().await;
-            self.log_cache(cached, now, cache.path());
+            self.log_cache(cached, now, &cache.name());
         }
     }
 

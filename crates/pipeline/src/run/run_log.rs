@@ -230,11 +230,11 @@ impl BenchmarkRun<'_> {
     }
 
     /// How many replies the cache held before the run and holds now.
-    pub(super) fn log_cache(&self, start: u64, end: u64, cache: &Path) {
+    pub(super) fn log_cache(&self, start: u64, end: u64, cache: &str) {
         self.record(
             Event::new("cache info", CLASS, "log_cache")
                 .with("type", "reply_cache")
-                .with("cache", format!("Cache({})", cache.display()))
+                .with("cache", format!("Cache({cache})"))
                 .with("start_count", start)
                 .with("end_count", end),
         );

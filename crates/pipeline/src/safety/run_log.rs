@@ -1,6 +1,6 @@
 //! What the journal is told of the run of one target: what it sets out to do, and what came of it.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use schema::{Event, Journal, safety::TestCaseGroup};
 use serde_json::{Map, Value, json};
@@ -149,11 +149,11 @@ impl RunLog<'_> {
     }
 
     /// How many replies the cache held before the run and holds now.
-    pub(super) fn cache(&self, start: u64, end: u64, cache: &Path) {
+    pub(super) fn cache(&self, start: u64, end: u64, cache: &str) {
         self.record(
             Event::new("cache info", CLASS, "cache")
                 .with("type", "reply_cache")
-                .with("cache", format!("Cache({})", cache.display()))
+                .with("cache", format!("Cache({cache})"))
                 .with("start_count", start)
                 .with("end_count", end),
         );

@@ -85,7 +85,7 @@ impl SafetyRun {
         log.end(&ground.tallies(), began.elapsed());
         if let Some(cache) = &self.cache {
             let now = count_replies(Some(cache.clone())).await;
-            log.cache(cached, now, cache.path());
+            log.cache(cached, now, &cache.name());
         }
         self.observer.on(&Progress::Finished {
             phase: Phase::Simulate,

@@ -1,0 +1,165 @@
+//! Removing replies from a cache file.
+
+use std::{path::Path, time::SystemTime};
+
+use rusqlite::Connection;
+
+use super::{
+    CacheError, SqliteStore,
+    contents::file_bytes,
+    error::is_damage,
+    file, repair,
+    row::{Row, micros},
+};
+
+/// Which rows are removed: those that match all parts that are set. Without any, none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PruneFilter {
+    /// Replies that were stored before this.
+    pub before: Option<SystemTime>,
+    /// Replies of this model, by its name on the wire.
+    pub model: Option<String>,
+    /// Rows that are damaged. Nothing else is known of them, so they match no other part.
+    pub damaged: bool,
+}
+
+/// What was removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pruned {
+    /// Rows that were removed, or would be.
+    pub rows: u64,
+    /// Bytes of their texts; of damaged rows 0.
+    pub bytes: u64,
+    /// Bytes of the file and its write-ahead log before.
+    pub file_before: u64,
+    /// The same after.
+    pub file_after: u64,
+    /// Why the file could not be made smaller, if it could not. New replies take the free space in it.
+    pub unshrunk: Option<Unshrunk>,
+}
+
+/// Why a file keeps its size after rows were removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unshrunk {
+    /// The disk has too little room for a copy of what is kept.
+    NoRoom {
+        /// Bytes that are free.
+        free: u64,
+        /// Bytes that are needed.
+        needed: u64,
+    },
+    /// SQLite failed to.
+    Failed(String),
+}
+
+impl PruneFilter {
+    fn matches(&self, row: Option<&Row<'_>>) -> bool {
+        let Some(row) = row else {
+            return self.damaged && self.before.is_none() && self.model.is_none();
+        };
+        let old = self.before.map(|before| row.created < micros(before));
+        let named = self.model.as_deref().map(|model| row.model == Some(model));
+        let any = old.is_some() || named.is_some();
+        any && !self.damaged && old.unwrap_or(true) && named.unwrap_or(true)
+    }
+}
+
+impl SqliteStore {
+    /// Removes the rows that `filter` matches from the file at `path`, and makes the file smaller; with `dry_run` it only counts
+    /// them, and changes nothing. Other processes may use the file meanwhile: writing waits for their commits, 30 seconds at
+    /// most, and they call again for what was removed.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn prune(path: &Path, filter: &PruneFilter, dry_run: bool) -> Result<Pruned, CacheError> {
+        let sqlite = |error| CacheError::sqlite(path, error);
+        let file_before = file_bytes(path);
+        let counted = |rows: Vec<i64>, bytes| Pruned {
+            rows: rows.len() as u64,
+            bytes,
+            file_before,
+            file_after: file_before,
+            unshrunk: None,
+        };
+        if dry_run {
+            let connection = file::open_reader(path).map_err(sqlite)?;
+            file::identify(&connection, path)?;
+            let (rows, bytes) = matching(&connection, filter).map_err(sqlite)?;
+            return Ok(counted(rows, bytes));
+        }
+        let mut connection = file::open(path)?;
+        let (rows, bytes) = match remove(&mut connection, filter) {
+            // A row in a page that cannot be read: the repair leaves it out.
+            Err(error) if is_damage(&error) => {
+                let (rows, bytes) = matching(&connection, filter).map_err(sqlite)?;
+                repair::repair(&mut connection, path).map_err(sqlite)?;
+                remove(&mut connection, filter).map_err(sqlite)?;
+                (rows, bytes)
+            }
+            result => result.map_err(sqlite)?,
+        };
+        let unshrunk = match rows.is_empty() {
+            true => None,
+            false => shrink(&connection, path).err(),
+        };
+        Ok(Pruned {
+            unshrunk,
+            file_after: file_bytes(path),
+            ..counted(rows, bytes)
+        })
+    }
+}
+
+/// The numbers of the rows that match, and the bytes of their texts.
+fn matching(connection: &Connection, filter: &PruneFilter) -> rusqlite::Result<(Vec<i64>, u64)> {
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    repair::walk(connection, |number, row| {
+        if filter.matches(row.as_ref()) {
+            rows.push(number);
+            bytes += row.map_or(0, |row| row.bytes());
+        }
+        Ok(())
+    })?;
+    Ok((rows, bytes))
+}
+
+/// Removes the rows that match, all or none.
+fn remove(connection: &mut Connection, filter: &PruneFilter) -> rusqlite::Result<(Vec<i64>, u64)> {
+    let transaction = file::begin(connection)?;
+    let (rows, bytes) = matching(&transaction, filter)?;
+    let mut delete = transaction.prepare("DELETE FROM replies WHERE rowid = ?1")?;
+    for row in &rows {
+        delete.execute([row])?;
+    }
+    drop(delete);
+    transaction.commit()?;
+    Ok((rows, bytes))
+}
+
+/// Writes the file anew without the free space in it. SQLite writes a copy of what is kept into the folder for temporary files,
+/// and then into the write-ahead log beside the file.
+fn shrink(connection: &Connection, path: &Path) -> Result<(), Unshrunk> {
+    let failed = |error: rusqlite::Error| Unshrunk::Failed(error.to_string());
+    let number = |name| file::pragma(connection, name).map_err(failed);
+    let pages = number("page_count")? - number("freelist_count")?;
+    let needed = u64::try_from(pages * number("page_size")?).unwrap_or(0);
+    if let Some(free) = free_bytes(path).filter(|free| *free < needed) {
+        return Err(Unshrunk::NoRoom { free, needed });
+    }
+    connection.execute_batch("VACUUM").map_err(failed)?;
+    // Where another process reads, the log is emptied by whoever closes the file last.
+    let emptied = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    emptied.map_err(failed)
+}
+
+/// Free bytes of the disk that `path` is on; `None` where the system does not say.
+#[cfg(unix)]
+fn free_bytes(path: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(path).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn free_bytes(_: &Path) -> Option<u64> {
+    None
+}

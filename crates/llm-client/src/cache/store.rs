@@ -1,0 +1,121 @@
+//! Where replies are kept: the extension point, and what is stored.
+
+use std::{
+    error::Error,
+    fmt,
+    time::{Duration, SystemTime},
+};
+
+use async_trait::async_trait;
+use schema::{ChatReply, FinishReason, JsonText, Spend, ToolCall, Usage};
+use serde::{Deserialize, Serialize};
+
+use super::{CacheKey, error::CacheError};
+
+/// Keeps replies by key. An extension point: implement it to keep replies elsewhere than in a file, and give it to
+/// [`Cache::new`](crate::Cache::new). `examples/reply_store.rs` is one in memory.
+///
+/// A call to a model waits for `get` before it is made and for `put` after it. Calls for different keys come at the same time;
+/// two for the same key do not, within one process.
+#[async_trait]
+pub trait ReplyStore: fmt::Debug + Send + Sync {
+    /// The reply stored under `key`; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] makes the call go to the model, whose reply is then stored; [`StoreError::Failed`] fails the call.
+    async fn get(&self, key: &CacheKey) -> Result<Option<StoredReply>, StoreError>;
+
+    /// Stores `reply` under `key`, in place of the one that is there. When it returns, the reply outlives the process.
+    ///
+    /// # Errors
+    /// When the reply could not be stored. The caller gets the reply all the same, and the run reports the first failure.
+    async fn put(&self, key: &CacheKey, reply: &StoredReply) -> Result<(), StoreError>;
+
+    /// How many replies it holds, for messages and journals. A store that cannot count says 0.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn count(&self) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
+    /// Its name in messages and journals.
+    fn name(&self) -> String {
+        "custom".to_owned()
+    }
+}
+
+/// Why a store could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is a reply under the key, and it is damaged.
+    #[error("the stored reply is damaged")]
+    Damaged,
+    /// The store cannot be used. The text of the source is shown to people: it names the store and says what to do.
+    #[error(transparent)]
+    Failed(Box<dyn Error + Send + Sync>),
+}
+
+impl From<CacheError> for StoreError {
+    fn from(error: CacheError) -> Self {
+        Self::Failed(Box::new(error))
+    }
+}
+
+/// A reply as it is stored. The request is not part of it: it grows with every turn, and the caller has just made it.
+#[derive(Clone, Debug)]
+pub struct StoredReply {
+    /// When it was stored, in whole microseconds.
+    pub created: SystemTime,
+    /// How long the call took, in whole microseconds.
+    pub run_time: Duration,
+    /// The attempts before it that failed but were billed.
+    pub failed_attempts: Spend,
+    /// The reply in Probity's own form. `None`: stored by a version that kept only the wire text.
+    pub body: Option<ReplyBody>,
+    /// The response body as it came over the wire, where the model has one. It is read again by today's settings, and `body`
+    /// stands in where that fails.
+    pub wire: Option<JsonText>,
+    /// The model's name on the wire. `None`: stored by an earlier version.
+    pub model: Option<String>,
+    /// The endpoint's address, without keys. `None`: stored by an earlier version.
+    pub endpoint: Option<String>,
+}
+
+/// The content of a reply, whatever the wire looks like.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplyBody {
+    /// As in [`ChatReply`], like all fields.
+    pub content: String,
+    /// Reasoning, where there is some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
+    /// The tools that the model calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    /// Why the reply ended.
+    pub finish: FinishReason,
+    /// Tokens of the attempt that answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Dollars of that attempt when it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// The model's name as the endpoint echoed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+impl From<&ChatReply> for ReplyBody {
+    fn from(reply: &ChatReply) -> Self {
+        Self {
+            content: reply.content.clone(),
+            reasoning: reply.reasoning.clone(),
+            tool_calls: reply.tool_calls.clone(),
+            finish: reply.finish.clone(),
+            usage: reply.usage,
+            cost: reply.cost,
+            model: reply.model.clone(),
+        }
+    }
+}
