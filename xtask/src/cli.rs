@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    CalibrateArgs, ExportArgs, ImportArgs, JournalCommand, SafetyCommand, SchemasArgs, ValidateArgs,
+    CacheCommand, CalibrateArgs, ExportArgs, ImportArgs, JournalCommand, SafetyCommand,
+    SchemasArgs, ValidateArgs,
 };
 use crate::flags::{JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, ScenariosArgs, Which};
 
@@ -107,6 +108,9 @@ pub enum Command {
     /// Ask a run's journal: show, stats, scores, check, rebuild
     #[command(subcommand)]
     Journal(JournalCommand),
+    /// Show the size of the reply cache, or remove replies from it
+    #[command(subcommand)]
+    Cache(CacheCommand),
     /// Check files: a benchmark, a run, a configuration, or any other file of Probity
     ///
     /// Every problem is told with file, line, key and reason. Nothing is asked of a model, and nothing is written.

@@ -1,15 +1,25 @@
-//! The client's hot pieces: making a cache key, and answering from the cache.
+//! The client's hot pieces: making a cache key, answering from the cache, and storing new replies.
 //!
 //! `cargo bench --package probity-llm-client`
 #![allow(clippy::expect_used, reason = "benches may fail so")]
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
+use async_trait::async_trait;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use llm_client::{
-    Cache, CacheSettings, HttpClient, KeyMaker, LimitSettings, ModelSettings, Provider,
+    Cache, CacheSettings, Cached, HttpClient, KeyMaker, LimitSettings, ModelSettings, Provider,
 };
-use schema::{CallContext, ChatModel, ChatRequest, Message, ModelId, Purpose, Role};
+use schema::{
+    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, JsonText, Message, ModelError,
+    ModelId, Purpose, Role,
+};
 
 /// Replies in the cache.
 const ROWS: usize = 2_000;
@@ -115,5 +125,99 @@ fn cached(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, key, cached);
+/// Answers at once with 2 KB of wire text.
+struct Instantly {
+    id: ModelId,
+    exchange: Arc<Exchange>,
+}
+
+#[async_trait]
+impl ChatModel for Instantly {
+    fn id(&self) -> &ModelId {
+        &self.id
+    }
+
+    async fn chat(&self, _request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        Ok(ChatReply {
+            exchange: Some(Arc::clone(&self.exchange)),
+            ..ChatReply::text("The quick brown fox said so. ".repeat(52))
+        })
+    }
+}
+
+/// Calls at the same time.
+const CALLERS: usize = 64;
+/// Calls of each of them in a measurement.
+const EACH: usize = 50;
+
+/// New replies: a look-up that finds nothing, and a put that waits for its commit.
+fn stored(criterion: &mut Criterion) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("replies.sqlite");
+    let cache = Cache::open(path, CacheSettings::default()).expect("a new cache");
+    let wire = format!("{{\"choices\": \"{}\"}}", "x".repeat(2_000));
+    let model = Instantly {
+        id: ModelId::new("instantly").expect("a good id"),
+        exchange: Arc::new(Exchange {
+            request: JsonText::proven("{}"),
+            response: JsonText::proven(wire),
+        }),
+    };
+    let model = Arc::new(Cached::new(
+        model,
+        cache,
+        &settings("http://127.0.0.1:1/v1"),
+    ));
+    let next = Arc::new(AtomicUsize::new(0));
+    let round = async || {
+        let tasks: Vec<_> = (0..CALLERS)
+            .map(|_| {
+                let (model, next) = (Arc::clone(&model), Arc::clone(&next));
+                tokio::spawn(async move {
+                    for _ in 0..EACH {
+                        let request = request(next.fetch_add(1, Relaxed));
+                        model.chat(&request).await.expect("a reply");
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.expect("no panic");
+        }
+    };
+    // One thread, as in the command.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime");
+    let mut group = criterion.benchmark_group("new replies, 64 callers");
+    // Briefly: a second of it stores some 100 MB.
+    group.sample_size(10);
+    group.warm_up_time(Duration::from_millis(100));
+    group.measurement_time(Duration::from_secs(1));
+    group.throughput(Throughput::Elements((CALLERS * EACH) as u64));
+    group.bench_function("wall", |bencher| bencher.iter(|| runtime.block_on(round())));
+    #[cfg(unix)]
+    group.bench_function("CPU of all threads", |bencher| {
+        bencher.iter_custom(|rounds| {
+            let before = cpu();
+            for _ in 0..rounds {
+                runtime.block_on(round());
+            }
+            cpu().saturating_sub(before)
+        });
+    });
+    group.finish();
+}
+
+/// What the process has used so far.
+#[cfg(unix)]
+fn cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
+}
+
+criterion_group!(benches, key, cached, stored);
 criterion_main!(benches);

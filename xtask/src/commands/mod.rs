@@ -2,6 +2,7 @@
 
 mod again;
 mod alike;
+mod cache;
 mod calibrate;
 mod demonstration;
 mod doctor;
@@ -31,6 +32,7 @@ mod unscored;
 mod validate;
 mod workflow;
 
+pub use cache::CacheCommand;
 pub use calibrate::CalibrateArgs;
 pub use export::ExportArgs;
 pub use import::ImportArgs;
@@ -87,6 +89,7 @@ pub fn dispatch(cli: Cli) -> Exit {
         Command::Plan(args) => plan::run(&context, &args.into()),
         Command::Doctor { json } => doctor::run(&context, json),
         Command::Journal(command) => journal::run(&context, &command),
+        Command::Cache(command) => cache::run(&context, &command),
         Command::Validate(args) => validate::run(&context, &args),
         Command::Schemas(args) => schemas::run(&context, &args),
         Command::Bench(args) => bench(args),

@@ -13,6 +13,7 @@ mod agentic;
 mod architecture;
 mod bad_endpoints;
 mod bad_files;
+mod cache;
 mod calibrate;
 mod cli;
 mod common;

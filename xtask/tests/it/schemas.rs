@@ -174,7 +174,7 @@ fn all_that_runs_write_is_what_the_schemas_say() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_export_keys(&ground, "exported/runs.jsonl", "export-runs");
     ground.succeeds(&["export", "eee", "sycophancy", "--out", "eee"]);
-    let printing: [&[&str]; 9] = [
+    let printing: [&[&str]; 11] = [
         &["run", "sycophancy", "--json", "--quiet"],
         &["plan", "sycophancy", "--json"],
         &["doctor", "--json"],
@@ -191,6 +191,8 @@ fn all_that_runs_write_is_what_the_schemas_say() {
         &["import", "eee", "--as", "theirs", "--json"],
         &["journal", "check", "--json"],
         &["journal", "stats", "--json"],
+        &["cache", "stats", "--json"],
+        &["cache", "prune", "--older-than", "1h", "--json"],
     ];
     let shapes = Outputs::published();
     for args in printing {

@@ -227,6 +227,58 @@ shapes! {
         over_time: Extra,
     }
 
+    /// Of `cache stats`.
+    struct CacheStatsOutput {
+        /// The file.
+        file: String,
+        /// Bytes on the disk, the write-ahead log included.
+        file_bytes: u64,
+        /// Intact replies.
+        replies: u64,
+        /// Rows that are damaged.
+        damaged: u64,
+        /// When the oldest reply was stored; null without replies.
+        oldest: Option<String>,
+        /// When the newest reply was stored.
+        newest: Option<String>,
+        /// The replies by endpoint and model.
+        groups: Vec<CacheGroupOutput>,
+    }
+
+    /// The replies of one model at one endpoint.
+    struct CacheGroupOutput {
+        /// The endpoint's address; null for replies that an earlier version stored.
+        endpoint: Option<String>,
+        /// The model's name at the endpoint; null likewise.
+        model: Option<String>,
+        /// How many replies there are.
+        replies: u64,
+        /// Bytes of their texts.
+        bytes: u64,
+        /// When the oldest was stored.
+        oldest: Option<String>,
+        /// When the newest was stored.
+        newest: Option<String>,
+    }
+
+    /// Of `cache prune`.
+    struct CachePruneOutput {
+        /// The file.
+        file: String,
+        /// Whether rows were only counted.
+        dry_run: bool,
+        /// Rows that were removed, or would be.
+        rows: u64,
+        /// Bytes of their texts; of damaged rows 0.
+        bytes: u64,
+        /// Bytes of the file and its write-ahead log before.
+        file_bytes_before: u64,
+        /// The same after.
+        file_bytes_after: u64,
+        /// Whether the file was made as small as it can be; false where the disk had no room for that.
+        shrunk: bool,
+    }
+
     /// Of `validate`.
     struct ValidateOutput {
         /// Problems in all files.
@@ -296,6 +348,14 @@ fn of_command(generator: &mut SchemaGenerator) -> Vec<(Vec<&'static str>, Schema
         (
             vec!["journal stats"],
             generator.subschema_for::<StatsOutput>(),
+        ),
+        (
+            vec!["cache stats"],
+            generator.subschema_for::<CacheStatsOutput>(),
+        ),
+        (
+            vec!["cache prune"],
+            generator.subschema_for::<CachePruneOutput>(),
         ),
         (
             vec!["validate"],

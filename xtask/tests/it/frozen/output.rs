@@ -52,6 +52,9 @@ fn of_every_help() {
         "journal scores",
         "journal check",
         "journal rebuild",
+        "cache",
+        "cache stats",
+        "cache prune",
         "validate",
         "init",
     ];

@@ -1,0 +1,90 @@
+//! `cache prune`: removes replies.
+
+use std::{path::Path, time::SystemTime};
+
+use jiff::Zoned;
+use llm_client::{PruneFilter, Pruned, SqliteStore, Unshrunk};
+use serde_json::{Value, json};
+
+use super::{PruneArgs, existing, size};
+use crate::{
+    commands::Context,
+    exit::{Exit, Failure},
+};
+
+/// Removes the replies and prints how many they were.
+///
+/// # Errors
+/// When there is no cache, or it cannot be read or written.
+pub fn run(context: &Context, args: &PruneArgs) -> Result<Exit, Failure> {
+    let path = existing(context)?;
+    let filter = filter(args)?;
+    let pruned = SqliteStore::prune(&path, &filter, args.dry_run);
+    let pruned = pruned.map_err(|error| Failure::nothing_ran(error.to_string()))?;
+    if args.json {
+        context.print_json("cache prune", Exit::Complete, value(&path, args, &pruned));
+    } else {
+        context.terminal.print(&text(&path, args, &pruned));
+    }
+    if let Some(unshrunk) = &pruned.unshrunk {
+        context.terminal.warning(&why(&path, unshrunk));
+    }
+    Ok(Exit::Complete)
+}
+
+fn filter(args: &PruneArgs) -> Result<PruneFilter, Failure> {
+    let before = |span| match Zoned::now().checked_sub(span) {
+        Ok(before) => Ok(SystemTime::from(before.timestamp())),
+        Err(_) => Err(Failure::usage(format!(
+            "--older-than {span}: longer than time can be counted"
+        ))),
+    };
+    Ok(PruneFilter {
+        before: args.older_than.map(before).transpose()?,
+        model: args.model.clone(),
+        damaged: args.damaged,
+    })
+}
+
+fn value(path: &Path, args: &PruneArgs, pruned: &Pruned) -> Value {
+    json!({
+        "file": path,
+        "dry_run": args.dry_run,
+        "rows": pruned.rows,
+        "bytes": pruned.bytes,
+        "file_bytes_before": pruned.file_before,
+        "file_bytes_after": pruned.file_after,
+        "shrunk": pruned.unshrunk.is_none(),
+    })
+}
+
+fn text(path: &Path, args: &PruneArgs, pruned: &Pruned) -> String {
+    let rows = match pruned.rows {
+        1 => "1 row".to_owned(),
+        rows => format!("{rows} rows"),
+    };
+    let (path, bytes) = (path.display(), size(pruned.bytes));
+    if args.dry_run {
+        return format!("would remove {rows} ({bytes} of text) from {path}\n");
+    }
+    format!(
+        "removed {rows} ({bytes} of text) from {path}: {} before, {} now\n",
+        size(pruned.file_before),
+        size(pruned.file_after)
+    )
+}
+
+fn why(path: &Path, unshrunk: &Unshrunk) -> String {
+    let why = match unshrunk {
+        Unshrunk::NoRoom { free, needed } => format!(
+            "the disk has {} free, and writing it again takes {}",
+            size(*free),
+            size(*needed)
+        ),
+        Unshrunk::Failed(reason) => reason.clone(),
+    };
+    format!(
+        "{}: the file keeps its size ({why}); new replies take the free space in it",
+        path.display()
+    )
+}

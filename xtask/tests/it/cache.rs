@@ -1,0 +1,153 @@
+//! `cargo xtask cache`: what the cache holds, and removing replies from it.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot set up its ground fails"
+)]
+
+use crate::{common::Ground, tree};
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+
+const FILE: &str = ".probity/cache.sqlite";
+
+fn printed(ground: &Ground, args: &[&str]) -> Value {
+    serde_json::from_str(&ground.succeeds(args).out).unwrap()
+}
+
+/// How many replies there are of a model; of all without one.
+fn replies(stats: &Value, model: Option<&str>) -> u64 {
+    let groups = stats["groups"].as_array().unwrap().iter();
+    let of_model = groups.filter(|group| model.is_none_or(|model| group["model"] == model));
+    of_model
+        .map(|group| group["replies"].as_u64().unwrap())
+        .sum()
+}
+
+#[test]
+fn a_model_is_pruned_and_the_next_run_calls_only_for_its_replies() {
+    let ground = Ground::new();
+    let first = printed(&ground, &["run", "--quiet", "--json"]);
+    let made = tree::read(&ground.path("benchmarks"));
+    let stats = printed(&ground, &["cache", "stats", "--json"]);
+    assert_eq!(stats["file"], FILE);
+    assert_eq!(stats["replies"], first["replies"]["asked"]);
+    assert_eq!(replies(&stats, None), stats["replies"].as_u64().unwrap());
+    assert_eq!(stats["damaged"], 0);
+    assert_eq!(stats["groups"][0]["endpoint"], "scripted");
+    assert!(stats["oldest"].as_str() <= stats["newest"].as_str());
+    let judged = replies(&stats, Some("scripted-judge"));
+    assert!(judged > 0);
+    let shown = ground.succeeds(&["cache", "stats"]).out;
+    assert!(
+        shown.contains("scripted-judge") && shown.contains(FILE),
+        "{shown}"
+    );
+
+    let prune = ["cache", "prune", "--model", "scripted-judge", "--json"];
+    let dry = printed(&ground, &[&prune[..], &["--dry-run"]].concat());
+    assert_eq!(
+        (&dry["rows"], &dry["dry_run"]),
+        (&json!(judged), &json!(true))
+    );
+    assert_eq!(printed(&ground, &["cache", "stats", "--json"]), stats);
+    let pruned = printed(&ground, &prune);
+    assert_eq!(
+        (&pruned["rows"], &pruned["bytes"]),
+        (&json!(judged), &dry["bytes"])
+    );
+    assert_eq!(pruned["shrunk"], true);
+    let bytes = |key: &str| pruned[key].as_u64().unwrap();
+    assert!(
+        bytes("file_bytes_after") < bytes("file_bytes_before"),
+        "{pruned}"
+    );
+    let left = printed(&ground, &["cache", "stats", "--json"]);
+    assert_eq!(replies(&left, Some("scripted-judge")), 0);
+    assert_eq!(left["file_bytes"], pruned["file_bytes_after"]);
+
+    let again = printed(&ground, &["run", "--quiet", "--json"]);
+    assert_eq!(again["replies"]["asked"], judged);
+    tree::assert_same(&tree::read(&ground.path("benchmarks")), &made);
+}
+
+#[test]
+fn replies_are_pruned_by_age() {
+    let ground = Ground::new();
+    ground.succeeds(&["run", "--quiet"]);
+    let none = ground
+        .succeeds(&["cache", "prune", "--older-than", "1h"])
+        .out;
+    assert!(
+        none.starts_with("removed 0 rows (0 bytes of text)"),
+        "{none}"
+    );
+    let all = printed(&ground, &["cache", "stats", "--json"])["replies"].clone();
+    // Every reply is older than a nanosecond.
+    let old = printed(
+        &ground,
+        &["cache", "prune", "--older-than", "1ns", "--json"],
+    );
+    assert_eq!(old["rows"], all);
+    let left = printed(&ground, &["cache", "stats", "--json"]);
+    assert_eq!(
+        (&left["replies"], &left["oldest"]),
+        (&json!(0), &Value::Null)
+    );
+    assert_eq!(left["groups"], json!([]));
+}
+
+#[test]
+fn a_cache_of_an_earlier_version_is_shown_as_it_is() {
+    let ground = Ground::new();
+    let frozen = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/frozen/cache.sqlite");
+    fs::create_dir(ground.path(".probity")).unwrap();
+    fs::copy(&frozen, ground.path(FILE)).unwrap();
+    let stats = printed(&ground, &["cache", "stats", "--json"]);
+    assert_eq!(
+        (&stats["replies"], &stats["damaged"]),
+        (&json!(10), &json!(0))
+    );
+    assert_eq!(stats["groups"][0]["model"], Value::Null);
+    let dry = ["cache", "prune", "--older-than", "1s", "--dry-run"];
+    let dry = ground.succeeds(&dry).out;
+    assert!(dry.starts_with("would remove 10 rows ("), "{dry}");
+    assert_eq!(
+        fs::read(ground.path(FILE)).unwrap(),
+        fs::read(frozen).unwrap()
+    );
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let ground = Ground::new();
+    let fails = |args: &[&str], code: i32, text: &str| {
+        let ran = ground.run(args);
+        assert_eq!(ran.code, code, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(text), "{args:?}: {}", ran.err);
+    };
+    fails(
+        &["cache", "stats"],
+        2,
+        "there is no cache: .probity/cache.sqlite",
+    );
+    fails(&["cache", "prune", "--damaged"], 2, "there is no cache");
+    fails(&["cache", "prune"], 2, "--older-than");
+    fails(
+        &["cache", "prune", "--older-than", "soon"],
+        2,
+        "expected a length of time",
+    );
+    fails(&["cache", "prune", "--older-than", "-1d"], 2, "");
+    let both = ["cache", "prune", "--damaged", "--model", "m"];
+    fails(&both, 2, "cannot be used with");
+    ground.write(FILE, "These are my notes.");
+    fails(&["cache", "stats"], 3, "is damaged or no cache at all");
+    fails(
+        &["cache", "prune", "--damaged"],
+        3,
+        "is damaged or no cache at all",
+    );
+    assert_eq!(ground.read(FILE), "These are my notes.");
+}
