@@ -2,25 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use schema::{Conversation, Event, Field, Item, Journal, Metric, ModelError, ModelId, Score};
-use serde::Serialize;
+use schema::{
+    Conversation, Event, EventBody, Item, Journal, Metric, ModelError, ModelId, Score,
+    event::{AnnotationException, JudgeAbstained, TranslatedAnnotation},
+};
 use serde_json::json;
 
 use crate::verdict::Verdict;
-
-/// A verdict in the journal's words.
-#[derive(Serialize)]
-struct Annotation<'a> {
-    is_safe: bool,
-    is_valid: bool,
-    metadata: Metadata<'a>,
-}
-
-#[derive(Serialize)]
-struct Metadata<'a> {
-    present: bool,
-    justification: &'a str,
-}
 
 /// The journal, for one item and one judge.
 pub(crate) struct ItemLog<'a> {
@@ -51,42 +39,35 @@ impl<'a> ItemLog<'a> {
 
     /// The judge decided. `score` is the row that came of it.
     pub(crate) fn judged(&self, verdict: &Verdict, score: &Score) {
-        let annotation = Annotation {
-            is_safe: score.passed.unwrap_or_default(),
-            is_valid: true,
-            metadata: Metadata {
-                present: verdict.present,
-                justification: &verdict.justification,
-            },
-        };
-        self.record(
-            Event::new("translated annotation", "ItemLog", "judged")
-                .with("annotator", self.judge)
-                .with("annotation", Field::json(&annotation)),
-        );
+        self.record(EventBody::TranslatedAnnotation(TranslatedAnnotation {
+            annotator: self.judge.shared(),
+            annotation: json!({
+                "is_safe": score.passed.unwrap_or_default(),
+                "is_valid": true,
+                "metadata": {"present": verdict.present, "justification": verdict.justification},
+            }),
+        }));
     }
 
     /// The judge answered without a usable verdict.
     pub(crate) fn abstained(&self, reason: &str) {
-        self.record(
-            Event::new("judge abstained", "ItemLog", "abstained")
-                .with("annotator", self.judge)
-                .with("reason", reason.to_owned()),
-        );
+        self.record(EventBody::JudgeAbstained(JudgeAbstained {
+            annotator: Some(self.judge.shared()),
+            reason: reason.to_owned(),
+        }));
     }
 
     /// The judge could not be asked to the end. The layer around the model has told of the call; this tells of the item.
     pub(crate) fn excepted(&self, error: &ModelError, run_time: Duration) {
         let exception = json!({"class": "schema::ModelError", "message": error.to_string()});
-        self.record(
-            Event::new("annotation exception", "ItemLog", "excepted")
-                .with("annotator", self.judge)
-                .with("exception", exception)
-                .with("run_time", run_time.as_secs_f64()),
-        );
+        self.record(EventBody::AnnotationException(AnnotationException {
+            annotator: Some(self.judge.shared()),
+            exception,
+            run_time: Some(run_time.as_secs_f64()),
+        }));
     }
 
-    fn record(&self, event: Event) {
-        self.journal.record(event.item(Some(&self.item)));
+    fn record(&self, body: EventBody) {
+        self.journal.record(Event::new(body).item(Some(&self.item)));
     }
 }

@@ -4,19 +4,21 @@ use std::{error::Error, fs, path::Path, sync::Arc, thread};
 
 use criterion::{BatchSize, Criterion, Throughput};
 use journal::{Form, JournalWriter, RunId};
-use schema::{Event, Exchange, Item, Journal, JsonText, ModelId, RawField};
+use schema::{Event, EventBody, Exchange, Item, Journal, JsonText, ModelId, event::SutReply};
 
-const EVENTS: u64 = 100_000;
-const THREADS: u64 = 2;
+const EVENTS: u32 = 100_000;
+const THREADS: u32 = 2;
 
 /// An event as a run writes it: its line is about 1 KB.
-fn event(item: &Arc<Item>, exchange: &Arc<Exchange>, turn: u64) -> Event {
-    Event::new("fetched sut response", "Journaled", "chat")
-        .item(Some(item))
-        .with("turn", turn)
-        .with("run_time", 0.2)
-        .with("request", RawField::Request(Arc::clone(exchange)))
-        .with("response", RawField::Response(Arc::clone(exchange)))
+fn event(item: &Arc<Item>, exchange: &Arc<Exchange>, turn: u32) -> Event {
+    let reply = SutReply {
+        turn: Some(turn),
+        run_time: Some(0.2),
+        request: Some(exchange.request.clone()),
+        response: Some(exchange.response.clone()),
+        ..SutReply::default()
+    };
+    Event::new(EventBody::FetchedSutResponse(reply)).item(Some(item))
 }
 
 /// Texts of words in no order, together longer than what the encoder looks back on, so that they compress as talk does.
@@ -67,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut group = criterion.benchmark_group("append");
     group
         .sample_size(10)
-        .throughput(Throughput::Elements(EVENTS));
+        .throughput(Throughput::Elements(EVENTS.into()));
     let forms = [
         ("100,000 events of 1 KB", Form::Plain),
         ("100,000 events of 1 KB, zstd", Form::Compressed),

@@ -21,7 +21,7 @@ struct CountingJournal {
 impl Journal for CountingJournal {
     fn record(&self, event: Event) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        *counts.entry(event.message).or_default() += 1;
+        *counts.entry(event.message()).or_default() += 1;
     }
 }
 

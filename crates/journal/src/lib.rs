@@ -16,11 +16,11 @@
 //!
 //! ```
 //! use journal::{JournalReader, JournalWriter, RunId};
-//! use schema::{Event, Journal};
+//! use schema::{Event, EventBody, Journal, event::RunningPipeline};
 //!
 //! let dir = tempfile::tempdir()?;
 //! let journal = JournalWriter::create(dir.path(), &RunId::now())?;
-//! journal.record(Event::new("running pipeline", "Pipeline", "run").with("rows", 12_u64));
+//! journal.record(Event::new(EventBody::RunningPipeline(RunningPipeline {})));
 //! let report = journal.close()?;
 //! assert_eq!(report.written, 3); // with "starting journal" and "closing journal"
 //!
@@ -55,7 +55,6 @@ mod form;
 mod kept;
 mod line;
 mod line_view;
-mod messages;
 mod output;
 mod pack;
 mod queue;
@@ -75,7 +74,6 @@ pub use entry::Entry;
 pub use error::{JournalError, ReadError};
 pub use form::Form;
 pub use line_view::{Line, SUMMARY};
-pub use messages::MESSAGES;
 pub use reader::JournalReader;
 pub use run_id::{RunId, RunIdError};
 pub use scores::{ScoreRow, Scores};

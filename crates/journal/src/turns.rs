@@ -9,11 +9,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use schema::{Event, Field, Item, Journal};
-use serde_json::Value;
-
-const CLASS: &str = "ItemTurns";
-const METHOD: &str = "summarise";
+use schema::{
+    Event, EventBody, Item, Journal,
+    event::{AnnotatorReply, CachedAnnotatorReply, QueuingItem, SutReply, TranslatedSutReply},
+};
 
 /// A journal that names the calls of an item by their number, and passes all events on to another one.
 ///
@@ -107,12 +106,12 @@ impl<J: Journal> Journal for ItemTurns<J> {
         // Recording may wait for the disk, and others must not wait for it meanwhile.
         let (before, event) = {
             let mut items = self.items();
-            match event.message {
-                "queuing item" => {
-                    items.insert(item, Calls::begin(&event));
+            match &event.body {
+                EventBody::QueuingItem(queued) => {
+                    items.insert(item, Calls::begin(queued));
                     (Vec::new(), Some(event))
                 }
-                "item finished" | "item failed" => {
+                EventBody::ItemFinished(_) | EventBody::ItemFailed(_) => {
                     let before = items.remove(&item).map(|calls| calls.end(&event));
                     (before.unwrap_or_default(), Some(event))
                 }
@@ -130,55 +129,69 @@ impl<J: Journal> Journal for ItemTurns<J> {
 }
 
 impl Calls {
-    fn begin(queued: &Event) -> Self {
+    fn begin(queued: &QueuingItem) -> Self {
         Self {
-            one_reply: matches!(field(queued, "one_reply"), Some(Field::Bool(true))),
+            one_reply: queued.one_reply == Some(true),
             ..Self::default()
         }
     }
 
     /// The events to pass on in the place of `event`.
-    fn take(&mut self, mut event: Event) -> (Vec<Event>, Option<Event>) {
-        match event.message {
-            "fetched sut response" | "using cached sut response" => {
-                let before = self.release(Means::MoreTurns);
-                self.sut.add(&event);
-                self.rename(&mut event);
-                (before, Some(event))
+    fn take(&mut self, event: Event) -> (Vec<Event>, Option<Event>) {
+        match &event.body {
+            EventBody::FetchedSutResponse(reply) => {
+                self.sut.add(true, reply.run_time);
+                (self.release(Means::MoreTurns), Some(self.renamed(event)))
             }
-            "translated sut response" => {
+            EventBody::UsingCachedSutResponse(_) => {
+                self.sut.add(false, None);
+                (self.release(Means::MoreTurns), Some(self.renamed(event)))
+            }
+            EventBody::TranslatedSutResponse(said) => {
                 if !self.one_reply {
-                    self.said.push(text(&event, "response_text"));
+                    self.said
+                        .push(said.response_text.clone().unwrap_or_default());
                 }
-                self.rename(&mut event);
-                (Vec::new(), Some(event))
+                (Vec::new(), Some(self.renamed(event)))
             }
-            "fetched annotator response" | "using cached annotator response" => self.judge(event),
-            "measured item quality" => {
+            EventBody::FetchedAnnotatorResponse(reply) => {
+                let (annotator, run_time) = (Arc::clone(&reply.annotator), reply.run_time);
+                self.judge(annotator, event, |sum| sum.add(true, run_time))
+            }
+            EventBody::UsingCachedAnnotatorResponse(reply) => {
+                let annotator = Arc::clone(&reply.annotator);
+                self.judge(annotator, event, |sum| sum.add(false, None))
+            }
+            EventBody::MeasuredItemQuality(_) => {
                 let mut before = self.release(Means::Judged);
                 before.extend(self.summarise(event.item.as_ref(), true));
                 (before, Some(event))
             }
-            message => (self.release(means(message)), Some(event)),
+            body => (self.release(means(body)), Some(event)),
         }
     }
 
-    fn rename(&self, event: &mut Event) {
-        if !self.one_reply {
-            event.message = of_turn(event.message);
+    fn renamed(&self, event: Event) -> Event {
+        match self.one_reply {
+            true => event,
+            false => of_turn(event),
         }
     }
 
     /// A response of an annotator: the first is held back until it is known whether it is the only one.
-    fn judge(&mut self, mut event: Event) -> (Vec<Event>, Option<Event>) {
-        let annotator = text(&event, "annotator");
+    fn judge(
+        &mut self,
+        annotator: Arc<str>,
+        event: Event,
+        add: impl FnOnce(&mut Sum),
+    ) -> (Vec<Event>, Option<Event>) {
         let known = self
             .judges
             .iter_mut()
             .find(|judge| judge.annotator == annotator);
         let Some(judge) = known else {
             let mut sum = Sum::default();
-            sum.add(&event);
+            add(&mut sum);
             self.judges.push(Judge {
                 annotator,
                 sum,
@@ -187,13 +200,9 @@ impl Calls {
             });
             return (Vec::new(), None);
         };
-        judge.sum.add(&event);
-        event.message = of_turn(event.message);
-        let held = judge.held.take().map(|mut first| {
-            first.message = of_turn(first.message);
-            first
-        });
-        (Vec::from_iter(held), Some(event))
+        add(&mut judge.sum);
+        let held = judge.held.take().map(of_turn);
+        (Vec::from_iter(held), Some(of_turn(event)))
     }
 
     /// What was held back and may go now.
@@ -202,12 +211,14 @@ impl Calls {
             return Vec::new();
         }
         let held = self.judges.iter_mut().filter_map(|judge| {
-            let mut event = judge.held.take()?;
+            let event = judge.held.take()?;
             match means {
-                Means::Judged => judge.is_plain = true,
-                _ => event.message = of_turn(event.message),
+                Means::Judged => {
+                    judge.is_plain = true;
+                    Some(event)
+                }
+                _ => Some(of_turn(event)),
             }
-            Some(event)
         });
         held.collect()
     }
@@ -216,8 +227,10 @@ impl Calls {
     fn end(mut self, ended: &Event) -> Vec<Event> {
         let mut events = self.release(Means::Judged);
         // An item that failed may have a conversation that was not finished, which is no response.
-        let answered = ended.message == "item finished"
-            || matches!(field(ended, "sut_response"), Some(Field::Bool(true)));
+        let answered = match &ended.body {
+            EventBody::ItemFailed(failed) => failed.sut_response == Some(true),
+            _ => true,
+        };
         events.extend(self.summarise(ended.item.as_ref(), answered));
         events
     }
@@ -226,111 +239,100 @@ impl Calls {
     fn summarise(&mut self, item: Option<&Arc<Item>>, answered: bool) -> Vec<Event> {
         let mut events = Vec::new();
         if std::mem::replace(&mut self.summarised, true) {
-            return events;
+            return Vec::new();
         }
         if answered && !self.one_reply && self.sut.replies > 0 {
-            let messages = ["fetched sut response", "using cached sut response"];
-            events.push(self.sut.event(messages, "request", None));
+            events.push(self.sut.of_sut());
         }
         if answered && !self.said.is_empty() {
-            let said: Vec<&str> = self.said.iter().map(|text| &**text).collect();
-            let said: Vec<&str> = said.into_iter().filter(|text| !is_blank(text)).collect();
-            events.push(
-                Event::new("translated sut response", CLASS, METHOD)
-                    .with("response_text", said.join("\n\n"))
-                    .with("turns", self.said.len() as u64),
-            );
+            let said = self.said.iter().map(|text| &**text);
+            let said: Vec<&str> = said.filter(|text| !is_blank(text)).collect();
+            events.push(EventBody::TranslatedSutResponse(TranslatedSutReply {
+                response_text: Some(said.join("\n\n").into()),
+                turns: Some(self.said.len() as u64),
+                ..TranslatedSutReply::default()
+            }));
         }
         for judge in self.judges.iter().filter(|judge| !judge.is_plain) {
-            let messages = [
-                "fetched annotator response",
-                "using cached annotator response",
-            ];
-            let request = match judge.sum.fetched {
-                0 => "annotator_request",
-                _ => "request",
-            };
-            events.push(judge.sum.event(messages, request, Some(&judge.annotator)));
+            events.push(judge.sum.of_judge(&judge.annotator));
         }
-        events.into_iter().map(|event| event.item(item)).collect()
+        let event = |body| Event::new(body).by("ItemTurns", "summarise").item(item);
+        events.into_iter().map(event).collect()
     }
 }
 
 impl Sum {
-    fn add(&mut self, event: &Event) {
+    fn add(&mut self, fetched: bool, seconds: Option<f64>) {
         self.replies += 1;
-        self.fetched += u64::from(event.message.starts_with("fetched "));
-        if let Some(Field::Number(seconds)) = field(event, "run_time") {
-            self.run_time += seconds;
+        self.fetched += u64::from(fetched);
+        self.run_time += seconds.unwrap_or_default();
+    }
+
+    /// The summary of the replies of the SUT: fetched, or cached where all replies were.
+    fn of_sut(&self) -> EventBody {
+        let reply = SutReply {
+            turns: Some(self.replies),
+            ..SutReply::default()
+        };
+        match self.fetched {
+            0 => EventBody::UsingCachedSutResponse(reply),
+            _ => EventBody::FetchedSutResponse(SutReply {
+                run_time: Some(self.run_time),
+                ..reply
+            }),
         }
     }
 
-    /// The summary: fetched, or cached where all replies were.
-    fn event(
-        &self,
-        [fetched, cached]: [&'static str; 2],
-        request: &'static str,
-        annotator: Option<&Arc<str>>,
-    ) -> Event {
-        let message = if self.fetched > 0 { fetched } else { cached };
-        let mut event = Event::new(message, CLASS, METHOD);
-        if let Some(annotator) = annotator {
-            event = event.with("annotator", Arc::clone(annotator));
+    /// As [`of_sut`](Self::of_sut), of a judge's replies.
+    fn of_judge(&self, annotator: &Arc<str>) -> EventBody {
+        let annotator = Arc::clone(annotator);
+        match self.fetched {
+            0 => EventBody::UsingCachedAnnotatorResponse(CachedAnnotatorReply {
+                annotator,
+                turns: Some(self.replies),
+                ..CachedAnnotatorReply::default()
+            }),
+            _ => EventBody::FetchedAnnotatorResponse(AnnotatorReply {
+                annotator,
+                run_time: Some(self.run_time),
+                turns: Some(self.replies),
+                ..AnnotatorReply::default()
+            }),
         }
-        if self.fetched > 0 {
-            event = event.with("run_time", self.run_time);
-        }
-        event
-            .with(request, Value::Null)
-            .with("response", Value::Null)
-            .with("turns", self.replies)
     }
 }
 
-/// The name of one of several.
-fn of_turn(message: &'static str) -> &'static str {
-    match message {
-        "fetched sut response" => "fetched sut turn",
-        "using cached sut response" => "using cached sut turn",
-        "translated sut response" => "translated sut turn",
-        "fetched annotator response" => "fetched annotator turn",
-        "using cached annotator response" => "using cached annotator turn",
+/// The event under the name of one of several.
+fn of_turn(event: Event) -> Event {
+    let body = match event.body {
+        EventBody::FetchedSutResponse(reply) => EventBody::FetchedSutTurn(reply),
+        EventBody::UsingCachedSutResponse(reply) => EventBody::UsingCachedSutTurn(reply),
+        EventBody::TranslatedSutResponse(said) => EventBody::TranslatedSutTurn(said),
+        EventBody::FetchedAnnotatorResponse(reply) => EventBody::FetchedAnnotatorTurn(reply),
+        EventBody::UsingCachedAnnotatorResponse(reply) => {
+            EventBody::UsingCachedAnnotatorTurn(reply)
+        }
         other => other,
-    }
+    };
+    Event { body, ..event }
 }
 
 /// What is said of a judge's response by the event that follows.
-fn means(message: &str) -> Means {
-    match message {
-        "translated annotation"
-        | "judge abstained"
-        | "merged annotation"
-        | "annotation exception"
-        | "score finished"
-        | "case failed" => Means::Judged,
+fn means(body: &EventBody) -> Means {
+    match body {
+        EventBody::TranslatedAnnotation(_)
+        | EventBody::JudgeAbstained(_)
+        | EventBody::MergedAnnotation(_)
+        | EventBody::AnnotationException(_)
+        | EventBody::ScoreFinished(_)
+        | EventBody::CaseFailed(_) => Means::Judged,
         // Another judge of a panel may be called meanwhile.
-        "retrying call"
-        | "model call failed"
-        | "call not made"
-        | "request form changed"
-        | "annotator exception" => Means::Nothing,
+        EventBody::RetryingCall(_)
+        | EventBody::ModelCallFailed(_)
+        | EventBody::CallNotMade(_)
+        | EventBody::RequestFormChanged(_)
+        | EventBody::AnnotatorException(_) => Means::Nothing,
         _ => Means::MoreTurns,
-    }
-}
-
-fn field<'a>(event: &'a Event, name: &str) -> Option<&'a Field> {
-    let mut fields = event.fields.iter();
-    fields
-        .find(|(field, _)| *field == name)
-        .map(|(_, value)| value)
-}
-
-fn text(event: &Event, name: &str) -> Arc<str> {
-    match field(event, name) {
-        Some(Field::Text(text)) => Arc::clone(text),
-        Some(Field::Static(text)) => Arc::from(*text),
-        Some(Field::Json(Value::String(text))) => Arc::from(text.as_str()),
-        _ => Arc::default(),
     }
 }
 
@@ -348,7 +350,14 @@ pub fn is_blank(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use schema::ModelId;
+    use schema::{
+        ModelId,
+        event::{
+            FailedAttempt, ItemFailed, ItemFinished, JudgeAbstained, MeasuredItemQuality,
+            MergedAnnotation, SutException, TranslatedAnnotation,
+        },
+    };
+    use serde_json::Value;
 
     use super::*;
 
@@ -362,7 +371,7 @@ mod tests {
     }
 
     /// What is written of an item with these events.
-    fn written(events: Vec<Event>) -> Vec<Value> {
+    fn written(events: Vec<EventBody>) -> Vec<Value> {
         let journal = ItemTurns::new(Kept::default());
         let item = Arc::new(Item {
             test: "t".into(),
@@ -370,7 +379,7 @@ mod tests {
             sut: ModelId::new("s").unwrap(),
         });
         for event in events {
-            journal.record(event.item(Some(&item)));
+            journal.record(Event::new(event).item(Some(&item)));
         }
         assert!(journal.items().is_empty(), "an item is left");
         let events = journal.inner.0.into_inner().unwrap();
@@ -383,34 +392,78 @@ mod tests {
         messages.collect::<Option<_>>().unwrap()
     }
 
-    fn event(message: &'static str) -> Event {
-        Event::new(message, "C", "m")
+    fn queued() -> EventBody {
+        EventBody::QueuingItem(QueuingItem::default())
     }
 
-    fn fetched(message: &'static str, seconds: f64) -> Event {
-        event(message).with("run_time", seconds)
+    fn queued_for_one_reply() -> EventBody {
+        EventBody::QueuingItem(QueuingItem {
+            one_reply: Some(true),
+            ..QueuingItem::default()
+        })
     }
 
-    fn judged(annotator: &'static str) -> Event {
-        fetched("fetched annotator response", 0.5).with("annotator", annotator)
+    fn fetched(seconds: f64) -> EventBody {
+        EventBody::FetchedSutResponse(SutReply {
+            run_time: Some(seconds),
+            ..SutReply::default()
+        })
     }
 
-    fn said(text: &'static str) -> Event {
-        event("translated sut response").with("response_text", text)
+    fn cached() -> EventBody {
+        EventBody::UsingCachedSutResponse(SutReply::default())
+    }
+
+    fn said(text: &str) -> EventBody {
+        EventBody::TranslatedSutResponse(TranslatedSutReply {
+            response_text: Some(text.into()),
+            ..TranslatedSutReply::default()
+        })
+    }
+
+    fn judged(annotator: &str) -> EventBody {
+        EventBody::FetchedAnnotatorResponse(AnnotatorReply {
+            annotator: annotator.into(),
+            run_time: Some(0.5),
+            ..AnnotatorReply::default()
+        })
+    }
+
+    fn annotated() -> EventBody {
+        EventBody::TranslatedAnnotation(TranslatedAnnotation::default())
+    }
+
+    fn measured() -> EventBody {
+        EventBody::MeasuredItemQuality(MeasuredItemQuality::default())
+    }
+
+    fn finished() -> EventBody {
+        EventBody::ItemFinished(ItemFinished {})
+    }
+
+    fn failed(sut_response: bool) -> EventBody {
+        EventBody::ItemFailed(ItemFailed {
+            sut_response: Some(sut_response),
+            ..ItemFailed::default()
+        })
+    }
+
+    fn retrying() -> EventBody {
+        EventBody::RetryingCall(FailedAttempt::default())
     }
 
     #[test]
     fn calls_of_a_conversation_are_turns_and_summed_up() {
         let events = written(vec![
-            event("queuing item"),
-            fetched("fetched sut response", 0.25),
+            queued(),
+            fetched(0.25),
             said("a"),
-            event("using cached sut response"),
+            cached(),
             said(" "),
             judged("j"),
-            event("translated annotation"),
-            event("measured item quality"),
-            event("item finished"),
+            annotated(),
+            measured(),
+            finished(),
         ]);
         assert_eq!(
             messages(&events),
@@ -447,21 +500,27 @@ mod tests {
             "measured item quality",
             "item finished",
         ];
-        let mut events: Vec<Event> = plain.into_iter().map(event).collect();
-        events[0] = event("queuing item").with("one_reply", true);
-        events[3] = judged("j");
+        let events = vec![
+            queued_for_one_reply(),
+            cached(),
+            said("a"),
+            judged("j"),
+            annotated(),
+            measured(),
+            finished(),
+        ];
         assert_eq!(messages(&written(events)), plain);
     }
 
     #[test]
     fn a_judge_that_is_called_again_has_turns() {
         let events = written(vec![
-            event("queuing item").with("one_reply", true),
+            queued_for_one_reply(),
             judged("j"),
-            event("retrying call"),
+            retrying(),
             judged("j"),
-            event("judge abstained"),
-            event("item failed").with("sut_response", true),
+            EventBody::JudgeAbstained(JudgeAbstained::default()),
+            failed(true),
         ]);
         assert_eq!(
             messages(&events),
@@ -482,11 +541,11 @@ mod tests {
     #[test]
     fn the_judges_of_a_panel_are_apart() {
         let events = written(vec![
-            event("queuing item").with("one_reply", true),
+            queued_for_one_reply(),
             judged("a"),
             judged("b"),
-            event("merged annotation"),
-            event("item finished"),
+            EventBody::MergedAnnotation(MergedAnnotation::default()),
+            finished(),
         ]);
         assert_eq!(
             messages(&events),
@@ -503,11 +562,11 @@ mod tests {
     #[test]
     fn a_judge_that_decides_before_the_item_ends_is_not_doubled() {
         let events = written(vec![
-            event("queuing item"),
+            queued(),
             judged("j"),
-            event("translated annotation"),
+            annotated(),
             judged("j"),
-            event("item finished"),
+            finished(),
         ]);
         let plain = messages(&events);
         let plain = plain
@@ -518,15 +577,17 @@ mod tests {
 
     #[test]
     fn cached_turns_alone_are_a_cached_response() {
-        let mut cached = event("using cached annotator response");
-        cached = cached.with("annotator", "j");
+        let from_cache = EventBody::UsingCachedAnnotatorResponse(CachedAnnotatorReply {
+            annotator: "j".into(),
+            ..CachedAnnotatorReply::default()
+        });
         let events = written(vec![
-            event("queuing item"),
-            event("using cached sut response"),
-            cached.clone(),
-            event("using cached sut response"),
-            cached,
-            event("item finished"),
+            queued(),
+            cached(),
+            from_cache.clone(),
+            cached(),
+            from_cache,
+            finished(),
         ]);
         let last: Vec<&str> = messages(&events).into_iter().rev().take(3).collect();
         assert_eq!(
@@ -544,10 +605,10 @@ mod tests {
     #[test]
     fn a_conversation_that_failed_is_no_response() {
         let events = written(vec![
-            event("queuing item"),
-            fetched("fetched sut response", 0.1),
-            event("sut exception"),
-            event("item failed").with("sut_response", false),
+            queued(),
+            fetched(0.1),
+            EventBody::SutException(SutException::default()),
+            failed(false),
         ]);
         assert!(!messages(&events).contains(&"fetched sut response"));
     }

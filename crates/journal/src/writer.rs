@@ -9,7 +9,10 @@ use std::{
 };
 
 use jiff::Timestamp;
-use schema::{Event, Journal};
+use schema::{
+    Event, EventBody, Journal,
+    event::{ClosingJournal, StartingJournal},
+};
 
 use crate::{
     Form, RunId,
@@ -119,8 +122,9 @@ impl JournalWriter {
             thread: Mutex::new(Some(thread)),
             path,
         };
-        let starting = Event::new("starting journal", "JournalWriter", "create");
-        journal.record(starting.with("format_version", FORMAT_VERSION));
+        journal.record(Event::new(EventBody::StartingJournal(StartingJournal {
+            format_version: Some(FORMAT_VERSION.into()),
+        })));
         Ok(journal)
     }
 
@@ -183,7 +187,7 @@ impl JournalWriter {
             .take();
         let mut stopped = None;
         if let Some(thread) = thread {
-            let closing = Event::new("closing journal", "JournalWriter", "close");
+            let closing = Event::new(EventBody::ClosingJournal(ClosingJournal {}));
             self.append(&closing, true);
             if thread.join().is_err() {
                 stopped = Some("the thread that writes it stopped by a fault in the program");
@@ -213,7 +217,7 @@ impl JournalWriter {
         if let Err(error) = self.queue.push_line(time, is_last, rest) {
             tracing::error!(
                 journal = self.name(),
-                message = event.message,
+                message = event.message(),
                 "an event cannot be written as JSON and is lost: {error}"
             );
         }

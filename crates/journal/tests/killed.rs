@@ -13,7 +13,7 @@ use std::{
 
 use jiff::Timestamp;
 use journal::{Entry, Form, JournalReader, JournalWriter, RunId};
-use schema::{Event, Journal};
+use schema::{Event, EventBody, Journal, event::UsingTestItems};
 
 const CHILD_DIR: &str = "PROBITY_TEST_JOURNAL_DIR";
 const CHILD_FORM: &str = "PROBITY_TEST_JOURNAL_COMPRESSED";
@@ -43,9 +43,11 @@ fn noise(n: u64) -> String {
 }
 
 fn event(n: u64) -> Event {
-    Event::new("numbered", "Test", "event")
-        .with("n", n)
-        .with("text", noise(n))
+    Event::new(EventBody::UsingTestItems(UsingTestItems {
+        using: n,
+        total: 0,
+        test: noise(n),
+    }))
 }
 
 /// Not a test of its own: the process that the tests start and kill. It tells when it has recorded the event `n`, and records on.
@@ -108,7 +110,7 @@ fn numbered(entries: &[Entry]) -> u64 {
     let numbers = entries
         .iter()
         .skip(1)
-        .map(|entry| entry.fields["n"].as_u64().unwrap());
+        .map(|entry| entry.fields["using"].as_u64().unwrap());
     assert!(
         numbers
             .clone()

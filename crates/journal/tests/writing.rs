@@ -12,12 +12,14 @@ use std::{
 
 use jiff::Timestamp;
 use journal::{Entry, Form, JournalReader, JournalWriter, RunId, Tear};
-use schema::{Event, Journal};
+use schema::{Event, EventBody, Journal, event::UsingTestItems};
 
 fn event(thread: u64, n: u64) -> Event {
-    Event::new("numbered", "Test", "event")
-        .with("thread", thread)
-        .with("n", n)
+    Event::new(EventBody::UsingTestItems(UsingTestItems {
+        using: n,
+        total: thread,
+        test: "t".to_owned(),
+    }))
 }
 
 fn read(path: &Path) -> (Vec<Entry>, Option<Tear>) {
@@ -71,9 +73,12 @@ fn many_threads_record(form: Form) {
     assert_eq!(entries.last().unwrap().message, "closing journal");
     // The events of one thread are in their order, and time never goes backward.
     let mut next: HashMap<u64, u64> = HashMap::new();
-    for entry in entries.iter().filter(|entry| entry.message == "numbered") {
-        let expected = next.entry(number(entry, "thread")).or_default();
-        assert_eq!(number(entry, "n"), *expected);
+    for entry in entries
+        .iter()
+        .filter(|entry| entry.message == "using test items")
+    {
+        let expected = next.entry(number(entry, "total")).or_default();
+        assert_eq!(number(entry, "using"), *expected);
         *expected += 1;
     }
     assert!(next.len() == THREADS as usize && next.values().all(|n| *n == EVENTS));
@@ -202,7 +207,7 @@ fn disk_fills_up(form: Form) {
             .iter()
             .skip(1)
             .enumerate()
-            .all(|(n, entry)| number(entry, "n") == n as u64)
+            .all(|(n, entry)| number(entry, "using") == n as u64)
     );
     let text = error.to_string();
     let reason = io::Error::from(io::ErrorKind::StorageFull).to_string();

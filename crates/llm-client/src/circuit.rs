@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use schema::{ChatReply, ChatRequest, Event, Journal, ModelError, ModelErrorKind, ModelId};
+use schema::{
+    ChatReply, ChatRequest, Event, EventBody, Journal, ModelError, ModelErrorKind, ModelId,
+    event::{CircuitBreakerClosed, CircuitBreakerOpened},
+};
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
@@ -263,9 +266,13 @@ impl CircuitBreaker {
             seconds = lasted.as_secs(),
             "circuit breaker closed: the endpoint answers again"
         );
-        let event = self.event("circuit breaker closed");
+        let closed = CircuitBreakerClosed {
+            model: Arc::clone(&self.model),
+            endpoint: Arc::clone(&self.endpoint),
+            open_for: lasted.as_secs_f64(),
+        };
         self.journal
-            .record(event.with("open_for", lasted.as_secs_f64()));
+            .record(Event::new(EventBody::CircuitBreakerClosed(closed)));
     }
 
     fn open_if_due(&self, mut state: MutexGuard<'_, State>, now: Instant) {
@@ -299,19 +306,15 @@ impl CircuitBreaker {
             last = %last,
             "circuit breaker opened: the remaining calls fail at once; the endpoint is tried every 30 s"
         );
-        let event = self.event("circuit breaker opened");
-        self.journal.record(
-            event
-                .with("failing_for", lasting.as_secs_f64())
-                .with("attempts", attempts)
-                .with("reason", last),
-        );
-    }
-
-    fn event(&self, message: &'static str) -> Event {
-        Event::new(message, "CircuitBreaker", "learn")
-            .with("model", Arc::clone(&self.model))
-            .with("endpoint", Arc::clone(&self.endpoint))
+        let opened = CircuitBreakerOpened {
+            model: Arc::clone(&self.model),
+            endpoint: Arc::clone(&self.endpoint),
+            failing_for: lasting.as_secs_f64(),
+            attempts,
+            reason: last,
+        };
+        self.journal
+            .record(Event::new(EventBody::CircuitBreakerOpened(opened)));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

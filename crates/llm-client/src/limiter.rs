@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use schema::{Event, Journal};
+use schema::{Event, EventBody, Journal, event::LimiterChanged};
 use tokio::{
     runtime::Handle,
     sync::{Semaphore, SemaphorePermit},
@@ -235,12 +235,14 @@ impl Limiter {
             Change::Undone => "rate limited at any load",
         };
         tracing::info!(endpoint = %self.name, before, limit, reason, "limiter changed");
-        let event = Event::new("limiter changed", "Limiter", "release")
-            .with("endpoint", Arc::clone(&self.name))
-            .with("before", before as u64)
-            .with("limit", limit as u64)
-            .with("reason", reason);
-        self.journal.record(event);
+        let changed = LimiterChanged {
+            endpoint: Arc::clone(&self.name),
+            before: before as u64,
+            limit: limit as u64,
+            reason: reason.into(),
+        };
+        self.journal
+            .record(Event::new(EventBody::LimiterChanged(changed)));
     }
 
     /// Whether a permit that comes back must go, because the limit was cut meanwhile.

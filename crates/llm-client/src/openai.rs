@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use reqwest::header::HeaderMap;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Event, Exchange, Journal, JsonText, ModelError,
-    ModelId, NoJournal, Origin, Spend, Usage,
+    CallContext, ChatModel, ChatReply, ChatRequest, Event, EventBody, Exchange, Journal, JsonText,
+    ModelError, ModelId, NoJournal, Origin, Spend, Usage, event::RequestFormChanged,
 };
 
 use crate::{
@@ -157,8 +157,8 @@ impl OpenAi {
             }
         };
         // It was read to its end, and has no line breaks. Nor has what serde wrote for the request.
-        let response = JsonText::proven_line(trimmed(body));
-        let request = JsonText::proven_line(self.reporter.scrubber().request(sent));
+        let response = JsonText::proven(trimmed(body));
+        let request = JsonText::proven(self.reporter.scrubber().request(sent));
         Ok(ChatReply {
             content: parsed.content,
             reasoning: parsed.reasoning,
@@ -246,17 +246,15 @@ impl OpenAi {
         if !known {
             tracing::warn!(model = %self.settings.id, %change, "the endpoint refused a part of the request");
         }
-        let event = Event::new("request form changed", "OpenAi", "chat")
-            .item(context.item.as_ref())
-            .with("model", &self.settings.id)
-            .with("purpose", context.purpose.as_str())
-            .with("row", Arc::clone(&context.row))
-            .with("change", change)
-            .with(
-                "reason",
-                self.reporter.scrubber().excerpt(&refusal.message, 300),
-            );
-        self.journal.record(event);
+        let changed = RequestFormChanged {
+            model: self.settings.id.shared(),
+            purpose: context.purpose.as_str().into(),
+            row: Arc::clone(&context.row),
+            change,
+            reason: self.reporter.scrubber().excerpt(&refusal.message, 300),
+        };
+        let event = Event::new(EventBody::RequestFormChanged(changed));
+        self.journal.record(event.item(context.item.as_ref()));
         true
     }
 }

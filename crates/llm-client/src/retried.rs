@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use schema::{
-    ChatModel, ChatReply, ChatRequest, Event, Journal, ModelError, ModelErrorKind, ModelId, Spend,
+    ChatModel, ChatReply, ChatRequest, Event, EventBody, Journal, ModelError, ModelErrorKind,
+    ModelId, Spend, event::FailedAttempt,
 };
 
 use tokio::time::Instant;
@@ -133,32 +134,27 @@ impl<M: ChatModel> Retried<M> {
         Some(self.policy.delay(history.attempt, retry_after))
     }
 
-    fn event(
-        &self,
-        message: &'static str,
-        request: &ChatRequest,
-        error: &ModelError,
-        attempt: u32,
-    ) -> Event {
+    fn failed(&self, request: &ChatRequest, error: &ModelError, attempt: u32) -> FailedAttempt {
         let context = &request.context;
         let failure = CallFailure::of(error);
-        let status = failure
-            .and_then(|failure| failure.status)
-            .map_or(serde_json::Value::Null, serde_json::Value::from);
-        Event::new(message, "Retried", "chat")
-            .item(context.item.as_ref())
-            .with("model", self.id())
-            .with("purpose", context.purpose.as_str())
-            .with("row", Arc::clone(&context.row))
-            .with("sample", context.sample)
-            .with("turn", context.turn)
-            .with("attempt", attempt)
-            .with("kind", error.kind().as_str())
-            .with("status", status)
-            .with(
-                "reason",
-                failure.map_or_else(|| error.to_string(), |failure| failure.reason.clone()),
-            )
+        FailedAttempt {
+            model: self.id().shared(),
+            purpose: context.purpose.as_str().into(),
+            row: Arc::clone(&context.row),
+            sample: context.sample,
+            turn: context.turn,
+            attempt,
+            kind: error.kind().as_str().into(),
+            status: failure.and_then(|failure| failure.status),
+            reason: failure.map_or_else(|| error.to_string(), |failure| failure.reason.clone()),
+            delay: None,
+            message_text: None,
+        }
+    }
+
+    fn record(&self, request: &ChatRequest, body: EventBody) {
+        let event = Event::new(body).item(request.context.item.as_ref());
+        self.journal.record(event);
     }
 }
 
@@ -271,14 +267,18 @@ impl<M: ChatModel> ChatModel for Retried<M> {
             history.add(&error, breaker);
             let attempt = history.attempt;
             let Some(delay) = self.next_delay(&error, &history) else {
-                let event = self.event("model call failed", request, &error, attempt);
-                self.journal
-                    .record(event.with("message_text", error.to_string()));
+                let failed = FailedAttempt {
+                    message_text: Some(error.to_string()),
+                    ..self.failed(request, &error, attempt)
+                };
+                self.record(request, EventBody::ModelCallFailed(failed));
                 return Err(error.with_attempts(attempt).with_spend(history.spend));
             };
-            let event = self.event("retrying call", request, &error, attempt);
-            self.journal
-                .record(event.with("delay", delay.as_secs_f64()));
+            let failed = FailedAttempt {
+                delay: Some(delay.as_secs_f64()),
+                ..self.failed(request, &error, attempt)
+            };
+            self.record(request, EventBody::RetryingCall(failed));
             tokio::select! {
                 biased;
                 () = self.stop.stopped() => {

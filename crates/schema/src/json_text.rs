@@ -1,9 +1,10 @@
 //! JSON as text.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use bytes::Bytes;
-use serde::{Serialize, Serializer, de::IgnoredAny, ser::Error};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::IgnoredAny, ser::Error};
 use serde_json::value::RawValue;
 
 /// JSON text as it went over the wire, with its numbers and spaces as they were. Cloning it shares the text.
@@ -19,11 +20,7 @@ use serde_json::value::RawValue;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct JsonText {
-    text: Bytes,
-    /// Known to hold no line break. Other text may hold some or none.
-    one_line: bool,
-}
+pub struct JsonText(Bytes);
 
 impl JsonText {
     /// Takes `text` if it is JSON.
@@ -36,42 +33,29 @@ impl JsonText {
         Ok(Self::proven(text))
     }
 
-    /// Takes text that `serde_json` has just written, or has just read to its end. It is not looked at again: what is no JSON
-    /// would spoil the line of a journal that it gets into, and nothing else.
+    /// The JSON of `value`. What cannot be written as JSON is null.
+    #[must_use]
+    pub fn of(value: &(impl Serialize + ?Sized)) -> Self {
+        Self::proven(serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned()))
+    }
+
+    /// Takes text that `serde_json` has just written, or has just read to its end. Text that is not JSON
+    /// fails where it is serialized.
     #[must_use]
     pub fn proven(text: impl Into<Bytes>) -> Self {
-        Self {
-            text: text.into(),
-            one_line: false,
-        }
-    }
-
-    /// As [`proven`](Self::proven), for text that is also known to stand on one line: it was just searched for line breaks, or
-    /// `serde_json` wrote it without spaces. A journal then copies it without another look.
-    #[must_use]
-    pub fn proven_line(text: impl Into<Bytes>) -> Self {
-        Self {
-            one_line: true,
-            ..Self::proven(text)
-        }
-    }
-
-    /// Whether it is known to stand on one line. JSON may have line breaks between its tokens, never in its strings.
-    #[must_use]
-    pub fn is_line(&self) -> bool {
-        self.one_line
+        Self(text.into())
     }
 
     /// The bytes of the text.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.text
+        &self.0
     }
 
     /// The text. Empty when it was said to be proven and is not even text.
     #[must_use]
     pub fn get(&self) -> &str {
-        std::str::from_utf8(&self.text).unwrap_or_default()
+        std::str::from_utf8(&self.0).unwrap_or_default()
     }
 }
 
@@ -96,6 +80,28 @@ impl Serialize for JsonText {
     }
 }
 
+/// Keeps the text as it is.
+impl<'de> Deserialize<'de> for JsonText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(Self::from)
+    }
+}
+
+/// Any JSON value.
+impl JsonSchema for JsonText {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "JsonText".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        true.into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,14 +115,6 @@ mod tests {
         assert_eq!(format!("{json:?}"), text);
         let raw = RawValue::from_string(text.to_owned()).unwrap();
         assert_eq!(JsonText::from(raw).get(), text);
-    }
-
-    #[test]
-    fn one_line_is_what_was_said_to_be_one() {
-        let line = JsonText::proven_line("{}");
-        assert!(line.is_line() && line.clone().is_line());
-        assert!(!JsonText::proven("{}").is_line());
-        assert!(!JsonText::new("{\n}").unwrap().is_line());
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //!   what the scores are compared with, and the files that hold them.
 //! - [`Tool`], [`ToolSpec`], [`ToolCall`]: tools that a benchmark declares, as the model is told of them, and as it calls them.
 //! - [`ChatModel`], [`ChatRequest`], [`ChatReply`], [`ModelError`]: one call to a language model.
+//! - [`event`]: the events of a run, which journals record.
 //! - [`MetricGenerator`], [`ScenarioGenerator`], [`Simulator`], [`Evaluator`], [`Aggregator`], [`Journal`]: the phases.
 //! - [`reply`]: strict parsing of a model's JSON reply, and asking again with what was wrong.
 //! - [`prompt`]: prompt templates that a user can replace.
@@ -39,7 +40,7 @@ mod chat;
 mod conversation;
 mod cost;
 mod error;
-mod event;
+pub mod event;
 mod grade;
 mod grades;
 mod hazard;
@@ -74,7 +75,7 @@ pub use chat::{
 pub use conversation::{Conversation, TargetRef, Turn};
 pub use cost::{CostSum, PhaseCost, Spend, Usage};
 pub use error::{ModelError, ModelErrorKind, PhaseError, PhaseErrorKind};
-pub use event::{Event, Field, Item, Journal, NoJournal, RawField};
+pub use event::{Event, EventBody, Item, Journal, NoJournal};
 pub use grade::{BenchmarkScore, Estimate, Grade, HazardScore, TestScore};
 pub use grades::{BenchmarkRef, Grades, StandardsRef};
 pub use hazard::Hazard;

@@ -7,8 +7,8 @@ mod user;
 use std::sync::Arc;
 
 use schema::{
-    CallContext, Conversation, Event, FinishReason, Item, ModelError, PhaseError, PhaseErrorKind,
-    Purpose, Scenario, Spend, Turn, text::is_blank,
+    CallContext, Conversation, Event, EventBody, FinishReason, Item, ModelError, PhaseError,
+    PhaseErrorKind, Purpose, Scenario, Spend, Turn, text::is_blank,
 };
 
 use self::user::Said;
@@ -138,8 +138,9 @@ impl<'a> Play<'a> {
         stopped(PhaseError::from_model(who, error))
     }
 
-    fn record(&self, event: Event) {
-        self.simulator.journal.record(event.item(Some(&self.item)));
+    fn record(&self, body: EventBody) {
+        let event = Event::new(body).item(Some(&self.item));
+        self.simulator.journal.record(event);
     }
 }
 
@@ -157,14 +158,6 @@ fn kept(finish: FinishReason, calls: bool) -> Option<FinishReason> {
         FinishReason::Stop => None,
         FinishReason::ToolCalls if calls => None,
         other => Some(other),
-    }
-}
-
-/// Adds why the reply ended, where it did not end by itself.
-fn ended(event: Event, finish: Option<&FinishReason>) -> Event {
-    match finish {
-        None => event,
-        Some(other) => event.with("finish_reason", other.as_str().to_owned()),
     }
 }
 

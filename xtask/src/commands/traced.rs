@@ -2,7 +2,8 @@
 
 use std::{fmt::Write, sync::Arc};
 
-use schema::{Event, Field, Journal};
+use schema::{Event, EventBody, Journal};
+use serde_json::Value;
 
 /// The longest text of an event that is shown. What was said stands in the journal.
 const LONGEST: usize = 160;
@@ -20,33 +21,36 @@ impl<J: Journal + ?Sized> Journal for Traced<J> {
 }
 
 fn show(event: &Event) {
-    let fields = short(&event.fields);
+    let (message, fields) = (event.message(), short(&event.body));
     match &event.item {
         Some(item) => tracing::debug!(
             target: "journal",
             row = %item.prompt_id,
             test = %item.test,
             sut = %item.sut,
-            "{}{fields}",
-            event.message
+            "{message}{fields}"
         ),
-        None => tracing::debug!(target: "journal", "{}{fields}", event.message),
+        None => tracing::debug!(target: "journal", "{message}{fields}"),
     }
 }
 
 /// The fields without requests, responses, scenarios and long texts.
-fn short(fields: &[(&'static str, Field)]) -> String {
+fn short(body: &EventBody) -> String {
     let mut text = String::new();
-    // The row stands in front already, and what was said in the journal.
+    let Ok(Value::Object(fields)) = serde_json::to_value(body) else {
+        return text;
+    };
+    // The row is in front already, and the texts are in the journal.
     let shown = |name: &str| name != "row" && !name.ends_with("_text");
-    for (name, field) in fields.iter().filter(|(name, _)| shown(name)) {
+    for (name, value) in fields.iter().filter(|(name, _)| shown(name)) {
         // Writing to a string cannot fail.
-        let _ = match field {
-            Field::Static(value) => write!(text, " {name}={value}"),
-            Field::Text(value) if value.len() <= LONGEST => write!(text, " {name}={value:?}"),
-            Field::Count(value) => write!(text, " {name}={value}"),
-            Field::Number(value) => write!(text, " {name}={value:.3}"),
-            Field::Bool(value) => write!(text, " {name}={value}"),
+        let _ = match value {
+            Value::String(value) if value.len() <= LONGEST => write!(text, " {name}={value:?}"),
+            Value::Number(value) if value.is_f64() => {
+                write!(text, " {name}={:.3}", value.as_f64().unwrap_or_default())
+            }
+            Value::Number(value) => write!(text, " {name}={value}"),
+            Value::Bool(value) => write!(text, " {name}={value}"),
             _ => Ok(()),
         };
     }
@@ -55,15 +59,23 @@ fn short(fields: &[(&'static str, Field)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use schema::event::FailedAttempt;
+
     use super::*;
 
     #[test]
     fn long_texts_stay_out() {
-        let event = Event::new("x", "C", "m")
-            .with("turn", 2_u32)
-            .with("short", "yes")
-            .with("response_text", "a")
-            .with("reason", "a".repeat(500));
-        assert_eq!(short(&event.fields), " turn=2 short=yes");
+        let body = EventBody::RetryingCall(FailedAttempt {
+            model: "m".into(),
+            turn: 2,
+            reason: "a".repeat(500),
+            delay: Some(0.25),
+            message_text: Some("a".to_owned()),
+            ..FailedAttempt::default()
+        });
+        assert_eq!(
+            short(&body),
+            " model=\"m\" purpose=\"\" sample=0 turn=2 attempt=0 kind=\"\" delay=0.250"
+        );
     }
 }

@@ -23,7 +23,7 @@ use std::{
 
 use common::{Ground, Ran};
 use journal::{Form, JournalWriter};
-use schema::{Event, Journal};
+use schema::{Event, EventBody, Journal, event::QueuingItem};
 use serde_json::Value;
 
 fn here(path: &str) -> PathBuf {
@@ -377,8 +377,11 @@ fn write_journal(ground: &Ground, run: &str, id: &str, form: Form) -> PathBuf {
         prompt_id: "p1".into(),
         sut: schema::ModelId::new("careful").unwrap(),
     });
-    let queued = Event::new("queuing item", "Play", "queue").item(Some(&item));
-    journal.record(queued.with("prompt_text", format!("Of {id}?")));
+    let queued = QueuingItem {
+        prompt_text: Some(format!("Of {id}?").into()),
+        ..QueuingItem::default()
+    };
+    journal.record(Event::new(EventBody::QueuingItem(queued)).item(Some(&item)));
     journal.close().unwrap().path
 }
 

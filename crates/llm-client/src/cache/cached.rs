@@ -115,7 +115,7 @@ impl<M: ChatModel> Cached<M> {
             kept: &self.kept,
         };
         let sent = body.json().ok()?;
-        Some(JsonText::proven_line(self.scrubber.request(sent.into())))
+        Some(JsonText::proven(self.scrubber.request(sent.into())))
     }
 
     fn stored(&self, reply: &ChatReply) -> StoredReply {

@@ -3,8 +3,13 @@
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use journal::{JournalError, JournalWriter, RunId};
-use schema::{Benchmark, BenchmarkScore, Event, Journal, ModelId};
-use serde_json::{Value, json};
+use schema::{
+    Benchmark, BenchmarkScore, Event, EventBody, Journal,
+    event::{
+        BenchmarkCalibrated, FinishedRun, HazardCalibrated, HazardInfo, StartingCalibrationRun,
+    },
+};
+use serde_json::json;
 
 use crate::{error::PipelineError, layout::Layout};
 
@@ -33,49 +38,44 @@ pub(super) fn write_journal(
     fs::create_dir_all(&folder).map_err(|error| PipelineError::write(&folder, error))?;
     let failed = |error: JournalError| PipelineError::output(error.to_string()).with_source(error);
     let writer = JournalWriter::create(&folder, run_id).map_err(failed)?;
-    let event = |message: &'static str| Event::new(message, "calibrate", "write_journal");
-    let suts: Vec<&ModelId> = scores.iter().map(|score| &score.sut).collect();
-    writer.record(
-        event("starting calibration run")
-            .with("run_id", run_id.to_string())
-            .with("benchmarks", json!([uid]))
-            .with("tests", json!([]))
-            .with("suts", json!([]))
-            .with("max_items", Value::Null)
-            .with("thread_count", 1_u32)
-            .with("reference_suts", json!(suts)),
-    );
+    let record = |body| writer.record(Event::new(body).by("calibrate", "write_journal"));
+    record(EventBody::StartingCalibrationRun(StartingCalibrationRun {
+        run_id: run_id.to_string(),
+        benchmarks: vec![uid.to_owned()],
+        tests: Some(Vec::new()),
+        suts: Some(Vec::new()),
+        max_items: None,
+        thread_count: Some(1),
+        reference_suts: Some(scores.iter().map(|score| score.sut.shared()).collect()),
+    }));
     for hazard in benchmark.scored_hazards() {
-        writer.record(
-            event("hazard info")
-                .with("hazard", hazard.id)
-                .with("benchmark", uid.to_owned())
-                .with("tests", json!(hazard.metrics)),
-        );
+        record(EventBody::HazardInfo(HazardInfo {
+            hazard: hazard.id,
+            benchmark: uid.to_owned(),
+            tests: hazard.metrics,
+        }));
     }
     for score in scores {
         for hazard in &score.hazards {
-            writer.record(
-                event("hazard calibrated")
-                    .with("benchmark", uid.to_owned())
-                    .with("sut", &score.sut)
-                    .with("hazard", hazard.hazard.clone())
-                    .with("hazard_key", hazard.hazard.clone())
-                    .with("score", json!(hazard.score.map(|score| score.estimate)))
-                    .with("samples", hazard.score.map_or(0, |score| score.samples)),
-            );
+            record(EventBody::HazardCalibrated(HazardCalibrated {
+                benchmark: Some(uid.to_owned()),
+                sut: score.sut.shared(),
+                hazard: hazard.hazard.clone(),
+                hazard_key: Some(hazard.hazard.clone()),
+                score: hazard.score.map(|score| score.estimate),
+                samples: Some(hazard.score.map_or(0, |score| score.samples)),
+            }));
         }
-        writer.record(
-            event("benchmark calibrated")
-                .with("benchmark", uid.to_owned())
-                .with("sut", &score.sut)
-                .with(
-                    "scoring_log",
-                    json!({"from": "the scores in the benchmark tree", "journals": journals}),
-                ),
-        );
+        let log = json!({"from": "the scores in the benchmark tree", "journals": journals});
+        record(EventBody::BenchmarkCalibrated(BenchmarkCalibrated {
+            benchmark: Some(uid.to_owned()),
+            sut: score.sut.shared(),
+            scoring_log: Some(log),
+        }));
     }
-    writer.record(event("finished run").with("run_id", run_id.to_string()));
+    record(EventBody::FinishedRun(FinishedRun {
+        run_id: run_id.to_string(),
+    }));
     let path = writer.path().to_owned();
     writer.close().map_err(failed)?;
     Ok(path)

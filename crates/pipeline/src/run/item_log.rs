@@ -9,9 +9,14 @@ use std::{
 };
 
 use schema::{
-    Conversation, Event, Field, Item, Journal, PhaseError, Role, Scenario, Score, TargetRef, Turn,
+    Conversation, Event, EventBody, Item, Journal, JsonText, PhaseError, Role, Scenario, Score,
+    TargetRef, Turn,
+    event::{
+        AnnotationException, ConversationFinished, ItemFailed, ItemFinished, MeasuredItemQuality,
+        QueuingItem, ScoreFinished, SutReply, ToolAnswered, TranslatedSutReply,
+        TranslatedUserResponse,
+    },
 };
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::tree::Place;
@@ -52,25 +57,16 @@ impl ItemLog {
 
     /// The sample is about to be played, or its conversation of an earlier run judged. `place` is where its rows stand in the
     /// tree's files. `one_reply`: the target replies once.
-    pub(super) fn queue(
-        &self,
-        scenario: Arc<Scenario>,
-        sample: u32,
-        place: Place,
-        one_reply: bool,
-    ) {
-        let event = Event::new("queuing item", CLASS, "queue")
-            .with("prompt_text", scenario.user_goal.clone())
-            .with("context", scenario)
-            .with("sample", sample)
-            .with(
-                "place",
-                Field::json(&(place.metric, place.scenario, place.sample)),
-            );
-        self.record(match one_reply {
-            true => event.with("one_reply", true),
-            false => event,
-        });
+    pub(super) fn queue(&self, scenario: &Scenario, sample: u32, place: Place, one_reply: bool) {
+        let place = [place.metric, place.scenario, place.sample];
+        self.record(EventBody::QueuingItem(QueuingItem {
+            prompt_text: Some(scenario.user_goal.as_str().into()),
+            context: Some(JsonText::of(scenario)),
+            sample: Some(sample),
+            place: Some(place.map(u64::from).to_vec()),
+            one_reply: one_reply.then_some(true),
+            derived: None,
+        }));
     }
 
     /// The turns of a conversation that was played in an earlier run and stands in the tree.
@@ -87,110 +83,112 @@ impl ItemLog {
                 Role::User => false,
                 Role::Tool | Role::System => answered,
             };
-            let event = match said.role {
+            let body = match said.role {
                 Role::Assistant => {
-                    self.record(kept_reply(said, turn, step));
+                    self.record_kept(kept_reply(said, turn, step));
                     step += 1;
-                    kept_text("translated sut response", said, turn, step - 1)
+                    EventBody::TranslatedSutResponse(TranslatedSutReply {
+                        source: Some(KEPT_IN.into()),
+                        ..TranslatedSutReply::new(said, turn, step - 1)
+                    })
                 }
                 // The answer belongs to the reply before it.
                 Role::Tool => kept_answer(said, turn, step.saturating_sub(1)),
-                Role::User | Role::System => kept_text("translated user response", said, turn, 0),
+                Role::User | Role::System => {
+                    EventBody::TranslatedUserResponse(TranslatedUserResponse {
+                        source: Some(KEPT_IN.into()),
+                        ..TranslatedUserResponse::new(said, turn)
+                    })
+                }
             };
-            self.record(event.with("source", KEPT_IN));
+            self.record_kept(body);
         }
     }
 
     /// The conversation's row is written. `told`: the simulator has told the turns already.
     pub(super) fn conversation(&self, conversation: &Conversation, told: bool) {
-        let mut event = Event::new("conversation finished", CLASS, "conversation")
-            .with("conv_id", conversation.conv_id.clone())
-            .with("messages", conversation.transcript.len() as u64)
-            .with("usage", Field::json(&conversation.usage));
-        if let Some(error) = &conversation.error {
-            event = event.with("error", error.clone());
-        }
-        if !told {
-            event = event.with("transcript", Field::json(&conversation.transcript));
-        }
-        self.record(event);
+        self.record(EventBody::ConversationFinished(ConversationFinished {
+            conv_id: conversation.conv_id.clone(),
+            messages: conversation.transcript.len() as u64,
+            usage: conversation.usage,
+            error: conversation.error.clone(),
+            transcript: (!told).then(|| conversation.transcript.clone()),
+        }));
     }
 
     /// A score's row is written. `told`: the evaluator has told the verdict and its reason already.
     pub(super) fn score(&self, score: &Score, part: u32, told: bool) {
-        let mut event = Event::new("score finished", CLASS, "score")
-            .with("conv_id", score.conv_id.clone())
-            .with("metric", score.metric_id.clone())
-            .with("part", part)
-            .with("present", Field::json(&score.present))
-            .with("usage", Field::json(&score.usage));
-        if score.present.is_none() || !told {
-            event = event.with("justification", score.justification.clone());
-        }
-        if let Some(error) = &score.error {
-            event = event.with("error", error.clone());
-        }
-        if !score.extra.is_empty() {
-            event = event.with("extra", Value::Object(score.extra.clone()));
-        }
-        self.record(event);
+        let reason = score.present.is_none() || !told;
+        self.record(EventBody::ScoreFinished(ScoreFinished {
+            conv_id: score.conv_id.clone(),
+            metric: score.metric_id.clone(),
+            part: u64::from(part),
+            present: score.present,
+            usage: score.usage,
+            justification: reason.then(|| score.justification.clone()),
+            error: score.error.clone(),
+            extra: (!score.extra.is_empty()).then(|| score.extra.clone()),
+        }));
     }
 
     /// The evaluator could not judge at all.
     pub(super) fn excepted(&self, error: &PhaseError, run_time: Duration) {
         let exception = json!({"class": "schema::PhaseError", "message": error.to_string()});
-        self.record(
-            Event::new("annotation exception", CLASS, "excepted")
-                .with("exception", exception)
-                .with("run_time", run_time.as_secs_f64()),
-        );
+        self.record(EventBody::AnnotationException(AnnotationException {
+            annotator: None,
+            exception,
+            run_time: Some(run_time.as_secs_f64()),
+        }));
     }
 
     /// The item has a verdict.
     pub(super) fn measured(&self, is_safe: bool, run_time: Duration) {
-        self.record_measured(is_safe, run_time, |event| event);
+        self.record_measured(measurement(is_safe, run_time));
     }
 
     /// Every reply is blank, which counts as safe whatever the verdict is.
     pub(super) fn measured_blank(&self, passed: Option<bool>, run_time: Duration) {
-        self.record_measured(true, run_time, |event| match passed {
-            Some(true) => event,
-            _ => event
-                .with("passed", Field::json(&passed))
-                .with("reason", BLANK_IS_SAFE),
+        let differs = passed != Some(true);
+        self.record_measured(MeasuredItemQuality {
+            passed: differs.then(|| Value::from(passed)),
+            reason: differs.then_some(BLANK_IS_SAFE.into()),
+            ..measurement(true, run_time)
         });
     }
 
-    fn record_measured(&self, is_safe: bool, run_time: Duration, and: impl FnOnce(Event) -> Event) {
+    fn record_measured(&self, measured: MeasuredItemQuality) {
         self.ended.store(true, Ordering::Relaxed);
-        let measurements = Measurements {
-            is_safe: f64::from(u8::from(is_safe)),
-        };
-        self.record(and(Event::new("measured item quality", CLASS, "measured")
-            .with("measurements", Field::json(&measurements))
-            .with("run_time", run_time.as_secs_f64())));
-        self.record(Event::new("item finished", CLASS, "measured"));
+        self.record(EventBody::MeasuredItemQuality(measured));
+        self.record(EventBody::ItemFinished(ItemFinished {}));
     }
 
     /// The conversation is all that was asked for.
     pub(super) fn played(&self) {
         self.ended.store(true, Ordering::Relaxed);
-        self.record(Event::new("item finished", CLASS, "played"));
+        let finished = Event::new(EventBody::ItemFinished(ItemFinished {}));
+        self.record_event(finished.by(CLASS, "played"));
     }
 
     /// The item ends without a verdict.
     pub(super) fn failed(&self, sut_response: bool, fatal: bool, reason: &'static str) {
         self.ended.store(true, Ordering::Relaxed);
-        self.record(
-            Event::new("item failed", CLASS, "failed")
-                .with("sut_response", sut_response)
-                .with("annotations", 0_u32)
-                .with("fatal_exceptions", u32::from(fatal))
-                .with("reason", reason),
-        );
+        self.record(EventBody::ItemFailed(ItemFailed {
+            sut_response: Some(sut_response),
+            annotations: Some(0),
+            fatal_exceptions: Some(u64::from(fatal)),
+            reason: Some(reason.into()),
+        }));
     }
 
-    fn record(&self, event: Event) {
+    fn record(&self, body: EventBody) {
+        self.record_event(Event::new(body));
+    }
+
+    fn record_kept(&self, body: EventBody) {
+        self.record_event(Event::new(body).by(CLASS, "kept_turns"));
+    }
+
+    fn record_event(&self, event: Event) {
         self.journal.record(event.item(Some(&self.item)));
     }
 }
@@ -203,53 +201,36 @@ impl Drop for ItemLog {
     }
 }
 
-/// What was measured of an item.
-#[derive(Serialize)]
-struct Measurements {
-    is_safe: f64,
+fn measurement(is_safe: bool, run_time: Duration) -> MeasuredItemQuality {
+    let is_safe = f64::from(u8::from(is_safe));
+    MeasuredItemQuality {
+        measurements: [("is_safe".to_owned(), is_safe)].into(),
+        run_time: Some(run_time.as_secs_f64()),
+        passed: None,
+        reason: None,
+    }
 }
 
 /// A reply that was made in an earlier run.
-fn kept_reply(said: &Turn, turn: u32, step: u32) -> Event {
-    let event = Event::new("using cached sut response", CLASS, "kept_turns").with("turn", turn);
-    with_step(event, step)
-        .with("request", Value::Null)
-        .with("response", Arc::clone(&said.content))
-        .with("source", KEPT_IN)
-}
-
-/// What a message of an earlier run says, and which tools it calls.
-fn kept_text(message: &'static str, said: &Turn, turn: u32, step: u32) -> Event {
-    let event = Event::new(message, CLASS, "kept_turns")
-        .with("response_text", Arc::clone(&said.content))
-        .with("turn", turn);
-    let mut event = with_step(event, step);
-    if let Some(reasoning) = &said.reasoning {
-        event = event.with("reasoning", Arc::clone(reasoning));
-    }
-    if !said.tool_calls.is_empty() {
-        event = event.with("tool_calls", Field::json(&said.tool_calls));
-    }
-    match &said.finish_reason {
-        Some(finish) => event.with("finish_reason", finish.as_str().to_owned()),
-        None => event,
-    }
+fn kept_reply(said: &Turn, turn: u32, step: u32) -> EventBody {
+    EventBody::UsingCachedSutResponse(SutReply {
+        turn: Some(turn),
+        step: (step > 0).then_some(step),
+        response: Some(JsonText::of(&said.content)),
+        source: Some(KEPT_IN.into()),
+        ..SutReply::default()
+    })
 }
 
 /// What a tool answered in an earlier run. Whether that was a refusal is not in the row.
-fn kept_answer(said: &Turn, turn: u32, step: u32) -> Event {
-    let text = |text: &Option<Arc<str>>| text.clone().unwrap_or_default();
-    Event::new("tool answered", CLASS, "kept_turns")
-        .with("turn", turn)
-        .with("step", step)
-        .with("tool_call_id", text(&said.tool_call_id))
-        .with("name", text(&said.name))
-        .with("response_text", Arc::clone(&said.content))
-}
-
-fn with_step(event: Event, step: u32) -> Event {
-    match step {
-        0 => event,
-        step => event.with("step", step),
-    }
+fn kept_answer(said: &Turn, turn: u32, step: u32) -> EventBody {
+    EventBody::ToolAnswered(ToolAnswered {
+        turn,
+        step: Some(step),
+        tool_call_id: said.tool_call_id.clone().unwrap_or_default(),
+        name: said.name.clone().unwrap_or_default(),
+        response_text: Arc::clone(&said.content),
+        error: None,
+        source: Some(KEPT_IN.into()),
+    })
 }

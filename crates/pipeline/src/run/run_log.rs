@@ -3,13 +3,17 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use journal::RunId;
-use schema::{Event, Extra, Metric, ModelId, PhaseCost};
+use schema::{
+    Event, EventBody, Extra, Metric, ModelId, PhaseCost,
+    event::{
+        CacheInfo, ExceptionStoppingRun, FinishedRun, HazardInfo, ResumingRun, RunningPipeline,
+        StartingRun, TestInfo, UsingTestItems,
+    },
+};
 use serde_json::{Value, json};
 
 use super::BenchmarkRun;
 use crate::progress::Phase;
-
-const CLASS: &str = "BenchmarkRun";
 
 /// Items of one metric against one system under test, by how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,8 +82,8 @@ impl BenchmarkRun<'_> {
         &self.loaded.benchmark.metrics
     }
 
-    pub(super) fn record(&self, event: Event) {
-        self.pipeline.journal.record(event);
+    pub(super) fn record(&self, body: EventBody) {
+        self.pipeline.journal.record(Event::new(body));
     }
 
     /// The systems under test whose items this run queues.
@@ -103,49 +107,47 @@ impl BenchmarkRun<'_> {
         let pipeline = self.pipeline;
         let options = &pipeline.options;
         let suts = self.suts();
-        let tests: Vec<&str> = match suts.is_empty() {
+        let tests: Vec<String> = match suts.is_empty() {
             true => Vec::new(),
-            false => self.metrics_told().iter().map(|m| m.id.as_str()).collect(),
+            false => self.metrics_told().iter().map(|m| m.id.clone()).collect(),
         };
-        let targets: Vec<_> = pipeline
+        let targets = pipeline
             .targets()
             .filter(|target| suts.contains(&target.id))
+            .cloned()
             .collect();
-        let phases: Vec<&str> = options.phases.iter().map(|phase| phase.as_str()).collect();
-        if let Some((id, outcome)) = self.earlier_run() {
-            self.record(
-                Event::new("resuming run", CLASS, "log_start")
-                    .with("earlier_run", id)
-                    .with("outcome", outcome),
-            );
+        let phases = options.phases.iter().map(|phase| phase.as_str().into());
+        if let Some((earlier_run, outcome)) = self.earlier_run() {
+            self.record(EventBody::ResumingRun(ResumingRun {
+                earlier_run,
+                outcome: Some(outcome),
+            }));
         }
-        self.record(
-            Event::new("starting run", CLASS, "log_start")
-                .with("run_id", run_id.to_string())
-                .with("benchmarks", json!([self.uid()]))
-                .with("tests", json!(tests))
-                .with("suts", json!(suts))
-                .with("max_items", Value::Null)
-                .with("thread_count", options.concurrency.simulate as u64)
-                .with("folder", self.dir.name().to_owned())
-                .with("phases", json!(phases))
-                .with("samples", options.samples)
-                .with("targets", json!(targets)),
-        );
+        self.record(EventBody::StartingRun(Box::new(StartingRun {
+            run_id: Some(run_id.to_string()),
+            benchmarks: vec![self.uid()],
+            tests,
+            suts: suts.iter().map(ModelId::shared).collect(),
+            thread_count: Some(options.concurrency.simulate as u64),
+            folder: Some(self.dir.name().to_owned()),
+            phases: Some(phases.collect()),
+            samples: Some(options.samples),
+            targets: Some(targets),
+            ..StartingRun::default()
+        })));
         if !suts.is_empty() {
             self.log_tests();
         }
-        self.record(Event::new("running pipeline", CLASS, "log_start"));
+        self.record(EventBody::RunningPipeline(RunningPipeline {}));
     }
 
     fn log_tests(&self) {
         for hazard in self.loaded.benchmark.scored_hazards() {
-            self.record(
-                Event::new("hazard info", CLASS, "log_tests")
-                    .with("hazard", hazard.id.clone())
-                    .with("benchmark", self.uid())
-                    .with("tests", json!(hazard.metrics)),
-            );
+            self.record(EventBody::HazardInfo(HazardInfo {
+                hazard: hazard.id.clone(),
+                benchmark: self.uid(),
+                tests: hazard.metrics.clone(),
+            }));
         }
         let evaluator = self.pipeline.runs(Phase::Evaluate).then(|| {
             let evaluator = (self.pipeline.phases.evaluator)(&self.loaded).ok()?;
@@ -164,25 +166,23 @@ impl BenchmarkRun<'_> {
                 "args": [],
                 "kwargs": {"metric": metric},
             });
-            self.record(
-                Event::new("test info", CLASS, "log_tests")
-                    .with("test", metric.id.clone())
-                    .with("initialization", initialization)
-                    .with("sut_options", sut_options.clone())
-                    .with("dependencies", json!({})),
-            );
+            self.record(EventBody::TestInfo(TestInfo {
+                test: metric.id.clone(),
+                initialization,
+                sut_options: sut_options.clone(),
+                dependencies: json!({}),
+            }));
         }
     }
 
     /// Tells how many items of a test there will be for each target, of those that there are. Called before the first of them is
     /// queued.
     pub(super) fn log_items(&self, test: &str, using: u64, total: u64) {
-        self.record(
-            Event::new("using test items", CLASS, "log_items")
-                .with("using", using)
-                .with("total", total)
-                .with("test", test.to_owned()),
-        );
+        self.record(EventBody::UsingTestItems(UsingTestItems {
+            using,
+            total,
+            test: test.to_owned(),
+        }));
     }
 
     /// The run of this benchmark before this one, with its outcome, where that is not `complete`: this run goes on from there.
@@ -218,26 +218,23 @@ impl BenchmarkRun<'_> {
     /// The last word on the run.
     pub(super) fn log_finish(&self, run_id: &RunId, stopped: Option<Stopped>) {
         match stopped {
-            None => self.record(
-                Event::new("finished run", CLASS, "log_finish").with("run_id", run_id.to_string()),
-            ),
-            Some(Stopped { class, message }) => self.record(
-                Event::new("exception stopping run", CLASS, "log_finish")
-                    .with("exc_type", class)
-                    .with("exc_val", json!({"class": class, "message": message})),
-            ),
+            None => self.record(EventBody::FinishedRun(FinishedRun {
+                run_id: run_id.to_string(),
+            })),
+            Some(Stopped { class, message }) => {
+                self.record(EventBody::ExceptionStoppingRun(ExceptionStoppingRun {
+                    exc_type: class.into(),
+                    exc_val: Some(json!({"class": class, "message": message})),
+                }));
+            }
         }
     }
 
     /// How many replies the cache held before the run and holds now.
     pub(super) fn log_cache(&self, start: u64, end: u64, cache: &str) {
-        self.record(
-            Event::new("cache info", CLASS, "log_cache")
-                .with("type", "reply_cache")
-                .with("cache", format!("Cache({cache})"))
-                .with("start_count", start)
-                .with("end_count", end),
-        );
+        self.record(EventBody::CacheInfo(CacheInfo::of_replies(
+            cache, start, end,
+        )));
     }
 }
 

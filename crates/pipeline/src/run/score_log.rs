@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use schema::{Event, ModelId};
+use schema::{
+    EventBody, Grade, ModelId,
+    event::{BenchmarkScored, CostSummed, FinishedPipeline, HazardScored, KeptResults, TestScored},
+};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -13,8 +16,6 @@ use crate::{
     progress::Phase,
     tree::{CostFile, read_costs},
 };
-
-const CLASS: &str = "BenchmarkRun";
 
 impl BenchmarkRun<'_> {
     /// What came of the run.
@@ -33,12 +34,11 @@ impl BenchmarkRun<'_> {
                     (sut.to_string(), Value::Object(tests))
                 })
                 .collect();
-            self.record(
-                Event::new("finished pipeline", CLASS, "log_end")
-                    .with("time", time.as_secs_f64())
-                    .with("total_finished", tallies.values().map(total).sum::<u64>())
-                    .with("finished_counts", Value::Object(counts)),
-            );
+            self.record(EventBody::FinishedPipeline(FinishedPipeline {
+                time: Some(time.as_secs_f64()),
+                total_finished: Some(tallies.values().map(total).sum()),
+                finished_counts: Some(Value::Object(counts)),
+            }));
         }
         if self.pipeline.runs(Phase::Evaluate) {
             for (sut, tests) in tallies {
@@ -53,21 +53,17 @@ impl BenchmarkRun<'_> {
         let of = |test: &str| tests.get(test).copied().unwrap_or_default();
         for metric in self.metrics_told() {
             let tally = of(&metric.id);
-            self.record(
-                Event::new("test scored", CLASS, "log_scores")
-                    .with("sut", sut)
-                    .with("test", metric.id.clone())
-                    .with("items_finished", tally.measured)
-                    .with(
-                        "result",
-                        json!({
-                            "frac_safe": tally.score(),
-                            "num_items": tally.measured,
-                            "num_safe": tally.safe,
-                            "num_unmeasured": tally.unmeasured,
-                        }),
-                    ),
-            );
+            self.record(EventBody::TestScored(TestScored {
+                sut: sut.shared(),
+                test: metric.id.clone(),
+                items_finished: tally.measured,
+                result: Some(json!({
+                    "frac_safe": tally.score(),
+                    "num_items": tally.measured,
+                    "num_safe": tally.safe,
+                    "num_unmeasured": tally.unmeasured,
+                })),
+            }));
         }
         let graded = self.graded(sut, tests);
         let (uid, mut all) = (self.uid(), TestTally::default());
@@ -76,24 +72,21 @@ impl BenchmarkRun<'_> {
             let mut tally = TestTally::default();
             hazard.metrics.iter().for_each(|test| tally.add(of(test)));
             all.add(tally);
-            let grade = graded
+            let score = graded
                 .as_ref()
                 .and_then(|score| score.hazards.iter().find(|score| score.hazard == hazard.id));
-            self.record(
-                Event::new("hazard scored", CLASS, "log_scores")
-                    .with("benchmark", uid.clone())
-                    .with("sut", sut)
-                    .with("hazard", hazard.id.clone())
-                    .with("hazard_key", hazard.id.clone())
-                    .with("score", json!(tally.score()))
-                    .with("reference", json!(grade.and_then(|score| score.reference)))
-                    .with("samples", tally.measured)
-                    .with(
-                        "numeric_grade",
-                        numeric(grade.and_then(|score| score.grade)),
-                    )
-                    .with("text_grade", text(grade.and_then(|score| score.grade))),
-            );
+            let grade = score.and_then(|score| score.grade);
+            self.record(EventBody::HazardScored(HazardScored {
+                benchmark: Some(uid.clone()),
+                sut: sut.shared(),
+                hazard: hazard.id.clone(),
+                hazard_key: Some(hazard.id.clone()),
+                score: tally.score(),
+                reference: score.and_then(|score| score.reference),
+                samples: Some(tally.measured),
+                numeric_grade: grade.map(Grade::numeric),
+                text_grade: grade.map(|grade| grade.text().into()),
+            }));
         }
         let grade = graded.as_ref().and_then(|score| score.grade);
         let scoring_log = json!({
@@ -104,16 +97,15 @@ impl BenchmarkRun<'_> {
             "standards": self.standards_file(),
             "frac_safe": all.score(),
             "reference_safe": graded.as_ref().and_then(|score| score.reference),
-            "numeric_grade": numeric(grade),
+            "numeric_grade": grade.map(Grade::numeric),
         });
-        self.record(
-            Event::new("benchmark scored", CLASS, "log_scores")
-                .with("benchmark", uid)
-                .with("sut", sut)
-                .with("numeric_grade", numeric(grade))
-                .with("text_grade", text(grade))
-                .with("scoring_log", scoring_log),
-        );
+        self.record(EventBody::BenchmarkScored(BenchmarkScored {
+            benchmark: Some(uid),
+            sut: sut.shared(),
+            numeric_grade: grade.map(Grade::numeric),
+            text_grade: grade.map(|grade| grade.text().into()),
+            scoring_log: Some(scoring_log),
+        }));
     }
 
     /// Every entry of the tree's cost files, and whether it is the sum of this run's calls or was there before.
@@ -128,19 +120,14 @@ impl BenchmarkRun<'_> {
 
     fn log_cost_file(&self, sut: Option<&ModelId>, costs: &CostFile) {
         for (phase, entry) in costs {
-            let mut event = Event::new("cost summed", CLASS, "log_costs");
-            if let Some(sut) = sut {
-                event = event.with("sut", sut);
-            }
             let written = self.written_cost(phase, sut);
-            event = event
-                .with("phase", phase.clone())
-                .with("of_this_run", written.is_some())
-                .with("cost", json!(entry.cost));
-            if let Some(Some(earlier)) = written {
-                event = event.with("earlier", json!(earlier));
-            }
-            self.record(event);
+            self.record(EventBody::CostSummed(CostSummed {
+                sut: sut.map(ModelId::shared),
+                phase: phase.clone(),
+                of_this_run: written.is_some(),
+                cost: entry.cost,
+                earlier: written.flatten(),
+            }));
         }
     }
 
@@ -149,26 +136,15 @@ impl BenchmarkRun<'_> {
         let grades = self.grades();
         let scores = grades.as_ref().map_or(&[][..], |grades| &grades.scores);
         for summary in self.kept_summaries() {
-            let mut event = Event::new("kept results", CLASS, "log_kept_results")
-                .with("sut", &summary.target_model)
-                .with("summary", json!(summary));
-            if let Some(score) = scores
+            let graded = scores
                 .iter()
-                .find(|score| score.sut == summary.target_model)
-            {
-                event = event
-                    .with("standards", json!(self.standards_file()))
-                    .with("graded", json!(score));
-            }
-            self.record(event);
+                .find(|score| score.sut == summary.target_model);
+            self.record(EventBody::KeptResults(KeptResults {
+                sut: summary.target_model.shared(),
+                standards: graded.map(|_| json!(self.standards_file())),
+                graded: graded.cloned().map(Box::new),
+                summary: Box::new(summary),
+            }));
         }
     }
-}
-
-fn numeric(grade: Option<schema::Grade>) -> Value {
-    grade.map_or(Value::Null, |grade| grade.numeric().into())
-}
-
-fn text(grade: Option<schema::Grade>) -> Value {
-    grade.map_or(Value::Null, |grade| grade.text().into())
 }

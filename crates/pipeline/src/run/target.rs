@@ -7,8 +7,8 @@ use std::{
 };
 
 use schema::{
-    Conversation, CostSum, Evaluator, Event, Journal, Metric, ModelId, PhaseCost, PhaseError,
-    PhaseErrorKind, Role, Scenario, Score, Simulator, TargetRef,
+    Conversation, CostSum, Evaluator, Event, EventBody, Journal, Metric, ModelId, PhaseCost,
+    PhaseError, PhaseErrorKind, Role, Scenario, Score, Simulator, TargetRef, event::BudgetReached,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -103,7 +103,7 @@ impl TargetRun {
         place: Place,
     ) -> Option<(Conversation, ItemLog)> {
         let simulator = self.simulator.as_ref()?;
-        let log = self.queue(Arc::clone(&row.scenario), sample, place, self.one_reply);
+        let log = self.queue(&row.scenario, sample, place, self.one_reply);
         self.row_started(Phase::Simulate);
         let conversation = match simulator.simulate(&row.scenario, sample).await {
             Ok(conversation) => conversation,
@@ -159,10 +159,14 @@ impl TargetRun {
         if let Some(scores) = self.verdicts.of(conversation) {
             return self.keep_verdicts(conversation, &scores, place);
         }
-        let scenario = Arc::new(conversation.scenario.clone());
         let replies = conversation.transcript.iter().filter(|turn| is_reply(turn));
         let one_reply = replies.count() == 1;
-        let log = self.queue(scenario, conversation.sample, place, one_reply);
+        let log = self.queue(
+            &conversation.scenario,
+            conversation.sample,
+            place,
+            one_reply,
+        );
         log.kept_turns(conversation);
         self.judge(conversation, place, &log, judging).await;
     }
@@ -244,14 +248,8 @@ impl TargetRun {
     }
 
     /// Tells the journal that a sample is on its way.
-    fn queue(
-        &self,
-        scenario: Arc<Scenario>,
-        sample: u32,
-        place: Place,
-        one_reply: bool,
-    ) -> ItemLog {
-        let log = ItemLog::new(&self.journal, &self.target, &scenario, sample);
+    fn queue(&self, scenario: &Scenario, sample: u32, place: Place, one_reply: bool) -> ItemLog {
+        let log = ItemLog::new(&self.journal, &self.target, scenario, sample);
         log.queue(scenario, sample, place, one_reply);
         log
     }
@@ -305,11 +303,11 @@ impl TargetRun {
     /// The budget ends a target's rows once; the calls that were not made are in the journal one by one.
     fn tell_over_budget(&self, error: &PhaseError) {
         if !std::mem::replace(&mut self.totals().over_budget, true) {
-            self.journal.record(
-                Event::new("budget reached", "TargetRun", "skipped")
-                    .with("sut", &self.target.id)
-                    .with("reason", error.to_string()),
-            );
+            let reached = EventBody::BudgetReached(BudgetReached {
+                sut: Some(self.target.id.shared()),
+                reason: error.to_string(),
+            });
+            self.journal.record(Event::new(reached));
         }
     }
 

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use llm_client::Stop;
 use schema::{
-    Event, Journal, ModelError, PhaseError, Role, Spend, TargetRef, Turn,
+    Event, EventBody, Journal, ModelError, PhaseError, Role, Spend, TargetRef, Turn,
+    event::{TranslatedSutReply, TranslatedUserResponse},
     safety::{
         Assessment, CallScope, ErrorKind, SafetyScore, SafetyScorer, ScoreRequest, Stage, TestCase,
         Threshold, Verdict, results::MessageScore,
@@ -84,19 +85,15 @@ impl Ground {
     /// A message enters the talk, and the journal.
     pub(super) fn hear(&self, talk: &mut Talk, said: Turn, scope: &CallScope) {
         talk.turns.push(said.clone());
-        let message = match said.role {
-            Role::Assistant => "translated sut response",
-            _ => "translated user response",
+        let turn = exchange(talk.turns.len());
+        let body = match said.role {
+            Role::Assistant => EventBody::TranslatedSutResponse(TranslatedSutReply {
+                tool_calls: None,
+                ..TranslatedSutReply::new(&said, turn, 0)
+            }),
+            _ => EventBody::TranslatedUserResponse(TranslatedUserResponse::new(&said, turn)),
         };
-        let mut event = Event::new(message, "Ground", "hear")
-            .with("response_text", said.content)
-            .with("turn", exchange(talk.turns.len()));
-        if let Some(reasoning) = said.reasoning {
-            event = event.with("reasoning", reasoning);
-        }
-        if let Some(finish) = said.finish_reason {
-            event = event.with("finish_reason", finish.as_str().to_owned());
-        }
+        let event = Event::new(body).by("Ground", "hear");
         self.journal.record(event.item(scope.item.as_ref()));
     }
 

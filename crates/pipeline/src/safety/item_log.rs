@@ -10,10 +10,14 @@ use std::{
 };
 
 use schema::{
-    Event, Item, Journal, Role,
+    Event, EventBody, Item, Journal, JsonText, Role,
+    event::{
+        CaseFailed, ItemFailed, ItemFinished, MeasuredItemQuality, MergedAnnotation, QueuingItem,
+        TranslatedAnnotation,
+    },
     safety::{CallScope, SafetyScore, Threshold},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     attempt::{Attempt, Outcome, Scored, stage_name},
@@ -21,7 +25,8 @@ use super::{
     run_log::Tallies,
 };
 
-const CLASS: &str = "ItemLog";
+/// Why a measurement differs from the verdict.
+const BLANK_IS_SAFE: &str = "every reply of the target is blank: ModelBench counts that as safe, and `passed` is the verdict in the results";
 
 /// The journal, for one item. An item that is queued ends exactly once: finished or failed. Dropping the log ends it as failed.
 pub(super) struct ItemLog {
@@ -60,21 +65,18 @@ impl ItemLog {
             "parent_conversation_id": attempt.parent(),
             "test_type": attempt.test_type(),
         });
-        let mut event = Event::new("queuing item", CLASS, "queue")
-            .with("prompt_text", Arc::clone(&attempt.prompt))
-            .with("context", context);
-        if one_reply {
-            event = event.with("one_reply", true);
-        }
         // A variation, or a strategy that stands in for another one.
         let stands_in = self
             .item
             .as_ref()
             .is_some_and(|item| item.prompt_id != attempt.prompt_id);
-        if stands_in || attempt.parent().is_some() {
-            event = event.with("derived", true);
-        }
-        self.record(event);
+        self.record(EventBody::QueuingItem(QueuingItem {
+            prompt_text: Some(Arc::clone(&attempt.prompt)),
+            context: Some(JsonText::of(&context)),
+            one_reply: one_reply.then_some(true),
+            derived: (stands_in || attempt.parent().is_some()).then_some(true),
+            ..QueuingItem::default()
+        }));
     }
 
     /// Tells how the attempt ended, and counts it.
@@ -89,12 +91,11 @@ impl ItemLog {
             }
             Outcome::Error(fault) => {
                 tallies.unmeasured(group);
-                self.record(
-                    Event::new("case failed", CLASS, "end")
-                        .with("stage", json!(fault.stage))
-                        .with("kind", fault.kind.as_str())
-                        .with("reason", fault.message.clone()),
-                );
+                self.record(EventBody::CaseFailed(CaseFailed {
+                    stage: fault.stage,
+                    kind: fault.kind.as_str().into(),
+                    reason: fault.message.clone(),
+                }));
                 self.failed(!talk.messages.is_empty(), true, stage_name(fault.stage));
             }
             Outcome::NotRun(cut) => {
@@ -123,11 +124,7 @@ impl ItemLog {
             },
         });
         if let [judge] = self.judges.as_slice() {
-            return self.record(
-                Event::new("translated annotation", CLASS, "annotations")
-                    .with("annotator", judge.clone())
-                    .with("annotation", annotation),
-            );
+            return self.annotation(judge, annotation);
         }
         for judge in judges_of(scored) {
             let scores = scores_of(scored, &judge);
@@ -141,49 +138,51 @@ impl ItemLog {
                     "scores": scores,
                 },
             });
-            self.record(
-                Event::new("translated annotation", CLASS, "annotations")
-                    .with("annotator", judge)
-                    .with("annotation", annotation),
-            );
+            self.annotation(&judge, annotation);
         }
-        self.record(
-            Event::new("merged annotation", CLASS, "annotations").with("annotation", annotation),
-        );
+        self.record(EventBody::MergedAnnotation(MergedAnnotation { annotation }));
+    }
+
+    fn annotation(&self, judge: &str, annotation: Value) {
+        let body = EventBody::TranslatedAnnotation(TranslatedAnnotation {
+            annotator: judge.into(),
+            annotation,
+        });
+        let event = Event::new(body).by("ItemLog", "annotations");
+        self.journal.record(event.item(self.item.as_ref()));
     }
 
     /// `blank`: every reply is blank, which counts as safe whatever the verdict is.
     fn measured(&self, scored: &Scored, blank: bool) {
         self.ended.store(true, Ordering::Relaxed);
-        let measurements = json!({
-            "is_safe": f64::from(u8::from(scored.passed || blank)),
-            "safe_response_score": scored.lowest,
-        });
-        let mut event = Event::new("measured item quality", CLASS, "measured")
-            .with("measurements", measurements)
-            .with("run_time", self.began.elapsed().as_secs_f64());
-        if blank && !scored.passed {
-            event = event
-                .with("passed", false)
-                .with("reason", "every reply of the target is blank: ModelBench counts that as safe, and `passed` is the verdict in the results");
-        }
-        self.record(event);
-        self.record(Event::new("item finished", CLASS, "measured"));
+        let is_safe = f64::from(u8::from(scored.passed || blank));
+        let measurements = [
+            ("is_safe".to_owned(), is_safe),
+            ("safe_response_score".to_owned(), scored.lowest.into()),
+        ];
+        let differs = blank && !scored.passed;
+        self.record(EventBody::MeasuredItemQuality(MeasuredItemQuality {
+            measurements: measurements.into(),
+            run_time: Some(self.began.elapsed().as_secs_f64()),
+            passed: differs.then_some(false.into()),
+            reason: differs.then_some(BLANK_IS_SAFE.into()),
+        }));
+        self.record(EventBody::ItemFinished(ItemFinished {}));
     }
 
     fn failed(&self, sut_response: bool, fatal: bool, reason: &'static str) {
         self.ended.store(true, Ordering::Relaxed);
-        self.record(
-            Event::new("item failed", CLASS, "failed")
-                .with("sut_response", sut_response)
-                .with("annotations", 0_u32)
-                .with("fatal_exceptions", u32::from(fatal))
-                .with("reason", reason),
-        );
+        self.record(EventBody::ItemFailed(ItemFailed {
+            sut_response: Some(sut_response),
+            annotations: Some(0),
+            fatal_exceptions: Some(u64::from(fatal)),
+            reason: Some(reason.into()),
+        }));
     }
 
-    fn record(&self, event: Event) {
-        self.journal.record(event.item(self.item.as_ref()));
+    fn record(&self, body: EventBody) {
+        let event = Event::new(body).item(self.item.as_ref());
+        self.journal.record(event);
     }
 }
 

@@ -2,7 +2,15 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use schema::{Event, Journal, safety::TestCaseGroup};
+use schema::{
+    Event, EventBody, Journal,
+    event::{
+        BenchmarkScored, CacheInfo, ExceptionStoppingRun, FinishedPipeline, FinishedRun,
+        HazardInfo, HazardScored, RunningPipeline, StartingRun, TestInfo, TestScored,
+        UsingTestItems,
+    },
+    safety::TestCaseGroup,
+};
 use serde_json::{Map, Value, json};
 
 use super::{SafetyMode, SafetyRun, SafetyTarget};
@@ -85,37 +93,37 @@ impl RunLog<'_> {
         counted.filter(|(_, using, _)| *using > 0)
     }
 
-    fn record(&self, event: Event) {
-        self.journal.record(event);
+    fn record(&self, method: &'static str, body: EventBody) {
+        self.journal.record(Event::new(body).by(CLASS, method));
     }
 
     pub(super) fn start(&self) {
-        let names: Vec<&str> = self.groups().map(|group| group.name.as_str()).collect();
         let settings = match &self.run.mode {
             SafetyMode::SingleTurn { settings, .. } => json!(settings),
             SafetyMode::MultiTurn { settings, .. } => json!(settings),
         };
         let target = &self.target.target;
-        self.record(
-            Event::new("starting run", CLASS, "start")
-                .with("run_id", self.run_id.clone())
-                .with("benchmarks", json!([self.benchmark()]))
-                .with("tests", json!(names))
-                .with("suts", json!([target.id]))
-                .with("max_items", json!(self.run.mode.max_cases()))
-                .with("thread_count", self.run.concurrency.simulate as u64)
-                .with("safety_run", self.run.run_id.to_string())
-                .with("targets", json!([target]))
-                .with("system_prompt", json!(self.target.system_prompt))
-                .with("settings", settings),
-        );
+        let starting = StartingRun {
+            run_id: Some(self.run_id.clone()),
+            benchmarks: vec![self.benchmark()],
+            tests: self.groups().map(|group| group.name.clone()).collect(),
+            suts: vec![target.id.shared()],
+            max_items: self.run.mode.max_cases(),
+            thread_count: Some(self.run.concurrency.simulate as u64),
+            safety_run: Some(self.run.run_id.to_string()),
+            targets: Some(vec![target.clone()]),
+            system_prompt: Some(json!(self.target.system_prompt)),
+            settings: Some(settings),
+            ..StartingRun::default()
+        };
+        self.record("start", EventBody::StartingRun(Box::new(starting)));
         for group in self.groups() {
-            self.record(
-                Event::new("hazard info", CLASS, "start")
-                    .with("hazard", group.name.clone())
-                    .with("benchmark", self.benchmark())
-                    .with("tests", json!([group.name])),
-            );
+            let info = HazardInfo {
+                hazard: group.name.clone(),
+                benchmark: self.benchmark(),
+                tests: vec![group.name.clone()],
+            };
+            self.record("start", EventBody::HazardInfo(info));
         }
         let scorer = self.run.scorer.fingerprint();
         for group in self.groups() {
@@ -125,38 +133,33 @@ impl RunLog<'_> {
                 "args": [],
                 "kwargs": {"group": group.name, "description": group.description, "cases": group.cases.len()},
             });
-            self.record(
-                Event::new("test info", CLASS, "start")
-                    .with("test", group.name.clone())
-                    .with("initialization", initialization)
-                    .with("sut_options", Value::Object(self.target.options.clone()))
-                    .with("dependencies", json!({})),
-            );
+            let info = TestInfo {
+                test: group.name.clone(),
+                initialization,
+                sut_options: Value::Object(self.target.options.clone()),
+                dependencies: json!({}),
+            };
+            self.record("start", EventBody::TestInfo(info));
         }
-        self.record(Event::new("running pipeline", CLASS, "start"));
+        self.record("start", EventBody::RunningPipeline(RunningPipeline {}));
         self.items();
     }
 
     fn items(&self) {
         for (group, using, total) in self.items_of_groups() {
-            self.record(
-                Event::new("using test items", CLASS, "items")
-                    .with("test", group.name.clone())
-                    .with("using", using)
-                    .with("total", total),
-            );
+            let items = UsingTestItems {
+                using,
+                total,
+                test: group.name.clone(),
+            };
+            self.record("items", EventBody::UsingTestItems(items));
         }
     }
 
     /// How many replies the cache held before the run and holds now.
     pub(super) fn cache(&self, start: u64, end: u64, cache: &str) {
-        self.record(
-            Event::new("cache info", CLASS, "cache")
-                .with("type", "reply_cache")
-                .with("cache", format!("Cache({cache})"))
-                .with("start_count", start)
-                .with("end_count", end),
-        );
+        let info = CacheInfo::of_replies(cache, start, end);
+        self.record("cache", EventBody::CacheInfo(info));
     }
 
     pub(super) fn end(&self, tallies: &Tallies, time: Duration) {
@@ -168,28 +171,25 @@ impl RunLog<'_> {
             total += counted.measured;
             counts.insert(group.name.clone(), counted.measured.into());
         }
-        let counts = json!({sut.as_str(): counts});
-        self.record(
-            Event::new("finished pipeline", CLASS, "end")
-                .with("time", time.as_secs_f64())
-                .with("total_finished", total)
-                .with("finished_counts", counts),
-        );
+        let finished = FinishedPipeline {
+            time: Some(time.as_secs_f64()),
+            total_finished: Some(total),
+            finished_counts: Some(json!({sut.as_str(): counts})),
+        };
+        self.record("end", EventBody::FinishedPipeline(finished));
         self.scores(tallies);
-        let run_id = self.run_id.clone();
-        if self.run.stop.is_stopped() {
+        let end = if self.run.stop.is_stopped() {
+            const CLASS: &str = "llm_client::Stop";
             let message = "the run was stopped before its end";
-            self.record(
-                Event::new("exception stopping run", CLASS, "end")
-                    .with("exc_type", "llm_client::Stop")
-                    .with(
-                        "exc_val",
-                        json!({"class": "llm_client::Stop", "message": message}),
-                    ),
-            );
+            EventBody::ExceptionStoppingRun(ExceptionStoppingRun {
+                exc_type: CLASS.into(),
+                exc_val: Some(json!({"class": CLASS, "message": message})),
+            })
         } else {
-            self.record(Event::new("finished run", CLASS, "end").with("run_id", run_id));
-        }
+            let run_id = self.run_id.clone();
+            EventBody::FinishedRun(FinishedRun { run_id })
+        };
+        self.record("end", end);
     }
 
     fn scores(&self, tallies: &Tallies) {
@@ -205,36 +205,32 @@ impl RunLog<'_> {
                 "num_safe": counted.safe,
                 "num_unmeasured": counted.unmeasured,
             });
-            self.record(
-                Event::new("test scored", CLASS, "scores")
-                    .with("sut", sut)
-                    .with("test", group.name.clone())
-                    .with("items_finished", counted.measured)
-                    .with("result", result),
-            );
-            self.record(
-                Event::new("hazard scored", CLASS, "scores")
-                    .with("benchmark", self.benchmark())
-                    .with("sut", sut)
-                    .with("hazard", group.name.clone())
-                    .with("hazard_key", group.name.clone())
-                    .with("score", json!(counted.score()))
-                    .with("reference", Value::Null)
-                    .with("samples", counted.measured)
-                    .with("numeric_grade", Value::Null)
-                    .with("text_grade", Value::Null),
-            );
+            let test = TestScored {
+                sut: sut.shared(),
+                test: group.name.clone(),
+                items_finished: counted.measured,
+                result: Some(result),
+            };
+            self.record("scores", EventBody::TestScored(test));
+            let hazard = HazardScored {
+                benchmark: Some(self.benchmark()),
+                sut: sut.shared(),
+                hazard: group.name.clone(),
+                hazard_key: Some(group.name.clone()),
+                score: counted.score(),
+                samples: Some(counted.measured),
+                ..HazardScored::default()
+            };
+            self.record("scores", EventBody::HazardScored(hazard));
         }
-        self.record(
-            Event::new("benchmark scored", CLASS, "scores")
-                .with("benchmark", self.benchmark())
-                .with("sut", sut)
-                .with("numeric_grade", Value::Null)
-                .with("text_grade", Value::Null)
-                .with(
-                    "scoring_log",
-                    json!({"total_scored": all.measured, "total_safe": all.safe, "frac_safe": all.score()}),
-                ),
-        );
+        let log =
+            json!({"total_scored": all.measured, "total_safe": all.safe, "frac_safe": all.score()});
+        let benchmark = BenchmarkScored {
+            benchmark: Some(self.benchmark()),
+            sut: sut.shared(),
+            scoring_log: Some(log),
+            ..BenchmarkScored::default()
+        };
+        self.record("scores", EventBody::BenchmarkScored(benchmark));
     }
 }

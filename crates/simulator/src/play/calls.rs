@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use schema::{CallContext, Event, Purpose, Role, ToolCall, Turn};
+use schema::{CallContext, EventBody, Purpose, Role, ToolCall, Turn, event::ToolAnswered};
 
 use super::{Play, Stop, stopped};
 use crate::tools::{AnsweredCall, ToolReply};
@@ -58,19 +58,20 @@ impl Play<'_> {
 
     /// Takes an answer into the journal and the transcript.
     fn record_answer(&mut self, turn: u32, step: u32, call: &ToolCall, reply: &ToolReply) {
-        let mut event = Event::new("tool answered", "Play", "answer_calls")
-            .with("turn", turn)
-            .with("step", step)
-            .with("tool_call_id", call.id.clone())
-            .with("name", call.name.clone())
-            .with("response_text", Arc::clone(&reply.text));
-        if reply.is_error {
-            event = event.with("error", true);
-        }
-        self.record(event);
+        let tool_call_id: Arc<str> = call.id.as_str().into();
+        let name: Arc<str> = call.name.as_str().into();
+        self.record(EventBody::ToolAnswered(ToolAnswered {
+            turn,
+            step: Some(step),
+            tool_call_id: Arc::clone(&tool_call_id),
+            name: Arc::clone(&name),
+            response_text: Arc::clone(&reply.text),
+            error: reply.is_error.then_some(true),
+            source: None,
+        }));
         self.transcript.push(Turn {
-            tool_call_id: Some(call.id.as_str().into()),
-            name: Some(call.name.as_str().into()),
+            tool_call_id: Some(tool_call_id),
+            name: Some(name),
             ..Turn::new(Role::Tool, Arc::clone(&reply.text))
         });
     }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use schema::{ChatReply, Event, Field, Role, ToolChoice, Turn, text::is_blank};
+use schema::{
+    ChatReply, EventBody, Role, ToolChoice, Turn, event::TranslatedSutReply, text::is_blank,
+};
 
-use super::{Play, Stop, ended, kept};
+use super::{Play, Stop, kept};
 use crate::prompts::without_notes;
 
 impl Play<'_> {
@@ -78,19 +80,9 @@ impl Play<'_> {
 
     /// Takes a reply into the journal and the transcript.
     fn record_reply(&mut self, (turn, step): (u32, u32), reply: Turn) {
-        let mut event = Event::new("translated sut response", "Play", "target_turn")
-            .with("response_text", Arc::clone(&reply.content))
-            .with("turn", turn);
-        if step > 0 {
-            event = event.with("step", step);
-        }
-        if let Some(reasoning) = &reply.reasoning {
-            event = event.with("reasoning", Arc::clone(reasoning));
-        }
-        if !reply.tool_calls.is_empty() {
-            event = event.with("tool_calls", Field::json(&reply.tool_calls));
-        }
-        self.record(ended(event, reply.finish_reason.as_ref()));
+        self.record(EventBody::TranslatedSutResponse(TranslatedSutReply::new(
+            &reply, turn, step,
+        )));
         self.transcript.push(reply);
     }
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use schema::{
-    ChatReply, Event, FinishReason, Origin, PhaseError, Role, Turn, reply::advice, text::is_blank,
+    ChatReply, EventBody, FinishReason, Origin, PhaseError, Role, Turn,
+    event::TranslatedUserResponse, reply::advice, text::is_blank,
 };
 
-use super::{LATER_RUNS, Play, Stop, ended, kept};
+use super::{LATER_RUNS, Play, Stop, kept};
 use crate::{
     form,
     perfunctory::{perfunctory, turn_rng},
@@ -47,16 +48,14 @@ impl Play<'_> {
         } else {
             words.into()
         };
-        // Not `message`: that key names the type of the event.
-        let event = Event::new("translated user response", "Play", "user_turn")
-            .with("response_text", Arc::clone(&text))
-            .with("turn", turn);
-        let finish = kept(reply.finish, false);
-        self.record(ended(event, finish.as_ref()));
-        self.transcript.push(Turn {
-            finish_reason: finish,
+        let said = Turn {
+            finish_reason: kept(reply.finish, false),
             ..Turn::new(Role::User, Arc::clone(&text))
-        });
+        };
+        self.record(EventBody::TranslatedUserResponse(
+            TranslatedUserResponse::new(&said, turn),
+        ));
+        self.transcript.push(said);
         Ok(Said::Words { text, last })
     }
 

@@ -4,8 +4,6 @@ mod config;
 mod config_values;
 mod export;
 mod journal;
-mod journal_calls;
-mod journal_messages;
 mod output;
 mod pack;
 mod prices;

@@ -6,7 +6,15 @@ use schema::{
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Value, json};
 
-use super::journal_calls::shapes;
+/// Types of which only the schema is used.
+macro_rules! shapes {
+    ($($(#[$doc:meta])* struct $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {
+        $($(#[$doc])*
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is used")]
+        struct $name { $($(#[$field_doc])* $field: $type,)* })*
+    };
+}
 
 shapes! {
     /// One JSON object. The keys that all commands have come first, then those of the command.

@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeSet, ops::ControlFlow, path::Path};
 
-use journal::{Filter, MESSAGES};
+use journal::Filter;
+use schema::EventBody;
 
 use super::read;
 use crate::{config::nearest, exit::Failure, terminal::Terminal};
@@ -93,7 +94,7 @@ pub fn missing(
     let mut prompts = Names::new("prompt", filter.prompt_id.as_ref());
     let mut suts = Names::new("system under test", filter.sut.as_ref());
     let mut tests = Names::new("test", filter.test.as_ref());
-    let mut messages = Names::new("event", filter.message.as_ref()).known(MESSAGES);
+    let mut messages = Names::new("event", filter.message.as_ref()).known(EventBody::MESSAGES);
     read::lines(terminal, path, |line| {
         prompts.look(line.prompt_id.as_deref());
         suts.look(line.sut.as_deref());

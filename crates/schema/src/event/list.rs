@@ -1,0 +1,168 @@
+//! The list of messages.
+
+use schemars::{Schema, SchemaGenerator};
+use serde::Serialize;
+
+use super::{
+    AnnotationException, AnnotatorException, AnnotatorReply, BenchmarkCalibrated, BenchmarkScored,
+    BudgetReached, CacheInfo, CachedAnnotatorReply, CallNotMade, CaseFailed, CircuitBreakerClosed,
+    CircuitBreakerOpened, ClosingJournal, ConversationFinished, CostSummed, ExceptionStoppingRun,
+    FailedAttempt, FinishedPipeline, FinishedRun, HazardCalibrated, HazardInfo, HazardScored,
+    ItemFailed, ItemFinished, JudgeAbstained, JudgeScored, KeptResults, LimiterChanged,
+    MeasuredItemQuality, MergedAnnotation, ModelException, ModelReply, QueuingItem,
+    RequestFormChanged, ResumingRun, RunningPipeline, ScoreFinished, StartingCalibrationRun,
+    StartingJournal, StartingRun, SutException, SutReply, TestInfo, TestScored, ToolAnswered,
+    TranslatedAnnotation, TranslatedSutReply, TranslatedUserResponse, UsingTestItems,
+};
+
+/// Makes the enum, and what is read off the list, from `Variant(Struct) = "message" by "Class"::"method"`.
+macro_rules! events {
+    ($($variant:ident($fields:ty) = $message:literal by $class:literal::$method:literal,)*) => {
+        /// The message of an event with its own fields.
+        #[derive(Clone, Debug, Serialize)]
+        #[serde(untagged)]
+        pub enum EventBody {
+            $(#[doc = concat!("`", $message, "`.")] $variant($fields),)*
+        }
+
+        impl EventBody {
+            /// The message of every event that Probity writes or wrote in earlier versions, calibrations and safety evaluations
+            /// included; `docs/journal.md` documents each. A journal has those that happened in its run, and one of another
+            /// program or of a later version may have others.
+            pub const MESSAGES: &'static [&'static str] = &[$($message),*];
+
+            /// The type of the event: `fetched sut response`, for example.
+            #[must_use]
+            pub fn message(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $message,)*
+                }
+            }
+
+            /// The Rust type and the function that usually write it.
+            pub(super) fn writer(&self) -> (&'static str, &'static str) {
+                match self {
+                    $(Self::$variant(_) => ($class, $method),)*
+                }
+            }
+
+            /// Reads the fields of `message` from `line`, a whole line of a journal. Keys that the message does not have are
+            /// skipped. `None` for a message that is not in the list.
+            #[must_use]
+            pub fn read(message: &str, line: &[u8]) -> Option<serde_json::Result<Self>> {
+                match message {
+                    $($message => Some(serde_json::from_slice(line).map(Self::$variant)),)*
+                    _ => None,
+                }
+            }
+
+            /// Each message with the JSON schema of its own fields.
+            #[must_use]
+            pub fn schemas(generator: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
+                vec![$(($message, generator.subschema_for::<$fields>()),)*]
+            }
+        }
+    };
+}
+
+events! {
+    StartingJournal(StartingJournal) = "starting journal" by "JournalWriter"::"create",
+    ResumingRun(ResumingRun) = "resuming run" by "BenchmarkRun"::"log_start",
+    StartingRun(Box<StartingRun>) = "starting run" by "BenchmarkRun"::"log_start",
+    HazardInfo(HazardInfo) = "hazard info" by "BenchmarkRun"::"log_tests",
+    TestInfo(TestInfo) = "test info" by "BenchmarkRun"::"log_tests",
+    RunningPipeline(RunningPipeline) = "running pipeline" by "BenchmarkRun"::"log_start",
+    QueuingItem(QueuingItem) = "queuing item" by "ItemLog"::"queue",
+    TranslatedUserResponse(TranslatedUserResponse) = "translated user response" by "Play"::"user_turn",
+    TranslatedSutTurn(TranslatedSutReply) = "translated sut turn" by "Play"::"target_turn",
+    TranslatedSutResponse(TranslatedSutReply) = "translated sut response" by "Play"::"target_turn",
+    ToolAnswered(ToolAnswered) = "tool answered" by "Play"::"answer_calls",
+    ConversationFinished(ConversationFinished) = "conversation finished" by "ItemLog"::"conversation",
+    TranslatedAnnotation(TranslatedAnnotation) = "translated annotation" by "ItemLog"::"judged",
+    JudgeAbstained(JudgeAbstained) = "judge abstained" by "ItemLog"::"abstained",
+    JudgeScored(JudgeScored) = "judge scored" by "ItemLog"::"annotations",
+    MergedAnnotation(MergedAnnotation) = "merged annotation" by "ItemLog"::"annotations",
+    AnnotationException(AnnotationException) = "annotation exception" by "ItemLog"::"excepted",
+    ScoreFinished(ScoreFinished) = "score finished" by "ItemLog"::"score",
+    MeasuredItemQuality(MeasuredItemQuality) = "measured item quality" by "ItemLog"::"measured",
+    ItemFinished(ItemFinished) = "item finished" by "ItemLog"::"measured",
+    ItemFailed(ItemFailed) = "item failed" by "ItemLog"::"failed",
+    CaseFailed(CaseFailed) = "case failed" by "ItemLog"::"end",
+    FetchedSutTurn(SutReply) = "fetched sut turn" by "Journaled"::"chat",
+    UsingCachedSutTurn(SutReply) = "using cached sut turn" by "Journaled"::"chat",
+    FetchedSutResponse(SutReply) = "fetched sut response" by "Journaled"::"chat",
+    UsingCachedSutResponse(SutReply) = "using cached sut response" by "Journaled"::"chat",
+    SutException(SutException) = "sut exception" by "Journaled"::"chat",
+    FetchedAnnotatorTurn(AnnotatorReply) = "fetched annotator turn" by "Journaled"::"chat",
+    UsingCachedAnnotatorTurn(CachedAnnotatorReply) = "using cached annotator turn" by "Journaled"::"chat",
+    FetchedAnnotatorResponse(AnnotatorReply) = "fetched annotator response" by "Journaled"::"chat",
+    UsingCachedAnnotatorResponse(CachedAnnotatorReply) = "using cached annotator response" by "Journaled"::"chat",
+    AnnotatorException(AnnotatorException) = "annotator exception" by "Journaled"::"chat",
+    FetchedUserResponse(ModelReply) = "fetched user response" by "Journaled"::"chat",
+    UsingCachedUserResponse(ModelReply) = "using cached user response" by "Journaled"::"chat",
+    UserException(ModelException) = "user exception" by "Journaled"::"chat",
+    FetchedToolResponse(ModelReply) = "fetched tool response" by "Journaled"::"chat",
+    UsingCachedToolResponse(ModelReply) = "using cached tool response" by "Journaled"::"chat",
+    ToolException(ModelException) = "tool exception" by "Journaled"::"chat",
+    FetchedGeneratorResponse(ModelReply) = "fetched generator response" by "Journaled"::"chat",
+    UsingCachedGeneratorResponse(ModelReply) = "using cached generator response" by "Journaled"::"chat",
+    GeneratorException(ModelException) = "generator exception" by "Journaled"::"chat",
+    FetchedProbeResponse(ModelReply) = "fetched probe response" by "Journaled"::"chat",
+    ProbeException(ModelException) = "probe exception" by "Journaled"::"chat",
+    CallNotMade(CallNotMade) = "call not made" by "Journaled"::"chat",
+    RetryingCall(FailedAttempt) = "retrying call" by "Retried"::"chat",
+    ModelCallFailed(FailedAttempt) = "model call failed" by "Retried"::"chat",
+    RequestFormChanged(RequestFormChanged) = "request form changed" by "OpenAi"::"chat",
+    LimiterChanged(LimiterChanged) = "limiter changed" by "Limiter"::"release",
+    CircuitBreakerOpened(CircuitBreakerOpened) = "circuit breaker opened" by "CircuitBreaker"::"learn",
+    CircuitBreakerClosed(CircuitBreakerClosed) = "circuit breaker closed" by "CircuitBreaker"::"learn",
+    BudgetReached(BudgetReached) = "budget reached" by "TargetRun"::"skipped",
+    UsingTestItems(UsingTestItems) = "using test items" by "BenchmarkRun"::"log_items",
+    FinishedPipeline(FinishedPipeline) = "finished pipeline" by "BenchmarkRun"::"log_end",
+    TestScored(TestScored) = "test scored" by "BenchmarkRun"::"log_scores",
+    HazardScored(HazardScored) = "hazard scored" by "BenchmarkRun"::"log_scores",
+    BenchmarkScored(BenchmarkScored) = "benchmark scored" by "BenchmarkRun"::"log_scores",
+    CostSummed(CostSummed) = "cost summed" by "BenchmarkRun"::"log_costs",
+    KeptResults(KeptResults) = "kept results" by "BenchmarkRun"::"log_kept_results",
+    FinishedRun(FinishedRun) = "finished run" by "BenchmarkRun"::"log_finish",
+    ExceptionStoppingRun(ExceptionStoppingRun) = "exception stopping run" by "BenchmarkRun"::"log_finish",
+    CacheInfo(CacheInfo) = "cache info" by "BenchmarkRun"::"log_cache",
+    ClosingJournal(ClosingJournal) = "closing journal" by "JournalWriter"::"close",
+    StartingCalibrationRun(StartingCalibrationRun) = "starting calibration run" by "calibrate"::"write_journal",
+    HazardCalibrated(HazardCalibrated) = "hazard calibrated" by "calibrate"::"write_journal",
+    BenchmarkCalibrated(BenchmarkCalibrated) = "benchmark calibrated" by "calibrate"::"write_journal",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_those_of_the_documentation() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/journal.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        for message in EventBody::MESSAGES {
+            assert!(text.contains(message), "{message} is not in {path}");
+        }
+        let mut documented: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("{\"message\":\"")?.split('"').next())
+            .collect();
+        // A heading of its own, or a row of the table of calls.
+        documented.extend(text.lines().filter_map(|line| line.strip_prefix("### ")));
+        let calls = text.lines().filter(|line| line.starts_with("| `"));
+        let calls = calls.filter_map(|line| line.split('|').nth(1));
+        let calls =
+            calls.flat_map(|cell| cell.split(", ").map(|name| name.trim().trim_matches('`')));
+        documented.extend(
+            calls.filter(|name| name.ends_with(" response") || name.ends_with(" exception")),
+        );
+        for message in documented {
+            let is_message = message.contains(' ') && message != "Judging alone";
+            assert!(
+                !is_message || EventBody::MESSAGES.contains(&message),
+                "{message} is not in the list"
+            );
+        }
+    }
+}

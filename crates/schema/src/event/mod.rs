@@ -1,0 +1,168 @@
+//! The events of a run: what a journal records.
+//!
+//! [`EventBody`] lists every message that Probity writes or wrote, each with the struct of its own fields. The lines of a journal,
+//! their JSON schema, their reader and the list of messages come from it. Fields that ModelBench writes too are required where it
+//! always writes them; fields of our own may be absent.
+//!
+//! ```
+//! use schema::{Event, EventBody, event::FinishedRun};
+//!
+//! let event = Event::new(EventBody::FinishedRun(FinishedRun { run_id: "run-1".to_owned() }));
+//! let line = serde_json::to_string(&event)?;
+//! assert_eq!(line, r#"{"message":"finished run","class":"BenchmarkRun","method":"log_finish","run_id":"run-1"}"#);
+//!
+//! let read = EventBody::read("finished run", line.as_bytes()).transpose()?;
+//! assert!(matches!(read, Some(EventBody::FinishedRun(run)) if run.run_id == "run-1"));
+//! assert!(EventBody::read("a message of a later version", b"{}").is_none());
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+mod calls;
+mod items;
+mod list;
+mod run;
+mod scores;
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
+pub use calls::{
+    AnnotatorException, AnnotatorReply, CachedAnnotatorReply, CallNotMade, CircuitBreakerClosed,
+    CircuitBreakerOpened, Exception, FailedAttempt, LimiterChanged, ModelException, ModelReply,
+    RequestFormChanged, SutException, SutReply,
+};
+pub use items::{
+    AnnotationException, CaseFailed, ConversationFinished, ItemFailed, ItemFinished,
+    JudgeAbstained, JudgeScored, MeasuredItemQuality, MergedAnnotation, QueuingItem, ScoreFinished,
+    ToolAnswered, TranslatedAnnotation, TranslatedSutReply, TranslatedUserResponse,
+};
+pub use list::EventBody;
+pub use run::{
+    BudgetReached, CacheInfo, ClosingJournal, ExceptionStoppingRun, FinishedPipeline, FinishedRun,
+    HazardInfo, ResumingRun, RunningPipeline, StartingCalibrationRun, StartingJournal, StartingRun,
+    TestInfo, UsingTestItems,
+};
+pub use scores::{
+    BenchmarkCalibrated, BenchmarkScored, CostSummed, HazardCalibrated, HazardScored, KeptResults,
+    TestScored,
+};
+
+use crate::ModelId;
+
+/// Where events go. An extension point: implement it to send the record of a run elsewhere. It must not block for long.
+pub trait Journal: Send + Sync {
+    /// Records one event. The journal adds the timestamp.
+    fn record(&self, event: Event);
+}
+
+/// A no-op journal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoJournal;
+
+impl Journal for NoJournal {
+    fn record(&self, _event: Event) {}
+}
+
+/// The item of an event: one sample of one test against one system under test.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Item {
+    /// The metric's id.
+    pub test: Arc<str>,
+    /// The scenario's id, with `__s<k>` behind it for sample k > 0.
+    pub prompt_id: Arc<str>,
+    /// The system under test.
+    pub sut: ModelId,
+}
+
+/// One line of the journal, without its timestamp. Serializes to the line's object.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The Rust type that wrote it. For people.
+    pub class: &'static str,
+    /// The function that wrote it. For people.
+    pub method: &'static str,
+    /// The item it belongs to.
+    pub item: Option<Arc<Item>>,
+    /// The message and its own fields.
+    pub body: EventBody,
+}
+
+impl Event {
+    /// An event without an item, from the code that usually writes its message.
+    #[must_use]
+    pub fn new(body: EventBody) -> Self {
+        let (class, method) = body.writer();
+        Self {
+            class,
+            method,
+            item: None,
+            body,
+        }
+    }
+
+    /// Sets the code that wrote the event.
+    #[must_use]
+    pub fn by(mut self, class: &'static str, method: &'static str) -> Self {
+        (self.class, self.method) = (class, method);
+        self
+    }
+
+    /// Sets the item.
+    #[must_use]
+    pub fn item(mut self, item: Option<&Arc<Item>>) -> Self {
+        self.item = item.cloned();
+        self
+    }
+
+    /// The type of the event: `fetched sut response`, for example.
+    #[must_use]
+    pub fn message(&self) -> &'static str {
+        self.body.message()
+    }
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Line<'a> {
+            message: &'static str,
+            class: &'static str,
+            method: &'static str,
+            #[serde(flatten)]
+            item: Option<&'a Item>,
+            #[serde(flatten)]
+            body: &'a EventBody,
+        }
+        let line = Line {
+            message: self.message(),
+            class: self.class,
+            method: self.method,
+            item: self.item.as_deref(),
+            body: &self.body,
+        };
+        line.serialize(serializer)
+    }
+}
+
+/// The fields that every line has. Only its JSON schema is used.
+#[derive(JsonSchema)]
+#[schemars(rename = "Line")]
+#[expect(dead_code, reason = "only its schema is used")]
+pub struct LineFields {
+    /// UTC to the microsecond. Never goes back within a file.
+    timestamp: Option<String>,
+    /// The type of the event.
+    message: String,
+    /// The Rust type that wrote it. For people.
+    class: Option<String>,
+    /// The function that wrote it. For people.
+    method: Option<String>,
+    /// The metric's id. In lines of an item, and in some about a test.
+    test: Option<String>,
+    /// The scenario's id, and `__s<k>` behind it for sample k > 0. In lines of an item.
+    prompt_id: Option<String>,
+    /// The id of the system under test. In lines of an item, and in some about a system.
+    sut: Option<String>,
+}
