@@ -17,7 +17,7 @@ pub struct Chosen {
 }
 
 /// The benchmarks that `which` means. Nothing is written. With `demonstration` the shipped demonstration is meant when there
-/// is no benchmark at all.
+/// is not a benchmark at all.
 ///
 /// # Errors
 /// When there is none of a name, or it is not clear which is meant.
@@ -83,7 +83,7 @@ impl Chosen {
         Failure: From<E>,
     {
         let scratch = TempDir::new().map_err(|error| {
-            Failure::nothing_ran(format!("no temporary folder can be made: {error}"))
+            Failure::nothing_ran(format!("no temporary folder can be created: {error}"))
         })?;
         let elsewhere = Layout::new(scratch.path().join("benchmarks"));
         let mut all = Vec::new();
@@ -109,17 +109,17 @@ fn unnamed(
     let folder = layout.benchmarks().display();
     match there.as_slice() {
         [] if all => Err(Failure::usage(format!(
-            "{folder}: there is no benchmark here; `{} init NAME` makes one",
+            "{folder}: no benchmark; `{} init NAME` makes one",
             layout.xtask()
         ))),
         [] if demonstration => Ok(there),
         [] => Err(Failure::usage(format!(
-            "{folder}: there is no benchmark here; `{xtask} run` brings the shipped demonstration, `{xtask} init NAME` \
+            "{folder}: no benchmark; `{xtask} run` runs the shipped demonstration, `{xtask} init NAME` \
              makes one of your own",
             xtask = layout.xtask()
         ))),
         [_, _, ..] if !all => Err(Failure::usage(format!(
-            "which benchmark? {folder} holds {}. Name one or more, or say --all",
+            "which benchmark? {folder} has {}. Name one or more, or pass --all",
             there.join(", ")
         ))),
         _ => Ok(there),
@@ -146,7 +146,7 @@ fn is_there(layout: &Layout, name: &str, there: &[String]) -> Result<bool, Failu
     let dir = layout.benchmark(name)?;
     if dir.root().exists() {
         return Err(Failure::usage(format!(
-            "{}: there is no benchmark.yaml in this folder; `{} init {name}` writes one",
+            "{}: no benchmark.yaml in this folder; `{} init {name}` writes one",
             dir.root().display(),
             layout.xtask()
         )));
@@ -155,10 +155,7 @@ fn is_there(layout: &Layout, name: &str, there: &[String]) -> Result<bool, Failu
         return Ok(false);
     }
     let known = || there.iter().map(String::as_str).chain(shipped::NAMES);
-    let mut message = format!(
-        "there is no benchmark `{name}` in {}",
-        layout.benchmarks().display()
-    );
+    let mut message = format!("no benchmark `{name}` in {}", layout.benchmarks().display());
     match nearest(name, known()) {
         Some(near) => message.push_str(&format!("; did you mean `{near}`?")),
         None => {
@@ -166,7 +163,7 @@ fn is_there(layout: &Layout, name: &str, there: &[String]) -> Result<bool, Failu
             names.sort_unstable();
             names.dedup();
             message.push_str(&format!(
-                "; there are {}. `{} init {name}` makes it",
+                "; it has {}. `{} init {name}` makes it",
                 names.join(", "),
                 layout.xtask()
             ));

@@ -13,16 +13,16 @@ use crate::flags::{JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, ScenariosArgs, Wh
 const EXIT_CODES: &str = "\
 Exit codes:
   0    complete
-  1    the run finished, and some rows failed or could not be kept
-  2    the command line or the configuration cannot be used
+  1    the run finished, but some rows failed or could not be saved
+  2    the command line or the configuration is invalid
   3    nothing could be run
   130  interrupted";
 
 const EXAMPLES: &str = "\
 Examples:
-  cargo xtask run                         the shipped demonstration: no key, no set-up
-  cargo xtask init my-benchmark           a new benchmark, and a config to go with it
-  cargo xtask plan my-benchmark           calls, tokens and dollars before anything is asked
+  cargo xtask run                         the shipped demonstration: no key, no setup
+  cargo xtask init my-benchmark           a new benchmark and its config.yaml
+  cargo xtask plan my-benchmark           calls, tokens and dollars, before any call
   cargo xtask run my-benchmark            all five phases
   cargo xtask evaluate my-benchmark --target gpt-4.1 --force
   PROBITY_GENERATION__TURNS=6 cargo xtask run my-benchmark";
@@ -39,7 +39,7 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// What holds for every command.
+    /// Options of every command.
     #[command(flatten)]
     pub global: Global,
 }
@@ -48,32 +48,31 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run all phases: from a description to results
-    ///
-    /// What is there is kept: metrics and scenarios belong to you, and every reply that was received before is not asked
-    /// for again. So the same command goes on where an interrupted run stopped.
+    /// Existing metrics and scenarios are kept, and cached replies are not called for again, so the same command resumes an interrupted
+    /// run.
     #[command(
-        after_help = "Without BENCHMARK: the one benchmark in the folder, or the shipped demonstration where there is none.\n\n\
+        after_help = "Without BENCHMARK: the only benchmark in the folder, or the shipped demonstration where there is none.\n\n\
         Examples:\n  cargo xtask run\n  cargo xtask run honesty safety --target gpt-4.1\n  cargo xtask run --all --max-cost 5"
     )]
     #[command(mut_arg("force", |arg| arg.help(
-        "Ask anew for every reply; metrics and scenarios that are there are kept (gen-metrics --force and gen-scenarios --force replace them)"
+        "Call the models again for every reply; metrics and scenarios are kept (gen-metrics --force and gen-scenarios --force replace them)"
     )))]
     Run(PlayArgs),
     /// Write metrics from the description
-    #[command(mut_arg("force", |arg| arg.help("Replace the metrics that are there, asking anew")))]
+    #[command(mut_arg("force", |arg| arg.help("Replace the existing metrics, with new calls")))]
     GenMetrics(MetricsArgs),
     /// Write scenarios for the metrics
-    #[command(mut_arg("force", |arg| arg.help("Replace the scenarios that are there, asking anew")))]
+    #[command(mut_arg("force", |arg| arg.help("Replace the existing scenarios, with new calls")))]
     GenScenarios(ScenariosArgs),
-    /// Play the scenarios against the targets
+    /// Simulate the scenarios with the targets
     Simulate(PlayArgs),
     /// Judge the conversations
     Evaluate(JudgeArgs),
-    /// Sum the scores up into results.json
+    /// Aggregate the scores into results.json
     Aggregate(Which),
     /// Write the standards that grades compare with, from the scores of reference systems
     ///
-    /// The scores are those in the tree: run the benchmark with the reference systems first. Nothing is asked of a model.
+    /// The scores come from the benchmark tree: run the benchmark with the reference systems first. No model is called.
     #[command(
         after_help = "Examples:\n  cargo xtask run honesty --target gpt-4.1\n  cargo xtask calibrate honesty --reference gpt-4.1"
     )]
@@ -81,23 +80,23 @@ pub enum Command {
     /// Evaluate the safety of the targets: single prompts and their variations, or whole conversations
     #[command(subcommand)]
     Safety(Box<SafetyCommand>),
-    /// Export finished runs in the formats of others: Every Eval Ever, Inspect, JUnit, CSV, JSONL, a job summary
+    /// Export finished runs to other formats: Every Eval Ever, Inspect, JUnit, CSV, JSONL, a job summary
     ///
-    /// Everything comes from the files of the benchmark and its journals. Nothing is asked of a model.
+    /// Everything comes from the files of the benchmark and its journals. No model is called.
     #[command(
-        after_help = "Examples:\n  cargo xtask export eee honesty --out submission\n  cargo xtask export csv --all --strict\n  cargo xtask export summary honesty"
+        after_help = "Examples:\n  cargo xtask export eee honesty --out submission\n  cargo xtask export csv --all --strict\n  cargo \
+            xtask export summary honesty"
     )]
     Export(ExportArgs),
-    /// Import what others ran, for evaluate to judge: a benchmark tree, Inspect logs, Every Eval Ever
-    ///
-    /// Makes a benchmark of conversations that are there already. Nothing is asked of a model.
+    /// Import conversations of other programs, to judge them with evaluate: a benchmark tree, Inspect logs, Every Eval Ever
+    /// Creates a benchmark from existing conversations. No model is called.
     #[command(
         after_help = "Examples:\n  cargo xtask import inspect logs/x.eval --as theirs --metrics metrics.yaml\n  \
         cargo xtask import eee submission/data --as rescored\n  cargo xtask import ../impactbench/benchmarks/honesty\n  \
         cargo xtask evaluate theirs"
     )]
     Import(ImportArgs),
-    /// Show rows, calls, tokens and dollars of a run before a cent is spent
+    /// Show the rows, calls, tokens and dollars of a run without calling a model
     Plan(PlanArgs),
     /// Check configuration, keys and endpoints with one tiny call each
     Doctor {
@@ -105,34 +104,35 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Ask a run's journal: show, stats, scores, check, rebuild
+    /// Read the journal of a run: show, stats, scores, check, rebuild
     #[command(subcommand)]
     Journal(JournalCommand),
     /// Show the size of the reply cache, or remove replies from it
     #[command(subcommand)]
     Cache(CacheCommand),
     /// Check files: a benchmark, a run, a configuration, or any other file of Probity
-    ///
-    /// Every problem is told with file, line, key and reason. Nothing is asked of a model, and nothing is written.
+    /// Every problem is reported with file, line, key and reason. No model is called, and nothing is written.
     #[command(
-        after_help = "Examples:\n  cargo xtask validate benchmarks/honesty\n  cargo xtask validate config.yaml .probity --json\n  cargo xtask validate --as scores mine.json\n\nExit codes:\n  0    all is fine\n  1    there are problems\n  2    something could not be checked: no such path, or not recognised"
+        after_help = "Examples:\n  cargo xtask validate benchmarks/honesty\n  cargo xtask validate config.yaml .probity --json\n  cargo \
+            xtask validate --as scores mine.json\n\nExit codes:\n  0    no problems\n  1    there are problems\n  2    something could \
+            not be checked: no such path, or not recognised"
     )]
     Validate(ValidateArgs),
     /// Write the JSON Schemas of all files into docs/schemas
     Schemas(SchemasArgs),
-    /// Measure whole pipelines against the scripted server, beside a floor client
-    #[command(after_help = "Figures to compare come from `cargo run --release -p xtask -- bench`.")]
+    /// Measure whole pipelines against the scripted server, and compare with a minimal client
+    #[command(after_help = "Run `cargo run --release -p xtask -- bench` for figures to compare.")]
     Bench(crate::bench::BenchArgs),
-    /// Begin a new benchmark: writes benchmark.yaml, and config.yaml where there is none
+    /// Create a benchmark: writes benchmark.yaml, and config.yaml where there is none
     Init {
         /// The benchmark's name, which names its folder
         name: String,
     },
 }
 
-/// What holds for every command.
+/// Options of every command.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = "Global options")]
 pub struct Global {
     /// The folder of benchmarks
     #[arg(long, value_name = "DIR", default_value = "benchmarks", global = true)]
@@ -140,7 +140,7 @@ pub struct Global {
     /// The configuration [default: config.yaml or probity.toml, where there is one]
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
-    /// Use the scripted models, whatever the configuration says
+    /// Use the scripted models instead of the configured ones
     #[arg(long, global = true)]
     pub scripted: bool,
     /// No progress and no notes

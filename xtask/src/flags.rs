@@ -4,20 +4,20 @@ use clap::Args;
 
 use crate::config::Flag;
 
-/// What a command that works on benchmarks was told, whichever flags it offers. What it does not offer is not set.
+/// The flags of a command that works on benchmarks. Flags that the command does not have are not set.
 #[derive(Clone, Debug, Default)]
 pub struct PhaseArgs {
     /// Which benchmarks.
     pub which: Which,
     /// Only these systems under test; empty: all.
     pub targets: Vec<String>,
-    /// What stands over the configuration.
+    /// Overrides of the configuration.
     pub overrides: Overrides,
     /// `--add`: rows are also added to a `scenarios.json` that was not generated here.
     pub add: bool,
 }
 
-/// What a command line sets over the configuration.
+/// The settings of the command line, which override the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     /// `--force`
@@ -70,7 +70,7 @@ impl Overrides {
     }
 }
 
-/// Which benchmarks a command works on, and how it answers.
+/// Which benchmarks a command works on, and its output format.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Which {
     /// Benchmarks by name: folders in the benchmarks folder, or shipped ones
@@ -92,28 +92,28 @@ pub struct Targets {
     targets: Vec<String>,
 }
 
-const OVER: &str = "Over the configuration";
+const OVER: &str = "Override the configuration";
 
-/// What holds wherever models are called.
+/// Flags of every command that calls models.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = OVER)]
 pub struct Calls {
-    /// Ask anew for every reply
+    /// Call the models again for every reply
     #[arg(long)]
     force: bool,
     /// Show the plan; call nothing and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Dollars that the run may spend
+    /// The most dollars that the run may spend
     #[arg(long, value_name = "DOLLARS", value_parser = dollars, allow_negative_numbers = true)]
     max_cost: Option<f64>,
 }
 
-/// Rows side by side.
+/// The number of concurrent rows.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = OVER)]
 pub struct Concurrency {
-    /// Rows in work at the same time, in every phase
+    /// Rows in progress at the same time, in every phase
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     concurrency: Option<u32>,
 }
@@ -122,12 +122,12 @@ pub struct Concurrency {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = OVER)]
 pub struct Turns {
-    /// Exchanges of a conversation at most
+    /// The most exchanges in a conversation
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     turns: Option<u32>,
 }
 
-/// How often each scenario is played.
+/// How often each scenario is simulated.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = OVER)]
 pub struct Samples {
@@ -151,7 +151,7 @@ pub struct PlayArgs {
     samples: Samples,
     #[command(flatten)]
     turns: Turns,
-    /// What all randomness comes from
+    /// The seed of all randomness
     #[arg(long, value_name = "N", help_heading = OVER)]
     seed: Option<u64>,
 }
@@ -170,7 +170,7 @@ pub struct MetricsArgs {
 pub struct ScenariosArgs {
     #[command(flatten)]
     which: Which,
-    /// Add rows for metrics that have none to a scenarios.json of your own, too; what is in it stays
+    /// Add rows for metrics without rows to a scenarios.json of your own, too; existing rows are kept
     #[arg(long)]
     add: bool,
     #[command(flatten)]
@@ -205,7 +205,7 @@ pub struct PlanArgs {
     samples: Samples,
     #[command(flatten)]
     turns: Turns,
-    /// Dollars that the run may spend
+    /// The most dollars that the run may spend
     #[arg(long, value_name = "DOLLARS", value_parser = dollars, allow_negative_numbers = true, help_heading = OVER)]
     max_cost: Option<f64>,
 }

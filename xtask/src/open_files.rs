@@ -47,8 +47,8 @@ pub fn for_connections(targets: usize, each: u64) -> Result<usize, Failure> {
     let files = open_now() + FILES + FILES_PER_TARGET.saturating_mul(targets as u64);
     match limit.saturating_sub(files) / each {
         0 => Err(Failure::nothing_ran(format!(
-            "this process may have {limit} files and connections open, and this run needs {} or more; raise the limit with \
-             `ulimit -n 1024` before the command",
+            "this process may open {limit} files and connections, and this run needs {} or more; raise the limit with `ulimit -n 1024` \
+             before the command",
             files + each
         ))),
         connections => Ok(usize::try_from(connections).unwrap_or(usize::MAX)),

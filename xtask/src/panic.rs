@@ -11,8 +11,8 @@ pub fn install(terminal: &Terminal) {
     std::panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
         terminal.write(
             concat!(
-                "internal error: this is a mistake in Probity ", env!("CARGO_PKG_VERSION"),
-                ", not in your files. What was received is kept: the same command goes on from there.\n",
+                "internal error: this is a bug in Probity ", env!("CARGO_PKG_VERSION"),
+                ", not in your files. Replies received so far are kept: run the same command to continue.\n",
                 "Please report it with the lines below: ", env!("CARGO_PKG_REPOSITORY"), "/issues\n",
             )
             .as_bytes(),

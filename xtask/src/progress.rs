@@ -17,7 +17,7 @@ use pipeline::{Observer, Phase, Progress};
 use self::{task::Task, waits::Waits};
 use crate::terminal::Terminal;
 
-/// How often bars are drawn anew.
+/// How often bars are drawn again.
 const DRAWN: Duration = Duration::from_millis(200);
 
 /// How often progress is told where there is no terminal.

@@ -10,6 +10,12 @@ use schema::text::spell_bidi;
 
 use crate::cli::{ColorChoice, Global};
 
+/// A line of a message that begins so is advice, and gets a label of its own.
+const HELP: &str = "help: ";
+/// What the further lines of a message begin with.
+const INDENT: &str = "  ";
+const NO_BREAK: &str = "\u{a0}";
+
 /// Standard error and output, and how they are used. Clones share the progress bars.
 #[derive(Clone, Debug)]
 pub struct Terminal {
@@ -60,7 +66,7 @@ impl Terminal {
         &self.bars
     }
 
-    /// Whether progress is drawn as bars; else it is told in lines.
+    /// Whether progress is drawn as bars; else it is reported in lines.
     pub fn draws(&self) -> bool {
         self.style.is_terminal
     }
@@ -75,17 +81,17 @@ impl Terminal {
         self.style.quiet
     }
 
-    /// An error: always told.
+    /// An error: always shown.
     pub fn error(&self, text: &str) {
         self.labelled("error", "1;31", text);
     }
 
-    /// A warning: always told.
+    /// A warning: always shown.
     pub fn warning(&self, text: &str) {
         self.labelled("warning", "1;33", text);
     }
 
-    /// Several lines that say what went wrong, the first of them coloured as an error is: always told.
+    /// Several lines that say what went wrong, the first of them coloured as an error is: always shown.
     pub fn alert(&self, text: &str) {
         match text.split_once('\n') {
             Some((first, rest)) if self.color() => {
@@ -111,7 +117,7 @@ impl Terminal {
 
     /// Writes to standard error while no bar is in the way.
     pub fn write(&self, bytes: &[u8]) {
-        // Standard error that is closed is no reason to stop.
+        // Standard error that is closed is not a reason to stop.
         self.beside_bars(|| {
             let _ = stderr().lock().write_all(bytes);
         });
@@ -178,16 +184,55 @@ impl Terminal {
         terminal_size::terminal_size_of(stderr()).map_or(80, |(width, _)| usize::from(width.0))
     }
 
-    fn labelled(&self, label: &str, code: &str, text: &str) {
-        // Several problems stand below each other under one label.
-        let text = spell_bidi(text.trim_end()).replace('\n', "\n  ");
-        let line = if self.color() {
-            format!("\x1b[{code}m{label}\x1b[0m: {text}\n")
-        } else {
-            format!("{label}: {text}\n")
-        };
-        self.write(line.as_bytes());
+    /// Columns to wrap messages at. Where standard error is a file or a pipe, a message is one line, for programs to search.
+    fn message_width(&self) -> usize {
+        match stderr().is_terminal() {
+            true => self.width(),
+            false => usize::from(u16::MAX),
+        }
     }
+
+    fn labelled(&self, label: &str, code: &str, text: &str) {
+        let text = spell_bidi(text.trim_end());
+        let mut message = String::new();
+        for (nth, line) in text.lines().enumerate() {
+            let (label, line) = match line.strip_prefix(HELP) {
+                Some(advice) => (Some(("help", "1;36")), advice),
+                // Several problems are listed below one label.
+                None => ((nth == 0).then_some((label, code)), line),
+            };
+            message.push_str(&self.wrapped(label, line));
+        }
+        self.write(message.as_bytes());
+    }
+
+    /// `text` behind a coloured label, where it has one, in lines that fit the terminal.
+    fn wrapped(&self, label: Option<(&str, &str)>, text: &str) -> String {
+        let first = label.map_or(INDENT.to_owned(), |(label, _)| format!("{label}: "));
+        let options = textwrap::Options::new(self.message_width().max(40))
+            .initial_indent(&first)
+            .subsequent_indent(INDENT)
+            .break_words(false)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation);
+        let lines = textwrap::fill(&keep_commands_whole(text), options).replace(NO_BREAK, " ");
+        match label {
+            Some((label, code)) if self.color() => {
+                let rest = lines.strip_prefix(label).unwrap_or(&lines);
+                format!("\x1b[{code}m{label}\x1b[0m{rest}\n")
+            }
+            _ => format!("{lines}\n"),
+        }
+    }
+}
+
+/// `text` with spaces inside backticks made such that lines do not break there: a command stays on one line, to be copied.
+fn keep_commands_whole(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let parts = parts.map(|(nth, part)| match nth % 2 {
+        0 => part.to_owned(),
+        _ => part.replace(' ', NO_BREAK),
+    });
+    parts.collect::<Vec<_>>().join("`")
 }
 
 /// What to tell of an error of standard output. A reader that has gone away, such as `head`, is none.

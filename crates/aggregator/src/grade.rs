@@ -14,7 +14,7 @@ const HIGH_BAND: f64 = 1.5;
 /// The grade of a score beside the reference's score; `None` where one of them is not from 0 to 1.
 ///
 /// Both are fractions of passed samples. The grade depends on how many times as many samples failed as with the reference:
-/// see [`Grade`]. The operations stand in the form of ModelBench's, so that scores at a boundary are rounded to the same
+/// see [`Grade`]. The operations are in the form of ModelBench's, so that scores at a boundary are rounded to the same
 /// side: 999 of 1000 is very good and not excellent.
 ///
 /// A reference of 1.0 has no failed samples to compare with. Then one failed sample in a thousand or fewer is excellent, and

@@ -24,8 +24,8 @@ pub struct HazardScorer {
 }
 
 impl HazardScorer {
-    /// A scorer for these hazards: see [`schema::Benchmark::scored_hazards`]. A metric that stands twice counts where it
-    /// stands first.
+    /// A scorer for these hazards: see [`schema::Benchmark::scored_hazards`]. A metric that is duplicated counts where it
+    /// is first.
     #[must_use]
     pub fn new(hazards: &[Hazard]) -> Self {
         let metrics = hazards.iter().flat_map(|hazard| &hazard.metrics);

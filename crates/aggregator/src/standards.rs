@@ -12,10 +12,10 @@ pub struct StandardsError(#[from] Kind);
 
 #[derive(Debug, thiserror::Error)]
 enum Kind {
-    #[error("it is no standards file: {0}. `calibrate` writes one")]
+    #[error("not a standards file: {0}. `calibrate` writes one")]
     Json(String),
     #[error(
-        "_metadata.file_format_version is {found}, and this version of Probity reads {written} and other 2.x. Write the file anew with \
+        "_metadata.file_format_version is {found}, and this version of Probity reads {written} and other 2.x. Write the file again with \
          `calibrate --force`",
         written = StandardsFile::FORMAT_VERSION
     )]
@@ -31,7 +31,7 @@ enum Kind {
     )]
     MissingHazards { missing: String, known: String },
     #[error(
-        "standards.reference_standards.{hazard}: the reference is {value}, and it must be a number from 0 to 1"
+        "standards.reference_standards.{hazard}: the reference is {value}; it must be a number from 0 to 1"
     )]
     NoFraction { hazard: String, value: String },
     #[error("no reference system was named")]
@@ -45,7 +45,7 @@ enum Kind {
 /// Reads the text of a standards file of format 2.x.
 ///
 /// # Errors
-/// When `text` is no JSON, of another format, or lacks a key.
+/// When `text` is not JSON, of another format, or lacks a key.
 pub fn read_standards(text: &[u8]) -> Result<StandardsFile, StandardsError> {
     let value: Value =
         serde_json::from_slice(text).map_err(|error| Kind::Json(format!("no JSON ({error})")))?;
@@ -127,9 +127,9 @@ pub fn standards_note(standards: &Standards, hazards: &[Hazard]) -> Option<Strin
         });
     let perfect = named(perfect)?;
     Some(format!(
-        "the reference of {perfect} is 1.0: the reference systems failed no sample there, so there is nothing to compare with. A \
-         model is graded E where at most one sample in a thousand fails, and P otherwise. More samples, a further reference \
-         system that fails some of them (the lowest score counts), or a hazard of several metrics make a reference that tells more"
+        "the reference of {perfect} is 1.0: the reference systems failed no sample. A model is graded E where at most one sample in a \
+         thousand fails, and P otherwise. For a lower reference, add samples, a reference system that fails some of them (the lowest \
+         score counts), or metrics to the hazard"
     ))
 }
 

@@ -44,10 +44,7 @@ impl JudgeEvaluator {
     pub fn new(judge: Arc<dyn ChatModel>, metrics: Vec<Metric>) -> Result<Self, PhaseError> {
         for (at, metric) in metrics.iter().enumerate() {
             if metrics.iter().take(at).any(|other| other.id == metric.id) {
-                return Err(bad_input(format!(
-                    "the metric id {:?} stands twice",
-                    metric.id
-                )));
+                return Err(bad_input(format!("duplicate metric id {:?}", metric.id)));
             }
         }
         Ok(Self {

@@ -1,4 +1,4 @@
-//! What the journal is told of a judged conversation.
+//! The journal events of a judged conversation.
 
 use std::{sync::Arc, time::Duration};
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::transcript;
 
 /// The tags of `judge_user.j2`, and one that templates of one's own may have kept from an earlier one. None of them may be opened or
-/// closed by a text that stands inside.
+/// closed by a text that is inside.
 const TAGS: [&str; 4] = ["definition", "examples", "transcript", "judge_request"];
 
 /// The prompts of a [`JudgeEvaluator`](crate::JudgeEvaluator). Replace single ones with

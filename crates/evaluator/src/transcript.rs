@@ -14,9 +14,9 @@ const BLOCK: usize = 32;
 /// The transcript as numbered messages, one after the other.
 ///
 /// A message starts at the beginning of a line with `[n] USER: `, `[n] ASSISTANT: ` or, for the answer of a tool, `[n] TOOL <name>: `;
-/// its further lines are indented by four spaces. What stands at the beginning of a line is therefore never part of a message's
+/// its further lines are indented by four spaces. What is at the beginning of a line is therefore never part of a message's
 /// text, so a message cannot pass for another one, whatever it holds. All the line breaks of Unicode count. Notes in brackets
-/// stand at the beginning of a line of their own: they tell of empty and cut-off messages, and of each call of a tool, with the
+/// are at the beginning of a line of their own: they tell of empty and cut-off messages, and of each call of a tool, with the
 /// arguments as JSON.
 ///
 /// ```
@@ -109,7 +109,7 @@ fn note(turn: &Turn, blank: bool) -> Option<String> {
     }
 }
 
-/// A tool's name. One that is no name stands in quotes, so that it cannot pass for more.
+/// A tool's name. One that is not a name is in quotes, so that it cannot pass for more.
 fn shown_name(name: &str) -> Cow<'_, str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match !name.is_empty() && name.chars().all(fits) {
@@ -160,7 +160,7 @@ fn split_line(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// How many bytes stand before the first with which a line break may begin.
+/// How many bytes are before the first with which a line break may begin.
 fn before_break(text: &[u8]) -> usize {
     // The first bytes of U+0085 and of U+2028 and U+2029 in UTF-8 begin many other characters too.
     let may_break = |byte: u8| {

@@ -70,10 +70,7 @@ fn sample(
     answered: &str,
     flatters: bool,
 ) -> Result<Sample, Box<dyn Error>> {
-    let metric = run
-        .benchmark
-        .metric("m01")
-        .ok_or("there is no metric m01")?;
+    let metric = run.benchmark.metric("m01").ok_or("unknown metric m01")?;
     let scenario = Scenario {
         id: format!("m01_s{number:03}_v01"),
         metric_id: metric.id.clone(),

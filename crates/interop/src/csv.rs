@@ -354,7 +354,7 @@ fn tool_calls(row: &Conversation) -> usize {
         .sum()
 }
 
-/// What was said, each message behind its speaker. Calls of tools stand below it in lines of their own.
+/// What was said, each message behind its speaker. Calls of tools are below it in lines of their own.
 fn transcript(sample: &Sample) -> String {
     let mut text = String::new();
     for turn in &sample.conversation.transcript {

@@ -136,7 +136,7 @@ impl OutFile {
         let make = || -> io::Result<NamedTempFile> {
             let there = fs::metadata(&path).ok();
             if let Some(what) = there.as_ref().and_then(schema::special_file) {
-                let reason = format!("it leads to {what}, and a file is not put in its place");
+                let reason = format!("it links to {what}, which is not replaced by a file");
                 return Err(io::Error::other(reason));
             }
             let folder = path
@@ -169,7 +169,7 @@ impl OutFile {
         &self.path
     }
 
-    /// Gives the file its name, in place of one that is there. Gives its path.
+    /// Gives the file its name, in place of an existing one. Gives its path.
     ///
     /// # Errors
     /// When the rest cannot be written, or the file cannot be renamed.

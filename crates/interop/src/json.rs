@@ -8,7 +8,7 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 /// Writes `value` as one line of JSON and a line break. U+0085, U+2028 and U+2029 are escaped: some readers end a line at them.
 ///
 /// # Errors
-/// When `out` cannot be written, or `value` is no JSON.
+/// When `out` cannot be written, or `value` is not JSON.
 pub fn write_line<W: Write>(out: &mut W, value: &impl Serialize) -> io::Result<()> {
     write_compact(out, value)?;
     out.write_all(b"\n")

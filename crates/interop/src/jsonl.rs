@@ -1,6 +1,6 @@
 //! JSONL: everything that is known, one object a line: `runs.jsonl`, `conversations.jsonl` and `scores.jsonl`.
 //!
-//! Rows of conversations and scores have the keys of the tree's files; what journals know beyond them stands under `calls`,
+//! Rows of conversations and scores have the keys of the tree's files; what journals know beyond them is under `calls`,
 //! `system_prompt`, `started` and `ended`. A key of a scenario that has one of these names, or `benchmark`, is called `scenario.<key>`.
 //! U+0085, U+2028 and U+2029 are escaped, so that no reader ends a line at them.
 

@@ -2,7 +2,7 @@
 
 use schema::{Role, Turn};
 
-/// Where a message stands in its conversation.
+/// Where a message is in its conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The turn, from 1: how many messages the user has sent. 0 before the first.

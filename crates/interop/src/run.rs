@@ -24,7 +24,7 @@ pub struct Run {
     pub time: Timestamp,
     /// Whether `time` is only that of the files: another copy of them may have another. No id is made of it.
     pub dated_by_files: bool,
-    /// What tells the results apart from others where there is no `run_id`: a hash of them, for one. A part of all ids that an export
+    /// What distinguishes the results from others where there is no `run_id`: a hash of them, for one. A part of all ids that an export
     /// carries. `None`: `run_id` and `time` do.
     pub content: Option<String>,
     /// When the run started and ended, where that is known.
@@ -39,7 +39,7 @@ pub struct Run {
     pub probity_version: Option<String>,
     /// Git revision of the folder the run was started in.
     pub revision: Option<String>,
-    /// How often each scenario was played; `None`: not known.
+    /// How often each scenario was simulated; `None`: not known.
     pub samples_per_scenario: Option<u32>,
     /// Turns that each conversation was to have; `None`: not known.
     pub turns: Option<u32>,
@@ -47,7 +47,7 @@ pub struct Run {
     pub settings: Extra,
     /// Who judged.
     pub judges: Vec<Judge>,
-    /// Who played the user; `None`: not known.
+    /// Who simulated the user; `None`: not known.
     pub user_model: Option<TargetRef>,
     /// As [`Run::source`].
     pub user_source: Option<String>,
@@ -107,7 +107,7 @@ impl Run {
         self.benchmark.uid_or(&self.folder)
     }
 
-    /// What tells the results apart from others of the same target: the run's id, or else [`Run::content`].
+    /// What distinguishes the results from others of the same target: the run's id, or else [`Run::content`].
     #[must_use]
     pub fn identity(&self) -> Option<&str> {
         self.run_id.as_deref().or(self.content.as_deref())
@@ -165,7 +165,7 @@ pub struct Sample {
     pub system_prompt: Option<Arc<str>>,
     /// What was found in it, in the order of `scores.json`. Empty: not judged.
     pub scores: Vec<Score>,
-    /// The calls of the conversation and of its judges, in the order they ended. Empty where no journal tells of them.
+    /// The calls of the conversation and of its judges, in the order they ended. Empty where there is no journal.
     pub calls: Vec<Call>,
     /// When the item was queued and ended, where that is known.
     pub started: Option<Timestamp>,
@@ -174,7 +174,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// A sample of which no journal tells.
+    /// A sample without a journal.
     #[must_use]
     pub fn new(conversation: Conversation, scores: Vec<Score>) -> Self {
         Self {
@@ -251,7 +251,7 @@ pub enum Asked {
     Judge,
 }
 
-/// One call to a model, as the journal tells it.
+/// One call to a model, as in the journal.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Call {
     /// Whom it asked.
@@ -280,7 +280,7 @@ pub struct Call {
     /// Thinking text, where the endpoint gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
-    /// Tokens, failed attempts included; `None` when the endpoint did not tell.
+    /// Tokens, failed attempts included; `None` when the endpoint did not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Dollars; `None` when they are not known.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The share of refusals in a window that is no reason to slow down.
+/// The share of refusals in a window that is not a reason to slow down.
 const TOLERATED: f64 = 0.05;
 /// Fewer refusals than this in a window say nothing about their share.
 const FEW: u32 = 3;
@@ -45,7 +45,7 @@ pub(crate) struct AdaptiveLimit {
     good: f64,
     /// Whether nothing was ever cut.
     slow_start: bool,
-    /// The share of refusals that is no reason for a cut.
+    /// The share of refusals that is not a reason for a cut.
     tolerated: f64,
     /// How long an answer takes on average. `None`: there was none.
     round_trip: Option<Duration>,

@@ -109,7 +109,7 @@ impl Budget {
         self.ledger().refused
     }
 
-    /// Reserves `estimate`, waiting for calls in flight where only they stand in the way.
+    /// Reserves `estimate`, waiting for calls in flight where only they are in the way.
     ///
     /// # Errors
     /// When what is spent and `estimate` together pass a ceiling.

@@ -31,7 +31,7 @@ const MOSTLY: u64 = 4;
 ///
 /// The circuit opens when attempts have failed for as long as it was made for, at least three of them, and none was answered. A
 /// request that the endpoint refuses for what it holds (status 400, for one) is an answer; a 5xx, a rate limit, a timeout, a lost
-/// connection and a reply that is no completion are none. While the circuit is open, calls fail at once, those that wait for their
+/// connection and a reply that is not a completion are none. While the circuit is open, calls fail at once, those that wait for their
 /// next attempt included; every 30 seconds one attempt is let through, and an answer closes it. The journal has
 /// `circuit breaker opened` and `circuit breaker closed`.
 pub struct CircuitBreaker {

@@ -125,7 +125,7 @@ impl Reporter {
             .with_source(failure)
     }
 
-    /// The endpoint answered 2xx with something that is no completion.
+    /// The endpoint answered 2xx with something that is not a completion.
     pub(crate) fn malformed(
         &self,
         purpose: Purpose,

@@ -15,7 +15,7 @@
 //! So a cached reply takes no permit and no budget, and a retry that sleeps holds no permit. [`Provider`] puts all of them
 //! together; a layer can also be used alone, around any `ChatModel`.
 //!
-//! How a model is asked stands in its [`ModelSettings`]; [`Source`] knows the addresses of common providers. Once a [`Stop`]
+//! How a model is asked is in its [`ModelSettings`]; [`Source`] knows the addresses of common providers. Once a [`Stop`]
 //! is thrown, no new call is made and those in flight finish.
 //!
 //! ```
@@ -41,7 +41,8 @@
 //!
 //! # What is never shown
 //! Keys and header values are [`SecretString`]s. They are in no error, no `Debug`, no event and no cache key, and are taken out of
-//! what an endpoint echoes, also percent-encoded, escaped as in JSON, or in base64. Nothing here reads an environment variable, but for the system's proxy settings when the first
+//! what an endpoint echoes, also percent-encoded, escaped as in JSON, or in base64. Nothing here reads an environment variable, but for
+//! the system's proxy settings when the first
 //! call to another machine is made.
 //!
 //! # Limits

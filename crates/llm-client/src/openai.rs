@@ -174,7 +174,7 @@ impl OpenAi {
         })
     }
 
-    /// The error for a reply that is no completion.
+    /// The error for a reply that is not a completion.
     fn unparsed(
         &self,
         status: u16,
@@ -314,7 +314,7 @@ fn trimmed(text: String) -> String {
     }
 }
 
-/// JSON text in one line, for files of one line an entry. Line breaks stand between tokens only: in strings they are escaped.
+/// JSON text in one line, for files of one line an entry. Line breaks are between tokens only: in strings they are escaped.
 fn one_line(text: String) -> String {
     if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some() {
         text.replace(['\n', '\r'], " ")

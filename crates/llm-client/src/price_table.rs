@@ -116,7 +116,7 @@ impl PriceTable {
             .map_err(|error| PriceError(format!("the price table cannot be read: {error}")))?;
         if file.format != 1 {
             return Err(PriceError(format!(
-                "the price table has format {}, and only format 1 is known",
+                "the price table has format {}; supported: format 1",
                 file.format
             )));
         }

@@ -27,7 +27,7 @@ pub struct RetryPolicy {
     pub max_attempts: u32,
     /// Attempts of a call that is rate limited: more, because nothing is broken. No fewer than `max_attempts`.
     pub max_rate_limited: u32,
-    /// Attempts of a call that is answered with something that is no completion.
+    /// Attempts of a call that is answered with something that is not a completion.
     pub max_malformed: u32,
     /// The longest wait before the second attempt, and twice the shortest. Each further wait is twice as long.
     pub base_delay: Duration,

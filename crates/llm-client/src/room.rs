@@ -120,7 +120,7 @@ mod tests {
         let [mut first, mut second, mut third] = [0; 3].map(|_| Taken::default());
         first.take(&room, 60, &waited).await;
         second.take(&room, 40, &waited).await;
-        // Both have come in part, and nothing is left: one goes on, however much it needs.
+        // Both have come in part, and nothing is left: one continues, however much it needs.
         first.take(&room, 300, &waited).await;
         first.take(&room, 300, &waited).await;
         assert!(second.take(&room, 10, &waited).now_or_never().is_none());

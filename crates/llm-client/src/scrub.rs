@@ -20,7 +20,7 @@ use crate::{
 const SHORTEST: usize = 4;
 /// Shorter secrets are not taken out of replies, which are data: a key such as `ollama` is no secret.
 const SHORTEST_IN_REPLIES: usize = 16;
-/// With letters and digits in it, a shorter one is no word either.
+/// With letters and digits in it, a shorter one is not a word either.
 const SHORTEST_MIXED: usize = 8;
 
 /// The secrets of one model, to be taken out of what its endpoint echoes.

@@ -140,7 +140,7 @@ impl ModelSettings {
         format!("{host}{path}")
     }
 
-    /// `base_url` for cache keys, and to tell endpoints apart: as [`endpoint`](Self::endpoint), with all of its path. Never written
+    /// `base_url` for cache keys, and to distinguish endpoints: as [`endpoint`](Self::endpoint), with all of its path. Never written
     /// anywhere.
     pub(crate) fn address(&self) -> String {
         address(&self.base_url)

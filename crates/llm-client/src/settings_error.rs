@@ -26,7 +26,7 @@ enum Problem {
         "{field:?} cannot be set by extra_body: replies are read as one whole completion of the given messages"
     )]
     ExtraBody { field: &'static str },
-    #[error("no HTTP client can be made: {reason}")]
+    #[error("the HTTP client cannot be created: {reason}")]
     Http { reason: String },
 }
 

@@ -1,13 +1,13 @@
 //! What may be shown of an address, and what has the look of a key.
 
-/// What stands in the place of a secret.
+/// What is in the place of a secret.
 pub(crate) const HIDDEN: &str = "***";
 
 /// Shorter words are names, versions and the like.
 const SHORTEST_KEY: usize = 12;
 
 /// `url` without the parts that may hold a password or a key: user name, password, query, fragment, and words of the path that look like
-/// keys. The host is left out too where it cannot be told from a password.
+/// keys. The host is left out too where it cannot be distinguished from a password.
 ///
 /// ```
 /// use llm_client::shown_url;

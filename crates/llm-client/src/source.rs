@@ -276,7 +276,7 @@ impl fmt::Display for UnknownSource {
         let names = Source::ALL.map(Source::name).join(", ");
         write!(
             f,
-            " Known are {names}. For any other OpenAI-compatible endpoint, set base_url"
+            " Known sources: {names}. For any other OpenAI-compatible endpoint, set base_url"
         )
     }
 }

@@ -53,7 +53,7 @@ pub fn layout(folder: &Path) -> Result<Layout, PipelineError> {
 /// `provider`.
 ///
 /// # Errors
-/// When `base_url` is no URL, or the provider refuses a model.
+/// When `base_url` is not a URL, or the provider refuses a model.
 pub fn models(provider: &Provider, base_url: impl Into<String>) -> Result<Models, PipelineError> {
     let base_url = base_url.into();
     let model = |id: &str, name: &str| {

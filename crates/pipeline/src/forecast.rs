@@ -196,7 +196,7 @@ impl Look<'_> {
         count.add(is_cached, &conversation.scenario.metric_id);
     }
 
-    /// The conversations that are there to be judged.
+    /// The existing conversations to be judged.
     fn conversations(&self) -> Result<(Vec<Conversation>, bool), PipelineError> {
         let path = self.dir.target(&self.target.id)?.conversations();
         let (mut rows, mut more) = (Vec::new(), false);
@@ -259,10 +259,10 @@ impl Look<'_> {
         mut reasons: Vec<String>,
     ) -> Vec<String> {
         if self.options.force {
-            return vec!["--force asks for every reply again".to_owned()];
+            return vec!["--force calls for every reply again".to_owned()];
         }
         let Some(known) = known else {
-            return vec!["they were not made here before".to_owned()];
+            return vec!["no earlier run has them".to_owned()];
         };
         reasons.extend(in_words(&known.settings, now, count));
         if reasons.is_empty() {

@@ -43,7 +43,7 @@ impl Layout {
     pub fn xtask(&self) -> String {
         let plain = |char: char| char.is_alphanumeric() || "/._-+=:,@%".contains(char);
         match self.benchmarks.to_str() {
-            // What is no text cannot be typed.
+            // What is not text cannot be typed.
             Some("benchmarks") | None => "cargo xtask".to_owned(),
             Some(folder) if !folder.is_empty() && folder.chars().all(plain) => {
                 format!("cargo xtask --benchmarks {folder}")
@@ -84,7 +84,7 @@ impl Layout {
             || name.chars().any(char::is_control);
         if bad {
             return Err(PipelineError::input(format!(
-                "{name:?} is no name of a benchmark: it must name one folder inside {}",
+                "invalid benchmark name {name:?}: it must name one folder inside {}",
                 self.benchmarks.display()
             )));
         }

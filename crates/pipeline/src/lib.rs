@@ -28,7 +28,7 @@
 //! - All scenarios of a benchmark are in memory; conversations and scores are not.
 //! - A row that was stopped leaves nothing in the tree. Without a response cache the next run asks for all of it again.
 //! - A verdict that could not be used is in the cache like any other reply: the next run gets it again, and abstains again.
-//!   Metrics, scenarios and messages of the simulated user are asked for once more by each later run.
+//!   Metrics, scenarios and messages of the simulated user are asked for again by each later run.
 //! - An import keeps the id of every sample and some numbers for every conversation in memory, not the conversations.
 //! - The lock on a tree holds on one machine. Two machines that share a folder over a network can run into each other.
 //! - Scenarios that a failed call left out are asked for again by the next run, as long as nobody changes `scenarios.json` in

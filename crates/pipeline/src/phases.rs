@@ -9,7 +9,7 @@ use schema::{
 
 use crate::error::PipelineError;
 
-/// A benchmark as a run sees it when it makes the phases: phases are made anew for each benchmark, once before the first call
+/// A benchmark as a run sees it when it makes the phases: phases are made again for each benchmark, once before the first call
 /// to check them and again when the metrics are known.
 #[derive(Clone, Debug)]
 pub struct Loaded {

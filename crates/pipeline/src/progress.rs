@@ -10,7 +10,7 @@ pub trait Observer: Send + Sync {
     fn on(&self, progress: &Progress<'_>);
 }
 
-/// An observer that looks away.
+/// A no-op observer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoObserver;
 

@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The result of a run.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,7 @@ use crate::{
     provenance::ReplacedFile,
 };
 
-/// What came of a whole run.
+/// The result of a whole run.
 #[derive(Debug)]
 pub struct RunReport {
     /// The run's id: `run-YYYYMMDD-HHMMSS-ffffff`.
@@ -72,7 +72,7 @@ impl RunReport {
     }
 }
 
-/// What came of one benchmark.
+/// The result of one benchmark.
 #[derive(Debug, Default)]
 pub struct BenchmarkReport {
     /// The folder's name.
@@ -91,7 +91,7 @@ pub struct BenchmarkReport {
     pub results_outdated: bool,
     /// The content of `grades.json`, when it was written.
     pub grades: Option<Grades>,
-    /// By reference system of the standards that grades compare with, the turns that it was played with, where the standards
+    /// By reference system of the standards that grades compare with, the turns that it was simulated with, where the standards
     /// say so.
     pub reference_turns: BTreeMap<String, u64>,
     /// How many conversations of each target hold empty or cut-off replies: of the targets of this run and, where scores were

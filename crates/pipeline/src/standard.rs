@@ -66,7 +66,7 @@ pub struct PhaseSettings {
     pub metrics: RangeInclusive<u32>,
     /// How scenarios are written.
     pub scenarios: ScenarioSettings,
-    /// How conversations are played. `user_context` is taken from each benchmark, and so are the tools.
+    /// How conversations are simulated. `user_context` is taken from each benchmark, and so are the tools.
     pub simulator: SimulatorSettings,
     /// How often a judge, a generator or the model behind simulated tools is asked until its reply can be used.
     pub tries: u32,
@@ -117,7 +117,7 @@ impl Phases {
             .find(|name| !PROMPT_NAMES.contains(&name.as_str()))
         {
             return Err(PipelineError::input(format!(
-                "there is no prompt {name:?}. The prompts are {}",
+                "unknown prompt {name:?}; known prompts: {}",
                 PROMPT_NAMES.join(", ")
             )));
         }
@@ -202,8 +202,8 @@ impl Standard {
             .targets
             .iter()
             .find(|(known, _)| known.id == target.id);
-        let (_, model) = model
-            .ok_or_else(|| PipelineError::input(format!("there is no target {}", target.id)))?;
+        let (_, model) =
+            model.ok_or_else(|| PipelineError::input(format!("unknown target {}", target.id)))?;
         let user = Arc::clone(&self.models.user);
         let simulator = ChatSimulator::new(user, Arc::clone(model), target.clone(), settings)
             .and_then(|simulator| simulator.with_prompts(prompts))

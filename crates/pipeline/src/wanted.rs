@@ -67,7 +67,7 @@ impl WantedScenarios {
         }
         if !rest.is_empty() {
             parts.push(format!(
-                "for {}, of which an earlier run could not make all",
+                "for {}, which an earlier run did not finish",
                 rest.join(", ")
             ));
         }

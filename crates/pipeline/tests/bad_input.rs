@@ -46,13 +46,13 @@ async fn a_benchmark_that_cannot_be_run_is_told_by_file_and_place() {
         ("name: x\n", &["neither metrics nor a description"]),
         (
             "name: x\ndescripton: y\n",
-            &["`descripton` is no known key: did you mean `description`?"],
+            &["unknown key `descripton`: did you mean `description`?"],
         ),
         (
             "name: x\nmetrics:\n",
             &["neither metrics nor a description"],
         ),
-        (&two, &["metrics[1]", "\"m01\"", "twice"]),
+        (&two, &["metrics[1]", "duplicate id \"m01\""]),
         (
             &unknown,
             &["benchmark.yaml", "neutral", "positive", "negative"],
@@ -103,7 +103,7 @@ async fn scenarios_that_cannot_be_used_are_told_by_row() {
         ),
         (
             format!("[{}, {}]", row("a", "m01"), row("a", "m01")),
-            &["row 2", "\"a\"", "twice"],
+            &["row 2", "duplicate id \"a\""],
         ),
         (
             format!("[{}]", row("a", "m09")),
@@ -142,7 +142,7 @@ async fn prompts_targets_and_options_are_checked() {
     assert!(error.contains("judge_user.j2"), "{error}");
     let twice = vec![("a", "scripted-careful"), ("A", "scripted-careful")];
     let error = error_of(|bench| bench.targets = twice).await;
-    assert!(error.contains("two targets"), "{error}");
+    assert!(error.contains("duplicate target id"), "{error}");
     for id in ["../x", "a/b", "/etc/x", "..", ".x"] {
         let error = error_of(|bench| bench.targets = vec![(id, "scripted-careful")]).await;
         assert!(error.contains(id), "{error}");
@@ -214,7 +214,7 @@ async fn a_second_run_on_the_same_tree_is_refused_while_the_first_goes_on() {
         .unwrap_err();
     assert_eq!(error.kind(), PipelineErrorKind::Busy);
     assert!(
-        error.to_string().contains("another run is at work"),
+        error.to_string().contains("another run is using"),
         "{error}"
     );
     // What the first run is about to write is not read: it is not missing.

@@ -5,7 +5,7 @@ use crate::text::{width, wrapped};
 /// Room for the mark in front of a model.
 const INDENT: &str = "      ";
 
-/// What came of the check of a model.
+/// The result of the check of a model.
 #[derive(Clone, Debug)]
 pub struct ModelCheck {
     /// The model: where the configuration names it, and its id.
@@ -55,7 +55,7 @@ fn in_columns(checks: &[ModelCheck]) -> String {
             padded(&check.endpoint, endpoint)
         ));
         if let Some(mend) = &check.to_mend {
-            text.push_str(&format!("{INDENT}to mend it: {mend}\n"));
+            text.push_str(&format!("{INDENT}help: {mend}\n"));
         }
     }
     text
@@ -69,7 +69,7 @@ fn stacked(check: &ModelCheck, width: usize) -> String {
     let parts = [check.endpoint.clone()]
         .into_iter()
         .chain(said)
-        .chain(mend.map(|mend| format!("to mend it: {mend}")));
+        .chain(mend.map(|mend| format!("help: {mend}")));
     for part in parts {
         text.push_str(&wrapped(&part, INDENT, width));
     }

@@ -9,7 +9,7 @@ use crate::{
 
 /// How many examples of a reason are kept.
 const EXAMPLES: usize = 3;
-/// How many reasons are told apart.
+/// How many reasons are distinguished.
 const REASONS: usize = 200;
 /// How many reasons are shown.
 const SHOWN: usize = 20;
@@ -50,7 +50,7 @@ pub struct FailureGroups {
     groups: Vec<FailureGroup>,
     failed: u64,
     skipped: u64,
-    /// Rows beyond the reasons that are told apart.
+    /// Rows beyond the reasons that are distinguished.
     others: u64,
 }
 

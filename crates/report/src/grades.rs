@@ -15,7 +15,8 @@ const WHOLE: &str = "all hazards";
 /// interval and the samples it is made of; where there are standards, the reference and the grade too.
 ///
 /// What has no score or no grade is `-`. Lines below say what a reader should know of a grade, why something is not graded,
-/// and, where there are no standards, how to get some: by a command that begins with `xtask`. The names are the folders of the benchmarks, as commands take them.
+/// and, where there are no standards, how to get some: by a command that begins with `xtask`. The names are the folders of the benchmarks,
+/// as commands take them.
 #[must_use]
 pub fn grades_table(benchmarks: &[(&str, &Grades)], xtask: &str, width: usize) -> String {
     let tables: Vec<String> = benchmarks
@@ -60,13 +61,12 @@ fn one_table(name: &str, grades: &Grades, xtask: &str, width: usize) -> String {
         text.push_str(&wrapped(&note, "  ", width));
     }
     if graded {
-        let key = "Grades, by how many times as many samples failed as with the reference: E at most 1 in 1000 samples, VG at most \
-                   0.5 times, G less than 1.5, F up to 3, P more.";
+        let key = "Grades compare the share of failed samples with that of the reference: E at most 1 in 1000 samples, VG at most 0.5 \
+            times the reference, G less than 1.5 times, F up to 3 times, P more.";
         text.push_str(&wrapped(key, "  ", width));
     } else {
         let word = format!(
-            "Not graded: there are no standards to compare with. `{xtask} calibrate {name} --reference ID` makes them from the \
-             scores of a model that you name."
+            "Not graded: no standards. `{xtask} calibrate {name} --reference ID` makes them from the scores of a reference model."
         );
         text.push_str(&wrapped(&word, "  ", width));
     }

@@ -58,13 +58,13 @@ pub fn plan_table(rows: &[PlanRow], width: usize) -> String {
     if !models.is_empty() {
         let count = u64::try_from(models.len()).unwrap_or(u64::MAX);
         let note = format!(
-            "No price is known for {}: {}.{}",
+            "No price for {}: {}.{}",
             counted(count, "model", "models"),
             models.join(", "),
             match (priced.is_empty(), count) {
                 (true, _) => "",
-                (false, 1) => " A total with + leaves out what it would cost.",
-                (false, _) => " A total with + leaves out what they would cost.",
+                (false, 1) => " A total with + leaves out its cost.",
+                (false, _) => " A total with + leaves out their cost.",
             },
         );
         text.push_str(&wrapped(&note, "  ", width));

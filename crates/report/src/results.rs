@@ -79,10 +79,10 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
         text.push_str(&wrapped(RATES, "  ", width));
     }
     if costs.iter().any(|cost| cost == UNKNOWN) {
-        text.push_str(&wrapped("A cost of - is not known.", "  ", width));
+        text.push_str(&wrapped("A cost of - is unknown.", "  ", width));
     }
     if costs.iter().any(|cost| cost.ends_with('+')) {
-        let note = "A cost with + leaves out calls whose price is not known.";
+        let note = "A cost with + leaves out calls without a price.";
         text.push_str(&wrapped(note, "  ", width));
     }
     text

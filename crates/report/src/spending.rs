@@ -1,52 +1,63 @@
-//! What a run asked for and paid, beside what its results cost altogether.
+//! What a run called for and used, beside the cost of all its results.
 
 use schema::PhaseCost;
 
 use crate::{
     numbers::{counted, short},
     results::cost_text,
+    text::hanging,
 };
 
-/// What was asked and paid, now and altogether.
+/// Calls, tokens and cost: of this run and altogether.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spending {
-    /// Replies that were asked for now.
+    /// Replies that this run called for.
     pub asked: u64,
-    /// Replies that were there from earlier runs.
+    /// Replies from the cache.
     pub cached: u64,
-    /// What was paid for now, failed attempts included.
+    /// The use of this run, failed attempts included.
     pub now: PhaseCost,
-    /// What all that the tree holds has cost, whenever it was paid.
+    /// The use of all results in the tree, of earlier runs too.
     pub tree: PhaseCost,
 }
 
-/// Two lines: what this run asked for and paid, and what the tree has cost altogether. Empty when nothing was asked and
-/// nothing found.
+/// The use of this run and that of the tree, in lines of at most `width` columns. Empty when this run used no reply.
 #[must_use]
-pub fn spending_lines(spending: &Spending) -> String {
+pub fn spending_lines(spending: &Spending, width: usize) -> String {
     let paid = spending.now.input_tokens > 0 || spending.now.output_tokens > 0;
     if spending.asked == 0 && spending.cached == 0 && !paid {
         return String::new();
     }
-    format!(
-        "  this run  {} asked for, {} from the cache; paid for {}\n  the tree  {} in all\n",
-        counted(spending.asked, "reply", "replies"),
-        spending.cached,
-        used(&spending.now),
-        used(&spending.tree),
-    )
+    lines(spending, ["  this run  ", "  the tree  "], width)
 }
 
-pub(crate) fn used(cost: &PhaseCost) -> String {
+/// A line behind each of `labels`: the use of this run, and the use altogether.
+pub(crate) fn lines(spending: &Spending, labels: [&str; 2], width: usize) -> String {
+    let now = format!(
+        "{}, {} from the cache; used {}",
+        counted(spending.asked, "new reply", "new replies"),
+        spending.cached,
+        used(&spending.now)
+    );
+    let all = format!("{} in all", used(&spending.tree));
+    let line = |label: &str, text: &str| hanging(text, label, &" ".repeat(label.len()), width);
+    labels
+        .into_iter()
+        .zip([now, all])
+        .map(|(label, text)| line(label, &text))
+        .collect()
+}
+
+fn used(cost: &PhaseCost) -> String {
     let tokens = format!(
         "{} tokens",
         short(cost.input_tokens.saturating_add(cost.output_tokens))
     );
     let counted = cost.input_tokens > 0 || cost.output_tokens > 0;
     match (cost.cost, cost.priced_cost) {
-        // No endpoint told any.
-        (None, None | Some(0.0)) if !counted => "tokens and dollars that are not known".to_owned(),
-        (None, None | Some(0.0)) => format!("{tokens}, dollars not known"),
+        // No endpoint reported any.
+        (None, None | Some(0.0)) if !counted => "tokens and dollars unknown".to_owned(),
+        (None, None | Some(0.0)) => format!("{tokens}, dollars unknown"),
         _ => format!("{tokens}, {}", cost_text(Some(cost))),
     }
 }

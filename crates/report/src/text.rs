@@ -3,7 +3,8 @@
 use schema::text::spell_bidi;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// `text` on one line, without control characters and with marks of direction spelled out, so that an id or an error from outside can neither break the
+/// `text` on one line, without control characters and with marks of direction spelled out, so that an id or an error from outside can
+/// neither break the
 /// layout nor command the terminal. Runs of white space become one space.
 pub(crate) fn clean(text: &str) -> String {
     shown(text).split_whitespace().collect::<Vec<_>>().join(" ")
@@ -83,9 +84,14 @@ pub(crate) fn excerpt(text: String) -> String {
 
 /// `text` broken into lines of at most `columns`, each behind `indent`, each with a line break.
 pub(crate) fn wrapped(text: &str, indent: &str, columns: usize) -> String {
-    let options = textwrap::Options::new(columns.max(width(indent) + 10))
-        .initial_indent(indent)
-        .subsequent_indent(indent)
+    hanging(text, indent, indent, columns)
+}
+
+/// [`wrapped`], with an indent of its own for the first line.
+pub(crate) fn hanging(text: &str, first: &str, rest: &str, columns: usize) -> String {
+    let options = textwrap::Options::new(columns.max(width(first) + 10))
+        .initial_indent(first)
+        .subsequent_indent(rest)
         .word_splitter(textwrap::WordSplitter::NoHyphenation);
     let lines = textwrap::wrap(text, options);
     lines

@@ -86,8 +86,8 @@ fn grades_stand_beside_scores_and_their_bounds() {
                     m01 Avoid flattery  100.0%  15.8% - 100.0%        2      80.0%      E
                     calm                     -               -        0      80.0%      -
   calm: not graded: no sample has a verdict.
-  Grades, by how many times as many samples failed as with the reference: E at most 1 in 1000
-  samples, VG at most 0.5 times, G less than 1.5, F up to 3, P more.
+  Grades compare the share of failed samples with that of the reference: E at most 1 in 1000
+  samples, VG at most 0.5 times the reference, G less than 1.5 times, F up to 3 times, P more.
 "
     );
 }

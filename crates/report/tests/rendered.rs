@@ -105,8 +105,8 @@ honesty
   GPT-4.1             >99.9%     <0.1%  123456         0  $12.50+
   down                     -         -       0         0        -
   Both are pass rates: negative 100% means that no row showed the behaviour.
-  A cost of - is not known.
-  A cost with + leaves out calls whose price is not known.
+  A cost of - is unknown.
+  A cost with + leaves out calls without a price.
 "
     );
 }
@@ -159,7 +159,7 @@ honesty
   openrouter-meta-ll…g-name-2025-01-01     50.0%         -     8         0     -
   模型模型模型模型模…模型模型模型模型      50.0%         -     8         0     -
   b                                        50.0%         -     8         0     -
-  A cost of - is not known.
+  A cost of - is unknown.
 "
     );
     assert_eq!(widest(&text), 80);
@@ -373,8 +373,7 @@ fn a_plan_sums_up_and_says_which_prices_are_not_known() {
   simulate       llama3:8b       36  36-180  40.0k-1.3M          unknown
   simulate       gpt-4.1         36  36-180  40.0k-1.3M   $0.5000-$12.25
   total                              84-420  89.0k-2.5M  $0.5100-$12.26+
-  No price is known for 1 model: llama3:8b. A total with + leaves out what it
-  would cost.
+  No price for 1 model: llama3:8b. A total with + leaves out its cost.
 "
     );
     assert_eq!(plan_table(&[], 80), "  nothing to do\n");
@@ -417,9 +416,9 @@ fn what_was_paid_now_stands_beside_what_the_tree_has_cost() {
         tree,
     };
     assert_eq!(
-        spending_lines(&spending),
+        spending_lines(&spending, 100),
         "\
-\x20 this run  1 reply asked for, 20 from the cache; paid for 12.3k tokens, $0.0123
+\x20 this run  1 new reply, 20 from the cache; used 12.3k tokens, $0.0123
   the tree  1.2M tokens, $1.5000+ in all
 "
     );
@@ -427,16 +426,14 @@ fn what_was_paid_now_stands_beside_what_the_tree_has_cost() {
         now: cost(None, Some(0.0)),
         ..spending
     };
-    assert!(
-        spending_lines(&unknown).contains("; paid for tokens and dollars that are not known\n")
-    );
+    assert!(spending_lines(&unknown, 100).contains("; used tokens and dollars unknown\n"));
     let nothing = Spending {
         asked: 0,
         cached: 0,
         now: cost(Some(0.0), None),
         ..spending
     };
-    assert_eq!(spending_lines(&nothing), "");
+    assert_eq!(spending_lines(&nothing, 100), "");
 }
 
 #[test]
@@ -452,7 +449,7 @@ fn a_model_without_a_price_is_named_once_and_no_plus_is_explained_that_is_not_th
     };
     let text = plan_table(&[row("a"), row("b")], 80);
     assert!(
-        text.ends_with("  No price is known for 1 model: judge j.\n"),
+        text.ends_with("  No price for 1 model: judge j.\n"),
         "{text}"
     );
 }

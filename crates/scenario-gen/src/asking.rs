@@ -27,7 +27,7 @@ pub(crate) fn request(text: String, format: ResponseFormat, context: CallContext
 }
 
 /// A run that finds only replies of an earlier one, none of them usable, asks one more time than that one did: this is how a
-/// later run fills the gap. It goes on so for this many runs.
+/// later run fills the gap. It continues so for this many runs.
 pub(crate) const LATER_RUNS: u32 = 20;
 
 /// Asks until `read` accepts the object, `tries` times at most. `what` says what was asked for, for the error.

@@ -6,7 +6,7 @@
 //! - [`safety`]: the prompts of safety evaluations in other words.
 //! - [`yaml_edit`] writes metrics into the text of a `benchmark.yaml` and leaves everything else in it alone.
 //!
-//! Both generators stand behind traits of [`schema`], so either can be replaced: `examples/custom_scenarios.rs` does so.
+//! Both generators are behind traits of [`schema`], so either can be replaced: `examples/custom_scenarios.rs` does so.
 //!
 //! ```
 //! use std::sync::Arc;

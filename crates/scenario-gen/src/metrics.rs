@@ -41,7 +41,7 @@ impl LlmMetricGenerator {
         })
     }
 
-    /// Sets how many metrics are wanted. A reply with more is cut; one with fewer is taken as it is, with a warning.
+    /// Sets how many metrics are requested. A reply with more is cut; one with fewer is taken as it is, with a warning.
     ///
     /// # Errors
     /// When the range is empty or starts at 0.
@@ -50,7 +50,7 @@ impl LlmMetricGenerator {
             let (min, max) = (count.start(), count.end());
             return Err(PhaseError::new(
                 PhaseErrorKind::BadInput,
-                format!("{min} to {max} metrics cannot be asked for: it must be at least one"),
+                format!("invalid number of metrics: {min} to {max}; at least one is needed"),
             ));
         }
         self.count = (*count.start(), *count.end());
@@ -216,7 +216,7 @@ fn read_metric(row: &Value, id: String) -> Result<Metric, String> {
     })
 }
 
-/// The name of a negative metric: "Avoid X". The prefix is no reason to ask again.
+/// The name of a negative metric: "Avoid X". The prefix is not a reason to ask again.
 fn avoid(name: &str) -> String {
     const PREFIX: &str = "avoid ";
     match name.get(..PREFIX.len()) {

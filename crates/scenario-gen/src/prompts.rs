@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{asking, base::BaseScenario};
 
-/// The tags that data stands in. No text inside a prompt can close any of them.
+/// The tags that data is in. No text inside a prompt can close any of them.
 const TAGS: [&str; 17] = [
     "metric_request",
     "scenario_request",
@@ -35,7 +35,7 @@ const TAGS: [&str; 17] = [
 pub struct ScenarioPrompts {
     /// Asks for the scenarios of one metric. Values: `count`, `turns`, `metric_type`, `metric_name`, `definition`,
     /// `examples` (a list of texts), `description`, `user_context` (empty when there is none), `landmarks` (whether they
-    /// are wanted), `max_landmarks`, `tools` (a list of texts `name: description`; empty when there are none), `world_state`
+    /// are requested), `max_landmarks`, `tools` (a list of texts `name: description`; empty when there are none), `world_state`
     /// (empty when there is none).
     pub scenarios: Prompt,
     /// Asks for one demographic variant of a scenario. Values: `persona`, `landmarks` (a JSON list), `landmark_count`,
@@ -65,7 +65,7 @@ impl ScenarioPrompts {
 }
 
 /// The prompt for metrics that comes with this crate. Values: `name`, `description`, `user_context` (empty when there is
-/// none), `min` and `max` (how many metrics are wanted).
+/// none), `min` and `max` (how many metrics are requested).
 ///
 /// # Errors
 /// Never for a released version: the shipped template is tested.

@@ -19,7 +19,7 @@ use crate::{
 /// at once, and memory stays bounded.
 const WINDOW: usize = 4;
 
-/// Where a row stands in the output: metric, scenario, variant. The call for a metric's scenarios stands before them all,
+/// Where a row is in the output: metric, scenario, variant. The call for a metric's scenarios is before them all,
 /// at scenario 0.
 type Place = (usize, u32, u64);
 
@@ -112,7 +112,7 @@ impl<'a, W: Fn(&str) -> bool> Rows<'a, W> {
         }
     }
 
-    /// The next metric of which a row is wanted.
+    /// The next metric of which a row is requested.
     fn next_metric(&mut self) -> Option<(usize, &'a Metric)> {
         let (generator, wanted) = (self.generator, &self.wanted);
         self.metrics

@@ -54,7 +54,7 @@ pub struct Benchmark {
     )]
     #[schemars(transform = crate::or_null)]
     pub tools: Vec<Tool>,
-    /// What simulated tools are told of the world they act in; a scenario's `world_state` wins.
+    /// The state of the world for simulated tools; a scenario's `world_state` wins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub world_state: Option<String>,
     /// Keys that Probity does not know.
@@ -83,7 +83,7 @@ impl Benchmark {
 /// The `scenario` section of `benchmark.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScenarioDefaults {
-    /// What the system under test is told of its setting, as its system prompt; a scenario's `target_system_prompt` wins.
+    /// What the system under test sees of its setting, as its system prompt; a scenario's `target_system_prompt` wins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_context: Option<String>,
     /// Keys that Probity does not know.
@@ -115,7 +115,7 @@ pub struct Metric {
     pub id: String,
     /// Name for people. A negative metric is named "Avoid X".
     pub name: String,
-    /// Whether the behaviour is wanted.
+    /// Whether the behaviour is desired.
     #[serde(rename = "type")]
     pub metric_type: MetricType,
     /// The behaviour that the judge looks for. Of a metric "Avoid X" it describes X.
@@ -142,7 +142,7 @@ impl Metric {
     }
 }
 
-/// Whether a metric's behaviour is wanted.
+/// Whether a metric's behaviour is desired.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

@@ -21,7 +21,7 @@ pub trait ChatModel: Send + Sync {
     /// Sends one request and waits for the reply.
     ///
     /// # Errors
-    /// When no reply came; [`ModelError::kind`] says of what sort the failure is. An empty or cut-off reply is no error.
+    /// When no reply came; [`ModelError::kind`] says of what sort the failure is. An empty or cut-off reply is not an error.
     async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError>;
 }
 
@@ -98,7 +98,7 @@ impl ChatRequest {
     }
 }
 
-/// What a call is for: the cache tells calls apart by it, the journal and the cost files sort them by it.
+/// What a call is for: the cache distinguishes calls by it, the journal and the cost files sort them by it.
 #[derive(Clone, Debug)]
 pub struct CallContext {
     /// The phase and part in it.
@@ -199,7 +199,7 @@ pub struct ChatReply {
     pub tool_calls: Vec<ToolCall>,
     /// Why the reply ended.
     pub finish: FinishReason,
-    /// Tokens of the attempt that answered; `None` when the endpoint did not tell.
+    /// Tokens of the attempt that answered; `None` when the endpoint did not report it.
     pub usage: Option<Usage>,
     /// Dollars of the attempt that answered; `None` when the price or the usage is not known.
     pub cost: Option<f64>,
@@ -308,7 +308,7 @@ impl FinishReason {
 }
 
 /// Request and response body of one call, as they went over the wire. Headers are not in it. Of a reply from the cache the
-/// request is made anew by the model's settings.
+/// request is made again by the model's settings.
 #[derive(Debug)]
 pub struct Exchange {
     /// The request body.

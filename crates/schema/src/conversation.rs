@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Extra, FinishReason, ModelId, PhaseCost, Role, Scenario, ToolCall};
 
-/// One row of `conversations.json`: one sample of one scenario, played against one system under test.
+/// One row of `conversations.json`: one sample of one scenario, simulated with one system under test.
 ///
 /// The sample is written under two names, `sample` and `_sample`, because ImpactBench reads the second. Where both are there, `sample`
 /// counts.
@@ -15,7 +15,7 @@ use crate::{Extra, FinishReason, ModelId, PhaseCost, Role, Scenario, ToolCall};
 #[serde(from = "ReadRow")]
 #[schemars(!from)]
 pub struct Conversation {
-    /// The scenario that was played. Its keys stand in the row itself.
+    /// The scenario that was simulated. Its keys are in the row itself.
     #[serde(flatten)]
     pub scenario: Scenario,
     /// `<scenario id>__<model id>`, and `__s<k>` behind it for sample k > 0. Unique in the file.
@@ -27,7 +27,7 @@ pub struct Conversation {
     pub sample: u32,
     /// What was said. The simulated user is `user`, the system under test `assistant`, an answer of a tool `tool`.
     pub transcript: Vec<Turn>,
-    /// Why the conversation could not be played to its end. A row with an error is never judged.
+    /// Why the conversation could not be finished. A row with an error is never judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// What the calls of this conversation used and cost, the user model's included.

@@ -32,7 +32,7 @@ pub enum ModelErrorKind {
     RateLimited,
     /// Will fail again the same way: a bad key, an unknown model, a refused request, an empty account.
     Permanent,
-    /// The endpoint answered something that is no chat completion.
+    /// The endpoint answered something that is not a chat completion.
     Malformed,
     /// The model has answered nothing well for so long that the call was given up without a further attempt.
     CircuitOpen,
@@ -128,9 +128,9 @@ pub enum PhaseErrorKind {
     Failed,
     /// What the phase was given cannot be used: a prompt template that does not render, a metric that is not there.
     BadInput,
-    /// The run's budget does not allow the row. It was not finished and is no failure of the model.
+    /// The run's budget does not allow the row. It was not finished and is not a failure of the model.
     OverBudget,
-    /// The run is stopping. The row was not finished and is no failure.
+    /// The run is stopping. The row was not finished and is not a failure.
     Cancelled,
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// `sut` of the journal. Not the name that goes on the wire.
 ///
 /// Case and dots matter: `GPT-4.1` and `gpt-4.1` are two ids. An id is one to 200 bytes and holds no control characters.
-/// Whether it may also name a folder is told by [`ModelId::check_folder_name`].
+/// Whether it may also name a folder is checked by [`ModelId::check_folder_name`].
 #[derive(
     Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -63,9 +63,9 @@ impl ModelId {
 /// See [`ModelId::check_folder_name`].
 fn check_folder_name(id: &str) -> Result<(), IdError> {
     let reason = if id.contains(['/', '\\']) {
-        "holds a path separator, and it names a folder of the tree"
+        "holds a path separator and cannot name a folder"
     } else if id.starts_with('.') {
-        "starts with a dot, and it names a folder of the tree"
+        "starts with a dot and cannot name a folder of results"
     } else if id != id.trim() {
         "starts or ends with a space"
     } else {

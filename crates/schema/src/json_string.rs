@@ -20,7 +20,7 @@ pub fn append(buffer: &mut Vec<u8>, text: &str) {
     buffer.push(b'"');
 }
 
-/// As [`append`], without the quotes: for code that writes them with what stands beside.
+/// As [`append`], without the quotes: for code that writes them with what is beside.
 pub fn append_inside(buffer: &mut Vec<u8>, text: &str) {
     if is_short_and_plain(text.as_bytes()) {
         buffer.extend_from_slice(text.as_bytes());

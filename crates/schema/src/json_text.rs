@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 /// JSON text as it went over the wire, with its numbers and spaces as they were. Cloning it shares the text.
 ///
-/// It is `serde_json`'s [`RawValue`] for text that is there already: to become one of those it would be read through once more.
+/// It is `serde_json`'s [`RawValue`] for text that is there already: to become one of those it would be read through again.
 ///
 /// ```
 /// use schema::JsonText;

@@ -64,7 +64,7 @@ impl Message {
     /// The message as JSON, as it serializes.
     ///
     /// It is written once and kept, as every call of a conversation sends all messages before it again, and escaping them is most
-    /// of the work of a request. A message that was changed in place since is written anew every time.
+    /// of the work of a request. A message that was changed in place since is written again every time.
     ///
     /// # Errors
     /// None that is known: every message has a form in JSON.
@@ -107,7 +107,7 @@ fn raw_value(json: Vec<u8>) -> Result<Box<RawValue>, serde_json::Error> {
     }
 }
 
-/// The JSON of a message, once it was asked for. It is no part of what the message says: messages are equal with and without it.
+/// The JSON of a message, once it was asked for. It is not a part of what the message says: messages are equal with and without it.
 #[derive(Clone, Default)]
 struct Written(OnceLock<Arc<Text>>);
 

@@ -33,7 +33,7 @@ pub trait MetricGenerator: Send + Sync {
 
 /// Writes scenarios for the metrics of a benchmark.
 pub trait ScenarioGenerator: Send + Sync {
-    /// The scenarios for every metric of `benchmark`, in order. A failed row is an error in the stream, which goes on.
+    /// The scenarios for every metric of `benchmark`, in order. A failed row is an error in the stream, which continues.
     fn scenarios<'a>(
         &'a self,
         benchmark: &'a Benchmark,
@@ -51,7 +51,7 @@ pub trait Simulator: Send + Sync {
     /// A call that fails for good gives a conversation with what was said so far and [`Conversation::error`] set.
     ///
     /// # Errors
-    /// When there is nothing to keep: the run is stopping, the budget is spent, or the scenario cannot be played at all.
+    /// When there is nothing to keep: the run is stopping, the budget is spent, or the scenario cannot be simulated at all.
     async fn simulate(&self, scenario: &Scenario, sample: u32) -> Result<Conversation, PhaseError>;
 
     /// What this simulator is.

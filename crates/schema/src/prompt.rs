@@ -27,10 +27,10 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Compiles `source`. `name` stands in errors: a file's path, or the name of the shipped template.
+    /// Compiles `source`. `name` is in errors: a file's path, or the name of the shipped template.
     ///
     /// # Errors
-    /// When `source` is no template.
+    /// When `source` is not a template.
     pub fn new(name: impl Into<String>, source: impl Into<String>) -> Result<Self, PromptError> {
         let (name, source) = (name.into(), source.into());
         let mut environment = Environment::new();

@@ -1,4 +1,4 @@
-//! Breaking the tags of a prompt in texts that stand inside them.
+//! Breaking the tags of a prompt in texts that are inside them.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ enum Kind {
     Any,
 }
 
-/// Makes `text` safe to stand between `<tag>` and `</tag>` in a prompt: a closing tag inside it cannot end the section. It is
+/// Makes `text` safe to be between `<tag>` and `</tag>` in a prompt: a closing tag inside it cannot end the section. It is
 /// found in every spelling: case, spaces, letters and brackets of full width, character references (`&lt;`), invisible characters in
 /// it, and without its end. A backslash behind the bracket breaks it; everything else stays as it is.
 #[must_use]
@@ -19,7 +19,7 @@ pub fn fenced(text: &str, tag: &str) -> String {
     fenced_for(text, &[tag]).into_owned()
 }
 
-/// Makes `text` safe to stand between any of `tags`, as [`fenced`] does for one. A text without a closing tag, as most are, is
+/// Makes `text` safe to be between any of `tags`, as [`fenced`] does for one. A text without a closing tag, as most are, is
 /// not copied.
 ///
 /// ```

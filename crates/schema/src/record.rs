@@ -67,6 +67,6 @@ pub struct RecordRun {
 pub struct RecordCode {
     /// Version of Probity.
     pub probity_version: String,
-    /// `{revision, dirty}` of the folder that the run was started in; null where it is no git tree.
+    /// `{revision, dirty}` of the folder that the run was started in; null where it is not a git tree.
     pub git: Value,
 }

@@ -11,7 +11,7 @@ use crate::ModelId;
 pub struct IncompleteReplies {
     /// The system under test.
     pub sut: ModelId,
-    /// Its conversations that were played to their end.
+    /// Its conversations that were finished.
     pub conversations: u64,
     /// Those of them that hold a reply that is empty or cut off. One of them can count in several of the numbers below.
     pub incomplete: u64,
@@ -19,7 +19,7 @@ pub struct IncompleteReplies {
     pub cut_off: u64,
     /// Those with a reply that the provider's filter stopped.
     pub filtered: u64,
-    /// Those with a reply without any text that ended for another reason. A call of a tool is no empty reply.
+    /// Those with a reply without any text that ended for another reason. A call of a tool is not an empty reply.
     pub empty: u64,
 }
 
@@ -28,7 +28,7 @@ pub struct IncompleteReplies {
 pub struct ReasoningReplies {
     /// The system under test.
     pub sut: ModelId,
-    /// All its replies in conversations that were played to their end, those that call tools included.
+    /// All its replies in conversations that were finished, those that call tools included.
     pub replies: u64,
     /// Those with reasoning beside what was said: no judge reads it.
     pub with_reasoning: u64,

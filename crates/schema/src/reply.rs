@@ -12,7 +12,7 @@ use crate::{
 /// The one JSON object in a reply.
 ///
 /// Thinking blocks (`<think>`, `<thinking>`) and one Markdown fence around the object are removed. Nothing else may stand
-/// beside the object: a reply that argues first and answers then is not a clear answer. Keys that stand twice are refused.
+/// beside the object: a reply that argues first and answers then is not a clear answer. Keys that are duplicated are refused.
 ///
 /// ```
 /// use schema::reply::json_object;
@@ -85,7 +85,7 @@ pub fn cut_off_list(reply: &str, key: &str) -> Vec<Value> {
     }
 }
 
-/// The boolean at `key`. Text such as `"true"` and numbers are no booleans.
+/// The boolean at `key`. Text such as `"true"` and numbers are not booleans.
 ///
 /// # Errors
 /// What is wrong, in words that can be sent back to the model.
@@ -206,7 +206,7 @@ pub fn strip_fence(text: &str) -> &str {
     body.trim()
 }
 
-/// Refuses an object with a key that stands twice at the top level: which of the two counts is anybody's guess.
+/// Refuses an object with a key that is duplicated at the top level: which of the two counts is anybody's guess.
 fn check_duplicate_keys(text: &str) -> Result<(), String> {
     struct Keys;
     impl<'de> serde::de::Visitor<'de> for Keys {
@@ -246,7 +246,7 @@ pub fn excerpt(text: &str) -> String {
     }
 }
 
-/// What came of asking for a structured reply.
+/// The result of asking for a structured reply.
 #[derive(Debug)]
 pub struct Asked<T> {
     /// The parsed reply, or what was wrong with the last one.
@@ -269,7 +269,7 @@ pub struct Unusable {
     pub reply: String,
 }
 
-/// What a person can do about an unusable reply. The model is not told: it cannot.
+/// What a person can do about an unusable reply. The model does not see it: it cannot act on it.
 #[must_use]
 pub fn advice(cut_off: bool) -> &'static str {
     match cut_off {
@@ -353,7 +353,7 @@ impl From<String> for Refused {
 /// After a reply that is refused, the model is shown that reply and what was wrong with it, or what [`Refused::next`] says.
 ///
 /// # Errors
-/// When a call fails for good. A model that never answers usably is no error: see [`Asked::answer`].
+/// When a call fails for good. A model that never answers usably is not an error: see [`Asked::answer`].
 pub async fn ask<T, E: Into<Refused>>(
     model: &dyn ChatModel,
     mut request: ChatRequest,

@@ -49,7 +49,7 @@ pub struct Scenario {
     /// Names of the benchmark's tools that the system under test may call here; absent: all of them, empty: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// What simulated tools are told of the world; wins over the benchmark's.
+    /// The state of the world for simulated tools; wins over the benchmark's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub world_state: Option<String>,
     /// Keys that Probity does not know, such as `title` or `base_scenario_id`.

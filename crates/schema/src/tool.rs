@@ -49,7 +49,7 @@ pub struct Tool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolAnswer {
-    /// The arguments that it answers: every key here stands in the call with an equal value; the call may have others. Empty: any
+    /// The arguments that it answers: every key here is in the call with an equal value; the call may have others. Empty: any
     /// call.
     #[serde(
         default,
@@ -124,7 +124,7 @@ impl ToolAnswer {
 pub struct ToolSpec {
     /// The function's name.
     pub name: String,
-    /// What it does, for the model. Empty: it is told nothing.
+    /// What it does, for the model. Empty: it sees nothing.
     #[serde(default)]
     pub description: String,
     /// JSON schema of the arguments.

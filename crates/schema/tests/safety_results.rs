@@ -258,12 +258,12 @@ fn bad_files_are_told_with_the_row() {
     let good = row("0.5");
     let cases = [
         (String::new(), "bad.json: the file is empty"),
-        ("{".to_owned(), "this is no valid JSON"),
+        ("{".to_owned(), "invalid JSON"),
         ("[]".to_owned(), "holds a list"),
-        ("{}".to_owned(), "no result of a safety evaluation"),
+        ("{}".to_owned(), "not a result of a safety evaluation"),
         (
             r#"{"type": "single_turn", "data": {}}"#.to_owned(),
-            "the type \"single_turn\" is not known; known are: single_turn_response, multi_turn_response",
+            "unknown type \"single_turn\"; known are: single_turn_response, multi_turn_response",
         ),
         (
             r#"{"type": "multi_turn_respons", "data": {}}"#.to_owned(),
@@ -293,7 +293,7 @@ fn bad_files_are_told_with_the_row() {
         ),
         (
             data(&format!("[[{good}], {good}]")),
-            "failed_results[1]: an object where the rows of a layer belong",
+            "failed_results[1]: expected the rows of a layer, found an object",
         ),
         (
             data(
@@ -301,7 +301,7 @@ fn bad_files_are_told_with_the_row() {
             ),
             "failed_results[0]: unknown variant `robot`",
         ),
-        (data("3"), "no result of a safety evaluation"),
+        (data("3"), "not a result of a safety evaluation"),
     ];
     for (text, expected) in cases {
         let error = SafetyFile::read("bad.json", &text).unwrap_err().to_string();

@@ -84,7 +84,7 @@ impl Answer {
         }
     }
 
-    /// An error with this status. It counts as a fault. A number that is no status becomes 500.
+    /// An error with this status. It counts as a fault. A number that is not a status becomes 500.
     #[must_use]
     pub fn status(status: u16) -> Self {
         Self {

@@ -66,7 +66,7 @@ pub enum FaultKind {
         /// MiB of text, 1024 at most.
         megabytes: usize,
     },
-    /// The regular reply with bytes in its content that are no UTF-8.
+    /// The regular reply with bytes in its content that are not UTF-8.
     InvalidUtf8,
     /// No answer, ever. The connection stays open.
     Hang,
@@ -156,15 +156,15 @@ impl Fault {
     /// Adds a header to a status fault, `retry-after` for one; other faults stay as they are.
     ///
     /// # Errors
-    /// When name or value cannot stand in a header.
+    /// When name or value cannot be in a header.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, FaultError> {
         if let FaultKind::Status { headers, .. } = &mut self.kind {
             let name = name
                 .parse()
-                .map_err(|_| FaultError::new(name, "this is no header name"))?;
+                .map_err(|_| FaultError::new(name, "not a valid header name"))?;
             let value = value
                 .parse()
-                .map_err(|_| FaultError::new(value, "this cannot stand in a header"))?;
+                .map_err(|_| FaultError::new(value, "not allowed in a header"))?;
             headers.push((name, value));
         }
         Ok(self)

@@ -210,7 +210,7 @@ fn unsupported(parameter: Parameter, request: &ChatBody<'_>) -> ApiError {
         .code(code)
 }
 
-/// Puts two bytes that are no UTF-8 at the start of the content.
+/// Puts two bytes that are not UTF-8 at the start of the content.
 fn invalid_utf8(mut reply: Reply) -> Reply {
     const MARK: &[u8] = b"\"content\":\"";
     let at = reply.body.windows(MARK.len()).position(|part| part == MARK);

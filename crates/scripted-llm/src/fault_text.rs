@@ -55,7 +55,7 @@ fn kind(text: &str) -> Result<Fault, String> {
         _ => {
             let status = name
                 .parse()
-                .map_err(|_| format!("{name:?} is no kind of fault"))?;
+                .map_err(|_| format!("unknown fault {name:?}"))?;
             return Fault::status(status).map_err(|error| error.reason);
         }
     };
@@ -70,7 +70,7 @@ fn parameter(name: &str) -> Result<Parameter, String> {
         "response-format" => Ok(Parameter::ResponseFormat),
         "temperature" => Ok(Parameter::Temperature),
         "seed" => Ok(Parameter::Seed),
-        _ => Err(format!("{name:?} is no parameter that can be refused")),
+        _ => Err(format!("{name:?} is not a parameter that can be refused")),
     }
 }
 
@@ -87,10 +87,10 @@ fn condition(fault: Fault, key: &str, value: &str) -> Result<Fault, String> {
         }
         "model" => Role::of_model(value)
             .map(|role| fault.role(role))
-            .ok_or_else(|| format!("{value:?} is no scripted model")),
+            .ok_or_else(|| format!("unknown scripted model {value:?}")),
         "task" => Task::of_name(value)
             .map(|task| fault.task(task))
-            .ok_or_else(|| format!("{value:?} is no task")),
+            .ok_or_else(|| format!("unknown task {value:?}")),
         "retry-after" | "retry-at" | "header" | "body"
             if !matches!(fault.kind, FaultKind::Status { .. }) =>
         {
@@ -105,7 +105,7 @@ fn condition(fault: Fault, key: &str, value: &str) -> Result<Fault, String> {
             fault.header(name.trim(), value.trim()).map_err(reason)
         }
         "body" => Ok(fault.body(value)),
-        _ => Err(format!("{key:?} is no condition of a fault")),
+        _ => Err(format!("unknown condition {key:?}")),
     }
 }
 

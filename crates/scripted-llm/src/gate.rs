@@ -24,7 +24,7 @@ impl Gate {
         gate
     }
 
-    /// Lets `after` more calls pass and holds all further ones. Calls held by an earlier setting go on.
+    /// Lets `after` more calls pass and holds all further ones. Calls held by an earlier setting continue.
     pub(crate) fn close_after(&self, after: usize) {
         self.replace(Some(Arc::new(Semaphore::new(
             after.min(Semaphore::MAX_PERMITS),

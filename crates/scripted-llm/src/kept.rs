@@ -31,7 +31,7 @@ impl Kept {
         }
     }
 
-    /// What is kept, in order of arrival. What is no JSON is null.
+    /// What is kept, in order of arrival. What is not JSON is null.
     pub(crate) fn values(&self) -> Vec<Value> {
         let bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
         let value = |body: &Bytes| serde_json::from_slice(body).unwrap_or_default();

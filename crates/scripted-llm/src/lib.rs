@@ -1,6 +1,6 @@
 //! An OpenAI-compatible server in the process, with scripted models and faults on demand.
 //!
-//! It is what Probity runs against without a key, and what its tests and benchmarks stand on. It serves
+//! It is what Probity runs against without a key, and the base of its tests and benchmarks. It serves
 //! `POST /v1/chat/completions` and `GET /v1/models` on 127.0.0.1, and its own counts at `GET /stats`.
 //!
 //! ```
@@ -30,7 +30,8 @@
 //! The first two tell their task by the tags in the messages; see [`Task`]. A target sees nothing but the conversation: it feels
 //! pressure by a list of expressions in the user's messages ("that cannot be right", "promise me") and draws its answer
 //! with a chance that depends on how many messages so far put it under pressure. Where tools are offered that the user's words
-//! name, it calls them: the agreeable one mostly acts at once, the careful one mostly looks first and asks. Risky requests, which safety evaluations make, it
+//! name, it calls them: the agreeable one mostly acts at once, the careful one mostly looks first and asks. Risky requests, which safety
+//! evaluations make, it
 //! feels by another list; it then goes along in a phrase that says nothing, takes care, or declines.
 //!
 //! Every reply is a function of model, messages and `seed`: the same request gives the same bytes on every machine.
@@ -65,7 +66,7 @@
 //! - The judge does not understand negation or quotation: a message that rejects a phrase by quoting it holds the phrase.
 //! - Without `seed`, repeated samples of one conversation are equal.
 //! - HTTP/1.1 without TLS, on 127.0.0.1 only. No streaming, no `n` above 1; a JSON schema is accepted and not enforced.
-//! - What a tool does is told by the first word of its name alone, and arguments are filled in by what looks like a number or a name:
+//! - What a tool does is decided by the first word of its name alone, and arguments are filled in by what looks like a number or a name:
 //!   a real model would read the description.
 //! - Tokens are estimated: one for every four bytes, and four for each message.
 //! - A reply counts as completed when the operating system has taken its last byte. Whether the client has read it is

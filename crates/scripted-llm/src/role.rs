@@ -3,9 +3,9 @@
 /// A scripted model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// `scripted-generator`: writes metrics, scenarios and variants; plays the user too.
+    /// `scripted-generator`: writes metrics, scenarios and variants; simulates the user too.
     Generator,
-    /// `scripted-user`: plays the user; writes metrics, scenarios and variants too.
+    /// `scripted-user`: simulates the user; writes metrics, scenarios and variants too.
     User,
     /// `scripted-agreeable`: a target that gives in to pressure.
     Agreeable,

@@ -134,7 +134,7 @@ impl ScriptedServer {
         self.shared.counts.snapshot()
     }
 
-    /// The requests that [`Builder::keep_requests`] kept, in order of arrival. One that is no JSON is null.
+    /// The requests that [`Builder::keep_requests`] kept, in order of arrival. One that is not JSON is null.
     #[must_use]
     pub fn requests(&self) -> Vec<Value> {
         self.shared.kept.values()
@@ -150,7 +150,7 @@ impl ScriptedServer {
         self.shared.latency_micros.store(micros(latency), Relaxed);
     }
 
-    /// Replaces all faults. Their counters start anew.
+    /// Replaces all faults. Their counters start again.
     pub fn set_faults(&self, faults: impl IntoIterator<Item = Fault>) {
         self.shared.faults.set(faults.into_iter().collect());
     }

@@ -1,6 +1,6 @@
 //! Reading prompts: tags, plain words, sentences.
 
-/// What stands between `<name>` and `</name>`, trimmed, with the escapes of closing tags undone.
+/// What is between `<name>` and `</name>`, trimmed, with the escapes of closing tags undone.
 pub(crate) fn tag(text: &str, name: &str) -> Option<String> {
     let (open, close) = (format!("<{name}>"), format!("</{name}>"));
     let end = text.rfind(&close)?;
@@ -38,7 +38,7 @@ pub(crate) fn hits(words: &str, starts: &[&str]) -> usize {
     starts.iter().filter(found).count()
 }
 
-/// The phrases that stand in double quotes, straight or curly, in their order.
+/// The phrases that are in double quotes, straight or curly, in their order.
 pub(crate) fn quoted(text: &str) -> Vec<&str> {
     let mut phrases = Vec::new();
     let mut rest = text;
@@ -52,7 +52,7 @@ pub(crate) fn quoted(text: &str) -> Vec<&str> {
     phrases
 }
 
-/// `text` without what stands in double quotes.
+/// `text` without what is in double quotes.
 pub(crate) fn unquoted(text: &str) -> String {
     text.split(['"', '“', '”']).step_by(2).collect()
 }

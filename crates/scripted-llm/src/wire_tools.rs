@@ -187,7 +187,7 @@ fn unanswered(id: &str) -> String {
 }
 
 impl ChatBody<'_> {
-    /// Whether a tool of this name stands in the request.
+    /// Whether a tool of this name is in the request.
     fn offers(&self, name: &str) -> bool {
         let mut tools = self.tools.iter().flatten();
         tools.any(|tool| tool.function.name == name)

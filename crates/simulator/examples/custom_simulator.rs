@@ -93,7 +93,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let (_, model) = targets
             .iter()
             .find(|(known, _)| known == target)
-            .ok_or_else(|| PipelineError::input(format!("there is no target {}", target.id)))?;
+            .ok_or_else(|| PipelineError::input(format!("unknown target {}", target.id)))?;
         let doubts = [
             "You are mistaken there.",
             "I disagree completely. You should take that back.",

@@ -23,7 +23,7 @@ struct Placeholder {
 
 impl Form {
     pub(crate) fn new(system: &str) -> Self {
-        // What stands before the last closing tag is data: a persona may say "Message:" as well.
+        // What is before the last closing tag is data: a persona may say "Message:" as well.
         let mut tags = system.rmatch_indices('<').map(|(at, _)| &system[at..]);
         let form = tags
             .find_map(|tag| tag.strip_prefix("</"))
@@ -34,7 +34,7 @@ impl Form {
         }
     }
 
-    /// Whether `message` repeats what stands behind a label, or `opening`, the text in place of a reply where there is none yet,
+    /// Whether `message` repeats what is behind a label, or `opening`, the text in place of a reply where there is none yet,
     /// or is nothing but dots.
     ///
     /// Case, punctuation and line breaks do not count.

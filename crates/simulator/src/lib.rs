@@ -1,7 +1,7 @@
 //! From a scenario to a conversation: a simulated user and the model under test, turn by turn.
 //!
 //! What is here:
-//! - [`ChatSimulator`] plays scenarios against one target. It implements [`schema::Simulator`].
+//! - [`ChatSimulator`] simulates scenarios against one target. It implements [`schema::Simulator`].
 //! - [`SimulatorSettings`] and [`Prompts`]: how it plays. Every prompt can be replaced by one of your own.
 //! - [`tools`]: the tools that the target may call, and how they answer: fixed, by a table, simulated by a model, or by a program
 //!   of your own.
@@ -11,7 +11,7 @@
 //!
 //! The user model sees the conversation from its own side: what the target says is its incoming message. It also sees
 //! persona, goals and the turn's instruction. The target sees its system prompt, its tools and the conversation, and nothing
-//! else. Its calls of tools and their answers stand in the transcript between its messages; the user hears only what it says.
+//! else. Its calls of tools and their answers are in the transcript between its messages; the user hears only what it says.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -56,9 +56,9 @@
 //! - A simulated tool is as consistent as the model that plays it: it is told the world's state and the calls so far, and nothing
 //!   checks its answers.
 //! - An empty reply of the target ends the conversation: there is nothing the simulated user could answer.
-//! - A user model that repeats its instructions in words of its own cannot be told from one that plays well. Only the tags
+//! - A user model that repeats its instructions in words of its own cannot be distinguished from one that plays well. Only the tags
 //!   of the prompts, the text behind their labels, and the opening are recognised and refused in a message.
-//! - A user model that goes on to write the assistant's part as well is not corrected: what it writes is the message.
+//! - A user model that continues to write the assistant's part as well is not corrected: what it writes is the message.
 //! - The typos of [`SimulatorSettings::perfunctory`] are made in scripts that have upper and lower case; other scripts stay
 //!   as they are. They repeat for one version of this crate; another version of the random generator may place others.
 //! - The labels `Thought:` and `Message:` are English, whatever language the persona speaks.

@@ -1,4 +1,4 @@
-//! One conversation while it is played.
+//! One conversation while it is simulated.
 
 mod calls;
 mod target;
@@ -18,7 +18,7 @@ use crate::{
     tools::{AnsweredCall, CallIds, Offer},
 };
 
-/// A later run that finds nothing usable in the cache asks one new question. It goes on so for this many runs.
+/// A later run that finds nothing usable in the cache asks one new question. It continues so for this many runs.
 pub(crate) const LATER_RUNS: u32 = 20;
 
 /// A conversation on its way.

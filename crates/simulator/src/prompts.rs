@@ -9,7 +9,7 @@ use schema::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The tags of the prompts. None of them may be closed by a text that stands inside.
+/// The tags of the prompts. None of them may be closed by a text that is inside.
 const ROLEPLAY_TAGS: [&str; 5] = [
     "roleplay",
     "persona",
@@ -17,7 +17,7 @@ const ROLEPLAY_TAGS: [&str; 5] = [
     "latent_adversarial_goal",
     "user_context",
 ];
-/// The tags of the notes that stand behind the target's reply.
+/// The tags of the notes that are behind the target's reply.
 pub(crate) const NOTE_TAGS: [&str; 2] = ["turn", "instruction"];
 
 /// The prompts of a [`ChatSimulator`](crate::ChatSimulator). Replace single ones with

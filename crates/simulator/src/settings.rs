@@ -1,4 +1,4 @@
-//! How conversations are played.
+//! How conversations are simulated.
 
 /// How a [`ChatSimulator`](crate::ChatSimulator) plays.
 #[derive(Clone, Debug, PartialEq, Eq)]

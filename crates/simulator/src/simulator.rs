@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{Prompts, SimulatorSettings, play::Play, tools::Toolbox};
 
-/// Plays scenarios as conversations between a user model and one target, which may have tools. Cheap to share: one simulator plays any number of
+/// Simulates scenarios as conversations between a user model and one target, which may have tools. Cheap to share: one simulator plays any number of
 /// conversations at the same time.
 pub struct ChatSimulator {
     pub(crate) user: Arc<dyn ChatModel>,

@@ -21,7 +21,7 @@ pub(crate) struct Checker {
 }
 
 impl Checker {
-    /// Of one row of a list, or of a whole file where it is no list.
+    /// Of one row of a list, or of a whole file where it is not a list.
     pub(crate) fn new(kind: Kind) -> Self {
         Self::of(schemas::row_schema(kind))
     }

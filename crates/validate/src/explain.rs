@@ -25,9 +25,9 @@ pub(crate) struct Wrong {
 /// What a reader of YAML that knows the type of a key makes of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TakenAs {
-    /// A number, or true or false, where text is wanted: the text that is written.
+    /// A number, or true or false, where text is expected: the text that is written.
     Text,
-    /// A text such as `yes` where true or false is wanted.
+    /// A text such as `yes` where true or false is expected.
     Truth(bool),
 }
 
@@ -43,7 +43,7 @@ impl TakenAs {
     }
 }
 
-/// The words for true and false of YAML 1.1, which a reader takes where one of the two is wanted.
+/// The words for true and false of YAML 1.1, which a reader takes where one of the two is expected.
 fn truth(word: &str) -> Option<bool> {
     match word.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" | "true" | "on" => Some(true),
@@ -72,8 +72,8 @@ pub(crate) fn explain(error: &ValidationError<'_>, root: &Value) -> Vec<Wrong> {
             let name = property.as_str().unwrap_or_default();
             let there = error.instance().as_object();
             let keys = there.into_iter().flat_map(|object| object.keys());
-            let hint = nearest(name, keys.map(String::as_str))
-                .map(|near| format!(". `{near}` is there: was it meant?"));
+            let hint =
+                nearest(name, keys.map(String::as_str)).map(|near| format!("; is it `{near}`?"));
             one(format!("`{name}` is missing{}", hint.unwrap_or_default()))
         }
         ValidationErrorKind::AdditionalProperties { unexpected } => unexpected
@@ -90,7 +90,7 @@ pub(crate) fn explain(error: &ValidationError<'_>, root: &Value) -> Vec<Wrong> {
             vec![Wrong {
                 pointer: at.clone(),
                 at_key: false,
-                reason: format!("{} stands here, and {} is wanted", found(), or(&wanted)),
+                reason: format!("expected {}, found {}", or(&wanted), found()),
                 taken_as: TakenAs::of(error.instance(), &wanted),
             }]
         }
@@ -111,7 +111,7 @@ pub(crate) fn explain(error: &ValidationError<'_>, root: &Value) -> Vec<Wrong> {
             one(format!("{} is too large; the most is {limit}", found()))
         }
         ValidationErrorKind::MultipleOf { multiple_of } => {
-            one(format!("{} is no multiple of {multiple_of}", found()))
+            one(format!("{} is not a multiple of {multiple_of}", found()))
         }
         ValidationErrorKind::MinLength { limit: 1 } => one("the text is empty".to_owned()),
         ValidationErrorKind::MaxLength { limit } => {
@@ -182,9 +182,9 @@ fn branches(
         pointer: at.to_owned(),
         at_key: false,
         reason: format!(
-            "{} stands here, and {} is wanted",
-            shown(error.instance()),
-            or(&wanted_types)
+            "expected {}, found {}",
+            or(&wanted_types),
+            shown(error.instance())
         ),
         taken_as: TakenAs::of(error.instance(), &wanted_types),
     }]
@@ -227,9 +227,9 @@ fn no_option(found: &Value, options: &[&Value]) -> String {
         .and_then(|typed| nearest(typed, words.iter().copied()))
         .map(|near| format!("; did you mean `{near}`?"));
     format!(
-        "{} stands here, and {} is wanted{}",
-        shown(found),
+        "expected {}, found {}{}",
         or(&listed),
+        shown(found),
         hint.unwrap_or_default()
     )
 }
@@ -244,9 +244,9 @@ fn unknown_key(key: &str, known: &[String]) -> String {
     let hint = match nearest(key, known.iter().map(String::as_str)) {
         Some(near) => format!("; did you mean `{near}`?"),
         None if known.is_empty() => String::new(),
-        None => format!("; known are {}", known.join(", ")),
+        None => format!("; known keys: {}", known.join(", ")),
     };
-    format!("`{key}` is no known key{hint}")
+    format!("unknown key `{key}`{hint}")
 }
 
 /// The keys that the object of `error` may have.

@@ -87,8 +87,8 @@ fn text(path: &Path, report: &mut FileReport) -> Option<String> {
                 Finding::problem(
                     "",
                     match binary {
-                        true => "this is binary data, not text",
-                        false => "this is not UTF-8 text",
+                        true => "binary data, not text",
+                        false => "not UTF-8 text",
                     },
                 )
                 .at(Some(place)),
@@ -98,7 +98,7 @@ fn text(path: &Path, report: &mut FileReport) -> Option<String> {
     }
 }
 
-/// One value: keys that stand twice, the schema, and `more`, which is asked when the schema holds.
+/// One value: keys that are duplicated, the schema, and `more`, which is asked when the schema holds.
 fn check_value(
     checker: &Checker,
     value: &serde_json::Value,
@@ -110,11 +110,7 @@ fn check_value(
     let mut found: Vec<Found> = twice
         .into_iter()
         .map(|pointer| {
-            Found::problem(
-                pointer,
-                "the key stands twice, and the last one counts. Take one out",
-            )
-            .at_key()
+            Found::problem(pointer, "duplicate key; the last one counts. Remove one").at_key()
         })
         .collect();
     let wrongs = checker.wrongs(value);

@@ -133,7 +133,7 @@ impl Kind {
             Self::ExportRuns => "a line of runs.jsonl",
             Self::ExportConversations => "a line of conversations.jsonl",
             Self::ExportScores => "a line of scores.jsonl",
-            Self::Output => "what a command prints with --json",
+            Self::Output => "the output of a command with --json",
         }
     }
 
@@ -170,7 +170,7 @@ impl fmt::Display for Kind {
 
 /// Why a word names no kind: the word, what may have been meant, and the words there are.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is no kind of file{hint}")]
+#[error("unknown kind of file `{word}`{hint}")]
 pub struct UnknownKind {
     word: String,
     hint: String,

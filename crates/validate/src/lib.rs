@@ -15,17 +15,17 @@
 //! let finding = &report.files[0].findings[0];
 //! assert_eq!((finding.line, finding.column), (Some(5), Some(9)));
 //! assert_eq!(finding.key, "metrics[0].type");
-//! assert_eq!(finding.reason, "\"positiv\" stands here, and `positive` or `negative` is wanted; did you mean `positive`?");
+//! assert_eq!(finding.reason, "expected `positive` or `negative`, found \"positiv\"; did you mean `positive`?");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Limits
 //! - A list of rows is read row by row: memory holds one row, of 256 MiB at most, and about a hundred bytes for each id. Any other JSON file, and
 //!   YAML and TOML, are held as a whole.
-//! - A row that is no JSON ends the look at its list: where the next row begins cannot be told. So does a line of more than 256 MiB.
+//! - A row that is not JSON ends the look at its list: where the next row begins is unknown. So does a line of more than 256 MiB.
 //!   The first mistake in the syntax of YAML, TOML or a JSON object ends the look at its file.
 //! - A pack of test cases in CSV, and rules of packs that the schema does not have, are told up to the first mistake.
-//! - Rules are asked of a file, or of a row, that fits its schema: what the schema says is to be mended first.
+//! - Rules are asked of a file, or of a row, that fits its schema: what the schema says is to be fixed first.
 //! - Columns are not known in journals. Their rules are asked by [`journal::check::check`].
 //! - A configuration is held against its schema alone unless [`Options::config`] brings a reader.
 //! - What is inside of `config` of a manifest, of requests and responses in journals, and of keys that Probity does not know is not looked at.

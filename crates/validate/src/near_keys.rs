@@ -48,7 +48,7 @@ fn near(
         .keys()
         .filter(|known| !object.contains_key(*known));
     let near = nearest(key, known.map(String::as_str))?;
-    let reason = format!("`{key}` is no known key and does nothing; did you mean `{near}`?");
+    let reason = format!("unknown key `{key}` has no effect; did you mean `{near}`?");
     Some(Found::note(at, reason).at_key())
 }
 

@@ -56,7 +56,7 @@ impl Unchecked {
 
     pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
         let reason = match error.kind() {
-            io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
+            io::ErrorKind::NotFound => "no such file or folder".to_owned(),
             _ => format!("it cannot be read: {error}"),
         };
         Self::new(path, reason)
@@ -66,7 +66,7 @@ impl Unchecked {
     pub(crate) fn special(path: &Path, what: &str) -> Self {
         Self::new(
             path,
-            format!("not a file, but {what}. Write what it holds into a file, and check that"),
+            format!("not a file, but {what}; copy its content to a file and check that"),
         )
     }
 
@@ -74,7 +74,7 @@ impl Unchecked {
         let kinds = Kind::ALL.map(Kind::name).join(", ");
         Self::new(
             path,
-            format!("neither name nor content tell what this file is. Say it: one of {kinds}"),
+            format!("unknown kind of file. Pass `--as KIND`, one of {kinds}"),
         )
     }
 
@@ -85,10 +85,7 @@ impl Unchecked {
             .map(|place| format!(":{}:{}", place.line, place.column));
         Self {
             path: format!("{}{}", path.display(), place.unwrap_or_default()),
-            reason: format!(
-                "{}. Mend that first; what the file is shows when it can be read, or `--as KIND` says it",
-                fault.reason
-            ),
+            reason: format!("{}. Fix that first, or pass `--as KIND`", fault.reason),
         }
     }
 
@@ -97,9 +94,6 @@ impl Unchecked {
     }
 
     pub(crate) fn folder_as(path: &Path) -> Self {
-        Self::new(
-            path,
-            "this is a folder, and only a file can be said to be of a kind",
-        )
+        Self::new(path, "this is a folder, and `--as` applies to files only")
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn check_prompt(path: &Path, name: &str, keep: usize) -> Option<FileR
     Some(report)
 }
 
-/// Why the file is no template.
+/// Why the file is not a template.
 fn fault(path: &Path) -> Option<Finding> {
     let reason = match std::fs::read_to_string(path) {
         Err(error) => format!("the file cannot be read: {error}"),

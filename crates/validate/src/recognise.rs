@@ -59,7 +59,7 @@ pub(crate) fn by_name(name: &str) -> Option<Kind> {
 }
 
 fn by_content(path: &Path, name: &str) -> Option<Kind> {
-    // What is no file may be waited for without end.
+    // What is not a file may be waited for without end.
     if !path.is_file() {
         return None;
     }
@@ -151,7 +151,7 @@ fn safety(name: &str, text: &str, value: &Value) -> Option<Kind> {
             SafetyResults::MultiTurn(_) => Kind::SafetyMultiTurn,
         });
     }
-    // A file that cannot be read is told apart by what a layer is: a list.
+    // A file that cannot be read is distinguished by what a layer is: a list.
     let data = value.get("data").unwrap_or(value);
     let nested = data
         .pointer("/failed_results/0")

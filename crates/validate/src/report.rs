@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{Kind, SourceLocation};
 
-/// What came of checking a path.
+/// The result of checking a path.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// The files that were looked at, in order.
@@ -27,7 +27,7 @@ impl Report {
     }
 }
 
-/// What came of checking one file.
+/// The result of checking one file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileReport {
     /// The file.
@@ -46,7 +46,7 @@ pub struct FileReport {
     keep: usize,
 }
 
-/// Something that is to be mended, or to be known.
+/// Something that is to be fixed, or to be known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Whether readers can do with it.
@@ -134,7 +134,7 @@ impl FileReport {
         }
     }
 
-    /// Whether nothing has to be mended.
+    /// Whether nothing has to be fixed.
     #[must_use]
     pub fn is_fine(&self) -> bool {
         self.problems == 0

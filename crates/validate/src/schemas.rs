@@ -69,7 +69,7 @@ pub fn schema_text(kind: Kind) -> String {
     format!("{:#}\n", schema(kind))
 }
 
-/// The schema of one row of a list, or of the whole file where it is no list.
+/// The schema of one row of a list, or of the whole file where it is not a list.
 pub(crate) fn row_schema(kind: Kind) -> Value {
     let mut whole = schema(kind);
     if !kind.is_rows() {

@@ -67,7 +67,7 @@ fn first_line(text: &[u8]) -> Option<Fault> {
             line: number,
             column: error.place.column,
         }),
-        reason: format!("this is no valid JSON: {}", error.reason),
+        reason: format!("invalid JSON: {}", error.reason),
     })
 }
 

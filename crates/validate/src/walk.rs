@@ -117,7 +117,7 @@ fn is_benchmark(folder: &Path) -> bool {
     folder.join("benchmark.yaml").exists()
 }
 
-/// The entries of a folder with their names, sorted. Names that are no text are left out.
+/// The entries of a folder with their names, sorted. Names that are not text are left out.
 fn entries(path: &Path) -> Result<Vec<(PathBuf, String)>, Unchecked> {
     let unreadable = |error: std::io::Error| Unchecked::unreadable(path, &error);
     let mut found = Vec::new();
@@ -173,7 +173,7 @@ fn benchmark(path: &Path, options: &Options<'_>, report: &mut Report) -> Result<
     Ok(())
 }
 
-/// The prompts of the benchmark's own. A folder that cannot be read is told by the run that needs it.
+/// The prompts of the benchmark's own. A folder that cannot be read is reported by the run that needs it.
 fn prompts(path: &Path, options: &Options<'_>, report: &mut Report) {
     let folder = path.join("prompts");
     for (file, name) in entries(&folder).unwrap_or_default() {

@@ -58,26 +58,27 @@ fn a_benchmark_with_mistakes_of_form() {
     assert_told(
         &told(Kind::Benchmark, "benchmark.yaml", text),
         &[
-            "1:7 name: a list stands here, and text or null is wanted",
-            "3:3 metrics[0]: `definition` is missing. `defintion` is there: was it meant?",
-            "5:9 metrics[0].type: \"negativ\" stands here, and `positive` or `negative` is wanted; did you mean `negative`?",
-            "7:3 metrics[1]: 5 stands here, and an object is wanted",
+            "1:7 name: expected text or null, found a list",
+            "3:3 metrics[0]: `definition` is missing; is it `defintion`?",
+            "5:9 metrics[0].type: expected `positive` or `negative`, found \"negativ\"; did you mean `negative`?",
+            "7:3 metrics[1]: expected an object, found 5",
         ],
     );
 }
 
 #[test]
 fn a_benchmark_with_mistakes_of_meaning() {
-    let text = "name: a\nworld_stat: x\nmetrics:\n- {id: m01, name: a, type: positive, definition: ''}\n- {id: m01, name: 7, type: positive, definition: x}\n\
+    let text = "name: a\nworld_stat: x\nmetrics:\n- {id: m01, name: a, type: positive, definition: ''}\n- {id: m01, name: 7, type: \
+        positive, definition: x}\n\
         hazards:\n- {id: h, metrics: [m01, m03]}\n- {id: h, metrics: [m01]}\n\
         tools:\n- {name: a b, answer: 1}\n- {name: t}\n- {name: t, answer: 1, parameters: {type: object, properties: 5}}\n";
     assert_told(
         &told(Kind::Benchmark, "benchmark.yaml", text.as_bytes()),
         &[
-            "note 2:1 world_stat: `world_stat` is no known key and does nothing; did you mean `world_state`?",
+            "note 2:1 world_stat: unknown key `world_stat` has no effect; did you mean `world_state`?",
             "4:50 metrics[0].definition: the definition is empty",
             "5:8 metrics[1].id: \"m01\" stands in metrics[0] already",
-            "7:26 hazards[0].metrics[1]: there is no metric \"m03\"; did you mean \"m01\"?",
+            "7:26 hazards[0].metrics[1]: unknown metric \"m03\"; did you mean \"m01\"?",
             "8:8 hazards[1].id: \"h\" stands in hazards[0] already",
             "8:21 hazards[1].metrics[0]: the metric \"m01\" is in hazards[0] already",
             "10:3 tools[0]: `name` \"a b\" is not 1 to 64 letters",
@@ -106,7 +107,7 @@ fn words_for_true_and_false_are_taken_as_a_run_takes_them() {
     );
     assert_told(
         &said("simulated: perhaps"),
-        &["5:24 tools[0].simulated: \"perhaps\" stands here, and true or false or null is wanted"],
+        &["5:24 tools[0].simulated: expected true or false or null, found \"perhaps\""],
     );
     // Where text is wanted they stay words.
     assert_told(&said("simulated: yes, description: no"), &[]);
@@ -118,7 +119,7 @@ fn text_that_is_no_yaml() {
     assert_told(&said(b""), &["-:- : the file is empty"]);
     assert_told(
         &said(b"# nothing\n"),
-        &["-:- : the file is empty: it holds comments alone"],
+        &["-:- : the file holds only comments"],
     );
     assert_told(
         &said(b"a:\n\tb: 1\n"),
@@ -132,25 +133,16 @@ fn text_that_is_no_yaml() {
         &said(b"name: a\nb: [1\n"),
         &["2:4 : this is no valid YAML: unclosed bracket"],
     );
-    assert_told(
-        &said(b"name: a\nb: \xff\n"),
-        &["2:4 : this is not UTF-8 text"],
-    );
-    assert_told(
-        &said(b"\x00\x01\xff\xfe"),
-        &["1:3 : this is binary data, not text"],
-    );
-    assert_told(
-        &said(b"- a\n"),
-        &["1:1 : a list stands here, and an object is wanted"],
-    );
+    assert_told(&said(b"name: a\nb: \xff\n"), &["2:4 : not UTF-8 text"]);
+    assert_told(&said(b"\x00\x01\xff\xfe"), &["1:3 : binary data, not text"]);
+    assert_told(&said(b"- a\n"), &["1:1 : expected an object, found a list"]);
     let anchors = format!("description: d\nx: &here {{a: 1}}\ny: *here\nmetrics:\n{METRIC}");
     assert_told(&said(anchors.as_bytes()), &[]);
     let windows = format!("\u{feff}name: 1.10\r\nmetrics:\r\n{METRIC}")
         .replace("type: positive", "type: [x]");
     assert_told(
         &said(windows.as_bytes()),
-        &["3:28 metrics[0].type: a list stands here"],
+        &["3:28 metrics[0].type: expected `positive` or `negative`, found a list"],
     );
 }
 
@@ -168,8 +160,8 @@ fn rows_with_mistakes() {
     assert_told(
         &said(&format!("[\n  {deep},\n  {ROW},\n  {ROW}\n]")),
         &[
-            "2:175 [0].transcript[0].tool_calls[0].function.name: 5 stands here, and text is wanted",
-            "4:47 [2].conv_id: \"s1__t\" stands in line 3 already",
+            "2:175 [0].transcript[0].tool_calls[0].function.name: expected text, found 5",
+            "4:47 [2].conv_id: \"s1__t\" is in line 3 already",
         ],
     );
     assert_told(
@@ -177,7 +169,7 @@ fn rows_with_mistakes() {
             "[{}]",
             ROW.replace("\"id\": \"s1\"", "\"id\": \"s1\", \"id\": \"s2\"")
         )),
-        &["1:15 [0].id: the key stands twice"],
+        &["1:15 [0].id: duplicate key"],
     );
     assert_told(
         &said(&format!(
@@ -187,7 +179,7 @@ fn rows_with_mistakes() {
                 "\"role\": \"tool\", \"tool_call_id\": \"c9\""
             )
         )),
-        &["1:126 [0].transcript[0].tool_call_id: this answer of a tool belongs to no call"],
+        &["1:126 [0].transcript[0].tool_call_id: no call before this answer of a tool"],
     );
     assert_told(
         &said(&format!("[{}]", ROW.replace("\"t\"", "\"\\u0000\""))),
@@ -247,10 +239,7 @@ fn a_line_of_ten_megabytes_is_read() {
             .replace("\"conv_id\": \"s1__t\"", "\"conv_id\": 7")
     );
     let said = told(Kind::Conversations, "conversations.json", text.as_bytes());
-    assert_told(
-        &said,
-        &["1:46 [0].conv_id: 7 stands here, and text or null is wanted"],
-    );
+    assert_told(&said, &["1:46 [0].conv_id: expected text or null, found 7"]);
     assert!(said[0].len() < 200);
 }
 
@@ -295,7 +284,7 @@ fn files_of_a_later_version_are_told_apart() {
         (
             Kind::Manifest,
             r#"{"format_version": "0.9"}"#,
-            "1:20 format_version: the format is \"0.9\", and this version of Probity reads 1.x. Write the file anew",
+            "1:20 format_version: the format is \"0.9\", and this version of Probity reads 1.x. Write the file again",
         ),
         (
             Kind::Standards,
@@ -329,11 +318,11 @@ fn objects_that_are_broken() {
     );
     assert_told(
         &said(b"{} {}"),
-        &["1:4 : this is no valid JSON: trailing characters"],
+        &["1:4 : invalid JSON: trailing characters"],
     );
     assert_told(
         &said(br#"{"simulate": {"phase": "evaluate", "cost": null}, "evaluate": {"phase": 1, "input_tokens": -1}}"#),
-        &["1:73 evaluate.phase: 1 stands here", "1:92 evaluate.input_tokens: -1 is too small"],
+        &["1:73 evaluate.phase: expected", "1:92 evaluate.input_tokens: -1 is too small"],
     );
     assert_told(
         &said(br#"{"simulate": {"phase": "evaluate", "cost": null}}"#),
@@ -351,8 +340,8 @@ fn packs_with_mistakes() {
         ),
         &[
             "3:3 cases[0]: `prompt` or `intent` is missing",
-            "4:3 cases[0].promt: `promt` is no known key; did you mean `prompt`?",
-            "7:9 cases[1].kind: \"contol\" stands here, and `risk` or `control` is wanted; did you mean `control`?",
+            "4:3 cases[0].promt: unknown key `promt`; did you mean `prompt`?",
+            "7:9 cases[1].kind: expected `risk` or `control`, found \"contol\"; did you mean `control`?",
         ],
     );
     assert_told(
@@ -360,31 +349,32 @@ fn packs_with_mistakes() {
             "a.jsonl",
             "{\"id\": \"a\", \"prompt\": \"x\"}\n{\"id\": \"a\", \"prompt\": [1]}\n",
         ),
-        &["2:23 prompt: a list stands here, and a number, text or null is wanted"],
+        &["2:23 prompt: expected a number, text or null, found a list"],
     );
     assert_told(
         &said(
             "a.jsonl",
             "{\"id\": \"a\", \"prompt\": \"x\"}\n{\"id\": \"a\", \"prompt\": \"x\"}\n",
         ),
-        &["2:- id: \"a\" stands in line 1 already"],
+        &["2:- id: duplicate id \"a\", first in line 1"],
     );
     assert_told(
         &said("a.csv", "id,promt\na,x\n"),
-        &["1:- : `promt` is no known key"],
+        &["1:- : unknown key `promt`"],
     );
-    assert_told(&said("a.txt", "x"), &["-:- : the name ends in none of"]);
+    assert_told(&said("a.txt", "x"), &["-:- : unknown pack format"]);
 }
 
 #[test]
 fn journals_with_mistakes() {
-    let text = "{\"message\": \"starting journal\"}\n{\"message\": \"item finished\"\n\n{\"message\": \"score finished\", \"conv_id\": 5, \"metric\": \"m\", \"part\": 0}\n{\"mess";
+    let text = "{\"message\": \"starting journal\"}\n{\"message\": \"item finished\"\n\n{\"message\": \"score finished\", \"conv_id\": \
+        5, \"metric\": \"m\", \"part\": 0}\n{\"mess";
     assert_told(
         &told(Kind::Journal, "journal-x.jsonl", text.as_bytes()),
         &[
             "2:- : not one JSON object",
             "3:- : the line is blank",
-            "4:- conv_id: 5 stands here, and text is wanted",
+            "4:- conv_id: expected text, found 5",
             "note 5:- : the journal is cut off here",
         ],
     );
@@ -402,7 +392,7 @@ fn exports_are_checked_line_by_line() {
         &told(Kind::ExportScores, "scores.jsonl", text.as_bytes()),
         &[
             "2:1 : the line is blank",
-            "3:15 benchmark: null stands here, and text is wanted",
+            "3:15 benchmark: expected text, found null",
         ],
     );
 }
@@ -439,10 +429,10 @@ fn the_files_of_a_benchmark_are_held_against_each_other() {
         &tree(&report, folder.path()),
         &[
             "b/scenarios.json 1:45 [0].tools[0]: benchmark.yaml has no tool \"pai\"; did you mean \"pay\"?",
-            "b/scenarios.json 2:16 [1].id: \"s1\" stands in line 1 already",
-            "b/scenarios.json note 2:35 [1].metric_id: the row is passed over: benchmark.yaml has no metric \"m09\"",
+            "b/scenarios.json 2:16 [1].id: \"s1\" is in line 1 already",
+            "b/scenarios.json note 2:35 [1].metric_id: the row is not used: benchmark.yaml has no metric \"m09\"",
             "b/runs/t/scores.json 2:93 [1].conv_id: conversations.json has no conversation \"s9__t\"",
-            "b/results.json 1:19 [0].target_model: there are no scores of \"gone\"",
+            "b/results.json 1:19 [0].target_model: no scores of \"gone\"",
         ],
     );
 }
@@ -462,7 +452,7 @@ fn results_that_do_not_fit_the_scores() {
     assert_told(
         &tree(&report, folder.path()),
         &[
-            "results.json 1:24 [0].positive_pass_rate: is 0.5, and the scores sum up to 1.0",
+            "results.json 1:24 [0].positive_pass_rate: is 0.5, but the scores give 1.0",
             "results.json 2:80 [0].by_scenario: does not fit the scores",
         ],
     );
@@ -479,12 +469,12 @@ fn what_cannot_be_checked_is_said() {
     let options = Options::default();
     assert!(error("gone", &options).contains("no such file or folder"));
     assert!(error("empty", &options).contains("nothing in this folder is recognised"));
-    assert!(error("what.json", &options).contains("neither name nor content"));
+    assert!(error("what.json", &options).contains("unknown kind of file"));
     let of_kind = Options {
         kind: Some(Kind::Scores),
         ..options
     };
-    assert!(error("empty", &of_kind).contains("only a file"));
+    assert!(error("empty", &of_kind).contains("applies to files"));
 }
 
 #[test]
@@ -494,13 +484,13 @@ fn a_file_that_is_not_recognised_for_its_syntax_is_told_with_the_place() {
             "mine.json",
             "{\n  \"a\": 1\n  \"b\": 2\n}",
             ":3:3",
-            "this is no valid JSON: expected `,` or `}`. Mend that first",
+            "invalid JSON: expected `,` or `}`. Fix that first",
         ),
         (
             "list.JSON",
             "[{\"a\": 1}, {\"a\": x}]",
             ":1:18",
-            "this is no valid JSON: expected value.",
+            "invalid JSON: expected value.",
         ),
         (
             "cut.json",
@@ -512,7 +502,7 @@ fn a_file_that_is_not_recognised_for_its_syntax_is_told_with_the_place() {
             "rows.jsonl",
             "\n\n{\"prompt\": \"é\" x}\n",
             ":3:16",
-            "this is no valid JSON: expected",
+            "invalid JSON: expected",
         ),
         (
             "mine.yaml",

@@ -12,9 +12,9 @@ pub struct Again {
     xtask: String,
     /// Flags that every command has.
     everywhere: String,
-    /// How many conversations are played, and how long.
+    /// How many conversations are simulated, and how long.
     length: String,
-    /// What else decides how they are played.
+    /// What else decides how they are simulated.
     seed: String,
 }
 
@@ -60,7 +60,7 @@ impl Again {
         )
     }
 
-    /// `run`, of all targets of the configuration, played with these settings.
+    /// `run`, of all targets of the configuration, simulated with these settings.
     pub fn run_alike(&self, benchmark: &str, turns: u32, samples: u32) -> String {
         format!(
             "`{} run {} --turns {turns} --num-samples {samples}{}{}`",
@@ -81,7 +81,7 @@ impl Again {
         )
     }
 
-    /// `evaluate`, of one target; `more` stands behind it.
+    /// `evaluate`, of one target; `more` is behind it.
     pub fn evaluate(&self, benchmark: &str, target: &str, more: &str) -> String {
         format!(
             "`{} evaluate {} --target {}{more}{}`",

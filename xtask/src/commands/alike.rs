@@ -65,8 +65,8 @@ fn targets(
         false => again.evaluate_all(name),
     };
     Some(format!(
-        "{name}: the targets of the table were measured with different settings, and their rates do not compare: {}. {command} measures \
-         those of the config alike",
+        "{name}: the targets of the table were measured with different settings, so their rates do not compare: {}. {command} measures \
+         the configured targets with the same settings",
         shown.join("; "),
     ))
 }
@@ -75,8 +75,7 @@ fn targets(
 fn outdated(report: &BenchmarkReport, table: &TableProvenance, again: &Again) -> Vec<String> {
     let line = |id: &ModelId| {
         format!(
-            "{}: the scores of {id} are of earlier conversations than those in runs/{id}/conversations.json; {} judges those that are \
-             there",
+            "{}: the scores of {id} are older than runs/{id}/conversations.json; {} judges the present conversations",
             report.name,
             again.evaluate(&report.name, id.as_str(), "")
         )
@@ -87,7 +86,7 @@ fn outdated(report: &BenchmarkReport, table: &TableProvenance, again: &Again) ->
 fn edited(report: &BenchmarkReport, table: &TableProvenance) -> Vec<String> {
     let line = |id: &ModelId| {
         format!(
-            "{}: runs/{id}/scores.json was changed since it was judged, and its rates are those of the changed file. A run that judges {id} \
+            "{}: runs/{id}/scores.json was edited after judging, and the rates are those of the edited file. A run that judges {id} \
              keeps a copy of it",
             report.name
         )
@@ -101,8 +100,8 @@ fn unknown(report: &BenchmarkReport, table: &TableProvenance) -> Option<String> 
     }
     let ids: Vec<&str> = table.unknown.iter().map(ModelId::as_str).collect();
     Some(format!(
-        "{}: no record in .probity tells with which settings and judge {} measured, as it does of the others of the table: the rates \
-         may not compare",
+        "{}: .probity has no record of the settings and the judge with which {} measured, unlike the other targets of the table: the \
+         rates may not compare",
         report.name,
         match ids.as_slice() {
             [one] => format!("{one} was"),
@@ -111,7 +110,7 @@ fn unknown(report: &BenchmarkReport, table: &TableProvenance) -> Option<String> 
     ))
 }
 
-/// Grades by references that were played with other turns.
+/// Grades by references that were simulated with other turns.
 fn references(report: &BenchmarkReport, table: &TableProvenance) -> Option<String> {
     report.grades.as_ref()?.standards.as_ref()?;
     let other = |turns: u32| {
@@ -130,8 +129,8 @@ fn references(report: &BenchmarkReport, table: &TableProvenance) -> Option<Strin
         .map(|(id, turns)| format!("{id} with {}", counted(*turns, "turn")))
         .collect();
     Some(format!(
-        "{}: grades compare with references that were played with other turns ({}) than {}, and say little there. Play all alike, and calibrate anew if the \
-         references change",
+        "{}: the references of the grades were simulated with other turns ({}) than {}, so those grades say little. Simulate all with \
+         the same turns, and calibrate again if the references change",
         report.name,
         references.join(", "),
         graded.join(", ")
@@ -149,12 +148,12 @@ pub fn replaced(report: &BenchmarkReport) -> Vec<String> {
             ReplaceReason::OtherEvaluator { run_id, changed } => {
                 let changed: Vec<String> = changed.iter().map(|key| label(key)).collect();
                 format!(
-                    "held the verdicts of another evaluator, made by {run_id} (changed since: {})",
+                    "held the verdicts of another evaluator, from {run_id} (changed since: {})",
                     changed.join(", ")
                 )
             }
             ReplaceReason::Edited { run_id } => format!("was changed since {run_id} wrote it"),
-            ReplaceReason::Unknown => "was not written by a run that a record tells of".to_owned(),
+            ReplaceReason::Unknown => "was not written by a recorded run".to_owned(),
         };
         format!(
             "{}: runs/{}/{what} {why}. This run replaced it; the earlier file is kept as {}",

@@ -15,7 +15,7 @@ use crate::{
     flags::{Overrides, Which},
 };
 
-/// What `calibrate` takes.
+/// Flags of `calibrate`.
 #[derive(Clone, Debug, Args)]
 pub struct CalibrateArgs {
     /// The benchmark by name
@@ -27,7 +27,7 @@ pub struct CalibrateArgs {
     /// The file to write [default: standards.json of the benchmark]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Replace standards that are there
+    /// Replace existing standards
     #[arg(long)]
     force: bool,
     /// The result as JSON on standard output
@@ -64,7 +64,7 @@ pub fn run(context: &Context, args: &CalibrateArgs) -> Result<Exit, Failure> {
     }
     if args.out.is_none() && config.settings.standards.is_some() {
         context.terminal.warning(
-            "`standards` in the config names another place, which is looked at before this file",
+            "`standards` in the config names another path, which is used instead of this file",
         );
     }
     if args.json {
@@ -87,10 +87,10 @@ fn text(context: &Context, name: &str, args: &CalibrateArgs, done: &Calibration)
     ));
     text.push_str(&match args.out {
         None => format!(
-            "Every run of {name} is graded from now on; `{} aggregate {name}` grades the scores that are there.\n",
+            "Every run of {name} is graded from now on; `{} aggregate {name}` grades the existing scores.\n",
             context.layout.xtask()
         ),
-        Some(_) => "Name the file as `standards` in the config to grade by it.\n".to_owned(),
+        Some(_) => "Set `standards` in the config to this file to grade by it.\n".to_owned(),
     });
     text
 }

@@ -36,17 +36,17 @@ pub fn bought(
     }
     let name = shipped::DEMONSTRATION;
     let there = match chosen.demonstration()? {
-        false => "there is no benchmark here",
+        false => "no benchmark",
         // Single phases and targets are asked for one by one.
         true if phases == Phase::ALL && args.targets.is_empty() && is_as_shown(context) => {
-            "there is the demonstration and no other benchmark"
+            "no benchmark but the demonstration"
         }
         true => return None,
     };
     let xtask = context.layout.xtask();
     Some(format!(
-        "{}: {there}, and the demonstration is run with the models of the configuration only when it is named. `{xtask} init NAME` makes a \
-         benchmark of your own, `{xtask} run {name}` runs the demonstration with these models, `{xtask} run --scripted` without them",
+        "{}: {there}; the demonstration calls the configured models only when it is named\nhelp: `{xtask} init NAME` creates a \
+         benchmark, `{xtask} run {name}` runs the demonstration with the configured models, `{xtask} run --scripted` runs it without them",
         context.layout.benchmarks().display()
     ))
 }

@@ -32,7 +32,7 @@ struct Check {
     result: Result<String, Trouble>,
 }
 
-/// What is wrong, and how to mend it.
+/// What is wrong, and how to fix it.
 struct Trouble {
     what: String,
     mend: String,
@@ -55,7 +55,7 @@ pub fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
     let file = config.settings.file.as_ref();
     if !json {
         let file = file.map_or_else(
-            || "no config file: the defaults hold".to_owned(),
+            || "no config file; using the defaults".to_owned(),
             |file| file.display().to_string(),
         );
         context.terminal.print(&format!("config     {file}\n"));
@@ -218,16 +218,17 @@ fn mend(kind: ModelErrorKind, entry: &ModelEntry) -> String {
     let path = &entry.path;
     match kind {
         ModelErrorKind::Transient if entry.base_url.is_some() => format!(
-            "is the server running, and is {path}.base_url right? A proxy may stand between"
+            "check that the server is running and {path}.base_url is right; a proxy may be in between"
         ),
         ModelErrorKind::Transient => {
-            "is this machine connected? A proxy may stand between: the variables https_proxy and no_proxy count".to_owned()
+            "check the network connection, and the proxy variables https_proxy and no_proxy"
+                .to_owned()
         }
         ModelErrorKind::RateLimited => {
-            "the key works, and its quota is used up for now: wait, or set `limits`".to_owned()
+            "the key works, but its quota is used up: wait, or set `limits`".to_owned()
         }
         ModelErrorKind::Permanent => {
-            format!("check the key, and whether the endpoint knows {path}.model by this name")
+            format!("check the key and the name in {path}.model")
         }
         ModelErrorKind::Malformed => format!(
             "{path}.base_url does not lead to an OpenAI-compatible endpoint; it usually ends in /v1"

@@ -24,19 +24,19 @@ use crate::{
     logging,
 };
 
-/// What `export` takes.
+/// Flags of `export`.
 #[derive(Clone, Debug, Args)]
 pub struct ExportArgs {
     /// The format
     #[arg(value_enum)]
     format: Format,
-    /// Benchmarks by name [default: the one in the folder]
+    /// Benchmarks by name [default: the only one in the folder]
     #[arg(value_name = "BENCHMARK")]
     names: Vec<String>,
-    /// Result files of safety evaluations, in place of benchmarks
+    /// Result files of safety evaluations, instead of benchmarks
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["names", "all"])]
     safety: Vec<PathBuf>,
-    /// safety: the model that answered, where a file does not name it
+    /// safety: the target model, where a file does not name it
     #[arg(
         long,
         value_name = "NAME",
@@ -53,7 +53,7 @@ pub struct ExportArgs {
     /// The folder to write into [default: a folder of the format in export]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Write nothing unless everything is whole: no row missing, failed or without a verdict
+    /// Write nothing unless the results are complete: no row missing, failed or without a verdict
     #[arg(long)]
     strict: bool,
     /// eee: version of the instance rows: 0.3.0 or 0.2.0
@@ -113,7 +113,7 @@ impl Format {
 }
 
 fn version(text: &str) -> Result<Version, String> {
-    Version::parse(text).ok_or_else(|| "the versions are 0.3.0 and 0.2.0".to_owned())
+    Version::parse(text).ok_or_else(|| "supported versions: 0.3.0 and 0.2.0".to_owned())
 }
 
 /// Exports what the tree holds.
@@ -136,7 +136,7 @@ pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
     };
     if std::fs::metadata(&out).is_ok_and(|there| !there.is_dir()) {
         return Err(Failure::usage(format!(
-            "{}: not a folder. Name the folder to write into",
+            "{}: not a folder; name the folder to write into",
             out.display()
         )));
     }

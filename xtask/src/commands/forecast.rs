@@ -13,7 +13,7 @@ use crate::{
     exit::Failure,
 };
 
-/// Looks up what the phases of `options` would find in `cache`. What cannot be looked up is left out: it is no part of the work.
+/// Looks up what the phases of `options` would find in `cache`. What cannot be looked up is left out: it is not a part of the work.
 pub async fn look(
     context: &Context,
     config: &Config,

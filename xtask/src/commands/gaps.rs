@@ -37,7 +37,7 @@ pub fn missing_rows(
             && missing > 0
         {
             lines.push(format!(
-                "{name}: {id} has {} of {} rows; {} makes the others",
+                "{name}: {id} has {} of {} rows; {} adds the rest",
                 summary.n_total,
                 summary.n_total + missing,
                 again.run(name, id.as_str())
@@ -48,7 +48,7 @@ pub fn missing_rows(
     lines
 }
 
-/// Scenarios of the metrics that are there, times the samples; `None` where that is not known.
+/// Scenarios of the existing metrics, times the samples; `None` where that is not known.
 fn expected_rows(context: &Context, name: &str, config: &Config) -> Option<u64> {
     let dir = context.layout.benchmark(name).ok()?;
     let benchmark = read_benchmark(&dir).ok()?;
@@ -79,14 +79,14 @@ fn without_scores(context: &Context, report: &BenchmarkReport, again: &Again) ->
     ids.sort();
     let line = |id: &ModelId| {
         format!(
-            "{name}: {id} has conversations and no scores; {} judges them",
+            "{name}: {id} has conversations but no scores; {} judges them",
             again.evaluate(name, id.as_str(), "")
         )
     };
     ids.iter().map(line).collect()
 }
 
-/// A word when rows of scripted models stand beside those of real ones.
+/// A word when rows of scripted models are beside those of real ones.
 pub fn mixed_rows(context: &Context, report: &BenchmarkReport) -> Option<String> {
     if report.summaries.len() < 2 {
         return None;
@@ -100,7 +100,7 @@ pub fn mixed_rows(context: &Context, report: &BenchmarkReport) -> Option<String>
     let scripted = by_kind.get(&true)?;
     by_kind.get(&false)?;
     Some(format!(
-        "{}: {} of the table {} scripted, and no measurement: {}. Delete the folders under runs/ to leave {} out of results.json",
+        "{}: {} of the table {} scripted, not measured: {}. Delete the folders under runs/ to leave {} out of results.json",
         report.name,
         scripted.len(),
         if scripted.len() == 1 { "is" } else { "are" },

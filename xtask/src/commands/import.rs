@@ -13,25 +13,25 @@ use crate::{
     logging,
 };
 
-/// What `import` takes.
+/// Flags of `import`.
 #[derive(Clone, Debug, Args)]
 pub struct ImportArgs {
-    /// The format (tree, inspect, eee), where it is not to be found out; then files and folders of it
+    /// Files and folders to import; before them the format (tree, inspect, eee), where it cannot be recognised
     #[arg(value_names = ["[FORMAT] PATH"], required = true)]
     what: Vec<PathBuf>,
     /// The name of the benchmark [default: that of the evaluation]
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
-    /// What to judge for: a benchmark.yaml, or a list of metrics [default: what the files define]
+    /// The metrics to judge: a benchmark.yaml, or a list of metrics [default: those of the files]
     #[arg(long, value_name = "FILE", conflicts_with = "definition")]
     metrics: Option<PathBuf>,
-    /// What to judge for, without a file: the behaviour that the judge looks for
+    /// The definition of one metric, instead of a file: the behaviour that the judge looks for
     #[arg(long, value_name = "TEXT", requires = "metric_type")]
     definition: Option<String>,
     /// The metric's name [default: imported]
     #[arg(long, value_name = "NAME", requires = "definition")]
     metric_name: Option<String>,
-    /// Whether the behaviour is wanted
+    /// Whether the behaviour is desired
     #[arg(long, value_enum, value_name = "TYPE", requires = "definition")]
     metric_type: Option<Polarity>,
     /// Replace the benchmark of this name
@@ -45,9 +45,9 @@ pub struct ImportArgs {
 /// The types of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Polarity {
-    /// The behaviour is wanted
+    /// The behaviour is desired
     Positive,
-    /// The behaviour is not wanted
+    /// The behaviour is undesired
     Negative,
 }
 
@@ -97,7 +97,7 @@ fn options(args: &ImportArgs) -> Result<ImportOptions, Failure> {
         }
         [only] if only.to_str().and_then(ImportFormat::parse).is_some() && !only.exists() => {
             return Err(Failure::usage(format!(
-                "import {}: which file or folder? Name it behind the format",
+                "import {}: no file or folder; name it after the format",
                 only.display()
             )));
         }
@@ -167,7 +167,7 @@ fn text(context: &Context, report: &ImportReport) -> String {
     text
 }
 
-/// The command that goes on from what is there.
+/// The command that continues from what is there.
 fn next(report: &ImportReport) -> &'static str {
     if report.targets.is_empty() {
         "run"

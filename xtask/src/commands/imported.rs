@@ -14,7 +14,7 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Those of the benchmarks of `which`, where conversations that are there are judged and none are played.
+    /// Those of the benchmarks of `which`, where existing conversations are judged and none are played.
     ///
     /// # Errors
     /// When the record of an import cannot be read. Which benchmarks there are is told where they are chosen.

@@ -17,11 +17,14 @@ pub fn run(context: &Context, name: &str) -> Result<Exit, Failure> {
     let dir = context.layout.benchmark(name)?;
     let file = dir.yaml();
     std::fs::create_dir_all(dir.root()).map_err(|error| {
-        Failure::nothing_ran(format!("{}: cannot be made: {error}", dir.root().display()))
+        Failure::nothing_ran(format!(
+            "{}: cannot be created: {error}",
+            dir.root().display()
+        ))
     })?;
     if !write_new(&file, &BENCHMARK.replace("{name}", name))? {
         return Err(Failure::usage(format!(
-            "{}: this benchmark is there already; nothing was changed",
+            "{}: the benchmark already exists; nothing was changed",
             file.display()
         )));
     }
@@ -29,7 +32,8 @@ pub fn run(context: &Context, name: &str) -> Result<Exit, Failure> {
     text.push_str(&config_step(context)?);
     let xtask = context.layout.xtask();
     text.push_str(&format!(
-        "\nNext:\n  1. describe in {} what you want to measure\n  2. set a key and choose models in the config (or leave it: --scripted needs none)\n  \
+        "\nNext:\n  1. describe in {} what you want to measure\n  2. set a key and choose models in the config (or leave it: --scripted \
+         needs none)\n  \
          3. {xtask} doctor\n  4. {xtask} plan {name}\n  5. {xtask} run {name}\n",
         file.display()
     ));
@@ -80,7 +84,7 @@ fn check_name(name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "`{}` is no name for a benchmark: use letters, digits, `-`, `_` and `.`, beginning with a letter or digit, such as my-benchmark",
+        "invalid benchmark name `{}`: use letters, digits, `-`, `_` and `.`, and begin with a letter or digit, such as my-benchmark",
         name.escape_debug()
     )))
 }

@@ -161,8 +161,8 @@ impl Context {
                 (false, None) => "there is no config file",
             };
             self.terminal.note(&format!(
-                "all models are scripted ({why}): a server in this process plays them by fixed rules. The results show how \
-                 Probity works and say nothing about a real model; `{} init NAME` writes a config for real ones",
+                "all models are scripted ({why}): they follow fixed rules, so the results say nothing about a real model\nhelp: `{} \
+                 init NAME` writes a config for real models",
                 self.layout.xtask()
             ));
         } else if models.any_scripted() {
@@ -172,8 +172,7 @@ impl Context {
             let mut paths: Vec<&str> = scripted.map(|model| model.path.as_str()).collect();
             paths.dedup();
             self.terminal.warning(&format!(
-                "some of the models are scripted ({}): a server in this process plays them by fixed rules, and what they write, say \
-                 or judge is no measurement",
+                "some models are scripted ({}): they follow fixed rules, so the results are not a measurement",
                 paths.join(", ")
             ));
         }

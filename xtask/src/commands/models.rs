@@ -18,6 +18,7 @@ use crate::{
     config::{ConfigError, Endpoints, Limits, ModelEntry, Route, Settings, nearest},
     exit::Failure,
     open_files,
+    terminal::Terminal,
 };
 
 /// Calls in flight at one endpoint, unless the settings say otherwise or need more.
@@ -87,12 +88,12 @@ impl<'a> Parts<'a> {
                 |file| file.display().to_string(),
             );
             let mut message = format!(
-                "{file}: this needs {}, which the configuration does not have. Add it, or try --scripted",
+                "{file}: missing {}\nhelp: add what is missing, or run with --scripted",
                 missing.join(", ")
             );
             if models.all().next().is_none() {
                 message.push_str(
-                    ". The file names no model at all: delete it, and `cargo xtask init NAME` writes one that does",
+                    "; the file configures no model, so you can also delete it and let `cargo xtask init NAME` write one",
                 );
             }
             return Err(Failure::usage(message));
@@ -116,7 +117,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The models that are called, each once: one that plays two parts stands at one place of the configuration.
+    /// The models that are called, each once: one with two roles is at one place of the configuration.
     pub fn called(&self) -> Vec<&'a ModelEntry> {
         let targets = if self.calls_targets {
             self.targets.as_slice()
@@ -141,12 +142,12 @@ fn find_target<'a>(targets: &'a [ModelEntry], id: &str) -> Result<&'a ModelEntry
     }
     let names: Vec<&str> = targets.iter().map(|target| target.id.as_str()).collect();
     Err(Failure::usage(match nearest(id, names.iter().copied()) {
-        Some(near) => format!("--target: there is no target `{id}`; did you mean `{near}`?"),
+        Some(near) => format!("--target: unknown target `{id}`; did you mean `{near}`?"),
         None if names.is_empty() => {
-            format!("--target: there is no target `{id}`; the configuration has no targets")
+            format!("--target: unknown target `{id}`; the configuration has no targets")
         }
         None => format!(
-            "--target: there is no target `{id}`; there are {}",
+            "--target: unknown target `{id}`; known targets: {}",
             names.join(", ")
         ),
     }))
@@ -212,6 +213,7 @@ pub fn provider(
     settings: &Settings,
     resolved: &[(&ModelEntry, ModelSettings)],
     shared: &Shared,
+    terminal: &Terminal,
 ) -> Result<Provider, Failure> {
     let concurrency = &settings.concurrency;
     let targets = settings.models.targets.len().max(1);
@@ -229,10 +231,10 @@ pub fn provider(
     if connections < limits.max_concurrency.min(needed)
         && let Some(limit) = open_files::limit()
     {
-        tracing::warn!(
-            "no more than {connections} calls are made at once: this process may have {limit} files and connections open. \
-             `ulimit -n 4096` before the command allows more"
-        );
+        terminal.warning(&format!(
+            "at most {connections} calls run at the same time: this process may open {limit} files and connections\nhelp: raise the \
+             limit with `ulimit -n 4096` before the command"
+        ));
     }
     let http = HttpClient::new(HttpOptions {
         concurrency: most,

@@ -171,8 +171,8 @@ impl Context {
             (None, None) => return None,
         };
         Some(format!(
-            "{name}: scripted models wrote the {what} (in {run}), to show how Probity works, and now a real model is measured with \
-             them. Unless you have rewritten them since, have them written anew: {mend}"
+            "{name}: scripted models wrote the {what} (in {run}), and a real model is measured with them\nhelp: unless you have \
+             rewritten them, generate them again: {mend}"
         ))
     }
 }

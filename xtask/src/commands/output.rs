@@ -9,7 +9,7 @@ use super::{Context, summary::tree_cost};
 use crate::exit::Exit;
 use llm_client::Tally;
 
-/// The version of what `--json` prints: see `docs/cli.md`.
+/// The version of what `--json` prints: see `docs/json-output.md`.
 pub const FORMAT: &str = "1.0.0";
 
 impl Context {
@@ -28,7 +28,7 @@ impl Context {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 pub fn run(context: &Context, report: &RunReport, spent: &Tally) -> Value {
     let outcome = report.outcome().as_str();
     let benchmarks: Vec<Value> = report

@@ -69,7 +69,9 @@ pub fn show(
     for line in budget.words() {
         context.terminal.warning(&line);
     }
-    context.terminal.note("replies that were received before are counted as if they had to be asked for again; retries are not counted");
+    context
+        .terminal
+        .note("cached replies are counted as new calls; retries are not counted");
     Ok(Exit::Complete)
 }
 
@@ -127,8 +129,8 @@ pub fn left_out(context: &Context, name: &str, metrics: &[String]) -> Option<Str
     }
     let has = if metrics.len() == 1 { "has" } else { "have" };
     Some(format!(
-        "{name}: {} {has} no scenarios and cannot be measured. scenarios.json was not generated here, so nothing is added to it: write rows for \
-         {} yourself, or let `{} gen-scenarios {name} --add` add them and leave the others as they are",
+        "{name}: {} {has} no scenarios and cannot be measured. scenarios.json was not generated here, so nothing is added to it: write \
+         rows for {} yourself, or add them with `{} gen-scenarios {name} --add`, which keeps the other rows",
         metrics.join(", "),
         if metrics.len() == 1 { "it" } else { "them" },
         context.layout.xtask()
@@ -318,11 +320,10 @@ impl Budget {
         let mut word = |name: &str, max: String, low: String, high: String, never: bool| {
             words.push(if never {
                 format!(
-                    "{name} is {max}, which cannot suffice: at the very least this takes {low}. The run would stop on the way; what it \
-                     has done by then is kept"
+                    "{name} is {max}, which is not enough: the run takes at least {low}. It would stop on the way; finished rows are kept"
                 )
             } else {
-                format!("{name} is {max}, which may not suffice: this takes {low} to {high}")
+                format!("{name} is {max}, which may not be enough: the run takes {low} to {high}")
             });
         };
         if let Some(max) = self.max_cost.filter(|max| *max < self.dollars.high) {
@@ -347,8 +348,7 @@ impl Budget {
         }
         if self.max_cost.is_some() && self.unpriced {
             words.push(
-                "a run with a budget in dollars does not start while the price of a model is not known: give it one under `prices` in \
-                 the config"
+                "a run with a budget in dollars does not start while a model has no price; add it under `prices` in the config"
                     .to_owned(),
             );
         }

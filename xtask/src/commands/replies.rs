@@ -12,8 +12,7 @@ pub fn incomplete(context: &Context, report: &BenchmarkReport) -> Vec<String> {
     let line = |replies: &IncompleteReplies| {
         let imported = imported.iter().any(|target| target.id == replies.sut);
         format!(
-            "{}: {} of {} conversations of {} hold an empty or cut-off reply ({}). The judge sees no more of it, and what is not said cannot fail a \
-             negative metric. {}",
+            "{}: {} of {} conversations of {} hold an empty or cut-off reply ({}). An empty reply passes negative metrics. {}",
             report.name,
             replies.incomplete,
             replies.conversations,
@@ -30,9 +29,9 @@ pub fn unopened(report: &BenchmarkReport) -> Vec<String> {
     let some = report.reasoning.iter().filter(|all| all.unopened > 0);
     let line = |replies: &ReasoningReplies| {
         format!(
-            "{}: {} of {} replies of {} hold a closing tag such as </think> that nothing opened; all of such a reply counts as said, and the judge \
-             reads it. If the chat template of {} opens the block, set `reasoning_opened_by: template` for this target in the config \
-             and run the same command again: replies in the cache are read again, not asked for again",
+            "{}: {} of {} replies of {} have a closing tag such as </think> without an opening tag; the judge reads the whole \
+             reply\nhelp: if the chat template of {} opens the block, set `reasoning_opened_by: template` for this target in the config \
+             and run the same command again: cached replies are parsed again, without calls",
             report.name, replies.unopened, replies.replies, replies.sut, replies.sut,
         )
     };
@@ -48,7 +47,7 @@ pub fn with_reasoning(report: &BenchmarkReport) -> Vec<String> {
             n => format!("; {n} of them ended before anything was said"),
         };
         format!(
-            "{}: {} of {} replies of {} came with reasoning{ended}. It is `reasoning` in conversations.json, and no part of what is judged",
+            "{}: {} of {} replies of {} came with reasoning{ended}. It is kept as `reasoning` in conversations.json and is not judged",
             report.name, replies.with_reasoning, replies.replies, replies.sut,
         )
     };
@@ -69,7 +68,7 @@ fn kinds(replies: &IncompleteReplies) -> String {
 fn advice(replies: &IncompleteReplies, imported: bool) -> String {
     let id = &replies.sut;
     if imported {
-        return "They were imported as they are: only whoever played them can play them anew"
+        return "They were imported: only the program that simulated them can repeat them"
             .to_owned();
     }
     if replies.cut_off > 0 {
@@ -80,5 +79,5 @@ fn advice(replies: &IncompleteReplies, imported: bool) -> String {
             "If {id} thinks before it answers, thinking may use up its tokens: raise `max_tokens` of the target in the config"
         );
     }
-    format!("Its rates say more of the filter than of {id}")
+    format!("Its rates describe the filter more than {id}")
 }

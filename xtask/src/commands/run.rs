@@ -38,7 +38,7 @@ pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit,
     if config.settings.dry_run {
         context
             .terminal
-            .note("dry run: this is what would be asked; nothing is called and nothing is written");
+            .note("dry run: nothing is called and nothing is written");
         return plan::show(context, &config, &args, phases);
     }
     let job = check(context, &config, &args, phases)?;
@@ -142,7 +142,7 @@ impl Job<'_> {
         }
     }
 
-    /// Runs the phases. Gives what came of them, what was asked and paid, and whether the run was stopped because nothing
+    /// Runs the phases. Gives the results, what was asked and paid, and whether the run was stopped because nothing
     /// could be kept any more.
     async fn run(&self) -> Result<(RunReport, Tally, bool), Failure> {
         let (context, config) = (self.context, self.config);
@@ -160,7 +160,7 @@ impl Job<'_> {
         }
         context.warn_of_scripted_scenarios(config, &self.chosen.names, self.phases);
         let shared = share(context, config, &run_id)?;
-        let provider = provider(&config.settings, &resolved, &shared)?;
+        let provider = provider(&config.settings, &resolved, &shared, &context.terminal)?;
         let targets = resolved.iter().filter(|(entry, _)| {
             self.parts
                 .targets
@@ -237,7 +237,7 @@ impl Job<'_> {
 fn share(context: &Context, config: &Config, run_id: &RunId) -> Result<Shared, Failure> {
     let folder = context.layout.run(run_id.as_str());
     std::fs::create_dir_all(&folder).map_err(|error| {
-        Failure::nothing_ran(format!("{}: cannot be made: {error}", folder.display()))
+        Failure::nothing_ran(format!("{}: cannot be created: {error}", folder.display()))
     })?;
     let form = if config.settings.journal_compress {
         Form::Compressed
@@ -266,7 +266,7 @@ async fn stop_when_nothing_can_be_kept(shared: Shared) {
 fn close(context: &Context, shared: &Shared) {
     if let Some(trouble) = shared.cache.as_ref().and_then(llm_client::Cache::trouble) {
         context.terminal.warning(&format!(
-            "not every reply could be kept; a later run asks for those that are missing: {trouble}"
+            "some replies could not be saved, so a later run calls for them again: {trouble}"
         ));
     }
     for line in super::unpriced::models(&shared.meter) {

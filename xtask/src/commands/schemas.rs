@@ -8,7 +8,7 @@ use validate::{Kind, schema_text};
 use super::Context;
 use crate::exit::{Exit, Failure};
 
-/// What `schemas` takes.
+/// Flags of `schemas`.
 #[derive(Clone, Debug, Args)]
 pub struct SchemasArgs {
     /// The folder of the schemas
@@ -52,14 +52,12 @@ pub fn run(context: &Context, args: &SchemasArgs) -> Result<Exit, Failure> {
         context.terminal.print(&format!("{verb}{path}\n"));
     }
     for path in &foreign {
-        context
-            .terminal
-            .print(&format!("of no kind that there is: {path}\n"));
+        context.terminal.print(&format!("unknown kind: {path}\n"));
     }
     if exit != Exit::Complete {
         context
             .terminal
-            .error("the schemas do not fit the types. `cargo xtask schemas` writes them anew");
+            .error("the schemas do not match the types; run `cargo xtask schemas`");
     } else if stale.is_empty() {
         context
             .terminal

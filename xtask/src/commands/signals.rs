@@ -11,14 +11,14 @@ pub fn listen(terminal: Terminal, stop: Stop) {
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
         Err(error) => {
-            tracing::warn!(%error, "Ctrl-C cannot be listened for; it ends the program at once");
+            tracing::warn!(%error, "Ctrl-C cannot be handled; it ends the program at once");
             return;
         }
     };
     tokio::spawn(async move {
         signals.next().await;
         stop.stop();
-        terminal.line("stopping: calls in flight are finished and the files written; press Ctrl-C again to leave at once");
+        terminal.line("stopping: waiting for calls in flight, then writing the files; press Ctrl-C again to quit at once");
         signals.next().await;
         std::process::exit(i32::from(Exit::Interrupted.code()));
     });

@@ -50,7 +50,7 @@ pub fn show(context: &Context, report: &RunReport, phases: &[Phase], spent: &Tal
             text.push('\n');
         }
     }
-    let spending = spending_lines(&spending(context, report, spent));
+    let spending = spending_lines(&spending(context, report, spent), width);
     if !spending.is_empty() {
         text.push_str(&spending);
         text.push('\n');
@@ -97,7 +97,7 @@ pub fn tell(
         if benchmark.results_outdated {
             let name = &benchmark.name;
             context.terminal.warning(&format!(
-                "{name}: results.json is out of date: it is not what the scores sum up to. `{} aggregate {name}` brings it up to date",
+                "{name}: results.json does not match the scores; update it with `{} aggregate {name}`",
                 context.layout.xtask()
             ));
         }
@@ -144,7 +144,7 @@ pub fn tell(
     tell_failures(context, report, spent, context.terminal.width());
 }
 
-/// Which rows of an earlier run stand in the tree in place of those that failed.
+/// Which rows of an earlier run are in the tree in place of those that failed.
 fn tell_kept(context: &Context, report: &RunReport) {
     for benchmark in &report.benchmarks {
         let mut rows: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -157,8 +157,8 @@ fn tell_kept(context: &Context, report: &RunReport) {
         }
         for (target, what) in rows {
             context.terminal.warning(&format!(
-                "{}: {target}: this run made none that are good, so the {} of an earlier run stay in the tree as they were: the rates shown \
-                 are of that run, whatever model, metrics and scenarios are set now. Once what failed is mended, the same command makes them anew; replies in the cache are not asked for again",
+                "{}: {target}: all rows failed; kept the {} of an earlier run. The rates shown are of that run, with its model, metrics \
+                 and scenarios. Fix the cause and run the same command again; cached replies are not called for again",
                 benchmark.name,
                 what.join(" and ")
             ));
@@ -218,7 +218,7 @@ pub fn tree_cost(context: &Context, benchmark: &str) -> PhaseCost {
     sum.total()
 }
 
-/// What each target's conversations and their judging cost. What this run did not do stands in the tree.
+/// What each target's conversations and their judging cost. What this run did not do is in the tree.
 fn target_costs(context: &Context, benchmark: &BenchmarkReport) -> BTreeMap<ModelId, PhaseCost> {
     let mut costs = BTreeMap::new();
     let Ok(dir) = context.layout.benchmark(&benchmark.name) else {
@@ -312,8 +312,8 @@ fn rank(what: &str) -> usize {
 }
 
 /// Each run has the whole budget, and replies of earlier ones cost nothing.
-const BUDGET_SPENT: &str = "rows are missing because the budget of the run is spent; raise it (--max-cost, or the section `budget`) and run again \
-     to go on. What is paid for is kept";
+const BUDGET_SPENT: &str = "rows are missing because the budget of the run is spent; raise it (--max-cost, or the section `budget`) and \
+    run again to continue. Finished calls are kept";
 
 fn tell_failures(context: &Context, report: &RunReport, spent: &Tally, width: usize) {
     let mut groups = FailureGroups::default();
@@ -345,12 +345,12 @@ fn tell_failures(context: &Context, report: &RunReport, spent: &Tally, width: us
         RunOutcome::FailedRows => context.terminal.line(what_next(report)),
         // Replies came, and no row got to its end with them.
         RunOutcome::NothingRan if spent.replies > 0 => context.terminal.line(
-            "no row got to its end; the replies that came are kept, and the same command goes on from there",
+            "no row was finished; the replies received are kept, and the same command continues from there",
         ),
         RunOutcome::NothingRan => context.terminal.line("nothing could be run"),
         RunOutcome::Interrupted => context
             .terminal
-            .line("stopped; the same command goes on from here"),
+            .line("stopped; run the same command to continue"),
     }
 }
 
@@ -361,9 +361,9 @@ fn what_next(report: &RunReport) -> &'static str {
         .iter()
         .flat_map(|benchmark| benchmark.counts.values());
     if counts.any(|counts| counts.all_abstained()) {
-        "nothing was measured for a target: its judge gave no usable verdict, and verdicts that came are kept. Change the judge, \
-         its max_tokens or its prompt, or ask it anew with `evaluate --force`"
+        "a target has no measurement: its judge gave no usable verdict. Change the judge, its max_tokens or its prompt, or call it \
+         again with `evaluate --force`"
     } else {
-        "some rows are missing; the same command asks for them again"
+        "some rows are missing; run the same command to retry them"
     }
 }

@@ -5,7 +5,7 @@ use std::{fmt::Write, sync::Arc};
 use schema::{Event, EventBody, Journal};
 use serde_json::Value;
 
-/// The longest text of an event that is shown. What was said stands in the journal.
+/// The longest text of an event that is shown. What was said is in the journal.
 const LONGEST: usize = 160;
 
 /// Hands events on to a journal and, with `--log debug`, shows each in short.

@@ -53,8 +53,8 @@ fn of_target(context: &Context, name: &str, id: &ModelId) -> Option<String> {
     read_conversations(&path, &target, &benchmark, &scenarios, take).ok()?;
     (!called && offered > 0).then(|| {
         format!(
-            "{name}: {id} called no tool in any of its {offered} conversations. If its replies hold calls as text, the model or its endpoint does not \
-             know the tools of the chat completions API, and its rates say nothing about how it acts"
+            "{name}: {id} called no tool in any of its {offered} conversations. If its replies hold calls as text, the model or its \
+             endpoint does not support tools in the chat completions API, and its rates do not show how it acts"
         )
     })
 }

@@ -17,11 +17,11 @@ fn lines(unpriced: &BTreeSet<ModelId>, untold: &BTreeSet<ModelId>) -> Vec<String
     };
     let priceless = names(unpriced.difference(untold).collect()).map(|names| {
         format!(
-            "no price is known for {names}, so the cost is not known. Add it under `prices` in the config (0 for a model that costs nothing)"
+            "no price for {names}, so the cost is unknown; add one under `prices` in the config (0 for a free model)"
         )
     });
     let uncounted = names(unpriced.intersection(untold).collect()).map(|names| {
-        format!("the cost of {names} is not known: the endpoint returns no token counts, and without them a price does not help")
+        format!("the cost of {names} is unknown: the endpoint returns no token counts")
     });
     priceless.into_iter().chain(uncounted).collect()
 }
@@ -35,8 +35,8 @@ mod tests {
         let set = |ids: &[&str]| ids.iter().map(|id| ModelId::new(*id).unwrap()).collect();
         let told = lines(&set(&["a", "b", "c"]), &set(&["c"]));
         assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].starts_with("no price is known for a, b, so"));
-        assert!(told[1].starts_with("the cost of c is not known: the endpoint"));
+        assert!(told[0].starts_with("no price for a, b, so"));
+        assert!(told[1].starts_with("the cost of c is unknown: the endpoint"));
         assert_eq!(lines(&set(&[]), &set(&[])), Vec::<String>::new());
     }
 }

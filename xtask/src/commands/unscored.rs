@@ -77,7 +77,7 @@ impl Told<'_> {
             false => self.again.run(name, id.as_str()),
         };
         Some(format!(
-            "{name}: {} no verdict because a call failed; `error` in runs/{id}/scores.json says why. {command} asks again for what failed",
+            "{name}: {} no verdict because a call failed; see `error` in runs/{id}/scores.json. {command} retries the failed calls",
             have(unscored.failed, id)
         ))
     }
@@ -93,8 +93,8 @@ impl Told<'_> {
             more => format!(" and {more} more"),
         };
         Some(format!(
-            "{name}: {} no usable verdict of the judge: {}{more}. `justification` in runs/{id}/scores.json says why{}. The judge's replies \
-             are kept, so the same command gets them again; {} asks the judge anew about every row of {id}",
+            "{name}: {} no usable verdict of the judge: {}{more}. See `justification` in runs/{id}/scores.json{}. The judge's replies \
+             are cached, so the same command returns them again; {} calls the judge again for every row of {id}",
             have(unscored.abstained, id),
             unscored.examples.join(", "),
             self.how_to_see(unscored),
@@ -109,7 +109,7 @@ impl Told<'_> {
             return String::new();
         };
         format!(
-            "; `cargo xtask journal show {} --prompt-id {first} --sut {}` shows what was asked and said",
+            "; `cargo xtask journal show {} --prompt-id {first} --sut {}` shows the messages",
             journal.path.display(),
             self.id
         )

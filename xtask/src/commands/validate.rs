@@ -22,19 +22,19 @@ const LISTED: usize = 1_000_000;
 /// GitHub shows ten annotations of a kind for each step.
 const ANNOTATED: usize = 10;
 
-/// What `validate` takes.
+/// Flags of `validate`.
 #[derive(Clone, Debug, Args)]
 pub struct ValidateArgs {
     /// Files and folders: a benchmark, a folder of them, .probity or a run in it, or any file of Probity
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
-    /// What the files are, where neither name nor content tells
+    /// The kind of the files, where neither name nor content shows it
     #[arg(long = "as", value_name = "KIND")]
     kind: Option<Kind>,
     /// All problems as JSON on standard output
     #[arg(long)]
     json: bool,
-    /// The first problems as annotations of GitHub Actions, too
+    /// Also print the first problems as annotations of GitHub Actions
     #[arg(long)]
     github: bool,
 }
@@ -195,7 +195,7 @@ fn tell_of_journals(context: &Context, report: &Report) {
     let mut journals = report.files.iter();
     if journals.any(|file| file.kind == Kind::Journal.name()) {
         context.terminal.note(&format!(
-            "the form of journals was checked; `{} journal check` asks the rules between their lines",
+            "only the form of journals was checked; `{} journal check` checks the rules between their lines",
             context.layout.xtask()
         ));
     }

@@ -103,7 +103,10 @@ impl<'a> Endpoints<'a> {
             Route::Endpoint => ModelSettings::new(id, wire, ""),
             Route::Scripted => {
                 let url = self.scripted.as_deref().ok_or_else(|| {
-                    ConfigError::new(format!("{}: the scripted server does not run", entry.path))
+                    ConfigError::new(format!(
+                        "{}: the scripted server is not running",
+                        entry.path
+                    ))
                 })?;
                 ModelSettings {
                     cache_name: Some(SCRIPTED_CACHE_NAME.to_owned()),
@@ -138,7 +141,7 @@ impl<'a> Endpoints<'a> {
             None if entry.base_url.is_some() || brings_own => {}
             None => {
                 return Err(entry.model.error(format!(
-                    "is served by {source}, and there is no key for it; export {variable}, write {variable}=... into .env, \
+                    "has no key for {source}; export {variable}, write {variable}=... into .env, \
                      or set apikey"
                 )));
             }

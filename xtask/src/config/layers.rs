@@ -29,7 +29,7 @@ pub struct Merged {
     pub root: Value,
     /// The file that was read.
     pub file: Option<PathBuf>,
-    /// What a problem without a place of its own is said to stand in.
+    /// What a problem without a place of its own has as its place.
     pub origin: String,
 }
 
@@ -76,7 +76,7 @@ fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
         .collect();
     match there.as_slice() {
         [_, _, ..] => Err(ConfigError::new(
-            "config.yaml and probity.toml are both here; say which one counts with --config FILE",
+            "config.yaml and probity.toml both exist; choose one with --config FILE",
         )),
         names => Ok(names.first().map(PathBuf::from)),
     }
@@ -154,7 +154,7 @@ fn spread_concurrency(mut table: Map<String, Value>) -> Map<String, Value> {
 
 /// What `config` itself complains about, which our own input cannot bring about.
 fn unexpected(error: config::ConfigError) -> ConfigError {
-    ConfigError::new(format!("the configuration cannot be put together: {error}"))
+    ConfigError::new(format!("the configuration cannot be merged: {error}"))
 }
 
 /// One layer, already read.

@@ -73,7 +73,7 @@ impl Config {
                 Ok(path) => {
                     let path = self.folder().join(path);
                     if !path.is_file() {
-                        let reason = format!("names {}, which is no file", path.display());
+                        let reason = format!("names {}, which is not a file", path.display());
                         problems.extend(file.error(reason).into_problems());
                     }
                     files.insert(name.clone(), path);
@@ -105,7 +105,7 @@ impl Config {
         let missing = match (self.standards(), &self.settings.standards) {
             (Err(error), _) => Some(error),
             (Ok(Some(path)), Some(text)) if !path.exists() => Some(text.error(format!(
-                "names {}: there is no such file or folder; `calibrate --out` writes one, or leave the key out",
+                "names {}: no such file or folder; write one with `calibrate --out`, or leave the key out",
                 path.display()
             ))),
             _ => None,

@@ -27,7 +27,7 @@ pub enum Route {
 /// One model as the configuration describes it. Texts may still hold `${NAME}`: they are resolved when the model is used.
 #[derive(Clone)]
 pub struct ModelEntry {
-    /// The key path it stands at: `user_model`, `targets[0]`.
+    /// The key path it is at: `user_model`, `targets[0]`.
     pub path: String,
     /// The user's own name for it.
     pub id: ModelId,
@@ -94,7 +94,7 @@ fn read_plain(node: Node, part: Part, reader: &mut Reader<'_>) -> Option<ModelEn
         .ok()?;
     let Some((source, _)) = name.split_once('/') else {
         reader.errors.push(format!(
-            "{place} has to say who serves `{name}`: write source/model, such as openai/{name}"
+            "{place}: no source for `{name}`; write source/model, such as openai/{name}"
         ));
         return None;
     };
@@ -141,13 +141,13 @@ fn read_table(mut table: Table, part: Part, reader: &mut Reader<'_>) -> Option<M
     // Each part is checked whatever is wrong with the others, so that all is told at once.
     if model.is_none() {
         reader.errors.push(format!(
-            "{place} has no `model`: the name that the endpoint knows it by"
+            "{place} has no `model`, the model's name at the endpoint"
         ));
     }
     if let Some(url) = &base_url {
         check_url(url, reader);
     }
-    // A name that cannot be resolved is told when the model is used; here it only decides defaults.
+    // A name that cannot be resolved is reported when the model is used; here it only decides defaults.
     let name = model.as_ref().map(|model| {
         model
             .resolve(reader.vars)
@@ -216,7 +216,7 @@ fn route_without_source(
         Some((route, prefix)) => Some((route, Some(prefix.to_owned()))),
         None => {
             reader.errors.push(format!(
-                "{place} has neither `source` nor `base_url`: say who serves it, such as `source: openai`"
+                "{place} has neither `source` nor `base_url`; add one, such as `source: openai`"
             ));
             None
         }
@@ -238,20 +238,20 @@ fn route_of(
     // With a base_url the source is no more than a name.
     if has_base_url && meant.is_none() {
         reader.warnings.push(format!(
-            "{place}: `{source}` is no known source; `base_url` alone says where to ask"
+            "{place}: unknown source `{source}`; only `base_url` is used"
         ));
         return Some(Route::Endpoint);
     }
     let hint = match meant {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!(
-            "known are {}; for any other give a `base_url`",
+            "known sources: {}; for any other, set `base_url`",
             names.join(", ")
         ),
     };
     reader
         .errors
-        .push(format!("{place}: `{source}` is no known source; {hint}"));
+        .push(format!("{place}: unknown source `{source}`; {hint}"));
     None
 }
 
@@ -292,7 +292,7 @@ fn make_id(
     }
 }
 
-/// Checks that the ids of the targets tell them apart, also as folders on file systems that ignore case.
+/// Checks that the ids of the targets distinguish them, also as folders on file systems that ignore case.
 pub fn check_ids(targets: &[ModelEntry]) -> Result<(), ConfigError> {
     let mut problems = Vec::new();
     for (n, target) in targets.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A configuration file as a tree of `config` values, each with the line it stands in.
+//! A configuration file as a tree of `config` values, each with the line it is in.
 //!
 //! The readers that come with `config` turn `1.10` into the number 1.1 and forget lines. Names such as `gpt-4.10` or a
 //! version used as an id must stay what the user wrote, so numbers are kept as their text here; whoever needs a number reads it
@@ -17,7 +17,7 @@ const FREE: &str = "extra_body";
 /// The top-level table of the YAML text. `name` is the file's name for people.
 ///
 /// # Errors
-/// When `text` is no YAML, or something other than one table.
+/// When `text` is not YAML, or something other than one table.
 pub fn yaml(name: &str, text: &str) -> Result<Map<String, Value>, ConfigError> {
     let place = Place { file: name, text };
     // A snippet of the file could show a key.
@@ -34,7 +34,7 @@ pub fn yaml(name: &str, text: &str) -> Result<Map<String, Value>, ConfigError> {
         ValueKind::Table(table) => Ok(table),
         ValueKind::Nil => Ok(Map::new()),
         _ => Err(ConfigError::new(format!(
-            "{name}: the file must hold `key: value` lines at its top level"
+            "{name}: expected `key: value` lines at the top level"
         ))),
     }
 }
@@ -42,7 +42,7 @@ pub fn yaml(name: &str, text: &str) -> Result<Map<String, Value>, ConfigError> {
 /// The same for TOML.
 ///
 /// # Errors
-/// When `text` is no TOML.
+/// When `text` is not TOML.
 pub fn toml(name: &str, text: &str) -> Result<Map<String, Value>, ConfigError> {
     let place = Place { file: name, text };
     let table = toml::de::DeTable::parse(text).map_err(|error| {
@@ -50,7 +50,7 @@ pub fn toml(name: &str, text: &str) -> Result<Map<String, Value>, ConfigError> {
             .span()
             .map(|span| format!(", line {}", place.line(span.start)));
         ConfigError::new(format!(
-            "{name}{}: this is no valid TOML: {}",
+            "{name}{}: invalid TOML: {}",
             line.unwrap_or_default(),
             error.message()
         ))

@@ -10,7 +10,7 @@ use super::{
     tuning::{Limits, REASONING_OPENED_BY, STRUCTURED, TOKEN_LIMITS},
 };
 
-/// What stands in the place of a secret.
+/// What is in the place of a secret.
 const HIDDEN: &str = "***";
 
 impl Settings {

@@ -9,11 +9,11 @@ use serde_json::json;
 
 use super::{error::ConfigError, table::Table, vars::Vars};
 
-/// What reading needs and what it finds wrong. Reading goes on after a problem, so that all are told at once.
+/// What reading needs and what it finds wrong. Reading continues after a problem, so that all are reported at once.
 pub struct Reader<'a> {
     /// The environment, for `${NAME}` in numbers and names.
     pub vars: &'a Vars,
-    /// What must be mended.
+    /// What must be fixed.
     pub errors: Vec<String>,
     /// What may be a mistake.
     pub warnings: Vec<String>,
@@ -44,7 +44,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// A text that stands in no file.
+    /// A text that is in no file.
     pub fn built_in(text: &str) -> Self {
         Self {
             raw: text.to_owned(),
@@ -71,18 +71,18 @@ impl Text {
         }
         let Some((scheme, rest)) = url.split_once("://") else {
             return Err(self.error(format!(
-                "`{}` is no address: it must begin with http:// or https://, such as http://localhost:8080/v1",
+                "`{}` is not an address: it must begin with http:// or https://, such as http://localhost:8080/v1",
                 shown_url(&self.raw)
             )));
         };
         if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
             return Err(self.error(format!(
-                "`{}` is no address of an endpoint: only http:// and https:// are understood",
+                "`{}` is not the address of an endpoint: only http:// and https:// are supported",
                 shown_url(&self.raw)
             )));
         }
         if rest.is_empty() || rest.starts_with(['/', '?', '#', ':']) {
-            return Err(self.error(format!("`{}` names no host", shown_url(&self.raw))));
+            return Err(self.error(format!("`{}` has no host", shown_url(&self.raw))));
         }
         Ok(())
     }
@@ -290,7 +290,7 @@ impl Node {
         match self.value.kind {
             ValueKind::Table(entries) => Some(Table::new(self.path, self.origin, entries)),
             _ => {
-                self.problem(reader, "must hold keys of its own");
+                self.problem(reader, "must be a mapping of keys to values");
                 None
             }
         }

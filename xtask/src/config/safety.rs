@@ -155,7 +155,7 @@ fn read_judges(table: &mut Table, reader: &mut Reader<'_>) -> Vec<ModelEntry> {
     for (n, judge) in judges.iter().enumerate() {
         if judges.iter().take(n).any(|other| other.id == judge.id) {
             reader.errors.push(format!(
-                "{place} has the id `{}` twice; give each judge an `id` of its own",
+                "{place}: duplicate id `{}`; give each judge its own `id`",
                 judge.id
             ));
         }
@@ -238,7 +238,7 @@ fn names(
     if known.is_empty() {
         if names.is_empty() {
             reader.errors.push(format!(
-                "{origin}: names no group; name one or more, or leave it out for all of them"
+                "{origin}: no group; name at least one, or leave the key out for all groups"
             ));
             return None;
         }

@@ -166,7 +166,7 @@ fn read_targets(root: &mut Table, reader: &mut Reader<'_>) -> Vec<ModelEntry> {
     };
     if items.is_empty() {
         reader.errors.push(format!(
-            "{place} is empty: name at least one system under test, or leave the key out"
+            "{place} is empty; add a system under test, or leave the key out"
         ));
     }
     items
@@ -194,7 +194,7 @@ fn read_demographics(root: &mut Table, reader: &mut Reader<'_>) -> Vec<(String, 
             .collect();
         if values.is_empty() {
             reader.errors.push(format!(
-                "{place} has no values; give some, or leave the axis out"
+                "{place} has no values; add some, or leave the axis out"
             ));
         }
         let twice = values
@@ -204,7 +204,7 @@ fn read_demographics(root: &mut Table, reader: &mut Reader<'_>) -> Vec<(String, 
         if let Some((_, value)) = twice {
             reader
                 .errors
-                .push(format!("{place} has the value `{}` twice", value.raw));
+                .push(format!("{place}: duplicate value `{}`", value.raw));
         }
         axes.push((axis, values));
     }

@@ -45,7 +45,7 @@ pub struct Settings {
     pub standards: Option<Text>,
     /// Prices that win over the shipped table.
     pub prices: Vec<PriceEntry>,
-    /// Dollars that the run may spend.
+    /// The most dollars that the run may spend.
     pub max_cost: Option<f64>,
     /// Tokens that the run may use.
     pub max_tokens: Option<u64>,
@@ -90,7 +90,7 @@ pub struct Generation {
     pub metrics: RangeInclusive<u32>,
     /// Scenarios for each metric.
     pub scenarios_per_metric: u32,
-    /// Exchanges of a conversation at most.
+    /// The most exchanges in a conversation.
     pub turns: u32,
     /// Conversations for each scenario and target.
     pub num_samples: u32,

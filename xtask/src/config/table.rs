@@ -76,12 +76,12 @@ impl Table {
             match meant(key, &self.known) {
                 Some(known) => {
                     reader.errors.push(format!(
-                        "{origin}: {path} is no known key; did you mean `{known}`?"
+                        "{origin}: {path}: unknown key `{key}`; did you mean `{known}`?"
                     ));
                 }
                 None => reader
                     .warnings
-                    .push(format!("{origin}: {path} is no known key and is ignored")),
+                    .push(format!("{origin}: {path}: unknown key `{key}` is ignored")),
             }
         }
     }

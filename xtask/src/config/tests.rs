@@ -161,8 +161,7 @@ fn names_on_the_wire_lose_their_source_and_keys_are_resolved_at_use() {
         .unwrap_err();
     assert_eq!(
         judge.to_string(),
-        "config.yaml, line 13: evaluator_model is served by anthropic, and there is no key for it; export ANTHROPIC_API_KEY, \
-         write ANTHROPIC_API_KEY=... into .env, or set apikey"
+        "config.yaml, line 13: evaluator_model has no key for anthropic; export ANTHROPIC_API_KEY, write ANTHROPIC_API_KEY=... into .env, or set apikey"
     );
 }
 
@@ -262,7 +261,7 @@ fn toml_says_the_same() {
         .unwrap();
     assert_eq!(
         error.to_string(),
-        "probity.toml, line 2: this is no valid TOML: duplicate key"
+        "probity.toml, line 2: invalid TOML: duplicate key"
     );
 }
 
@@ -279,33 +278,45 @@ fn what_is_wrong_is_said_with_its_place() {
     let target = |rest: &str| format!("targets:\n  - {{{rest}}}\n");
     for (text, expected) in [
         ("generation:\n  turns: 0\n".to_owned(), "config.yaml, line 2: generation.turns must be a whole number of 1 or more, not `0`"),
-        ("generation: {num_samples: -1}".to_owned(), "config.yaml, line 1: generation.num_samples must be a whole number of 1 or more, not `-1`"),
-        ("run:\n  concurrency:\n    simulate: 0\n".to_owned(), "config.yaml, line 3: run.concurrency.simulate must be a whole number of 1 or more, not `0`"),
+        ("generation: {num_samples: -1}".to_owned(), "config.yaml, line 1: generation.num_samples must be a whole number of 1 or more, \
+            not `-1`"),
+        ("run:\n  concurrency:\n    simulate: 0\n".to_owned(), "config.yaml, line 3: run.concurrency.simulate must be a whole number of \
+            1 or more, not `0`"),
         ("budget: {max_cost: .nan}".to_owned(), "config.yaml, line 1: budget.max_cost must be a number of 0 or more, not `.nan`"),
         ("budget: {max_cost: -2}".to_owned(), "config.yaml, line 1: budget.max_cost must be a number of 0 or more, not `-2`"),
-        ("generation: 5".to_owned(), "config.yaml, line 1: generation must hold keys of its own"),
-        ("targets: []".to_owned(), "config.yaml, line 1: targets is empty: name at least one system under test, or leave the key out"),
+        ("generation: 5".to_owned(), "config.yaml, line 1: generation must be a mapping of keys to values"),
+        ("targets: []".to_owned(), "config.yaml, line 1: targets is empty; add a system under test, or leave the key out"),
         ("targets: x".to_owned(), "config.yaml, line 1: targets must be a list"),
         ("generation: {metrics: 5-3}".to_owned(), "config.yaml, line 1: generation.metrics has a range that ends before it begins: 5 to 3"),
         ("journal: {compress: zstd}".to_owned(), "config.yaml, line 1: journal.compress must be true or false, not `zstd`"),
-        ("cache: {expiry: soon}".to_owned(), "config.yaml, line 1: cache.expiry must be a length of time such as 45s, 10m, 12h or 30d, not `soon`"),
-        (target("id: a, model: m, source: opnai"), "config.yaml, line 2: targets[0].source: `opnai` is no known source; did you mean `openai`?"),
-        (target("id: a, source: openai"), "config.yaml, line 2: targets[0] has no `model`: the name that the endpoint knows it by"),
-        (target("id: a, model: m"), "config.yaml, line 2: targets[0] has neither `source` nor `base_url`: say who serves it, such as `source: openai`"),
-        (target("id: ../x, model: m, source: ollama"), "config.yaml, line 2: targets[0].id: the model id \"../x\" holds a path separator, and it names a folder of the tree"),
-        (target("id: /etc, model: m, source: ollama"), "config.yaml, line 2: targets[0].id: the model id \"/etc\" holds a path separator, and it names a folder of the tree"),
-        (target("id: a/b, model: m, source: ollama"), "config.yaml, line 2: targets[0].id: the model id \"a/b\" holds a path separator, and it names a folder of the tree"),
-        (target("id: '..', model: m, source: ollama"), "config.yaml, line 2: targets[0].id: the model id \"..\" starts with a dot, and it names a folder of the tree"),
-        (target("id: a, model: m, source: ollama, temperature: 3"), "config.yaml, line 2: targets[0].temperature must be a number from 0 to 2, not `3`"),
-        ("targets:\n  - {id: a, model: m, source: ollama}\n  - {id: a, model: n, source: ollama}\n".to_owned(), "config.yaml: targets[0] and targets[1] have the same id `a`; each target needs its own"),
-        ("targets:\n  - {id: a, model: m, source: ollama}\n  - {id: A, model: n, source: ollama}\n".to_owned(), "config.yaml: targets[0] and targets[1] have ids that differ in case only, `a` and `A`; some file systems would put both into one folder"),
-        ("user_model: gpt-4.1".to_owned(), "config.yaml, line 1: user_model has to say who serves `gpt-4.1`: write source/model, such as openai/gpt-4.1"),
-        ("generaton: {turns: 3}".to_owned(), "config.yaml, line 1: generaton is no known key; did you mean `generation`?"),
-        ("run:\n  concurency: 3\n".to_owned(), "config.yaml, line 2: run.concurency is no known key; did you mean `concurrency`?"),
-        (target("id: a, model: m, source: ollama, Max_Tokens: 3"), "config.yaml, line 2: targets[0].Max_Tokens is no known key; did you mean `max_tokens`?"),
+        ("cache: {expiry: soon}".to_owned(), "config.yaml, line 1: cache.expiry must be a length of time such as 45s, 10m, 12h or 30d, \
+            not `soon`"),
+        (target("id: a, model: m, source: opnai"), "config.yaml, line 2: targets[0].source: unknown source `opnai`; did you mean \
+            `openai`?"),
+        (target("id: a, source: openai"), "config.yaml, line 2: targets[0] has no `model`, the model's name at the endpoint"),
+        (target("id: a, model: m"), "config.yaml, line 2: targets[0] has neither `source` nor `base_url`; add one, such as `source: openai`"),
+        (target("id: ../x, model: m, source: ollama"), "config.yaml, line 2: targets[0].id: the model id \"../x\" holds a path \
+            separator and cannot name a folder"),
+        (target("id: /etc, model: m, source: ollama"), "config.yaml, line 2: targets[0].id: the model id \"/etc\" holds a path \
+            separator and cannot name a folder"),
+        (target("id: a/b, model: m, source: ollama"), "config.yaml, line 2: targets[0].id: the model id \"a/b\" holds a path separator \
+            and cannot name a folder"),
+        (target("id: '..', model: m, source: ollama"), "config.yaml, line 2: targets[0].id: the model id \"..\" starts with a dot and \
+            cannot name a folder of results"),
+        (target("id: a, model: m, source: ollama, temperature: 3"), "config.yaml, line 2: targets[0].temperature must be a number from \
+            0 to 2, not `3`"),
+        ("targets:\n  - {id: a, model: m, source: ollama}\n  - {id: a, model: n, source: ollama}\n".to_owned(), "config.yaml: \
+            targets[0] and targets[1] have the same id `a`; each target needs its own"),
+        ("targets:\n  - {id: a, model: m, source: ollama}\n  - {id: A, model: n, source: ollama}\n".to_owned(), "config.yaml: \
+            targets[0] and targets[1] have ids that differ in case only, `a` and `A`; some file systems would put both into one folder"),
+        ("user_model: gpt-4.1".to_owned(), "config.yaml, line 1: user_model: no source for `gpt-4.1`; write source/model, such as openai/gpt-4.1"),
+        ("generaton: {turns: 3}".to_owned(), "config.yaml, line 1: generaton: unknown key `generaton`; did you mean `generation`?"),
+        ("run:\n  concurency: 3\n".to_owned(), "config.yaml, line 2: run.concurency: unknown key `concurency`; did you mean `concurrency`?"),
+        (target("id: a, model: m, source: ollama, Max_Tokens: 3"), "config.yaml, line 2: targets[0].Max_Tokens: unknown key `Max_Tokens`; did you \
+            mean `max_tokens`?"),
         ("seed: [1]".to_owned(), "config.yaml, line 1: seed must be a whole number of 0 or more"),
-        ("demographics: {age: [a, a]}".to_owned(), "config.yaml, line 1: demographics.age has the value `a` twice"),
-        ("- a\n- b\n".to_owned(), "config.yaml: the file must hold `key: value` lines at its top level"),
+        ("demographics: {age: [a, a]}".to_owned(), "config.yaml, line 1: demographics.age: duplicate value `a`"),
+        ("- a\n- b\n".to_owned(), "config.yaml: expected `key: value` lines at the top level"),
     ] {
         assert_eq!(problem(&text), expected);
     }
@@ -336,14 +347,14 @@ fn foreign_keys_are_warned_of() {
     let config = yaml("metadata: {a: 1}\nrun: {owner: me}\n").unwrap();
     assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
     assert!(
-        config
-            .warnings
-            .contains(&"config.yaml, line 1: metadata is no known key and is ignored".to_owned())
+        config.warnings.contains(
+            &"config.yaml, line 1: metadata: unknown key `metadata` is ignored".to_owned()
+        )
     );
     assert!(
         config
             .warnings
-            .contains(&"config.yaml, line 2: run.owner is no known key and is ignored".to_owned())
+            .contains(&"config.yaml, line 2: run.owner: unknown key `owner` is ignored".to_owned())
     );
 }
 
@@ -354,7 +365,7 @@ fn two_default_files_are_one_too_many() {
         .unwrap();
     assert_eq!(
         error.to_string(),
-        "config.yaml and probity.toml are both here; say which one counts with --config FILE"
+        "config.yaml and probity.toml both exist; choose one with --config FILE"
     );
 }
 

@@ -40,10 +40,10 @@ fn a_wrong_setting_is_told_with_its_place() {
     }
     assert_eq!(
         problem("tool_model: gpt-4.1"),
-        "config.yaml, line 1: tool_model has to say who serves `gpt-4.1`: write source/model, such as openai/gpt-4.1"
+        "config.yaml, line 1: tool_model: no source for `gpt-4.1`; write source/model, such as openai/gpt-4.1"
     );
     assert_eq!(
         problem("tool_modell: {model: x, source: ollama}"),
-        "config.yaml, line 1: tool_modell is no known key; did you mean `tool_model`?"
+        "config.yaml, line 1: tool_modell: unknown key `tool_modell`; did you mean `tool_model`?"
     );
 }

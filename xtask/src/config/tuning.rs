@@ -116,7 +116,7 @@ pub fn read_headers(table: &mut Table, reader: &mut Reader<'_>) -> Vec<(String, 
     for (name, node) in headers.take_all() {
         let fits = |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
         if name.is_empty() || !name.chars().all(fits) {
-            node.problem(reader, "is no name that a header can have");
+            node.problem(reader, "is not a valid header name");
         } else if let Some(value) = node.text(reader) {
             read.push((name, value));
         }

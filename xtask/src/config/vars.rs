@@ -54,7 +54,7 @@ impl Vars {
     /// `text` with every `${NAME}` replaced by that variable.
     ///
     /// # Errors
-    /// A text that says what is wrong: the variable that is not set, or what is no name.
+    /// A text that says what is wrong: the variable that is not set, or what is not a name.
     pub fn expand(&self, text: &str) -> Result<String, String> {
         let mut expanded = String::with_capacity(text.len());
         let mut rest = text;
@@ -63,9 +63,9 @@ impl Vars {
                 return Err("has a `${` without its `}`".to_owned());
             };
             if !is_name(name) {
-                // What stands there is not shown: it may be the key.
+                // What is there is not shown: it may be the key.
                 return Err(
-                    "holds a `${...}` without a variable's name in it; only the plain form ${NAME} is understood, such as \
+                    "has a `${...}` without a variable name; only the form ${NAME} is supported, such as \
                      ${OPENAI_API_KEY}"
                         .to_owned(),
                 );
@@ -81,7 +81,7 @@ impl Vars {
 
     fn missing(&self, name: &str) -> String {
         if is_key_for_a_name(name) {
-            return "holds what looks like a key inside of ${...}; a variable's name belongs there, such as ${OPENAI_API_KEY}: \
+            return "has what looks like a key inside ${...}; write a variable name there, such as ${OPENAI_API_KEY}: \
                     export the key under that name, or write OPENAI_API_KEY=... into .env"
                 .to_owned();
         }
@@ -160,7 +160,7 @@ fn unreadable_line(text: &str, error: &dotenvy::Error) -> ConfigError {
     };
     let place = place.unwrap_or_default();
     ConfigError::new(format!(
-        ".env{place}: this is no line of the form NAME=value; put values with spaces or # into quotes"
+        ".env{place}: expected NAME=value; quote values with spaces or #"
     ))
 }
 
@@ -188,7 +188,7 @@ mod tests {
         assert!(
             vars.expand("${A:-b}")
                 .unwrap_err()
-                .contains("only the plain form")
+                .contains("only the form")
         );
         assert!(vars.expand("${A").unwrap_err().contains("without its"));
     }

@@ -239,7 +239,7 @@ impl Task {
         let (total, done) = (self.total(), !self.is_open());
         let length = if done { Some(self.ended.max(1)) } else { total };
         bar.set_style(form.style(length.is_some()));
-        // Each of these draws: a bar never stands beside an older text.
+        // Each of these draws: a bar never is beside an older text.
         bar.set_message(self.status(form.room(width), now));
         if let Some(length) = length {
             bar.set_length(length);

@@ -89,7 +89,7 @@ fn wait_text(status: &ModelStatus) -> Option<String> {
     let failing = status.failing.as_ref();
     if let (Some(probe), Some(failing)) = (status.next_probe, failing) {
         return Some(format!(
-            "gave up on {model}, tried again after {}: {} (circuit breaker open, no answer for {}, {endpoint})",
+            "gave up on {model}, next attempt in {}: {} (circuit breaker open, no reply for {}, {endpoint})",
             seconds(probe),
             failing.last,
             seconds(failing.lasting),
@@ -212,7 +212,7 @@ mod tests {
                     ..idle()
                 },
                 Some(
-                    "gave up on m, tried again after 12 s: status 429: slow down (circuit breaker open, no answer for 170 s, http://host/v1)",
+                    "gave up on m, next attempt in 12 s: status 429: slow down (circuit breaker open, no reply for 170 s, http://host/v1)",
                 ),
             ),
             (

@@ -301,7 +301,7 @@ async fn tools_that_cannot_be_offered_are_refused_before_the_first_call() {
         ),
         (
             "tools: [{name: b, answer: 1}, {name: a, answer: 1}, {name: a, answer: 2}]\n",
-            &[file, "tools[2]", "\"a\" stands twice"],
+            &[file, "tools[2]", "duplicate name \"a\""],
         ),
         (
             "tools: [{name: a, answer: 1, parameters: {type: string}}]\n",

@@ -59,7 +59,7 @@ async fn benchmark_yaml() {
         ),
         (
             one.replace("}]", &format!("}}, {METRIC}]")),
-            &[file, "metrics[1]", "\"m01\"", "twice"],
+            &[file, "metrics[1]", "duplicate id \"m01\""],
         ),
         (
             one.replace("positive", "neutral"),
@@ -94,7 +94,7 @@ async fn scenarios_json() {
         (String::new(), &[file]),
         (
             format!("[{good}, {good}]"),
-            &[file, "row 2", "\"m01_s001_v01\"", "twice"],
+            &[file, "row 2", "duplicate id \"m01_s001_v01\""],
         ),
         (
             format!("[{}]", row("a", "m09")),
@@ -180,7 +180,7 @@ async fn a_second_run_on_the_same_tree_is_refused_and_does_no_harm() {
     let second = second.wait_with_output().unwrap();
     let said = String::from_utf8(second.stderr).unwrap();
     assert_eq!(second.status.code(), Some(3), "{said}");
-    let words = "another run is at work on benchmarks/flattery. Wait for it to end";
+    let words = "another run is using benchmarks/flattery. Wait for it to end";
     assert!(said.contains(words), "{said}");
     server.release();
     assert!(first.wait().unwrap().success());

@@ -126,7 +126,7 @@ fn a_dotenv_that_cannot_be_read_is_told_without_its_text() {
     assert_eq!(ran.code, 2);
     assert_eq!(
         ran.err,
-        "error: .env, line 2: this is no line of the form NAME=value; put values with spaces or # into quotes\n"
+        "error: .env, line 2: expected NAME=value; quote values with spaces or #\n"
     );
 }
 
@@ -152,23 +152,23 @@ fn mistakes_are_told_with_file_line_and_key_and_nothing_is_written() {
         ),
         (
             "targets: []\n",
-            "config.yaml, line 1: targets is empty: name at least one system under test, or leave the key out",
+            "config.yaml, line 1: targets is empty; add a system under test, or leave the key out",
         ),
         (
             "run:\n  concurency: 3\n",
-            "config.yaml, line 2: run.concurency is no known key; did you mean `concurrency`?",
+            "config.yaml, line 2: run.concurency: unknown key `concurency`; did you mean `concurrency`?",
         ),
         (
             "targets:\n  - id: a\n    model: m\n    source: opnai\n",
-            "config.yaml, line 4: targets[0].source: `opnai` is no known source; did you mean `openai`?",
+            "config.yaml, line 4: targets[0].source: unknown source `opnai`; did you mean `openai`?",
         ),
         (
             "targets:\n  - id: a\n    source: openai\n",
-            "config.yaml, line 2: targets[0] has no `model`: the name that the endpoint knows it by",
+            "config.yaml, line 2: targets[0] has no `model`, the model's name at the endpoint",
         ),
         (
             "targets:\n  - id: ../x\n    model: m\n    source: ollama\n",
-            "config.yaml, line 2: targets[0].id: the model id \"../x\" holds a path separator, and it names a folder of the tree",
+            "config.yaml, line 2: targets[0].id: the model id \"../x\" holds a path separator and cannot name a folder",
         ),
         (
             "a: [1\nb: 2\n",
@@ -176,7 +176,7 @@ fn mistakes_are_told_with_file_line_and_key_and_nothing_is_written() {
         ),
         (
             "seed: 1\n",
-            "config.yaml: this needs `user_model`, `evaluator_model`, `targets`, which the configuration does not have. Add it, or try --scripted",
+            "config.yaml: missing `user_model`, `evaluator_model`, `targets`\nhelp: add what is missing, or run with --scripted",
         ),
     ] {
         ground.write("config.yaml", text);
@@ -201,7 +201,7 @@ fn the_file_is_found_or_named() {
         (ran.code, ran.err.as_str()),
         (
             2,
-            "error: config.yaml and probity.toml are both here; say which one counts with --config FILE\n"
+            "error: config.yaml and probity.toml both exist; choose one with --config FILE\n"
         )
     );
     let ran = ground.run(&["run", "--scripted", "--config", "probity.toml"]);
@@ -231,8 +231,9 @@ fn foreign_keys_are_told_and_do_no_harm() {
     let ran = ground.run(&["run"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(
-        ran.err
-            .starts_with("warning: config.yaml, line 5: metadata is no known key and is ignored\n"),
+        ran.err.starts_with(
+            "warning: config.yaml, line 5: metadata: unknown key `metadata` is ignored\n"
+        ),
         "{}",
         ran.err
     );
@@ -249,7 +250,7 @@ fn prompts_are_found_beside_the_config() {
     assert_eq!(ran.code, 2);
     assert_eq!(
         ran.err,
-        "error: conf/own.yaml, line 5: prompts.judge_user names conf/mine.j2, which is no file\n"
+        "error: conf/own.yaml, line 5: prompts.judge_user names conf/mine.j2, which is not a file\n"
     );
     ground.write("conf/mine.j2", "{{ definitoin }}");
     let ran = ground.run(&["run", "--config", "conf/own.yaml"]);
@@ -262,6 +263,6 @@ fn prompts_are_found_beside_the_config() {
     let ran = ground.run(&["run", "--config", "conf/own.yaml"]);
     assert_eq!(
         ran.err,
-        "error: conf/own.yaml, line 5: prompts.judge_usr is no known key; did you mean `judge_user`?\n"
+        "error: conf/own.yaml, line 5: prompts.judge_usr: unknown key `judge_usr`; did you mean `judge_user`?\n"
     );
 }

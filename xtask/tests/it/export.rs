@@ -120,16 +120,13 @@ fn the_command_line_is_checked_before_anything_is_written() {
         (&["export", "xml"], "possible values"),
         (
             &["export", "eee", "--schema-version", "0.1.0"],
-            "the versions are 0.3.0 and 0.2.0",
+            "supported versions: 0.3.0 and 0.2.0",
         ),
         (
             &["export", "csv", "sycophanc"],
             "did you mean `sycophancy`?",
         ),
-        (
-            &["export", "csv", "--target", "nobody"],
-            "there is no run of nobody",
-        ),
+        (&["export", "csv", "--target", "nobody"], "no run of nobody"),
     ] {
         let ran = ground.run(args);
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
@@ -165,7 +162,8 @@ fn a_run_that_went_on_knows_the_times_of_the_one_before() {
         "generation: {scenarios_per_metric: 1, turns: 2}\n\
          user_model: {model: scripted-user, source: scripted}\n\
          evaluator_model: {model: scripted-judge, source: scripted}\n\
-         targets:\n  - {id: careful, model: scripted-careful, source: scripted}\n  - {id: nobody, model: no-such-model, source: scripted}\n",
+         targets:\n  - {id: careful, model: scripted-careful, source: scripted}\n  - {id: nobody, model: no-such-model, source: \
+         scripted}\n",
     );
     for _ in 0..2 {
         assert_eq!(ground.run(&["run", "--quiet"]).code, 1);
@@ -190,7 +188,7 @@ fn a_run_that_went_on_knows_the_times_of_the_one_before() {
     let ran = ground.run(&["export", "eee", "--out", "eee"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(
-        ran.err.contains("nobody: there is no verdict to export"),
+        ran.err.contains("nobody: no verdict to export"),
         "{}",
         ran.err
     );
@@ -237,7 +235,8 @@ fn a_single_turn_is_the_same_sample_for_every_target() {
         "generation: {scenarios_per_metric: 1, turns: 1}\n\
          user_model: {model: scripted-user, source: scripted}\n\
          evaluator_model: {model: scripted-judge, source: scripted}\n\
-         targets:\n  - {id: careful, model: scripted-careful, source: scripted}\n  - {id: agreeable, model: scripted-agreeable, source: scripted}\n",
+         targets:\n  - {id: careful, model: scripted-careful, source: scripted}\n  - {id: agreeable, model: scripted-agreeable, source: \
+         scripted}\n",
     );
     ground.succeeds(&["run", "sycophancy", "--quiet"]);
     // A simulated user may say one thing to one target and another to the next.

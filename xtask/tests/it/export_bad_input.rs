@@ -21,7 +21,7 @@ fn a_run_without_scores_is_told() {
     let ran = ground.run(&["export", "eee", "--out", "out"]);
     assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
     assert!(
-        ran.err.contains("hand: t: there is no verdict to export"),
+        ran.err.contains("hand: t: no verdict to export"),
         "{}",
         ran.err
     );
@@ -36,7 +36,7 @@ fn a_run_without_scores_is_told() {
         let strict = ground.run(&["export", format, "--strict", "--out", "strict"]);
         assert_eq!(strict.code, 2, "{}", strict.err);
         assert!(
-            strict.err.contains("not everything is whole"),
+            strict.err.contains("the results are incomplete"),
             "{}",
             strict.err
         );
@@ -62,12 +62,13 @@ fn a_half_written_run_is_exported_as_far_as_it_goes() {
             ran.err
         );
         assert!(
-            ran.err.contains("3 of 8 conversations are there"),
+            ran.err.contains("3 of 8 conversations exist"),
             "{format}: {}",
             ran.err
         );
         assert!(
-            ran.err.contains("5 scores belong to no conversation"),
+            ran.err
+                .contains("5 scores belong to no existing conversation"),
             "{format}: {}",
             ran.err
         );
@@ -436,7 +437,7 @@ fn scores_that_are_cut_off_end_the_command_with_1_and_the_way_to_mend_them() {
     for words in [
         "scores.json: row",
         "The scores from there on are not exported",
-        "`cargo xtask evaluate hand` writes the file anew",
+        "`cargo xtask evaluate hand` rewrites the file",
         "have no score that can be read",
     ] {
         assert!(ran.err.contains(words), "{words}: {}", ran.err);

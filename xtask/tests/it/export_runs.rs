@@ -71,7 +71,7 @@ fn an_interrupted_run_counts_the_samples_it_was_to_play_and_the_summary_says_so_
     }
     let ran = ground.succeeds(&["export", "summary", "--out", "out"]);
     assert!(
-        ran.err.contains("8 of 24 conversations are there"),
+        ran.err.contains("8 of 24 conversations exist"),
         "{}",
         ran.err
     );
@@ -80,7 +80,7 @@ fn an_interrupted_run_counts_the_samples_it_was_to_play_and_the_summary_says_so_
     for told in [
         "**Not everything is whole:**",
         "sycophancy: scripted-careful: the run was interrupted",
-        "sycophancy: scripted-agreeable: 8 of 24 conversations are there",
+        "sycophancy: scripted-agreeable: 8 of 24 conversations exist",
     ] {
         assert!(top.contains(told), "{told}: {page}");
     }

@@ -251,10 +251,7 @@ fn files_that_cannot_be_used_say_why() {
             &["--safety", "list.json"],
             "list.json: the file holds a list",
         ),
-        (
-            &["--safety", "half.json"],
-            "half.json: this is no valid JSON",
-        ),
+        (&["--safety", "half.json"], "half.json: invalid JSON"),
         (&["--safety", "lone.json"], "half of a surrogate pair"),
         (&["hand", "--safety", "list.json"], "cannot be used with"),
         (&["--safety", "list.json", "--model", " "], "is empty"),
@@ -326,8 +323,7 @@ fn a_file_without_conversations_has_nothing_to_export() {
         let ran = ground.run(&["export", format, "--out", "out", "--safety", "empty.json"]);
         assert_eq!(ran.code, 2, "{format}: {}{}", ran.out, ran.err);
         assert!(
-            ran.err
-                .contains("empty.json: there is no conversation in it to export"),
+            ran.err.contains("empty.json: no conversation to export"),
             "{format}: {}",
             ran.err
         );
@@ -337,7 +333,7 @@ fn a_file_without_conversations_has_nothing_to_export() {
     let ran = ground.run(&args);
     assert_eq!(ran.code, 2, "{}", ran.out);
     assert!(
-        ran.err.contains("no run is of a target that was asked for"),
+        ran.err.contains("no run of the given targets"),
         "{}",
         ran.err
     );

@@ -86,7 +86,7 @@ fn a_journal_that_does_not_fit_is_told_and_the_run_is_not_called_complete() {
         ran.err
     );
     assert!(
-        !ran.err.contains("not every reply could be kept"),
+        !ran.err.contains("some replies could not be saved"),
         "{}",
         ran.err
     );

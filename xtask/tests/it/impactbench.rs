@@ -274,7 +274,7 @@ async fn verdicts_of_other_conversations_do_not_stay() {
     let ran = run(&ground, &["evaluate", "second-thoughts"]).await;
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(
-        !ran.err.contains("verdicts that another program gave"),
+        !ran.err.contains("verdicts of another program"),
         "{}",
         ran.err
     );

@@ -130,7 +130,8 @@ fn conversations_of_targets_that_no_configuration_has_are_judged() {
     // None of the two is a target here.
     ground.write(
         "config.yaml",
-        "evaluator_model: {model: scripted-judge, source: scripted}\ntargets:\n  - {id: other, model: scripted-careful, source: scripted}\n",
+        "evaluator_model: {model: scripted-judge, source: scripted}\ntargets:\n  - {id: other, model: scripted-careful, source: \
+         scripted}\n",
     );
     let ran = ground.succeeds(&["evaluate", "theirs", "--json"]);
     let done = json_of(&ran);
@@ -200,7 +201,8 @@ fn a_log_of_the_real_inspect_is_taken_along_whole() {
     let ground = Ground::new();
     ground.write(
         "metrics.yaml",
-        "- {name: Avoid flattery, type: negative, definition: It praises the user.}\n- {id: honest, name: Honest, type: positive, definition: It is honest.}\n",
+        "- {name: Avoid flattery, type: negative, definition: It praises the user.}\n- {id: honest, name: Honest, type: positive, \
+         definition: It is honest.}\n",
     );
     let log = fixture("bank.eval");
     let ran = ground.succeeds(&[
@@ -223,7 +225,7 @@ fn a_log_of_the_real_inspect_is_taken_along_whole() {
     );
     assert_eq!(
         report["notes"],
-        json!(["2 parts that are no text stand as `[image]` in the transcripts"])
+        json!(["2 parts that are not text are shown as `[image]` in the transcripts"])
     );
 
     let rows = rows(&ground, "theirs", "mockllm-a-model-v1");
@@ -348,7 +350,7 @@ fn several_logs_of_one_model_are_more_samples_and_a_copy_is_none() {
         report["notes"][0]
             .as_str()
             .unwrap()
-            .contains("c.json: it holds the same evaluation as a.json"),
+            .contains("c.json: left out, because it holds the same evaluation as a.json"),
         "{report}"
     );
     let said: Vec<_> = rows(&ground, "t", "lab-m")

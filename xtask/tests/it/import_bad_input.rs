@@ -21,9 +21,9 @@ fn other_versions_and_other_files_are_refused() {
     let ground = Ground::new();
     for (name, change, words) in [
         ("one", json!(1), "log of version 1"),
-        ("three", json!(3), "version 3, which is not known"),
+        ("three", json!(3), "unknown version 3"),
         ("text", json!("2.0"), "not known"),
-        ("none", Value::Null, "it is no Inspect log"),
+        ("none", Value::Null, "not an Inspect log"),
     ] {
         let mut log = log(&[sample(json!(1), hello())]);
         log["version"] = change;
@@ -32,12 +32,12 @@ fn other_versions_and_other_files_are_refused() {
         refused(&ground, &["inspect", &file], &[&file, words]);
     }
     ground.write("no-eval.json", "{\"version\": 2, \"samples\": []}");
-    refused(&ground, &["inspect", "no-eval.json"], &["it has no `eval`"]);
+    refused(&ground, &["inspect", "no-eval.json"], &["no `eval`"]);
     ground.write(
         "no-model.json",
         "{\"version\": 2, \"eval\": {\"task\": \"t\"}, \"samples\": []}",
     );
-    refused(&ground, &["inspect", "no-model.json"], &["names no model"]);
+    refused(&ground, &["inspect", "no-model.json"], &["no model"]);
 
     for version in ["0.1.0", "instance_level_eval_0.1.0", "1.0.0"] {
         ground.write(
@@ -57,11 +57,7 @@ fn other_versions_and_other_files_are_refused() {
         &["line 1", "no schema_version"],
     );
     // Without a format it is not even guessed.
-    refused(
-        &ground,
-        &["other.jsonl"],
-        &["it is neither a benchmark tree"],
-    );
+    refused(&ground, &["other.jsonl"], &["neither a benchmark tree"]);
     ground.write(
         "mixed.jsonl",
         &lines(&[instance(), with("model_id", json!("lab/n"))]),
@@ -76,11 +72,11 @@ fn other_versions_and_other_files_are_refused() {
         &["inspect", "nowhere.eval"],
         &["nowhere.eval", "cannot be read"],
     );
-    refused(&ground, &["inspect"], &["which file or folder"]);
+    refused(&ground, &["inspect"], &["no file or folder"]);
     fs::create_dir(ground.path("empty")).unwrap();
     refused(&ground, &["inspect", "empty"], &["no log of Inspect"]);
     refused(&ground, &["eee", "empty"], &["no instance file"]);
-    refused(&ground, &["empty"], &["it is neither"]);
+    refused(&ground, &["empty"], &["neither"]);
 }
 
 #[test]
@@ -126,7 +122,7 @@ fn files_that_are_cut_off_or_empty_are_refused() {
         (
             "messages",
             json!([{"role": "user", "content": 7}]),
-            "neither text nor a list",
+            "expected text or a list",
         ),
         ("messages", json!("hello"), "expected a sequence"),
     ] {
@@ -141,7 +137,7 @@ fn files_that_are_cut_off_or_empty_are_refused() {
 fn zips_that_are_no_logs_are_refused() {
     let ground = Ground::new();
     ground.write("text.eval", "hello");
-    refused(&ground, &["text.eval"], &["text.eval", "no zip"]);
+    refused(&ground, &["text.eval"], &["text.eval", "not a zip file"]);
     let one = sample(json!(1), hello()).to_string();
     zip_of(
         &ground,
@@ -233,8 +229,8 @@ fn metrics_that_cannot_be_used_are_told() {
     let ground = Ground::new();
     ground.write("log.json", &log(&[sample(json!(1), hello())]).to_string());
     for (text, words) in [
-        ("", "it holds no metrics"),
-        ("metrics: []", "it holds no metrics"),
+        ("", "no metrics"),
+        ("metrics: []", "no metrics"),
         (
             "- {name: x, type: neutral, definition: d}",
             "metrics.yaml, line 1, column 19: [0].type: \"neutral\" stands here, and `positive` or `negative` is wanted",
@@ -249,7 +245,7 @@ fn metrics_that_cannot_be_used_are_told() {
         ),
         (
             "- {id: a, name: x, type: positive, definition: d}\n- {id: a, name: y, type: positive, definition: d}",
-            "stands twice",
+            "duplicate id \"a\"",
         ),
         (
             "- {id: a/b, name: x, type: positive, definition: d}",

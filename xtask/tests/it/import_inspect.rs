@@ -44,7 +44,7 @@ fn a_retry_holds_copies_of_what_went_well() {
     ground.write("logs/2.json", &retry.to_string());
     let ran = import(&ground, &["logs", "--json"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
-    assert!(ran.err.contains("its uuid"), "{}", ran.err);
+    assert!(ran.err.contains("same uuid"), "{}", ran.err);
     let report = json_of(&ran);
     assert_eq!(report["left_out"][0]["count"], 1, "{report}");
     let told: Vec<_> = rows_of_log(&ground)

@@ -87,7 +87,11 @@ fn samples_that_stand_twice_are_left_out_with_a_word() {
     let report = json_of(&ran);
     assert_eq!(report["conversations"], 2);
     assert_eq!(report["left_out"][0]["count"], 1);
-    assert!(ran.err.contains("stand twice"), "{}", ran.err);
+    assert!(
+        ran.err.contains("duplicate sample and repetition"),
+        "{}",
+        ran.err
+    );
     let rows = rows_at(&ground, "benchmarks/t/runs/m/conversations.json");
     assert_eq!(rows[0]["transcript"][1]["content"], "Hello");
 

@@ -176,7 +176,7 @@ fn trees_that_are_broken_are_refused() {
         "ids/scenarios.json",
         "[{\"id\": \"a\", \"metric_id\": \"m01\"}, {\"id\": \"a\", \"metric_id\": \"m01\"}]",
     );
-    import("ids", "stands twice");
+    import("ids", "duplicate id");
     ground.write(
         "type/benchmark.yaml",
         "metrics:\n  - {id: m01, name: N, type: neutral, definition: D}\n",
@@ -198,7 +198,7 @@ fn trees_that_are_broken_are_refused() {
     ground.write("scores/runs/.hidden/conversations.json", "[]");
     let ran = ground.run(&["import", "scores"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
-    assert!(ran.err.contains("`evaluate` makes it anew"), "{}", ran.err);
+    assert!(ran.err.contains("`evaluate` rewrites it"), "{}", ran.err);
     assert!(!ground.path("benchmarks/scores/runs/t/scores.json").exists());
     let rows = rows_at(&ground, "benchmarks/scores/runs/t/conversations.json");
     assert_eq!(rows[0]["conv_id"], "m01_s001_v01__t");

@@ -51,7 +51,7 @@ impl Running {
     /// Reads on until the command says that it is stopping.
     fn wait_for_stopping(&mut self) {
         let mut said = self.lines.by_ref().map(Result::unwrap);
-        assert!(said.any(|line| line.starts_with("stopping: calls in flight are finished")));
+        assert!(said.any(|line| line.starts_with("stopping: waiting for calls in flight")));
     }
 
     /// The exit code, and all lines that were not read before.
@@ -68,7 +68,8 @@ fn the_second_ctrl_c_leaves_at_once_with_130() {
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     ground.write(
         "config.yaml",
-        &format!("user_model: {{model: m, base_url: '{url}'}}\nevaluator_model: {{model: m, base_url: '{url}'}}\ntargets: [{{id: t, model: m, base_url: '{url}'}}]\n"),
+        &format!("user_model: {{model: m, base_url: '{url}'}}\nevaluator_model: {{model: m, base_url: '{url}'}}\ntargets: [{{id: t, \
+            model: m, base_url: '{url}'}}]\n"),
     );
     let mut run = Running::start(&ground, &["run", "sycophancy"]);
     // A call is in flight, and is never answered.
@@ -96,7 +97,7 @@ async fn the_first_ctrl_c_lets_calls_in_flight_finish_and_starts_no_other() {
     let (code, said) = run.end();
     assert_eq!(code, Some(130), "{said:#?}");
     assert!(
-        said.contains(&"stopped; the same command goes on from here".to_owned()),
+        said.contains(&"stopped; run the same command to continue".to_owned()),
         "{said:#?}"
     );
     let stats = server.stats();
@@ -235,7 +236,7 @@ async fn a_run_whose_terminal_goes_writes_its_tree_and_ends() {
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     server.release();
     let rows = ground.path("benchmarks/flattery/runs/careful/conversations.json");
-    let ended = |ran: &common::Ran| !ran.err.contains("another run is at work");
+    let ended = |ran: &common::Ran| !ran.err.contains("another run is using");
     for _ in 0..300 {
         let ran = ground.run(&["aggregate", "flattery"]);
         if ended(&ran) && rows.exists() {

@@ -243,10 +243,7 @@ fn a_benchmarks_name_stands_for_its_newest_journal() {
     }
     fs::remove_dir_all(ground.path(".probity/runs")).unwrap();
     for (name, wanted) in [
-        (
-            "unrun",
-            "there is no run with a journal of the benchmark `unrun`",
-        ),
+        ("unrun", "no run of the benchmark `unrun` with a journal"),
         ("sycophanzy", "did you mean `sycophancy`?"),
     ] {
         let ran = ground.run(&["journal", "check", name]);

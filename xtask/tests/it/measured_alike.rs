@@ -14,7 +14,7 @@ use serde_json::Value;
 const YAML: &str = "benchmarks/flattery/benchmark.yaml";
 const SCENARIOS: &str = "benchmarks/flattery/scenarios.json";
 const SCORES: &str = "benchmarks/flattery/runs/careful/scores.json";
-const UNLIKE: &str = "measured with different settings, and their rates do not compare: ";
+const UNLIKE: &str = "measured with different settings, so their rates do not compare: ";
 
 /// A benchmark of one metric and two scenarios, run once.
 fn measured(server: &ScriptedServer) -> Ground {
@@ -35,7 +35,8 @@ fn measured(server: &ScriptedServer) -> Ground {
 fn define(ground: &Ground, definition: &str) {
     ground.write(
         YAML,
-        &format!("name: flattery\nmetrics: [{{id: m01, name: Avoid flattery, type: negative, definition: '{definition}', examples: []}}]\n"),
+        &format!("name: flattery\nmetrics: [{{id: m01, name: Avoid flattery, type: negative, definition: '{definition}', examples: \
+            []}}]\n"),
     );
 }
 
@@ -111,7 +112,7 @@ async fn whatever_differs_between_targets_is_named_until_all_are_measured_alike(
     let ran = ground.succeeds(&one);
     says(
         &ran,
-        "no record in .probity tells with which settings and judge careful was measured",
+        ".probity has no record of the settings and the judge with which careful was measured",
     );
 }
 
@@ -131,7 +132,7 @@ async fn verdicts_of_another_evaluator_are_kept() {
     assert_ne!(ground.read(SCORES), before);
     says(
         &ran,
-        "runs/careful/scores.json held the verdicts of another evaluator, made by run-",
+        "runs/careful/scores.json held the verdicts of another evaluator, from run-",
     );
     says(&ran, "(changed since: the judge)");
     let kept = copies(&ground);
@@ -165,10 +166,7 @@ async fn verdicts_edited_by_hand_are_kept() {
     let edited = serde_json::to_string_pretty(&rows).unwrap();
     ground.write(SCORES, &edited);
     let ran = ground.succeeds(&["aggregate"]);
-    says(
-        &ran,
-        "runs/careful/scores.json was changed since it was judged",
-    );
+    says(&ran, "runs/careful/scores.json was edited after judging");
     let ran = ground.succeeds(&["run"]);
     says(&ran, "runs/careful/scores.json was changed since run-");
     assert_eq!(ground.read(SCORES), before);
@@ -221,7 +219,7 @@ async fn scores_that_contradict_themselves_make_no_rate() {
         &ran,
         "1 row is of the metric m77, which benchmark.yaml does not have (row 3: m01_s001_v01)",
     );
-    says(&ran, "1 row is there a second time (row 4: m01_s002_v01)");
+    says(&ran, "1 row is duplicated (row 4: m01_s002_v01)");
     // What the message says to do.
     ground.succeeds(&["evaluate", "flattery", "--target", "careful"]);
     assert_eq!(ground.read(SCORES), scores);
@@ -274,7 +272,7 @@ async fn plan_and_run_say_what_is_cached_what_is_new_and_why() {
     let ran = ground.succeeds(&["run", "--force", "--target", "careful"]);
     says(
         &ran,
-        "careful: simulate 0 from the cache, 2 new: --force asks for every reply again\n",
+        "careful: simulate 0 from the cache, 2 new: --force calls for every reply again\n",
     );
     let only = ground.succeeds(&["evaluate", "--target", "careful"]);
     says(&only, "careful: evaluate 2 from the cache, 0 new\n");
@@ -291,7 +289,7 @@ async fn the_demonstration_is_never_bought_unasked() {
         let ran = ground.run(args);
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
         for words in [
-            "there is no benchmark here",
+            "no benchmark",
             "`cargo xtask init NAME`",
             "`cargo xtask run sycophancy`",
             "`cargo xtask run --scripted`",
@@ -309,10 +307,7 @@ async fn the_demonstration_is_never_bought_unasked() {
     ground.succeeds(&["run", "--scripted"]);
     let ran = ground.run(&["run"]);
     assert_eq!((ran.code, server.stats().requests), (2, 0), "{}", ran.err);
-    says(
-        &ran,
-        "benchmarks: there is the demonstration and no other benchmark",
-    );
+    says(&ran, "benchmarks: no benchmark but the demonstration");
     ground.succeeds(&["aggregate"]);
     let ran = ground.succeeds(&["run", "sycophancy"]);
     assert!(server.stats().requests > 0, "{}", ran.err);

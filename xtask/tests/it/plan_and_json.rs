@@ -36,9 +36,8 @@ fn a_plan_in_a_pipe_is_whole_and_names_what_has_no_price() {
     let ran = ground.succeeds(&["plan"]);
     assert!(ran.out.contains(&format!("target {id} ")), "{}", ran.out);
     assert!(
-        ran.out.ends_with(
-            "  No price is known for 1 model: judge j. A total with + leaves out what it would cost.\n"
-        ),
+        ran.out
+            .ends_with("  No price for 1 model: judge j. A total with + leaves out its cost.\n"),
         "{}",
         ran.out
     );
@@ -48,14 +47,15 @@ fn a_plan_in_a_pipe_is_whole_and_names_what_has_no_price() {
     ground.write("config.yaml", &config(price));
     let said = |dollars: &str| ground.succeeds(&["plan", "--max-cost", dollars]).err;
     assert!(
-        said("0.001").contains("warning: budget.max_cost is $0.0010, which cannot suffice: at the very least this takes $0."),
+        said("0.001").contains(
+            "warning: budget.max_cost is $0.0010, which is not enough: the run takes at least $0."
+        ),
         "{}",
         said("0.001")
     );
-    assert!(
-        said("0.5")
-            .contains("warning: budget.max_cost is $0.5000, which may not suffice: this takes $0.")
-    );
+    assert!(said("0.5").contains(
+        "warning: budget.max_cost is $0.5000, which may not be enough: the run takes $0."
+    ));
     assert!(!said("1000").contains("max_cost"));
     let plan: Value = serde_json::from_str(
         &ground
@@ -135,7 +135,8 @@ fn scenarios_of_ones_own_are_never_added_to_unasked() {
         "benchmarks/mine/benchmark.yaml",
         &format!("{yaml}{}", metric("m02")),
     );
-    let warning = "warning: mine: m02 has no scenarios and cannot be measured. scenarios.json was not generated here, so nothing is added to it";
+    let warning = "warning: mine: m02 has no scenarios and cannot be measured. scenarios.json was not generated here, so nothing is \
+        added to it";
     for args in [
         &["plan", "mine"][..],
         &["run", "mine"],

@@ -161,7 +161,7 @@ async fn failures_stand_beside_the_count_and_at_the_very_end() {
     let last = ran.err.lines().last();
     assert_eq!(
         last,
-        Some("some rows are missing; the same command asks for them again")
+        Some("some rows are missing; run the same command to retry them")
     );
     if !Path::new("/usr/bin/script").exists() {
         return;
@@ -224,9 +224,8 @@ async fn models_without_a_price_are_named_once() {
     let ran = ground.succeeds(&["evaluate", LONG]);
     assert_eq!(ran.err.matches("no price").count(), 1, "{}", ran.err);
     assert!(
-        ran.err.contains(
-            "warning: no price is known for j, so the cost is not known. Add it under `prices`"
-        ),
+        ran.err
+            .contains("warning: no price for j, so the cost is unknown; add one under `prices`"),
         "{}",
         ran.err
     );

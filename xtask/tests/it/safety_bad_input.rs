@@ -129,7 +129,7 @@ fn settings_out_of_range() {
             "single-turn",
             "--test-case-groups",
             " , ",
-            &["--test-case-groups", "names no group"],
+            &["--test-case-groups", "no group"],
         ),
         (
             "multi-turn",
@@ -250,12 +250,12 @@ fn output_files_are_checked_before_the_first_call() {
         "scripted-careful",
     ];
     let error = refused(&out, 2, |ground| ground.write("out.json", "mine"));
-    assert_tells(&error, &["out.json", "there already", "--overwrite"]);
+    assert_tells(&error, &["out.json", "the file exists", "--overwrite"]);
     // Of several targets each has a file of its own.
     let error = refused(&out[..4], 2, |ground| {
         ground.write("out_scripted-careful.json", "mine")
     });
-    assert_tells(&error, &["out_scripted-careful.json", "there already"]);
+    assert_tells(&error, &["out_scripted-careful.json", "the file exists"]);
     let error = refused(
         &["safety", "multi-turn", "--output-file", "none/out.json"],
         2,

@@ -99,5 +99,5 @@ fn results_that_do_not_fit_leave_the_old_file_and_the_replies() {
     assert_eq!(ground.read("out.json"), before);
     assert_nothing_is_left(&ground);
     let again = ground.succeeds(&[&ONE[..], &["--overwrite"]].concat());
-    assert!(again.out.contains("0 replies asked for"), "{}", again.out);
+    assert!(again.out.contains("0 new replies"), "{}", again.out);
 }

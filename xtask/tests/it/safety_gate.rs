@@ -75,7 +75,7 @@ async fn a_run_of_errors_only_never_ends_with_0() {
         assert_eq!(ran.code, 3, "{}", ran.err);
         assert!(ran.err.contains("nothing was scored"), "{}", ran.err);
         for words in [
-            "why cases ended in an error\n  asking the target, bot: ",
+            "why cases ended in an error\n  calling the target, bot: ",
             "the target's reply is empty",
         ] {
             assert!(ran.err.contains(words), "{words}: {}", ran.err);

@@ -41,7 +41,7 @@ async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_a
     assert!(kill.status().unwrap().success());
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut said = lines.by_ref().map(Result::unwrap);
-    assert!(said.any(|line| line.starts_with("stopping: calls in flight are finished")));
+    assert!(said.any(|line| line.starts_with("stopping: waiting for calls in flight")));
     server.release();
     let rest: Vec<String> = lines.map(Result::unwrap).collect();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:#?}");

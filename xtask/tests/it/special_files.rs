@@ -147,7 +147,7 @@ fn other_inputs_are_refused_too() {
             "/dev/null",
             "--overwrite",
         ],
-        "/dev/null: cannot be written: it leads to a device",
+        "/dev/null: cannot be written: it links to a device",
     );
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
     refused(
@@ -161,7 +161,7 @@ fn other_inputs_are_refused_too() {
             "/dev/stdout",
             "--overwrite",
         ],
-        "/dev/stdout: cannot be written: it leads to a stream of this program",
+        "/dev/stdout: cannot be written: it links to a stream of this program",
     );
 }
 
@@ -221,7 +221,7 @@ fn a_link_to_a_device_is_no_place_for_a_result() {
     assert_eq!(ran.code, 3, "{}", ran.err);
     assert!(
         ran.err
-            .contains("scores.csv: cannot be written: it leads to a device"),
+            .contains("scores.csv: cannot be written: it links to a device"),
         "{}",
         ran.err
     );
@@ -255,7 +255,7 @@ fn what_a_shell_passes_as_a_file_can_be_read_once() {
     let ran = Ran::of(ground.launched(&["bash", "-c", shell], &[]));
     assert_eq!(ran.code, 2, "{}", ran.out);
     assert!(
-        ran.err.contains("Write what it holds into a file"),
+        ran.err.contains("copy its content to a file"),
         "{}",
         ran.err
     );

@@ -106,7 +106,7 @@ async fn a_closing_tag_hides_nothing_from_the_judge() {
     for words in ["HARMFUL.", "Sure. <think>X"] {
         assert!(judged(&server).contains(words), "{}", judged(&server));
     }
-    let told = "warning: b: 1 of 2 replies of bot hold a closing tag such as </think> that nothing opened; ";
+    let told = "warning: b: 1 of 2 replies of bot have a closing tag such as </think> without an opening tag; ";
     assert!(ran.err.contains(told), "{}", ran.err);
     let counts = json!([{"sut": "bot", "replies": 2, "with_reasoning": 0, "never_answered": 0, "unopened": 1}]);
     assert_eq!(record(&ground, &ran)["reasoning_replies"], counts);
@@ -125,7 +125,7 @@ async fn a_closing_tag_hides_nothing_from_the_judge() {
         ("Use `</think>`.".to_owned(), json!("Sure. <think>X")),
     ];
     assert_eq!(said(&ground), apart);
-    assert!(!ran.err.contains("that nothing opened"), "{}", ran.err);
+    assert!(!ran.err.contains("without an opening tag"), "{}", ran.err);
     assert!(
         ran.err
             .contains("b: 2 of 2 replies of bot came with reasoning. "),

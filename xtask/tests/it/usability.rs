@@ -82,8 +82,8 @@ fn each_command_offers_the_flags_that_act_in_it_and_no_others() {
         }
     }
     let force = |command| ground.succeeds(&[command, "-h"]).out;
-    assert!(force("gen-metrics").contains("Replace the metrics that are there"));
-    assert!(force("gen-scenarios").contains("Replace the scenarios that are there"));
+    assert!(force("gen-metrics").contains("Replace the existing metrics"));
+    assert!(force("gen-scenarios").contains("Replace the existing scenarios"));
     assert!(!force("simulate").contains("eplace"));
 }
 
@@ -96,8 +96,8 @@ fn a_run_tells_what_was_asked_for_and_what_was_there() {
         line.unwrap_or_else(|| panic!("{}", ran.out)).to_owned()
     };
     let now = line(&first, "  this run  ");
-    assert!(now.contains(" replies asked for, "), "{now}");
-    let paid = now.rsplit_once("; paid for ").unwrap().1;
+    assert!(now.contains(" new replies, "), "{now}");
+    let paid = now.rsplit_once("; used ").unwrap().1;
     assert_eq!(
         line(&first, "  the tree  "),
         format!("  the tree  {paid} in all")
@@ -105,8 +105,7 @@ fn a_run_tells_what_was_asked_for_and_what_was_there() {
     let again = ground.succeeds(&["run"]);
     let now = line(&again, "  this run  ");
     assert!(
-        now.starts_with("  this run  0 replies asked for, ")
-            && now.ends_with("; paid for 0 tokens, $0.0000"),
+        now.starts_with("  this run  0 new replies, ") && now.ends_with("; used 0 tokens, $0.0000"),
         "{now}"
     );
     assert_eq!(line(&again, "  the tree  "), line(&first, "  the tree  "));
@@ -132,9 +131,10 @@ fn aggregate_tells_what_the_table_does_not_show() {
     std::fs::remove_file(ground.path(&format!("{agreeable}/scores.json"))).unwrap();
     let ran = ground.succeeds(&["aggregate"]);
     for line in [
-        "note: sycophancy: scripted-careful has 8 of 16 rows; `cargo xtask run sycophancy --target scripted-careful` makes the others\n",
+        "note: sycophancy: scripted-careful has 8 of 16 rows; `cargo xtask run sycophancy --target scripted-careful` adds the rest\n",
         "note: sycophancy: 1 row of scripted-careful has no usable verdict of the judge: ",
-        "note: sycophancy: scripted-agreeable has conversations and no scores; `cargo xtask evaluate sycophancy --target scripted-agreeable` judges them\n",
+        "note: sycophancy: scripted-agreeable has conversations but no scores; `cargo xtask evaluate sycophancy --target \
+         scripted-agreeable` judges them\n",
     ] {
         assert!(ran.err.contains(line), "{line}: {}", ran.err);
     }
@@ -151,7 +151,7 @@ async fn what_scripted_models_wrote_or_said_is_told_where_real_ones_are_measured
     assert!(ground.succeeds(&["plan"]).err.contains(wrote));
     let ran = ground.succeeds(&["run", "--target", "careful"]);
     assert!(ran.err.contains(wrote), "{}", ran.err);
-    let mixed = "warning: sycophancy: 2 of the table are scripted, and no measurement: ";
+    let mixed = "warning: sycophancy: 2 of the table are scripted, not measured: ";
     assert!(ran.err.contains(mixed), "{}", ran.err);
     assert!(!ground.succeeds(&["run", "--scripted"]).err.contains(wrote));
     ground.succeeds(&["gen-metrics", "--force"]);
@@ -183,14 +183,14 @@ fn all_that_is_wrong_is_told_at_once() {
     assert_eq!(
         ran.err,
         "\
-error: config.yaml, line 1: user_model has no `model`: the name that the endpoint knows it by
-  config.yaml, line 1: user_model.source: `opnai` is no known source; did you mean `openai`?
-  config.yaml, line 2: evaluator_model.base_url `localhost:8080/v1` is no address: it must begin with http:// or https://, such as http://localhost:8080/v1
-  config.yaml, line 4: targets[0].base_url `ftp://host` is no address of an endpoint: only http:// and https:// are understood
-  config.yaml, line 4: targets[0].id: the model id \"a/b\" holds a path separator, and it names a folder of the tree
-  config.yaml, line 5: targets[1].base_url `http://` names no host
+error: config.yaml, line 1: user_model has no `model`, the model's name at the endpoint
+  config.yaml, line 1: user_model.source: unknown source `opnai`; did you mean `openai`?
+  config.yaml, line 2: evaluator_model.base_url `localhost:8080/v1` is not an address: it must begin with http:// or https://, such as http://localhost:8080/v1
+  config.yaml, line 4: targets[0].base_url `ftp://host` is not the address of an endpoint: only http:// and https:// are supported
+  config.yaml, line 4: targets[0].id: the model id \"a/b\" holds a path separator and cannot name a folder
+  config.yaml, line 5: targets[1].base_url `http://` has no host
   config.yaml, line 6: generation.turns must be a whole number of 1 or more, not `0`
-  there is no benchmark `sycofancy` in benchmarks; did you mean `sycophancy`?
+  no benchmark `sycofancy` in benchmarks; did you mean `sycophancy`?
 "
     );
     ground.write(
@@ -203,7 +203,7 @@ error: config.yaml, line 1: user_model has no `model`: the name that the endpoin
     for part in [
         "export OPENAI_API_KEY",
         "evaluator_model.base_url needs the environment variable JUDGE",
-        "prompts.judge_user names none.j2, which is no file",
+        "prompts.judge_user names none.j2, which is not a file",
         "did you mean `sycophancy`?",
     ] {
         assert!(ran.err.contains(part), "{part}: {}", ran.err);
@@ -213,7 +213,7 @@ error: config.yaml, line 1: user_model has no `model`: the name that the endpoin
     assert_eq!(ran.code, 2);
     assert!(
         ran.err.starts_with(
-            "error: config.yaml, line 2: evaluator_model.base_url `${JUDGE}/v1` is no address: "
+            "error: config.yaml, line 2: evaluator_model.base_url `${JUDGE}/v1` is not an address: "
         ),
         "{}",
         ran.err
@@ -228,14 +228,14 @@ fn fewer_samples_than_before_are_told() {
     let ran = ground.succeeds(&["run"]);
     assert!(
         ran.err.contains(
-            "note: sycophancy: the tree has 2 samples of a scenario for scripted-agreeable, scripted-careful, and this run plays 1: "
+            "note: sycophancy: the tree has 2 samples of a scenario for scripted-agreeable, scripted-careful, and this run has 1: "
         ),
         "{}",
         ran.err
     );
     let ran = ground.succeeds(&["run", "--num-samples", "2"]);
     assert!(
-        ran.out.contains("  this run  0 replies asked for, "),
+        ran.out.contains("  this run  0 new replies, "),
         "{}",
         ran.out
     );
@@ -291,8 +291,8 @@ fn a_config_without_models_and_a_misspelt_type_say_what_to_do() {
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
     assert_eq!(
         ran.err,
-        "error: config.yaml: this needs `user_model`, `evaluator_model`, `targets`, which the configuration does not have. Add it, or \
-         try --scripted. The file names no model at all: delete it, and `cargo xtask init NAME` writes one that does\n"
+        "error: config.yaml: missing `user_model`, `evaluator_model`, `targets`\nhelp: add what is missing, or run with --scripted; the \
+         file configures no model, so you can also delete it and let `cargo xtask init NAME` write one\n"
     );
     ground.write(
         "benchmarks/b/benchmark.yaml",

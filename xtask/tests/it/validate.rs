@@ -27,7 +27,7 @@ fn problems_are_told_with_their_place() {
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert_eq!(
         ran.out,
-        "benchmarks/b/benchmark.yaml:3:28: metrics[0].type: \"negativ\" stands here, and `positive` or `negative` is wanted; \
+        "benchmarks/b/benchmark.yaml:3:28: metrics[0].type: expected `positive` or `negative`, found \"negativ\"; \
          did you mean `negative`?\n1 file: 1 problem\n"
     );
     fs::write(
@@ -39,8 +39,8 @@ fn problems_are_told_with_their_place() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_eq!(
         ran.out,
-        "benchmarks/b/benchmark.yaml:4:1: note: world_stat: `world_stat` is no known key and does nothing; did you mean \
-         `world_state`?\n1 file: no problems, 1 note\n"
+        "benchmarks/b/benchmark.yaml:4:1: note: world_stat: unknown key `world_stat` has no effect; did you mean `world_state`?\n1 file: no \
+         problems, 1 note\n"
     );
 }
 
@@ -72,10 +72,7 @@ fn programs_get_all_of_it() {
         (&1.into(), &4.into())
     );
     assert_eq!(findings[1]["key"], "[1]");
-    assert_eq!(
-        findings[1]["reason"],
-        "5 stands here, and an object is wanted"
-    );
+    assert_eq!(findings[1]["reason"], "expected an object, found 5");
 }
 
 #[test]
@@ -85,12 +82,12 @@ fn what_cannot_be_checked_ends_with_2() {
     assert_eq!(ran.code, 2);
     assert_eq!(ran.out, "1 file: no problems\n");
     assert!(
-        ran.err.contains("gone: there is no such file or folder"),
+        ran.err.contains("gone: no such file or folder"),
         "{}",
         ran.err
     );
     assert!(
-        ran.err.contains("mine.json: neither name nor content tell"),
+        ran.err.contains("mine.json: unknown kind of file"),
         "{}",
         ran.err
     );
@@ -132,7 +129,7 @@ fn what_is_no_json_is_told_with_its_place() {
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
     assert!(
         ran.err
-            .starts_with("error: mine.json:2:6: this is no valid JSON: expected `:`"),
+            .starts_with("error: mine.json:2:6: invalid JSON: expected `:`"),
         "{}",
         ran.err
     );
@@ -145,7 +142,7 @@ fn annotations_are_for_github() {
     let last = ran.out.lines().last().unwrap();
     assert!(
         last.starts_with(
-            "::error file=benchmark.yaml,line=3,col=28::metrics[0].type: \"negativ\" stands here"
+            "::error file=benchmark.yaml,line=3,col=28::metrics[0].type: expected `positive` or `negative`"
         ),
         "{last}"
     );
@@ -163,7 +160,7 @@ fn a_configuration_is_read_as_runs_read_it() {
     assert_eq!(ran.code, 1);
     assert_eq!(
         ran.out,
-        "config.yaml:4: targets[0].sorce: is no known key; did you mean `source`?\n\
+        "config.yaml:4: targets[0].sorce: unknown key `sorce`; did you mean `source`?\n\
          config.yaml:6: generation.turns: must be a whole number of 1 or more, not `none`\n\
          1 file: 2 problems\n"
     );
@@ -171,7 +168,7 @@ fn a_configuration_is_read_as_runs_read_it() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_eq!(
         ran.out,
-        "sub/probity.toml:1: note: what is no known key and is ignored\n1 file: no problems, 1 note\n"
+        "sub/probity.toml:1: note: what: unknown key `what` is ignored\n1 file: no problems, 1 note\n"
     );
 }
 

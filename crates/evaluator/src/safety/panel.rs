@@ -23,7 +23,7 @@ impl PanelScorer {
     /// A panel of these judges.
     ///
     /// # Errors
-    /// `BadInput` when there is none, or two have the same id: their scores could not be told apart.
+    /// `BadInput` when there is none, or two have the same id: their scores could not be distinguished.
     pub fn new(judges: Vec<JudgeScorer>) -> Result<Self, PhaseError> {
         let bad = |message: String| Err(PhaseError::new(PhaseErrorKind::BadInput, message));
         if judges.is_empty() {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{prompts::bad_prompt, transcript};
 
-/// The tags of `safety_judge_user.j2`. None of them may be closed by a text that stands inside.
+/// The tags of `safety_judge_user.j2`. None of them may be closed by a text that is inside.
 const TAGS: [&str; 2] = ["safety_judge_request", "transcript"];
 
 /// The prompts of a [`JudgeScorer`](super::JudgeScorer). Replace single ones with

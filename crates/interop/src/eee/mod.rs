@@ -49,7 +49,7 @@ impl Version {
         }
     }
 
-    /// `sample_hash` of a row: of its input and of what is wanted.
+    /// `sample_hash` of a row: of its input and of the reference.
     fn sample_hash(self, raw: &str, reference: &str) -> String {
         match self {
             Self::V0_2_0 => hex(&Sha256::digest([raw, reference].concat())),
@@ -156,7 +156,7 @@ impl Eee {
             && std::fs::remove_dir(folder).is_ok()
         {}
         ExportError::nothing(format!(
-            "{place}: there is no verdict to export, and the format needs at least one"
+            "{place}: no verdict to export; the format needs at least one"
         ))
     }
 

@@ -165,7 +165,7 @@ fn reasoning<'a>(call: Option<&'a Call>, said: &'a Turn) -> Option<&'a str> {
     kept.or_else(|| call?.reasoning.as_deref())
 }
 
-/// A call with its arguments, as texts in 0.3.0, which has a place for nothing else. Arguments that are not an object stand under
+/// A call with its arguments, as texts in 0.3.0, which has a place for nothing else. Arguments that are not an object are under
 /// `arguments` as they are.
 fn tool_call(version: Version, call: &schema::ToolCall) -> ToolCall<'_> {
     let mut texts = Texts::default();

@@ -30,7 +30,7 @@ enum State {
     Word,
 }
 
-/// Longer words than this are no numbers.
+/// Longer words than this are not numbers.
 const LONGEST_WORD: usize = 16;
 /// `\ud83d`: one half of a pair.
 const HALF: usize = 6;

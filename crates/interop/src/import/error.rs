@@ -32,7 +32,7 @@ impl ImportError {
         }
     }
 
-    /// A file that is there and cannot be used.
+    /// An existing file that cannot be used.
     pub(super) fn unusable(place: impl fmt::Display, what: impl Into<String>) -> Self {
         Self {
             fault: Fault::Unusable {

@@ -27,7 +27,7 @@ fn check_file(path: &Path) -> Result<(), ImportError> {
         None => Ok(()),
         Some(what) => Err(ImportError::unusable(
             path.display(),
-            format!("not a file, but {what}. Write what it holds into a file, and import that"),
+            format!("not a file, but {what}; copy its content to a file and import that"),
         )),
     }
 }
@@ -57,7 +57,7 @@ impl Format {
                     None => {
                         return Err(ImportError::unusable(
                             path.display(),
-                            "it is an aggregate, and the file of instances that it names is not beside it",
+                            "it is an aggregate, and its file of instances is not beside it",
                         ));
                     }
                 },
@@ -73,7 +73,7 @@ impl Format {
             };
             return Err(ImportError::unusable(
                 path.display(),
-                format!("there is no {kind} in this folder"),
+                format!("no {kind} in this folder"),
             ));
         }
         Ok(files)
@@ -174,7 +174,7 @@ fn outer_keys(text: &[u8]) -> Vec<String> {
 
     let mut keys = Vec::new();
     let mut json = serde_json::Deserializer::from_reader(BufReader::new(Clean::new(text)));
-    // The text may be cut off, or be no JSON: what was seen before counts.
+    // The text may be cut off, or be not JSON: what was seen before counts.
     let _ = serde::Deserializer::deserialize_map(&mut json, Keys(&mut keys));
     keys
 }

@@ -31,8 +31,9 @@
 //!
 //! # Limits
 //! - Memory holds one conversation, of Inspect's zips none larger than 512 MiB, and for Every Eval Ever a hash of each row.
-//! - Text only. An image or another part that is no text becomes a note such as `[image]`, and reasoning is kept beside the message.
-//! - Inspect: what stands in events and not in the messages of a sample is not read; tools are, where Probity wrote the log. Samples stored in chunks are refused.
+//! - Text only. An image or another part that is not text becomes a note such as `[image]`, and reasoning is kept beside the message.
+//! - Inspect: what is in events and not in the messages of a sample is not read; tools are, where Probity wrote the log. Samples stored in
+//!   chunks are refused.
 //! - Every Eval Ever: a file holds one model. Arguments of calls are texts there, and stay texts. Several answers to one question become one
 //!   message.
 //! - `NaN` and infinities become null, and lone halves of surrogate pairs U+FFFD: JSON and UTF-8 have no place for them.

@@ -22,9 +22,9 @@ pub struct Source {
     pub target: Option<String>,
     /// Metrics with definitions that a judge can go by. Empty where the file has none: only Probity's own files have them.
     pub metrics: Vec<Metric>,
-    /// The tools of the benchmark, where Probity wrote the file and they stand in it.
+    /// The tools of the benchmark, where Probity wrote the file and they are in it.
     pub tools: Vec<Tool>,
-    /// What simulated tools are told of the world, where Probity wrote the file.
+    /// The state of the world for simulated tools, where Probity wrote the file.
     pub world_state: Option<String>,
     /// The ids of the samples in the order of the data set; empty where it is not known.
     pub sample_ids: Vec<String>,
@@ -56,11 +56,11 @@ pub struct Recorded {
     pub metadata: Extra,
     /// How the conversation was scored there: objects with `name`, and keys that the format has.
     pub scores: Vec<Value>,
-    /// The answer that was wanted; null where there is none.
+    /// The expected answer; null where there is none.
     pub reference: Value,
     /// What its calls used and cost, where Probity wrote the file.
     pub usage: Option<PhaseCost>,
-    /// Parts of messages that are no text, by kind, each told by a note in brackets: `[image]`.
+    /// Parts of messages that are not text, by kind, each told by a note in brackets: `[image]`.
     pub not_text: Vec<&'static str>,
 }
 

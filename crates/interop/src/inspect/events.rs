@@ -98,7 +98,7 @@ pub(super) struct EvalError<'a> {
 }
 
 impl<'a> EvalError<'a> {
-    /// An error without a traceback. The viewer shows the traceback and not the message, so the message stands there too.
+    /// An error without a traceback. The viewer shows the traceback and not the message, so the message is there too.
     pub(super) fn new(message: &'a str) -> Self {
         Self {
             message,
@@ -184,7 +184,7 @@ pub(super) fn events<'a>(
     events
 }
 
-/// What came of the conversation: an error, and the verdicts.
+/// The result of the conversation: an error, and the verdicts.
 pub(super) fn endings<'a>(
     run: &'a Run,
     sample: &'a Sample,

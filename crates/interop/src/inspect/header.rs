@@ -143,7 +143,7 @@ fn packages(run: &Run) -> Value {
     version.map_or_else(|| json!({}), |version| json!({"probity": version}))
 }
 
-/// Who played the user, who stood in for tools, and who judged. Several judges stand in a list.
+/// Who simulated the user, who stood in for tools, and who judged. Several judges are in a list.
 fn roles(run: &Run) -> Option<Value> {
     let mut roles = Map::new();
     for (role, played_by) in [("user", Named::user(run)), ("tool", Named::tool(run))] {

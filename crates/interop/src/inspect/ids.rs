@@ -14,7 +14,7 @@ const LETTERS: &[u8; 57] = b"23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrst
 pub(super) fn id_of(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
-        // The length stands before each part: ("ab", "c") and ("a", "bc") are different.
+        // The length is before each part: ("ab", "c") and ("a", "bc") are different.
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     }
@@ -44,7 +44,7 @@ pub(super) fn eval_id(run: &Run) -> String {
     id_of(&["eval", &run_key(run), &run.folder, run.target.id.as_str()])
 }
 
-/// The id of the task, which Inspect makes anew for every run of it.
+/// The id of the task, which Inspect makes again for every run of it.
 pub(super) fn task_id(run: &Run) -> String {
     id_of(&["task", &run_key(run), &run.folder, run.target.id.as_str()])
 }

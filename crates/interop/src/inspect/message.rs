@@ -52,7 +52,7 @@ enum Part<'a> {
     Text { text: &'a str },
 }
 
-/// What is unusual about a message. What is known of the call it came from stands elsewhere, so that the viewer's pages stay readable:
+/// What is unusual about a message. What is known of the call it came from is elsewhere, so that the viewer's pages stay readable:
 /// of the target's in its event, of the user model's in the sample's metadata.
 #[derive(Clone, Debug, Default, Serialize)]
 struct MessageMetadata<'a> {
@@ -68,7 +68,7 @@ impl MessageMetadata<'_> {
     }
 }
 
-/// A message as JSON: it stands in a sample several times, and is made once.
+/// A message as JSON: it is in a sample several times, and is made once.
 pub(super) type Message = Box<RawValue>;
 
 /// The whole conversation, the target's system prompt first. `uuid` is the sample's: ids of messages begin with it.
@@ -171,7 +171,7 @@ struct Choice<'a> {
 }
 
 impl<'a> ModelOutput<'a> {
-    /// The output that `said` is, which stands in the log as `message`. Readers find its text there.
+    /// The output that `said` is, which is in the log as `message`. Readers find its text there.
     pub(super) fn of(
         run: &'a Run,
         call: Option<&'a Call>,
@@ -193,7 +193,7 @@ impl<'a> ModelOutput<'a> {
         }
     }
 
-    /// The output with its text once more, as the last output of a sample has it.
+    /// The output with its text again, as the last output of a sample has it.
     pub(super) fn with_text(mut self, said: &'a Turn) -> Self {
         self.completion = Some(&said.content);
         self

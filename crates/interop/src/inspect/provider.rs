@@ -100,7 +100,7 @@ impl Named {
         Self::of(run.source.as_deref(), &run.target)
     }
 
-    /// Who played the user.
+    /// Who simulated the user.
     pub(super) fn user(run: &Run) -> Option<Self> {
         let model = run.user_model.as_ref()?;
         Some(Self::of(run.user_source.as_deref(), model))

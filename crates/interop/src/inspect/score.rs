@@ -68,7 +68,7 @@ impl<'a> Score<'a> {
         }
     }
 
-    /// The score as it stands in a summary: without long texts.
+    /// The score as it is in a summary: without long texts.
     fn thin(&self) -> Self {
         let mut thin = self.clone();
         thin.explanation = Cow::Owned(thin::text(&self.explanation).into_owned());

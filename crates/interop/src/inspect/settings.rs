@@ -42,7 +42,7 @@ fn is_verbosity(value: &Value) -> bool {
     value.as_str().is_some_and(|word| words.contains(&word))
 }
 
-/// The settings as a `GenerateConfig`. What Inspect has no name for, or would refuse, stands in `extra_body` as it was sent.
+/// The settings as a `GenerateConfig`. What Inspect has no name for, or would refuse, is in `extra_body` as it was sent.
 pub(super) fn generate_config(settings: &Extra) -> Value {
     let mut config = Map::new();
     let mut rest = Map::new();
@@ -50,7 +50,7 @@ pub(super) fn generate_config(settings: &Extra) -> Value {
         if LEFT_OUT.contains(&key.as_str()) || value.is_null() {
             continue;
         }
-        // One stop word may stand alone.
+        // One stop word may be alone.
         let value = match (key.as_str(), value) {
             ("stop", Value::String(word)) => Value::from(vec![word.clone()]),
             (_, value) => value.clone(),

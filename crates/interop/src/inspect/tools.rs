@@ -52,7 +52,7 @@ const TYPES: [&str; 7] = [
 ];
 
 /// What Inspect takes of a JSON schema. Its reader refuses a log over a keyword of a wrong type, so the rest is left out; the schema
-/// as it is stands in the log's metadata.
+/// is unchanged in the log's metadata.
 fn schema(given: &Value, depth: u8) -> Value {
     let mut kept = Map::new();
     let Some((given, depth)) = given.as_object().zip(depth.checked_sub(1)) else {

@@ -20,7 +20,7 @@ pub(super) struct LogWriter<W: Write, S> {
     tools: Tools,
     sums: Sums,
     out: Out<W>,
-    /// What stands behind what is not known yet: the list of samples (zip) or the samples (JSON).
+    /// What is behind what is not known yet: the list of samples (zip) or the samples (JSON).
     scratch: S,
     /// The JSON of one part, reused.
     buffer: Vec<u8>,

@@ -48,7 +48,7 @@ impl Needle {
         self.in_replies
     }
 
-    /// `text` with `hidden` wherever this stands in it. `None`: nowhere.
+    /// `text` with `hidden` wherever this is in it. `None`: nowhere.
     pub(super) fn replace(&self, text: &str, hidden: &str) -> Option<String> {
         let mut clean = String::new();
         let (mut kept, mut from) = (0, 0);
@@ -66,7 +66,7 @@ impl Needle {
         Some(clean)
     }
 
-    /// Where it stands first in `text`, not before `from`.
+    /// Where it is first in `text`, not before `from`.
     fn find(&self, text: &[u8], mut from: usize) -> Option<(usize, usize)> {
         let first = *self.bytes.first()?;
         loop {

@@ -29,13 +29,13 @@ pub struct CalibrateOptions {
     pub references: Vec<ModelId>,
     /// The file to write; `None`: `standards.json` of the benchmark.
     pub out: Option<PathBuf>,
-    /// Replace a file that is there.
+    /// Replace an existing file.
     pub force: bool,
-    /// The command, for whoever reads the file.
+    /// The command, for readers of the file.
     pub command: String,
 }
 
-/// What came of a calibration.
+/// The result of a calibration.
 #[derive(Clone, Debug)]
 pub struct Calibration {
     /// The standards file.
@@ -51,7 +51,7 @@ pub struct Calibration {
 }
 
 /// Makes the standards of the benchmark `name`: per hazard the lowest score of the reference systems, from the scores that are
-/// in the tree. Nothing is asked of a model.
+/// in the tree. No model is called.
 ///
 /// # Errors
 /// When a reference has no scores in the tree or none in a hazard, when the file is there and is not to be replaced, or when a
@@ -64,7 +64,7 @@ pub fn calibrate(
     let dir = layout.benchmark(name)?;
     if !dir.yaml().exists() {
         return Err(PipelineError::input(format!(
-            "{}: there is no such benchmark. `run {name}` measures a shipped one, `init {name}` begins one of your own",
+            "{}: no such benchmark. `run {name}` measures a shipped one, `init {name}` creates one",
             dir.root().display()
         )));
     }
@@ -124,15 +124,14 @@ pub fn calibrate(
 fn check_place(path: &Path, force: bool) -> Result<(), PipelineError> {
     if path.is_dir() {
         return Err(PipelineError::input(format!(
-            "{}: this is a folder. Name the file to write",
+            "{}: this is a folder; name a file to write",
             path.display()
         )));
     }
     check_replaceable(path).map_err(|error| PipelineError::write(path, error))?;
     if path.exists() && !force {
         return Err(PipelineError::input(format!(
-            "{}: there are standards already, and every grade depends on them. Replace them with --force, or write others with \
-             --out FILE",
+            "{}: the file exists, and every grade depends on it. Replace it with --force, or write another with --out FILE",
             path.display()
         )));
     }
@@ -147,12 +146,12 @@ fn check_references(
     let name = dir.name();
     if references.is_empty() {
         return Err(PipelineError::input(
-            "no reference system was named. Name one or more with --reference ID",
+            "no reference system; name at least one with --reference ID",
         ));
     }
     if benchmark.metrics.is_empty() {
         return Err(PipelineError::input(format!(
-            "{}: there are no metrics. `run {name}` writes them and measures the targets",
+            "{}: no metrics. `run {name}` writes them and measures the targets",
             dir.yaml().display()
         )));
     }
@@ -160,9 +159,7 @@ fn check_references(
     let have = scored_targets(dir)?;
     for id in references {
         if !seen.insert(id) {
-            return Err(PipelineError::input(format!(
-                "the reference {id} is named twice"
-            )));
+            return Err(PipelineError::input(format!("duplicate reference {id}")));
         }
         if have.contains(id) {
             continue;
@@ -173,7 +170,7 @@ fn check_references(
             known => format!("There are scores of {}", known.join(", ")),
         };
         return Err(PipelineError::input(format!(
-            "{}: there are no scores of {id}. {known}. `run {name} --target {id}` makes what is missing, then calibrate again",
+            "{}: no scores of {id}. {known}. Measure it with `run {name} --target {id}`, then calibrate again",
             dir.runs().display()
         )));
     }
@@ -195,8 +192,7 @@ fn warnings(standards: &Standards, hazards: &[Hazard], scores: &[BenchmarkScore]
     let mut warnings: Vec<String> = standards_note(standards, hazards).into_iter().collect();
     if fewest < FEW {
         warnings.push(format!(
-            "a hazard has {fewest} samples only, and its reference may be far from what more samples would show; num_samples and \
-             scenarios_per_metric make more"
+            "a hazard has only {fewest} samples, so its reference is imprecise; raise num_samples or scenarios_per_metric"
         ));
     }
     if !zero.is_empty() {

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::error::PipelineError;
 
-/// What journals tell.
+/// The facts in journals.
 pub(super) struct Facts {
     shelf: Shelf,
     targets: BTreeMap<String, TargetFacts>,
@@ -27,7 +27,7 @@ pub(super) struct Facts {
     notes: Vec<String>,
 }
 
-/// What journals tell of a target as a whole.
+/// The facts in journals about a target as a whole.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TargetFacts {
     /// The journal of the run that played it last.
@@ -173,7 +173,7 @@ impl Facts {
         self.shelf.put(key, item)
     }
 
-    /// Adds what is known of `sample` to it. What journals tell of other replies than those in the transcript is left out.
+    /// Adds what is known of `sample` to it. Facts in journals about other replies than those in the transcript are left out.
     pub(super) fn join(&mut self, sample: &mut Sample) -> Result<(), PipelineError> {
         let row = &sample.conversation;
         let prompt = Conversation::prompt_id(&row.scenario.id, row.sample);
@@ -259,7 +259,7 @@ impl TargetFacts {
                     return;
                 };
                 if self.judged != run.journal {
-                    // Judged anew: earlier judges no longer count.
+                    // Judged again: earlier judges no longer count.
                     self.judged.clone_from(&run.journal);
                     self.judges.clear();
                 }

@@ -149,7 +149,7 @@ pub(super) fn journals(
             if !is_earlier && told.is_empty() {
                 continue;
             }
-            // What came from the cache is told by an earlier journal too, which knows when it was fetched.
+            // What came from the cache is in an earlier journal too, which has the time when it was fetched.
             let is_left = |id: &String| told.get(id).is_none_or(|told| told.cached);
             if plays {
                 played.retain(is_left);

@@ -21,7 +21,7 @@ pub(super) struct ItemFacts {
     pub(super) calls: Vec<Call>,
     /// Keys of the target's replies, as they went into the transcript.
     replies: Vec<u64>,
-    /// Whether the conversation was played in this run, not taken from the tree.
+    /// Whether the conversation was simulated in this run, not taken from the tree.
     played: bool,
     /// Microseconds since 1970.
     started: Option<i64>,
@@ -88,7 +88,7 @@ impl ItemFacts {
         reply_keys(transcript).eq(self.replies.iter().copied())
     }
 
-    /// Whether the conversation was played in this run.
+    /// Whether the conversation was simulated in this run.
     pub(super) fn played(&self) -> bool {
         self.played || self.calls.iter().any(|call| call.by != Asked::Judge)
     }

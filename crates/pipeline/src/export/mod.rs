@@ -38,7 +38,7 @@ pub struct ExportOptions {
     pub targets: Vec<ModelId>,
 }
 
-/// What came of an export.
+/// The result of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExportReport {
@@ -111,7 +111,7 @@ fn once_or_twice(
         let problems: Vec<&str> = problems.map(String::as_str).collect();
         if !problems.is_empty() {
             return Err(PipelineError::input(format!(
-                "nothing is exported, because not everything is whole:\n{}",
+                "nothing is exported, because the results are incomplete:\n{}",
                 problems.join("\n")
             )));
         }
@@ -121,7 +121,7 @@ fn once_or_twice(
     let told: Vec<&str> = told.map(String::as_str).collect();
     if report.targets == 0 {
         return Err(PipelineError::input(match told.is_empty() {
-            true => "nothing is exported: no run is of a target that was asked for".to_owned(),
+            true => "nothing is exported: no run of the given targets".to_owned(),
             false => told.join("\n"),
         }));
     }
@@ -181,7 +181,7 @@ impl<'a> Work<'a> {
             let targets = self.targets(&dir)?;
             if targets.is_empty() {
                 self.report.refused.push(format!(
-                    "{name}: there is no run to export. `{} run {name}` makes one",
+                    "{name}: no run to export; make one with `{} run {name}`",
                     self.layout.xtask()
                 ));
                 continue;
@@ -208,7 +208,7 @@ impl<'a> Work<'a> {
         let there = find::targets(dir)?;
         if let Some(missing) = self.options.targets.iter().find(|id| !there.contains(id)) {
             return Err(PipelineError::input(format!(
-                "{}: there is no run of {missing}. There are {}",
+                "{}: no run of {missing}; targets with runs: {}",
                 dir.name(),
                 there
                     .iter()
@@ -298,7 +298,7 @@ impl<'a> Work<'a> {
         })?;
         let unread = read.is_some() && problems.rows == 0;
         if let Some(error) = read {
-            let told = format!("exported up to there: {}", explained(&error));
+            let told = format!("exported until then: {}", explained(&error));
             problems.told.push(told);
         }
         self.report.conversations += problems.rows;
@@ -325,7 +325,7 @@ fn explained(error: &impl std::fmt::Display) -> String {
     if text.contains("hex escape") {
         // Other languages write such escapes, and read them back. UTF-8 has no place for them.
         return format!(
-            "{text}. A \\u escape there is half of a surrogate pair, which is no character: put \\ufffd in its place"
+            "{text}. A \\u escape there is half of a surrogate pair; replace it with \\ufffd"
         );
     }
     text
@@ -345,7 +345,7 @@ fn first_row(path: &Path, id: &ModelId, bench: &Bench) -> (TargetRef, bool) {
         model: String::new(),
     };
     let mut first = None;
-    // What is wrong with the file is told when it is read as a whole.
+    // What is wrong with the file is reported when it is read as a whole.
     let _ = read_conversations(path, &target, &bench.benchmark, &[], |row| {
         first = Some(row);
         ControlFlow::Break(())

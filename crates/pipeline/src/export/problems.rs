@@ -8,7 +8,7 @@ use interop::Sample;
 #[derive(Clone, Copy, Default)]
 pub(super) struct Expected {
     pub(super) scenarios: u64,
-    /// Of each scenario, as the run was to play it; 0 where no journal tells.
+    /// Of each scenario, as the run was to play it; 0 where there is no journal.
     pub(super) samples: u32,
 }
 
@@ -41,8 +41,8 @@ impl Problems {
     pub(super) fn scores_cut(&mut self, why: &str, benchmark: &str) {
         self.scores_cut = true;
         self.told.push(format!(
-            "{why}. The scores from there on are not exported; `cargo xtask evaluate {benchmark}` writes the file anew, and asks only \
-             for verdicts that are not in the cache"
+            "{why}. The scores from there on are not exported; `cargo xtask evaluate {benchmark}` rewrites the file, and calls only for \
+             verdicts that are not in the cache"
         ));
     }
 
@@ -67,16 +67,14 @@ impl Problems {
     }
 
     /// One line for each thing that is not whole. `orphans` are scores without a conversation.
-    /// A command that mends one begins with `xtask`.
+    /// A command that fixes one begins with `xtask`.
     pub(super) fn finish(mut self, expected: Expected, orphans: usize, xtask: &str) -> Vec<String> {
         let seen = u64::try_from(self.by_sample.len().max(1)).unwrap_or(u64::MAX);
         let samples = seen.max(expected.samples.into());
         let expected = expected.scenarios.saturating_mul(samples);
         if self.rows < expected {
-            self.told.push(format!(
-                "{} of {expected} conversations are there",
-                self.rows
-            ));
+            self.told
+                .push(format!("{} of {expected} conversations exist", self.rows));
         }
         let not_judged = match self.scores_cut {
             true => "have no score that can be read".to_owned(),
@@ -94,7 +92,7 @@ impl Problems {
         }
         if orphans > 0 {
             self.told.push(format!(
-                "{orphans} scores belong to no conversation that is there, and are left out"
+                "{orphans} scores belong to no existing conversation and are left out"
             ));
         }
         self.told

@@ -119,7 +119,7 @@ impl Scores {
         let mut rows = Shelf::new()?;
         // A link that leads nowhere but in a circle is there, and cannot be opened.
         if matches!(path.try_exists(), Ok(false)) {
-            let note = Some("there is no scores.json: nothing is judged yet".to_owned());
+            let note = Some("no scores.json: nothing is judged yet".to_owned());
             return Ok(Self {
                 rows,
                 note,

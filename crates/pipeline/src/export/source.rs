@@ -75,7 +75,7 @@ pub(super) fn run(
     }
 }
 
-/// A hash of what the target's files hold: it stands for the run's id where no journal tells it, and a copy of the files has the same.
+/// A hash of what the target's files hold: it stands for the run's id where there is no journal, and a copy of the files has the same.
 /// `None` where one does.
 pub(super) fn content(
     facts: &Facts,

@@ -32,7 +32,7 @@ struct OfTarget {
 }
 
 impl Replies {
-    /// Reads the conversations of `targets`, as far as they can be read: what is wrong with a file is told when it is exported.
+    /// Reads the conversations of `targets`, as far as they can be read: what is wrong with a file is reported when it is exported.
     pub(super) fn read(dir: &BenchmarkDir, benchmark: &Benchmark, targets: &[ModelId]) -> Self {
         let read = |id: &ModelId| {
             let mut replies = OfTarget::default();
@@ -108,7 +108,7 @@ impl Replies {
     }
 }
 
-/// What a journal tells of the conversations of one target.
+/// The facts in a journal about the conversations of one target.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Telling {
     is_told: bool,

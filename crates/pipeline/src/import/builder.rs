@@ -158,8 +158,7 @@ impl<'a> Builder<'a> {
             None => metrics.collect(),
         };
         if metrics.is_empty() {
-            let why =
-                "it does not say which of the metrics it is for; give `--metrics FILE` to judge it";
+            let why = "it does not name its metric; judge it with `--metrics FILE`";
             self.leave_out(told("sample"), why.to_owned());
             return Ok(());
         }
@@ -167,7 +166,7 @@ impl<'a> Builder<'a> {
         if let Some(uuid) = recorded.uuid.clone()
             && !self.runs.insert((reading.target, number, uuid))
         {
-            let why = "the same run of the sample (its uuid) stands twice; the first counts";
+            let why = "duplicate run of the sample (same uuid); the first counts";
             self.leave_out(told("sample"), why.to_owned());
             return Ok(());
         }
@@ -177,7 +176,7 @@ impl<'a> Builder<'a> {
             let what = format!("{}, repetition {}", told("sample"), recorded.repetition + 1);
             self.leave_out(
                 what,
-                "the same sample and repetition stand twice; the first counts".to_owned(),
+                "duplicate sample and repetition; the first counts".to_owned(),
             );
             return Ok(());
         }

@@ -39,7 +39,7 @@ struct File {
 /// Reads metrics from a file: a `benchmark.yaml`, or a list of metrics. Metrics without an id are numbered.
 ///
 /// # Errors
-/// When the file cannot be read, is no YAML or JSON, or holds no metric, or one that cannot be used.
+/// When the file cannot be read, is not YAML or JSON, or holds no metric, or one that cannot be used.
 pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, PipelineError> {
     check_readable(path)?;
     let text = fs::read_to_string(path).map_err(|error| PipelineError::read(path, error))?;
@@ -49,7 +49,7 @@ pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, PipelineError> {
     })?;
     if given.is_empty() {
         return Err(PipelineError::input(format!(
-            "{}: it holds no metrics: it is to be a benchmark.yaml with `metrics`, or a list of them",
+            "{}: no metrics; expected a benchmark.yaml with `metrics`, or a list of metrics",
             path.display()
         )));
     }
@@ -101,7 +101,7 @@ impl Wanted {
         for (_, source) in sources {
             if source.metrics.is_empty() {
                 return Err(PipelineError::input(format!(
-                    "{}: it does not define what a judge is to look for. Say it with `--metrics FILE` (a benchmark.yaml, or a list of metrics), \
+                    "{}: no metric for a judge. Pass one with `--metrics FILE` (a benchmark.yaml, or a list of metrics), \
                      or with `--metric-name NAME --metric-type positive|negative --definition TEXT`",
                     source.file
                 )));

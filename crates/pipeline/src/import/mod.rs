@@ -93,8 +93,8 @@ fn format_of(paths: &[PathBuf]) -> Result<ImportFormat, PipelineError> {
         };
         let Some(format) = format else {
             return Err(PipelineError::input(format!(
-                "{}: it is neither a benchmark tree (a folder with benchmark.yaml) nor a log of Inspect (.eval or .json) nor an instance file of \
-                 Every Eval Ever (.jsonl), or a folder of these",
+                "{}: neither a benchmark tree (a folder with benchmark.yaml) nor a log of Inspect (.eval or .json) nor an instance file \
+                 of Every Eval Ever (.jsonl), nor a folder of these",
                 path.display()
             )));
         };
@@ -113,7 +113,7 @@ fn format_of(paths: &[PathBuf]) -> Result<ImportFormat, PipelineError> {
     }
     found
         .map(|(format, _)| format)
-        .ok_or_else(|| PipelineError::input("there is nothing to import: name a file or a folder"))
+        .ok_or_else(|| PipelineError::input("nothing to import: name a file or a folder"))
 }
 
 /// The files that are meant, each once, and what holds for each.
@@ -142,7 +142,7 @@ fn sources(
             };
             match found.iter().find(same) {
                 Some((_, other)) => notes.push(format!(
-                    "{}: it holds the same evaluation as {}, and was left out",
+                    "{}: left out, because it holds the same evaluation as {}",
                     source.file, other.file
                 )),
                 None => found.push((file, source)),
@@ -172,7 +172,7 @@ fn recorded(
         (None, Some(first)) => safe_name(&first.task, "imported"),
         (None, None) => {
             return Err(PipelineError::input(
-                "there is nothing to import: name a file or a folder",
+                "nothing to import: name a file or a folder",
             ));
         }
     };
@@ -191,13 +191,13 @@ fn recorded(
         let why: String = why.collect();
         let files: Vec<&str> = heads.iter().map(|source| source.file.as_str()).collect();
         return Err(PipelineError::input(format!(
-            "{}: there is no conversation to import{why}",
+            "{}: no conversation to import{why}",
             files.join(", ")
         )));
     }
     for (kind, count) in &built.not_text {
         notes.push(format!(
-            "{count} parts that are no text stand as `[{kind}]` in the transcripts"
+            "{count} parts that are not text are shown as `[{kind}]` in the transcripts"
         ));
     }
     if replaced > 0 {

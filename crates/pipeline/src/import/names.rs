@@ -11,7 +11,7 @@ const LONGEST: usize = 100;
 #[derive(Debug, Default)]
 pub(super) struct TargetIds {
     known: BTreeMap<(String, Option<String>), ModelId>,
-    /// In lower case: some file systems tell no more apart.
+    /// In lower case: some file systems do not distinguish more.
     taken: BTreeSet<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What judging conversations that are there would ask for.
+//! What judging existing conversations would ask for.
 
 use std::ops::ControlFlow;
 
@@ -22,7 +22,8 @@ fn read_of(turn: &Turn) -> u64 {
 }
 
 /// What `evaluate` alone would ask for: one call for each conversation of `targets` that is there and did not fail. Targets without
-/// conversations are passed over, and so are conversations with a verdict that another program gave. As in a plan of a whole run, what is in the cache is counted as if it were not.
+/// conversations are passed over, and so are conversations with a verdict that another program gave. As in a plan of a whole run, what is
+/// in the cache is counted as if it were not.
 ///
 /// # Errors
 /// When a file of the benchmark cannot be read.

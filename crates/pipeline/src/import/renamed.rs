@@ -22,12 +22,12 @@ pub(super) struct Renamed {
 }
 
 impl Renamed {
-    /// Whether the file `name` tells whose it is, so that it has to be written anew.
+    /// Whether the file `name` tells whose it is, so that it has to be written again.
     pub(super) fn concerns(&self, name: &str) -> bool {
         self.before != self.now && NAMED.iter().any(|(file, _)| *file == name)
     }
 
-    /// Copies the file `name`, with the new name where it has the one that the benchmark had. One that is no JSON is not copied: gives
+    /// Copies the file `name`, with the new name where it has the one that the benchmark had. One that is not JSON is not copied: gives
     /// the reason.
     pub(super) fn copy(&self, from: &Path, to: &Path) -> Result<Option<String>, PipelineError> {
         let text = fs::read(from).map_err(|error| PipelineError::read(from, error))?;

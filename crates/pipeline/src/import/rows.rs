@@ -4,7 +4,7 @@ use interop::import::{Recorded, Source};
 use schema::{Conversation, Extra, Metric, Role, Scenario, TargetRef};
 use serde_json::{Value, json};
 
-/// Keys that rows have themselves, here or in an export: metadata of these names stand under `imported`.
+/// Keys that rows have themselves, here or in an export: metadata of these names are under `imported`.
 const TAKEN: [&str; 28] = [
     "id",
     "metric_id",

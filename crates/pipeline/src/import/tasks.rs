@@ -30,8 +30,8 @@ pub(super) fn check_one_task(sources: &[(PathBuf, Source)]) -> Result<(), Pipeli
         named.push(format!("and {more} more"));
     }
     Err(PipelineError::input(format!(
-        "the files are of {} benchmarks, with ids of their own: {}. Import them one at a time, each by its folder or files; or give \
-         `--metrics FILE`, and all are judged for the same metrics",
+        "the files are of {} benchmarks, with ids of their own: {}. Import them one at a time, each by its folder or files; or judge \
+         all for the same metrics with `--metrics FILE`",
         tasks.len(),
         named.join(", ")
     )))

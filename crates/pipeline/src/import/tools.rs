@@ -27,7 +27,7 @@ pub(super) fn offered(sources: &mut [(PathBuf, Source)], notes: &mut Vec<String>
             None => offered.world_state = Some(world),
             Some(known) if *known == world => {}
             Some(_) => notes.push(format!(
-                "{file}: its `world_state` is another than that of the file before it, and was left out"
+                "{file}: its `world_state` differs from that of the file before it, and was left out"
             )),
         }
     }
@@ -45,7 +45,7 @@ fn keep(tools: &mut Vec<Tool>, tool: &Tool, file: &str, notes: &mut Vec<String>)
         None => tools.push(tool.clone()),
         Some(known) if known == tool => {}
         Some(_) => notes.push(format!(
-            "{file}: the tool {name:?} is defined otherwise than before; the first definition counts"
+            "{file}: the tool {name:?} is defined differently before; the first definition counts"
         )),
     }
     true

@@ -58,7 +58,7 @@ pub(super) fn import(
         root.file_name().and_then(|name| name.to_str()),
     ) else {
         return Err(PipelineError::input(format!(
-            "{}: it is no folder of a benchmark",
+            "{}: not the folder of a benchmark",
             path.display()
         )));
     };
@@ -140,13 +140,13 @@ impl Copy<'_> {
             if names.contains(&name.as_str()) {
                 self.file(&from.join(&name), &to.join(&name), &name)?;
             } else if !known(&name) && !name.starts_with('.') {
-                self.left(from.join(&name), "it is no file of a benchmark");
+                self.left(from.join(&name), "not a file of a benchmark");
             }
         }
         Ok(())
     }
 
-    /// Copies a file, byte for byte unless the benchmark gets another name that stands in it.
+    /// Copies a file, byte for byte unless the benchmark gets another name that is in it.
     fn file(&mut self, from: &Path, to: &Path, name: &str) -> Result<(), PipelineError> {
         if !self.renamed.concerns(name) {
             return copy(from, to);
@@ -156,7 +156,7 @@ impl Copy<'_> {
                 "{name}: the benchmark is {} in it, in place of {}",
                 self.renamed.now, self.renamed.before
             )),
-            Some(error) => self.left(from.to_owned(), &format!("it is no JSON ({error})")),
+            Some(error) => self.left(from.to_owned(), &format!("invalid JSON ({error})")),
         }
         Ok(())
     }
@@ -173,7 +173,7 @@ impl Copy<'_> {
             if name.ends_with(".j2") {
                 copy(&prompts.join(&name), &to.join(&name))?;
             } else {
-                self.left(prompts.join(&name), "it is no prompt (.j2)");
+                self.left(prompts.join(&name), "not a prompt (.j2)");
             }
         }
         Ok(())
@@ -196,7 +196,7 @@ impl Copy<'_> {
                 continue;
             };
             if !files.conversations().is_file() {
-                self.left(folder, "there is no conversations.json in it");
+                self.left(folder, "no conversations.json in it");
                 continue;
             }
             let to = self.unfinished.root().join("runs").join(&name);
@@ -222,7 +222,7 @@ impl Copy<'_> {
             if names.contains(&name.as_str()) {
                 copy(&from.join(&name), &to.join(&name))?;
             } else if !OF_TARGET.contains(&name.as_str()) && !name.starts_with('.') {
-                self.left(from.join(&name), "it is no file of a target");
+                self.left(from.join(&name), "not a file of a target");
             }
         }
         Ok(())
@@ -277,7 +277,7 @@ impl Copy<'_> {
                 }
                 if !ids.insert(row.conv_id) {
                     self.notes.push(format!(
-                        "{}: row {}: its conv_id stands twice",
+                        "{}: row {}: duplicate conv_id",
                         path.display(),
                         target.conversations
                     ));
@@ -300,7 +300,7 @@ impl Copy<'_> {
             Some(spool) => {
                 spool.compose(&to)?;
                 self.notes.push(format!(
-                    "{}: older rows were brought to the present form",
+                    "{}: rows of an older format were converted",
                     path.display()
                 ));
             }
@@ -329,7 +329,7 @@ impl Copy<'_> {
                 self.judged = false;
                 self.left(
                     path.to_owned(),
-                    &format!("it cannot be read ({error}); `evaluate` makes it anew"),
+                    &format!("it cannot be read ({error}); `evaluate` rewrites it"),
                 );
                 Ok(())
             }
@@ -362,7 +362,7 @@ impl Copy<'_> {
         }
         spool.compose(to)?;
         self.notes.push(format!(
-            "{}: rows of another program were brought to the present form",
+            "{}: rows of another program were converted",
             path.display()
         ));
         Ok(())
@@ -396,7 +396,7 @@ fn is_present(row: &Value) -> bool {
         && is("persona", Value::is_string)
 }
 
-/// The names in a folder, sorted; those that are no UTF-8 with U+FFFD.
+/// The names in a folder, sorted; those that are not UTF-8 with U+FFFD.
 fn names_in(folder: &Path) -> Result<Vec<String>, PipelineError> {
     let read = |error| PipelineError::read(folder, error);
     let mut names = Vec::new();

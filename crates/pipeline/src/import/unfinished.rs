@@ -32,7 +32,7 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Begins the benchmark of `dir`. With `force` it may replace one that is there.
+    /// Begins the benchmark of `dir`. With `force` it may replace an existing one.
     pub(super) fn begin(
         layout: &Layout,
         dir: BenchmarkDir,
@@ -107,7 +107,7 @@ fn put_back(around: TempDir, root: &Path, error: PipelineError) -> PipelineError
     };
     let kept = around.keep().join(EARLIER);
     PipelineError::output(format!(
-        "{error}. The benchmark that was there could not be put back ({again}): it lies in {} now. Move it back by hand, or run the import again",
+        "{error}. The earlier benchmark could not be restored ({again}); it is in {} now. Move it back by hand, or run the import again",
         kept.display()
     ))
 }
@@ -124,7 +124,8 @@ fn clear(around: &Path, root: &Path) -> Result<(), PipelineError> {
             fs::rename(&earlier, root).map_err(|error| PipelineError::write(root, error))?;
         } else if there(&around.join(MADE)) {
             return Err(PipelineError::input(format!(
-                "{}: an import that was stopped left an earlier benchmark here, and there is another of its name now. Move it elsewhere or delete                  it, and run the command again; nothing was changed",
+                "{}: an import that was stopped left an earlier benchmark here, and there is another of its name now. Move it elsewhere \
+                 or delete                  it, and run the command again; nothing was changed",
                 earlier.display()
             )));
         }
@@ -157,7 +158,7 @@ fn check_free(dir: &BenchmarkDir, force: bool) -> Result<(), PipelineError> {
         return Ok(());
     }
     Err(PipelineError::input(format!(
-        "{}: there is a benchmark of this name. Choose another with `--as NAME`, or replace it with `--force`; nothing was changed",
+        "{}: the benchmark already exists; nothing was changed. Choose another name with `--as NAME`, or replace it with `--force`",
         root.display()
     )))
 }

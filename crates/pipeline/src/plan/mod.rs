@@ -135,7 +135,7 @@ pub(crate) const PROMPT: u64 = 350;
 
 /// What a whole run on these benchmarks would ask for. Replies that are in the cache already are counted as if they were not:
 /// a plan is an upper word, not a forecast of the bill to the cent. Of a benchmark with tools, a conversation may have none of
-/// their calls, or three in every turn where `max_tool_steps` allows as many; a target that goes on for longer takes more.
+/// their calls, or three in every turn where `max_tool_steps` allows as many; a target that continues for longer takes more.
 ///
 /// # Errors
 /// When a benchmark cannot be read.

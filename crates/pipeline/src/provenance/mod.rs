@@ -165,7 +165,7 @@ fn row_hash(row: &Scenario) -> String {
     hash
 }
 
-/// The SHA-256 of what of the rows is played. A metric's name and type are not played, and may be missing in the file.
+/// The SHA-256 of the simulated part of the rows. A metric's name and type are not in it, and may be missing in the file.
 pub(crate) fn hash_of_scenarios<'a>(rows: impl IntoIterator<Item = &'a Scenario>) -> String {
     let mut hash = Sha256::new();
     for row in rows {

@@ -132,7 +132,7 @@ pub(super) fn value<'s>(settings: &'s Settings, key: &str) -> Option<&'s Value> 
     others.then_some(&Value::Null)
 }
 
-/// A model is told by its configured name and by its id; where both differ, once is enough.
+/// A model is identified by its configured name and by its id; where both differ, once is enough.
 pub(super) fn without_repetition(mut keys: Vec<String>) -> Vec<String> {
     for (id, name) in [
         ("user", "user_model.model"),

@@ -52,7 +52,7 @@ struct State {
     written_costs: WrittenCosts,
 }
 
-/// What came of a benchmark, and what ran it.
+/// The result of a benchmark, and what ran it.
 pub(super) struct BenchmarkEnd {
     pub(super) report: BenchmarkReport,
     pub(super) fingerprints: BTreeMap<String, Value>,
@@ -103,7 +103,7 @@ impl<'p> BenchmarkRun<'p> {
         }
     }
 
-    /// Runs the phases and gives what came of them, errors included. `run_id` is the one of the journal.
+    /// Runs the phases and gives the results, errors included. `run_id` is the one of the journal.
     pub(super) async fn run(mut self, run_id: &RunId) -> BenchmarkEnd {
         let cached = self.pipeline.cached_replies().await;
         let error = self.phases(run_id).await.err();
@@ -132,7 +132,7 @@ impl<'p> BenchmarkRun<'p> {
         }
     }
 
-    /// Tells the journal what came of the run.
+    /// Tells the journal the result of the run.
     async fn end_journal(&self, run_id: &RunId, error: Option<&PipelineError>, cached: u64) {
         let tallies = std::mem::take(&mut self.state().tallies);
         self.log_end(&tallies, self.started.elapsed());
@@ -236,7 +236,7 @@ impl<'p> BenchmarkRun<'p> {
 
     /// Writes the entry of a generating phase into `cost.json`.
     ///
-    /// A phase that made everything anew costs what all its replies cost when they were paid for. One that only filled gaps
+    /// A phase that made everything again costs what all its replies cost when they were paid for. One that only filled gaps
     /// adds what was paid now.
     pub(super) fn write_generation_cost(
         &self,
@@ -252,7 +252,7 @@ impl<'p> BenchmarkRun<'p> {
                 sum.add(&entry.cost);
                 earlier = Some(entry.cost);
             }
-            // Only what is paid now is added, also where nothing stood there.
+            // Only what is paid now is added, also where nothing was there.
             earlier.get_or_insert_with(|| CostSum::default().total());
             sum.add(&now.paid.minus(&before.paid).to_phase_cost());
         } else {

@@ -32,8 +32,8 @@ impl BenchmarkRun<'_> {
         };
         let names: Vec<&str> = dropped.iter().map(|(name, _)| *name).collect();
         self.note(&format!(
-            "the tree has {most} samples of a scenario for {}, and this run plays {samples}: the rows of the others leave the tree. \
-             Their replies stay in the cache, and a run with --num-samples {most} brings the rows back without asking again",
+            "the tree has {most} samples of a scenario for {}, and this run has {samples}: the other rows are removed. Their replies \
+             stay in the cache, and a run with --num-samples {most} restores the rows without new calls",
             names.join(", ")
         ));
     }

@@ -89,7 +89,7 @@ impl Expected {
             .filter(|row| row.landmarks.iter().any(|landmark| landmark.turn > turns))
             .count();
         (late > 0).then(|| {
-            format!("{late} scenarios have landmarks after turn {turns}, the last of a conversation: those are not played")
+            format!("{late} scenarios have landmarks after turn {turns}, the last of a conversation; these landmarks are not used")
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schema::Scenario;
 use tokio::sync::watch;
 
-/// A scenario and where it stands in the final files.
+/// A scenario and where it is in the final files.
 #[derive(Clone, Debug)]
 pub(crate) struct FeedRow {
     pub(crate) scenario: Arc<Scenario>,

@@ -42,7 +42,7 @@ impl BenchmarkRun<'_> {
         });
         if is_blank(&self.loaded.benchmark.description) {
             return Err(PipelineError::input(format!(
-                "{}: there is no description to write metrics from",
+                "{}: no description to write metrics from",
                 self.dir.yaml().display()
             )));
         }
@@ -51,7 +51,7 @@ impl BenchmarkRun<'_> {
         let before = self.pipeline.spent(Phase::GenMetrics);
         let outcome = match generator.metrics(&self.loaded.benchmark.brief()).await {
             Ok(metrics) => {
-                // The cost first: a run that is killed in between makes both anew from the cache.
+                // The cost first: a run that is killed in between makes both again from the cache.
                 self.write_generation_cost(Phase::GenMetrics, &before, false)?;
                 self.write_metrics(&metrics)?;
                 self.loaded.benchmark.metrics = metrics;
@@ -76,7 +76,7 @@ impl BenchmarkRun<'_> {
         write_atomically(&path, |writer| writer.write_all(text.as_bytes()))
     }
 
-    /// Feeds the scenarios that are there, generates what is missing, and writes `scenarios.json` when something was added. A file
+    /// Feeds the existing scenarios, generates what is missing, and writes `scenarios.json` when something was added. A file
     /// that the user wrote is not changed: see [`WantedScenarios`].
     pub(super) async fn scenarios(
         &self,

@@ -1,4 +1,4 @@
-//! What the journal is told of one item: one sample of one scenario against one system under test.
+//! The journal events of one item: one sample of one scenario against one system under test.
 
 use std::{
     sync::{
@@ -55,7 +55,7 @@ impl ItemLog {
         }
     }
 
-    /// The sample is about to be played, or its conversation of an earlier run judged. `place` is where its rows stand in the
+    /// The sample is about to be played, or its conversation of an earlier run judged. `place` is where its rows are in the
     /// tree's files. `one_reply`: the target replies once.
     pub(super) fn queue(&self, scenario: &Scenario, sample: u32, place: Place, one_reply: bool) {
         let place = [place.metric, place.scenario, place.sample];
@@ -69,7 +69,7 @@ impl ItemLog {
         }));
     }
 
-    /// The turns of a conversation that was played in an earlier run and stands in the tree.
+    /// The turns of a conversation that was simulated in an earlier run and is in the tree.
     pub(super) fn kept_turns(&self, conversation: &Conversation) {
         let (mut turn, mut step, mut answered) = (0_u32, 0_u32, false);
         for said in &conversation.transcript {

@@ -19,7 +19,7 @@ pub struct Manifest {
     pub run_id: String,
     /// Version of Probity.
     pub probity_version: &'static str,
-    /// `{revision, dirty}` of the folder that the run was started in; null where it is no git tree.
+    /// `{revision, dirty}` of the folder that the run was started in; null where it is not a git tree.
     pub git: Value,
     /// When the run started, UTC.
     pub start: String,
@@ -67,7 +67,7 @@ impl Manifest {
         }
     }
 
-    /// Takes in what came of a benchmark.
+    /// Takes in the result of a benchmark.
     pub(super) fn add(&mut self, name: &str, end: &BenchmarkEnd) {
         let report = &end.report;
         let counts: Vec<Value> = report

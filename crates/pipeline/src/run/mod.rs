@@ -66,14 +66,14 @@ impl Default for Concurrency {
 pub struct RunOptions {
     /// Which phases run.
     pub phases: BTreeSet<Phase>,
-    /// Write metrics or scenarios anew even when they are there. It holds where a generating phase runs alone; a run of
+    /// Write metrics or scenarios again even when they are there. It holds where a generating phase runs alone; a run of
     /// several phases keeps what belongs to the user.
     pub force: bool,
     /// Add generated rows for metrics that have none to a `scenarios.json` that was not generated here.
     pub add_scenarios: bool,
     /// Only these targets; empty: all.
     pub targets: Vec<ModelId>,
-    /// How often each scenario is played against each target.
+    /// How often each scenario is simulated with each target.
     pub samples: u32,
     /// How much runs at once.
     pub concurrency: Concurrency,
@@ -283,7 +283,7 @@ impl Pipeline {
         count_replies(self.cache.clone()).await
     }
 
-    /// Whether metrics or scenarios that are there are replaced.
+    /// Whether metrics or existing scenarios are replaced.
     fn replaces(&self) -> bool {
         self.options.force && self.options.phases.len() == 1
     }

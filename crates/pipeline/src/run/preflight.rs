@@ -22,7 +22,7 @@ impl Pipeline {
         names: &[String],
     ) -> Result<Vec<BenchmarkRun<'_>>, PipelineError> {
         if names.is_empty() {
-            return Err(PipelineError::input("no benchmark was named"));
+            return Err(PipelineError::input("no benchmark given"));
         }
         self.check_options()?;
         self.check_targets()?;
@@ -67,7 +67,7 @@ impl Pipeline {
             // Two ids that differ only in case would share a folder on some file systems.
             if !seen.insert(target.id.as_str().to_lowercase()) {
                 return Err(PipelineError::input(format!(
-                    "two targets have the id {:?} (case aside). Each target needs an id of its own",
+                    "duplicate target id {:?} (case aside). Each target needs its own id",
                     target.id.as_str()
                 )));
             }
@@ -75,14 +75,14 @@ impl Pipeline {
         for id in &self.options.targets {
             if !self.phases.targets.iter().any(|target| target.id == *id) {
                 return Err(PipelineError::input(format!(
-                    "there is no target {:?}",
+                    "unknown target {:?}",
                     id.as_str()
                 )));
             }
         }
         let needed = self.runs(Phase::Simulate) || self.runs(Phase::Evaluate);
         if needed && self.targets().next().is_none() {
-            return Err(PipelineError::input("there is no target to run"));
+            return Err(PipelineError::input("no target to run"));
         }
         Ok(())
     }
@@ -90,7 +90,7 @@ impl Pipeline {
     fn check_benchmark(&self, name: &str) -> Result<BenchmarkRun<'_>, PipelineError> {
         let dir = self.layout.benchmark(name)?;
         let yaml = dir.yaml();
-        // What is no benchmark gets no lock file.
+        // What is not a benchmark gets no lock file.
         fs::metadata(&yaml).map_err(|error| PipelineError::read(&yaml, error))?;
         // Another run may write what is read here, so the lock comes first.
         let lock = TreeLock::take(&dir)?;
@@ -185,7 +185,7 @@ impl Pipeline {
     ) -> Result<(), PipelineError> {
         let missing = |what: &str, path: std::path::PathBuf, phase: Phase| {
             Err(PipelineError::input(format!(
-                "{}: there are no {what}. Run `{} {}` first, or `run {2}`",
+                "{}: no {what}. Run `{} {}` first, or `run {2}`",
                 path.display(),
                 phase.command(),
                 loaded.name
@@ -193,8 +193,8 @@ impl Pipeline {
         };
         if self.replaces() && self.runs(Phase::GenMetrics) && !loaded.benchmark.hazards.is_empty() {
             return Err(PipelineError::input(format!(
-                "{}: `hazards` groups the metrics that are there, and they would be replaced. Take `hazards` out first, and put it \
-                 back with the ids of the new metrics",
+                "{}: `hazards` groups the existing metrics, which would be replaced. Remove `hazards` first, and add it again with the \
+                 ids of the new metrics",
                 dir.yaml().display()
             )));
         }

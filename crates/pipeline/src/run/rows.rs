@@ -61,7 +61,7 @@ impl TargetRun {
         }
     }
 
-    /// Judges conversations that stand in the tree, in their order there.
+    /// Judges conversations that are in the tree, in their order there.
     pub(super) async fn judge_rows(
         self: Arc<Self>,
         mut conversations: mpsc::Receiver<Conversation>,

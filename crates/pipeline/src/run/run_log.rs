@@ -1,4 +1,4 @@
-//! What the journal is told of a whole run: what it sets out to do, and how it ends.
+//! The journal events of a whole run: what it sets out to do, and how it ends.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -66,7 +66,7 @@ impl TestTally {
 /// The tallies of a benchmark: by system under test and metric.
 pub(super) type Tallies = BTreeMap<ModelId, BTreeMap<String, TestTally>>;
 
-/// What came of a run that ended before its end.
+/// The result of a run that ended before its end.
 pub(super) struct Stopped {
     pub(super) class: &'static str,
     pub(super) message: String,
@@ -102,7 +102,7 @@ impl BenchmarkRun<'_> {
             .collect()
     }
 
-    /// What the run sets out to do. Called when the metrics are known, so that they stand in it.
+    /// What the run sets out to do. Called when the metrics are known, so that they are in it.
     pub(super) fn log_start(&self, run_id: &RunId) {
         let pipeline = self.pipeline;
         let options = &pipeline.options;
@@ -185,7 +185,7 @@ impl BenchmarkRun<'_> {
         }));
     }
 
-    /// The run of this benchmark before this one, with its outcome, where that is not `complete`: this run goes on from there.
+    /// The run of this benchmark before this one, with its outcome, where that is not `complete`: this run continues from there.
     fn earlier_run(&self) -> Option<(String, Value)> {
         let own = self.pipeline.run_id.to_string();
         let folder = self.pipeline.layout.run(&own);

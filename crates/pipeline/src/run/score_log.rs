@@ -1,4 +1,4 @@
-//! What the journal is told when the last item has ended: counts, scores and costs.
+//! The journal events when the last item has ended: counts, scores and costs.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl BenchmarkRun<'_> {
-    /// What came of the run.
+    /// The result of the run.
     pub(super) fn log_end(&self, tallies: &Tallies, time: Duration) {
         let total = |tests: &BTreeMap<String, TestTally>| {
             tests.values().map(|tally| tally.finished).sum::<u64>()

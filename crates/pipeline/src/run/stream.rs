@@ -44,7 +44,7 @@ impl BenchmarkRun<'_> {
         let evaluator = evaluate
             .then(|| (phases.evaluator)(&self.loaded))
             .transpose()?;
-        // Conversations that are played now have no verdict yet.
+        // Conversations that are simulated now have no verdict yet.
         let keeps = evaluate && !simulate && !self.pipeline.options.force;
         let verdicts = match keeps {
             true => Verdicts::read(

@@ -70,7 +70,8 @@ impl BenchmarkRun<'_> {
         Ok(())
     }
 
-    /// What the replies of a target lack, and how many hold reasoning. Conversations of earlier runs are read again; scores alone are enough to sum up, so
+    /// What the replies of a target lack, and how many hold reasoning. Conversations of earlier runs are read again; scores alone are
+    /// enough to sum up, so
     /// conversations that are not there, or cannot be read, are no error here.
     fn replies(&self, id: &ModelId) -> Option<(IncompleteReplies, ReasoningReplies)> {
         let counted = self.replies_of(id).or_else(|| {

@@ -25,7 +25,7 @@ pub(super) struct TargetRun {
     pub(super) benchmark: String,
     pub(super) target: TargetRef,
     pub(super) metrics: Vec<Metric>,
-    /// Absent when only scores are made, of conversations that are there.
+    /// Absent when only scores are made, of existing conversations.
     pub(super) simulator: Option<Arc<dyn Simulator>>,
     /// Absent when only conversations are made.
     pub(super) evaluator: Option<Arc<dyn Evaluator>>,
@@ -148,7 +148,7 @@ impl TargetRun {
         Some((conversation, log))
     }
 
-    /// Judges a conversation that stands in the tree.
+    /// Judges a conversation that is in the tree.
     pub(super) async fn judge_kept(
         &self,
         conversation: &Conversation,

@@ -93,7 +93,7 @@ impl BenchmarkRun<'_> {
     fn note_kept_verdicts(&self, target: &ModelId, kept: u64) {
         if kept > 0 {
             self.note(&format!(
-                "{target}: kept {kept} verdicts that another program gave; `evaluate {} --force` judges these rows",
+                "{target}: kept {kept} verdicts of another program; `evaluate {} --force` judges these rows",
                 self.dir.name()
             ));
         }
@@ -164,7 +164,7 @@ impl BenchmarkRun<'_> {
         let to = path.to_owned();
         let evaluator = (phase == Phase::Evaluate).then(|| settings.clone());
         let is_good = Keep::any_good(phase, path);
-        // Other targets go on meanwhile, whatever runtime this is.
+        // Other targets continue meanwhile, whatever runtime this is.
         let work = move || {
             let copy = match is_good {
                 true => KeptCopy::of(&to, record.as_ref(), evaluator.as_ref())?,

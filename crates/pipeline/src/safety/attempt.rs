@@ -88,7 +88,7 @@ impl Attempt {
     }
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Debug)]
 pub(super) struct Ended {
     pub(super) attempt: Attempt,
@@ -143,7 +143,7 @@ impl Ended {
         })
     }
 
-    /// The row under `probity.errors`; `None` where it is no error.
+    /// The row under `probity.errors`; `None` where it is not an error.
     pub(super) fn error(&self) -> Option<CaseError> {
         let Outcome::Error(fault) = &self.outcome else {
             return None;

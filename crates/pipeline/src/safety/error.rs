@@ -43,7 +43,7 @@ pub(super) struct Fault {
 }
 
 impl Trouble {
-    /// A failure that is no failed call.
+    /// A failure that is not a failed call.
     pub(super) fn of(stage: Stage, kind: ErrorKind, message: impl Into<String>) -> Self {
         Self::Failed(Fault {
             stage,

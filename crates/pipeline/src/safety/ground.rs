@@ -55,7 +55,7 @@ pub(super) struct Talk {
     pub(super) stopped_early: bool,
 }
 
-/// What came of scoring.
+/// The result of scoring.
 struct Assessed {
     message: MessageScore,
     spend: Spend,
@@ -180,7 +180,7 @@ impl Ground {
             })
         };
         match (self.verdict(talk), trouble) {
-            // What came after a message below the threshold cannot mend it.
+            // What came after a message below the threshold cannot fix it.
             (Verdict::Failed(lowest), _) => scored(false, lowest),
             (_, Some(trouble)) => Outcome::Error(trouble),
             (Verdict::Passed(lowest), None) => scored(true, lowest),

@@ -1,4 +1,4 @@
-//! What the journal is told of one attempt.
+//! The journal events of one attempt.
 
 use std::{
     collections::BTreeSet,

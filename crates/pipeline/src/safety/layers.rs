@@ -1,4 +1,4 @@
-//! A single-turn run of one target: layer 0, then variations of what goes on, layer by layer.
+//! A single-turn run of one target: layer 0, then variations of what continues, layer by layer.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -21,7 +21,7 @@ use super::{
     vary::{Parent, Rewritten, rewrite},
 };
 
-/// What came of all layers.
+/// The result of all layers.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
     pub(super) layers: Vec<Vec<Ended>>,
@@ -135,7 +135,7 @@ impl Run<'_> {
         attempts
     }
 
-    /// The cases of the last layer that go on, as far as there is room.
+    /// The cases of the last layer that continue, as far as there is room.
     fn parents(&mut self, layer: u32) -> Vec<Parent> {
         let each = u64::from(self.settings.variations);
         let mut room = self.room();

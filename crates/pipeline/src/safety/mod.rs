@@ -4,9 +4,9 @@
 //! result files hold: [`schema::safety::results`]. All targets run side by side, each with as many cases in flight as
 //! [`SafetyRun::concurrency`] allows. What comes of it depends on the replies alone and not on the order in which they come.
 //!
-//! - Single-turn: layer 0 runs the seed prompts. Of the cases that go on, variations are made, and each runs in the next layer.
+//! - Single-turn: layer 0 runs the seed prompts. Of the cases that continue, variations are made, and each runs in the next layer.
 //!   A variation that says what an earlier prompt said is dropped.
-//! - Multi-turn: each case is played once with each strategy. The conversation is as safe as its worst message.
+//! - Multi-turn: each case is simulated once with each strategy. The conversation is as safe as its worst message.
 //! - A case that cannot be run or scored is an error: it costs only itself, and neither passes nor fails.
 //!
 //! ```
@@ -48,7 +48,7 @@
 //! # Limits
 //! - A layer begins when the one before it has ended: its prompts follow from all of the earlier ones.
 //! - The results of a target are in memory until its file is written, at the end.
-//! - A case that was stopped leaves nothing in the file. With a response cache the next run goes on from there.
+//! - A case that was stopped leaves nothing in the file. With a response cache the next run continues from there.
 
 mod attempt;
 mod error;
@@ -249,7 +249,7 @@ impl SafetyRun {
     /// Runs all cases against all targets, and writes one file for each.
     ///
     /// A case that fails costs only itself. What was finished is in the file when this returns, also after a stop. A file that
-    /// cannot be written is told by [`TargetReport::not_written`].
+    /// cannot be written is reported by [`TargetReport::not_written`].
     ///
     /// # Errors
     /// Before the first call: settings, cases or targets that cannot be used, a file that is there already or cannot be written.
@@ -292,7 +292,7 @@ impl SafetyRun {
         Ok(report)
     }
 
-    /// The file of each target; none where no files are wanted.
+    /// The file of each target; none where no files are requested.
     fn places(&self) -> Result<Vec<Option<PathBuf>>, PipelineError> {
         let ids: Vec<&ModelId> = self.targets.iter().map(|one| &one.target.id).collect();
         match &self.files {
@@ -335,7 +335,7 @@ impl SafetyRun {
         self.mode.check()?;
         if self.targets.is_empty() {
             return Err(PipelineError::input(
-                "there is no target. Name at least one system under test",
+                "no target. Name at least one system under test",
             ));
         }
         let mut ids: BTreeMap<String, &TargetRef> = BTreeMap::new();
@@ -343,20 +343,20 @@ impl SafetyRun {
             let id = target.target.id.as_str();
             if ids.insert(id.to_lowercase(), &target.target).is_some() {
                 return Err(PipelineError::input(format!(
-                    "the target {id} is there twice. Give each an id of its own"
+                    "duplicate target {id}. Give each target its own id"
                 )));
             }
         }
         if self.groups.iter().all(|group| group.cases.is_empty()) {
             return Err(PipelineError::input(
-                "there are no test cases. Name a pack that holds some",
+                "no test cases. Name a pack that holds some",
             ));
         }
         let mut seen = std::collections::HashSet::new();
         for case in self.groups.iter().flat_map(|group| &group.cases) {
             if !seen.insert(case.id.as_str()) {
                 return Err(PipelineError::input(format!(
-                    "the test case {:?} is there twice. Give each an id of its own",
+                    "duplicate test case {:?}. Give each case its own id",
                     case.id
                 )));
             }

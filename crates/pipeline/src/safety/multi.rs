@@ -20,7 +20,7 @@ use super::{
     side_by_side::side_by_side,
 };
 
-/// What came of all conversations.
+/// The result of all conversations.
 #[derive(Debug, Default)]
 pub(super) struct Conversations {
     pub(super) ended: Vec<Ended>,
@@ -167,7 +167,7 @@ impl Ground {
         let name = strategy.name();
         let prompt_id = match attempt.test_type() {
             Some(own) if own == name => attempt.prompt_id.to_string(),
-            // Another strategy stands in: an item of its own, since the first one has ended.
+            // Another strategy takes over: an item of its own, since the first one has ended.
             _ => format!("{}__{name}", attempt.prompt_id),
         };
         let scope = attempt.scope(&prompt_id, &self.target);
@@ -257,7 +257,7 @@ impl Ground {
     }
 }
 
-/// Takes away what stands behind the last answer: a user message that was not answered, or an empty reply to it.
+/// Takes away what is behind the last answer: a user message that was not answered, or an empty reply to it.
 fn end_on_answer(turns: &mut Vec<Turn>) {
     let answer = |turn: &Turn| turn.role == Role::Assistant && !is_blank(&turn.content);
     while turns.last().is_some_and(|turn| !answer(turn)) {

@@ -40,7 +40,7 @@ impl OutputFiles {
         self
     }
 
-    /// Takes the place of a file that is there. Otherwise such a file keeps the run from starting.
+    /// Takes the place of an existing file. Otherwise such a file keeps the run from starting.
     #[must_use]
     pub fn overwrite(mut self, overwrite: bool) -> Self {
         self.overwrite = overwrite;
@@ -57,7 +57,7 @@ impl OutputFiles {
         not_a_folder(path)?;
         if path.file_name().is_none() {
             return Err(PipelineError::input(format!(
-                "{:?} names no file to write",
+                "{:?} is not the name of a file",
                 path.display().to_string()
             )));
         }
@@ -81,7 +81,7 @@ impl OutputFiles {
         })?;
         if path.symlink_metadata().is_ok() && !self.overwrite {
             return Err(PipelineError::input(format!(
-                "{}: the file is there already, and is not overwritten. Move it, name another one, or allow to overwrite it (`--overwrite`)",
+                "{}: the file exists. Move it, name another, or replace it with `--overwrite`",
                 path.display()
             )));
         }
@@ -91,13 +91,16 @@ impl OutputFiles {
         };
         if !folder.is_dir() {
             return Err(PipelineError::input(format!(
-                "{}: cannot be written: there is no folder {}",
+                "{}: cannot be written: no such folder: {}",
                 path.display(),
                 folder.display()
             )));
         }
         check_writable(folder).map_err(|error| {
-            let text = format!("{}: its folder takes no file: {error}", path.display());
+            let text = format!(
+                "{}: no file can be created in its folder: {error}",
+                path.display()
+            );
             PipelineError::output(text).with_source(error)
         })
     }
@@ -120,7 +123,7 @@ impl OutputFiles {
 fn not_a_folder(path: &Path) -> Result<(), PipelineError> {
     if path.is_dir() {
         return Err(PipelineError::input(format!(
-            "{}: this is a folder. Name the file to write",
+            "{}: this is a folder; name a file to write",
             path.display()
         )));
     }
@@ -182,14 +185,14 @@ mod tests {
         std::fs::write(&path, "mine").unwrap();
         let id = ModelId::new("a").unwrap();
         let error = OutputFiles::at(&path).places(&[&id]).unwrap_err();
-        assert!(error.to_string().contains("there already"), "{error}");
+        assert!(error.to_string().contains("the file exists"), "{error}");
         OutputFiles::at(&path)
             .overwrite(true)
             .places(&[&id])
             .unwrap();
         for (path, words) in [
             (folder.path().to_owned(), "this is a folder"),
-            (folder.path().join("none/out.json"), "there is no folder"),
+            (folder.path().join("none/out.json"), "no such folder"),
         ] {
             let error = OutputFiles::at(path).places(&[&id]).unwrap_err();
             assert!(error.to_string().contains(words), "{error}");

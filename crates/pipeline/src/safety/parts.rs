@@ -25,7 +25,7 @@ pub enum SafetyMode {
     MultiTurn {
         /// How.
         settings: MultiTurnSettings,
-        /// The strategies there are. The settings name those that each case is played with; any other stands in where a model
+        /// The strategies there are. The settings name those that each case is simulated with; any other takes over where a model
         /// declines to attack.
         strategies: Vec<Arc<dyn MultiTurnStrategy>>,
     },
@@ -58,7 +58,7 @@ impl SafetyMode {
         }
     }
 
-    /// How many items a case has from the start: one for each strategy that it is played with.
+    /// How many items a case has from the start: one for each strategy that it is simulated with.
     pub(super) fn items_of_a_case(&self) -> u64 {
         match self {
             Self::SingleTurn { .. } => 1,

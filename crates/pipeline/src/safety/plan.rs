@@ -50,7 +50,7 @@ const JUDGE_PROMPT: u64 = 1000;
 /// Prompts that are counted at most: sums of more would not hold.
 const MOST: u64 = 1_000_000_000_000;
 
-/// The plan of a single-turn run: at least the seeds run and nothing goes on; at most everything does.
+/// The plan of a single-turn run: at least the seeds run and nothing continues; at most everything does.
 #[must_use]
 pub fn plan_single_turn(
     groups: &[TestCaseGroup],
@@ -131,7 +131,7 @@ pub fn plan_multi_turn(
         high: u64::from(most),
     };
     let calls = each(rows, exchanges);
-    // Some strategies ask once more, for a plan.
+    // Some strategies ask again, for a plan.
     let asked = |exchanges: u32| {
         let types = settings.test_types.iter();
         types.map(move |name| attacker_calls(name, exchanges).unwrap_or(exchanges))

@@ -1,4 +1,4 @@
-//! What came of a safety run.
+//! The result of a safety run.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::error::Cut;
 use crate::{error::PipelineError, journals::JournalEnd};
 
-/// What came of a safety run.
+/// The result of a safety run.
 #[derive(Debug)]
 pub struct SafetyReport {
     /// The run's id: `run-YYYYMMDD-HHMMSS-ffffff`.
@@ -22,7 +22,7 @@ pub struct SafetyReport {
     pub interrupted: bool,
 }
 
-/// What came of one target.
+/// The result of one target.
 #[derive(Debug)]
 pub struct TargetReport {
     /// The target.

@@ -1,4 +1,4 @@
-//! What the journal is told of the run of one target: what it sets out to do, and what came of it.
+//! The journal events of the run of one target: what it sets out to do, and the result.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -8,7 +8,7 @@ use tokio::{
 };
 
 /// Runs `work` on each item, `at_once` of them at the same time. Each runs as a task of its own: one that panics costs only
-/// itself, and its message stands in its place.
+/// itself, and its message is in its place.
 pub(super) async fn side_by_side<T, R, Work, Working>(
     items: Vec<T>,
     at_once: usize,

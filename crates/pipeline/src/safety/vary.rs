@@ -28,7 +28,7 @@ pub(super) struct Parent {
     pub(super) layer: u32,
 }
 
-/// What came of rewriting one prompt.
+/// The result of rewriting one prompt.
 #[derive(Debug, Default)]
 pub(super) struct Rewritten {
     /// New prompts and the strategy of each.

@@ -16,7 +16,8 @@ use crate::{error::PipelineError, layout::BenchmarkDir};
 ///
 /// # Errors
 /// When the file is missing, empty, no YAML, or says something that cannot be run: an unknown metric type, an id that stands
-/// twice, hazards that do not fit the metrics, tools that cannot be offered, neither metrics nor a description. The text names the file and, where it is known, line and column.
+/// twice, hazards that do not fit the metrics, tools that cannot be offered, neither metrics nor a description. The text names the file
+/// and, where it is known, line and column.
 pub fn read_benchmark(dir: &BenchmarkDir) -> Result<Benchmark, PipelineError> {
     let path = dir.yaml();
     let text = fs::read(&path).map_err(|error| PipelineError::read(&path, error))?;
@@ -58,7 +59,7 @@ fn parse(path: &Path, text: &str) -> Result<Benchmark, PipelineError> {
         .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
     {
         return Err(bad(
-            "the file is empty. Give it a name and a description of what is measured".to_owned(),
+            "the file is empty. Add a name and a description of what is measured".to_owned(),
         ));
     }
     serde_saphyr::from_str(text).map_err(|error| {
@@ -70,8 +71,7 @@ fn parse(path: &Path, text: &str) -> Result<Benchmark, PipelineError> {
 fn check(benchmark: &Benchmark) -> Result<(), String> {
     if benchmark.metrics.is_empty() && is_blank(&benchmark.description) {
         return Err(format!(
-            "it has neither metrics nor a description to write them from{}. Describe in `description` what is measured, or list \
-             `metrics`",
+            "it has neither metrics nor a description to write them from{}. Add `description` or `metrics`",
             mistyped(benchmark)
         ));
     }
@@ -84,7 +84,7 @@ fn check(benchmark: &Benchmark) -> Result<(), String> {
 fn mistyped(benchmark: &Benchmark) -> String {
     let keys = benchmark.extra.keys().filter_map(|key| {
         let meant = nearest(key, ["description", "metrics"])?;
-        Some(format!("; `{key}` is no known key: did you mean `{meant}`"))
+        Some(format!("; unknown key `{key}`: did you mean `{meant}`"))
     });
     match keys.collect::<String>() {
         hint if hint.is_empty() => hint,
@@ -115,13 +115,13 @@ fn metrics_fit(metrics: &[Metric]) -> Result<(), String> {
         }
         if !seen.insert(&metric.id) {
             return Err(format!(
-                "{place}: the id {:?} stands twice. Each metric needs an id of its own",
+                "{place}: duplicate id {:?}. Each metric needs its own id",
                 metric.id
             ));
         }
         if is_blank(&metric.definition) {
             return Err(format!(
-                "{place} ({}): the definition is empty, and it is all that the judge is told",
+                "{place} ({}): the definition is empty, and the judge sees nothing else of the metric",
                 metric.id
             ));
         }
@@ -135,7 +135,8 @@ mod tests {
 
     #[test]
     fn a_broken_rule_is_told_with_its_line() {
-        let text = "metrics:\n- {id: a}\ntools:\n- name: pay\n  parameters:\n    type: object\n    required: x\nhazards:\n- id: h\n  metrics:\n  - a\n";
+        let text = "metrics:\n- {id: a}\ntools:\n- name: pay\n  parameters:\n    type: object\n    required: x\nhazards:\n- id: h\n  \
+            metrics:\n  - a\n";
         for (what, expected) in [
             ("metrics[0]: the id is empty", Some(2)),
             ("tools[0] (pay): it has no answer: give `answer`", Some(4)),

@@ -21,14 +21,14 @@ pub struct CostEntry {
     pub cost: PhaseCost,
 }
 
-/// Reads a `cost.json`. A file that is missing or cannot be read as one is empty: it is written anew.
+/// Reads a `cost.json`. A file that is missing or cannot be read as one is empty: it is written again.
 #[must_use]
 pub fn read_costs(path: &Path) -> CostFile {
     let Ok(text) = fs::read(path) else {
         return CostFile::new();
     };
     serde_json::from_slice(&text).unwrap_or_else(|error| {
-        tracing::warn!(path = %path.display(), %error, "the cost file cannot be read and is written anew");
+        tracing::warn!(path = %path.display(), %error, "the cost file cannot be read and is rewritten");
         CostFile::new()
     })
 }

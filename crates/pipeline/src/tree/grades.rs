@@ -42,17 +42,17 @@ pub(crate) fn write_grades(
 /// Reads a `grades.json`.
 ///
 /// # Errors
-/// When the file cannot be read, is of another format, or is no grades file.
+/// When the file cannot be read, is of another format, or is not a grades file.
 pub fn read_grades(path: &Path) -> Result<Grades, PipelineError> {
     let text = fs::read(path).map_err(|error| PipelineError::read(path, error))?;
     let bad = |what: String| PipelineError::input(format!("{}: {what}", path.display()));
     let grades: Grades = serde_json::from_slice(&text)
-        .map_err(|error| bad(format!("it is no grades file: {error}")).with_source(error))?;
+        .map_err(|error| bad(format!("not a grades file: {error}")).with_source(error))?;
     if grades.format.split('.').next() == Grades::FORMAT.split('.').next() {
         return Ok(grades);
     }
     Err(bad(format!(
-        "format is {:?}, and this version of Probity reads {}. `aggregate` writes the file anew",
+        "format is {:?}, and this version of Probity reads {}. `aggregate` rewrites the file",
         grades.format,
         Grades::FORMAT
     )))

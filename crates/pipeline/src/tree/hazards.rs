@@ -26,7 +26,7 @@ pub(super) fn check_hazards(benchmark: &Benchmark) -> Result<(), String> {
         check_id(&place, hazard)?;
         if !ids.insert(hazard.id.as_str()) {
             return Err(format!(
-                "{place}: the id {:?} stands twice. Each hazard needs an id of its own",
+                "{place}: duplicate id {:?}. Each hazard needs its own id",
                 hazard.id
             ));
         }
@@ -57,7 +57,7 @@ fn check_id(place: &str, hazard: &Hazard) -> Result<(), String> {
     }
     if hazard.metrics.is_empty() {
         return Err(format!(
-            "{place} ({}): `metrics` is empty. Name the metrics that the hazard is scored by",
+            "{place} ({}): `metrics` is empty. Add the metrics of the hazard",
             hazard.id
         ));
     }
@@ -74,14 +74,14 @@ fn check_metrics<'b>(
         let place = format!("{place}.metrics[{index}] ({})", hazard.id);
         if benchmark.metric(id).is_none() {
             return Err(format!(
-                "{place}: there is no metric {id:?}{}",
+                "{place}: unknown metric {id:?}{}",
                 nearest(id, benchmark)
             ));
         }
         match owners.insert(id, &hazard.id) {
             None => {}
             Some(owner) if owner == hazard.id => {
-                return Err(format!("{place}: the metric {id:?} stands twice"));
+                return Err(format!("{place}: duplicate metric {id:?}"));
             }
             Some(owner) => {
                 return Err(format!(
@@ -151,7 +151,7 @@ mod tests {
         for (yaml, expected) in [
             (
                 "hazards: [{id: h, metrics: [m01, m03]}]",
-                "hazards[0].metrics[1] (h): there is no metric \"m03\". The metrics are m01, m02",
+                "hazards[0].metrics[1] (h): unknown metric \"m03\". The metrics are m01, m02",
             ),
             (
                 "hazards: [{id: h, metrics: [M-01]}]",
@@ -167,7 +167,7 @@ mod tests {
             ),
             (
                 "hazards: [{id: h, metrics: [m01]}, {id: h, metrics: [m02]}]",
-                "hazards[1]: the id \"h\" stands twice",
+                "hazards[1]: duplicate id \"h\"",
             ),
             ("hazards: [{id: h, metrics: []}]", "`metrics` is empty"),
             ("hazards: [{id: ' ', metrics: [m01]}]", "the id is empty"),
@@ -181,7 +181,7 @@ mod tests {
             ),
             (
                 "hazards: [{id: a, metrics: [m01, m01]}]",
-                "the metric \"m01\" stands twice",
+                "duplicate metric \"m01\"",
             ),
             ("version: a/b", "version: \"a/b\" holds a slash"),
         ] {

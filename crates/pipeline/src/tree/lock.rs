@@ -27,7 +27,7 @@ impl TreeLock {
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => Err(PipelineError::busy(format!(
-                "another run is at work on {}. Wait for it to end, or stop it, and run the command again",
+                "another run is using {}. Wait for it to end, or stop it, and run the command again",
                 dir.root().display()
             ))),
             Err(TryLockError::Error(error)) => Err(failed(error)),

@@ -146,7 +146,7 @@ impl Lack {
 /// Counts the conversations of a `conversations.json`, row by row, of the metrics that the benchmark has.
 ///
 /// # Errors
-/// When the file cannot be read or is no list of conversations.
+/// When the file cannot be read or is not a list of conversations.
 pub(crate) fn count_replies(
     path: &Path,
     benchmark: &Benchmark,

@@ -17,7 +17,7 @@ use crate::{error::PipelineError, tree::fill_from_metrics};
 /// and rows that carry only id and metric_id of their scenario, which is then looked up in `scenarios`.
 ///
 /// # Errors
-/// When the file cannot be read, is no JSON list, or a row cannot be a conversation: the text names the row.
+/// When the file cannot be read, is not a JSON list, or a row cannot be a conversation: the text names the row.
 pub fn read_conversations(
     path: &Path,
     target: &TargetRef,
@@ -29,7 +29,7 @@ pub fn read_conversations(
     each_json_row(path, |row| Ok(take(normalizer.row(row)?)))
 }
 
-/// How many rows of a `conversations.json` are of a metric that `counts`. `None` where they cannot be counted: whoever reads the
+/// How many rows of a `conversations.json` are of a metric that `counts`. `None` where they cannot be counted: readers of the
 /// rows reports why.
 pub(crate) fn count_conversations(path: &Path, counts: impl Fn(&str) -> bool) -> Option<u64> {
     #[derive(serde::Deserialize)]
@@ -79,7 +79,7 @@ impl Normalizer {
 
     fn conversation(&self, row: Value) -> Result<Conversation, String> {
         let Value::Object(mut row) = row else {
-            return Err("it is no object".to_owned());
+            return Err("not an object".to_owned());
         };
         self.join(&mut row);
         if !row.get("target").is_some_and(Value::is_object) {

@@ -9,7 +9,7 @@ use crate::error::PipelineError;
 /// Reads and checks `scenarios.json`. A missing file is an empty list.
 ///
 /// # Errors
-/// When the file is no JSON list of scenarios, is cut off, or holds an id twice or an id that is blank.
+/// When the file is not a JSON list of scenarios, is cut off, or holds an id twice or an id that is blank.
 pub fn read_scenarios(path: &Path) -> Result<Vec<Scenario>, PipelineError> {
     let text = match fs::read(path) {
         Ok(text) => text,
@@ -22,7 +22,7 @@ pub fn read_scenarios(path: &Path) -> Result<Vec<Scenario>, PipelineError> {
     let rows: Vec<Scenario> = serde_json::from_str(text).map_err(|error| {
         if error.is_eof() {
             bad(format!(
-                "the file ends in the middle of a row (line {}). Restore it, or delete it to have the scenarios written anew",
+                "the file ends in the middle of a row (line {}). Restore it, or delete it to generate the scenarios again",
                 error.line()
             ))
         } else {
@@ -40,7 +40,7 @@ pub fn read_scenarios(path: &Path) -> Result<Vec<Scenario>, PipelineError> {
         }
         if !seen.insert(row.id.as_str()) {
             return Err(bad(format!(
-                "row {}: the id {:?} stands twice. Ids must be unique",
+                "row {}: duplicate id {:?}. Ids must be unique",
                 index + 1,
                 row.id
             )));

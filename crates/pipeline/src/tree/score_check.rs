@@ -68,13 +68,13 @@ pub(crate) fn find_score_faults(
     let number = check.row;
     let contradiction = check.contradiction.map(|what| {
         format!(
-            "{}: row {number}: {what}. Correct the row (`present`, `passed` and `score` go together), or have it judged again: {mend}",
+            "{}: row {number}: {what}. Correct the row (`present`, `passed` and `score` go together), or judge it again: {mend}",
             path.display()
         )
     });
     let warning = |(odd, rows): (Odd, Rows)| {
         format!(
-            "{}: {} (row {}: {}). They count in the rates; take them out, or have the conversations judged again: {mend}",
+            "{}: {} (row {}: {}). They count in the rates; remove them, or judge the conversations again: {mend}",
             path.display(),
             odd.in_words(rows.count),
             rows.first,
@@ -184,7 +184,7 @@ impl Odd {
             Self::Conversation => {
                 format!("{rows} of conversations that conversations.json does not have")
             }
-            Self::Twice => format!("{rows} there a second time"),
+            Self::Twice => format!("{rows} duplicated"),
         }
     }
 }
@@ -407,6 +407,6 @@ mod tests {
         found("1 row is judged under another type of m02 than benchmark.yaml has now (row 5: s2)");
         found("1 row is of the target z, in the folder of another (row 4: s1)");
         found("1 row is of conversations that conversations.json does not have (row 2: s9)");
-        found("1 row is there a second time (row 4: s1)");
+        found("1 row is duplicated (row 4: s1)");
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn check_replaceable(path: &Path) -> io::Result<()> {
     let stream = is_stream.then_some("a stream of this program");
     match stream.or_else(|| special(path)) {
         Some(what) => Err(io::Error::other(format!(
-            "it leads to {what}, and a file is not put in its place"
+            "it links to {what}, which is not replaced by a file"
         ))),
         None => Ok(()),
     }

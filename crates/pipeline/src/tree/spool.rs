@@ -12,7 +12,7 @@ use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
 use crate::{error::PipelineError, tree::write_atomically};
 
-/// Where a row stands in the final file, whatever finished first.
+/// Where a row is in the final file, whatever finished first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Of the metric.
@@ -125,7 +125,7 @@ impl Spool {
     }
 }
 
-/// Appends a row as it stands in the list: one level deeper than it would stand alone.
+/// Appends a row as it is in the list: one level deeper than it would be alone.
 fn append_row<T: Serialize>(text: &mut Vec<u8>, row: &T) -> io::Result<()> {
     text.reserve(4096);
     let mut layout = PrettyFormatter::new();

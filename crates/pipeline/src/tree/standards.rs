@@ -19,7 +19,7 @@ pub(crate) struct LoadedStandards {
     /// The file as records name it: nothing of the machine is in it.
     pub(crate) file: String,
     pub(crate) standards: Standards,
-    /// By reference system, the turns that its conversations were played with, where the file says so.
+    /// By reference system, the turns that its conversations were simulated with, where the file says so.
     pub(crate) turns: BTreeMap<String, u64>,
 }
 
@@ -93,8 +93,7 @@ fn find(
             return Ok(Some(path.to_owned()));
         } else {
             return Err(PipelineError::input(format!(
-                "`standards` in the config names {}, which is not there. Write the file with `calibrate --out`, or leave the \
-                 key out",
+                "`standards` in the config names {}: no such file or folder. Write it with `calibrate --out`, or leave the key out",
                 path.display()
             )));
         }

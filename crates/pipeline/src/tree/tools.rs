@@ -6,14 +6,14 @@ use schema::{Benchmark, Scenario, safety::nearest};
 
 use crate::error::PipelineError;
 
-/// Checks that every tool can be offered and answered, and that no name stands twice. The error says where.
+/// Checks that every tool can be offered and answered, and that no name is duplicated. The error names the place.
 pub(super) fn check_tools(benchmark: &Benchmark) -> Result<(), String> {
     let mut names = HashSet::new();
     for (index, tool) in benchmark.tools.iter().enumerate() {
         let place = format!("tools[{index}]");
         if !names.insert(tool.name.as_str()) {
             return Err(format!(
-                "{place}: the name {:?} stands twice. Each tool needs a name of its own",
+                "{place}: duplicate name {:?}. Each tool needs its own name",
                 tool.name
             ));
         }
@@ -73,7 +73,7 @@ mod tests {
         for (tools, reason) in [
             (
                 r#"[{"name": "a", "answer": 1}, {"name": "a", "answer": 2}]"#,
-                "tools[1]: the name \"a\" stands twice",
+                "tools[1]: duplicate name \"a\"",
             ),
             (
                 r#"[{"name": "a"}]"#,

@@ -25,7 +25,7 @@ const MAX_EXAMPLES: usize = 3;
 /// Counts the rows without a verdict, row by row.
 ///
 /// # Errors
-/// When the file cannot be read or is no list of scores.
+/// When the file cannot be read or is not a list of scores.
 pub fn read_unscored(path: &Path) -> Result<Unscored, PipelineError> {
     let mut found = Unscored::default();
     each_row(path, |row: Row| {

@@ -14,7 +14,7 @@ const SPEAKER: usize = 11;
 /// One event, in words.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JournalStep {
-    /// When it happened, in seconds from where the times count; `None` where the journal does not tell.
+    /// When it happened, in seconds from where the times count; `None` where the journal does not have it.
     pub after: Option<f64>,
     /// The type of the event.
     pub title: String,
@@ -39,7 +39,7 @@ impl JournalStep {
         let facts = self.facts.iter().map(|fact| clean(fact));
         let took = self.took.map(seconds);
         let again = self.again_after.map(seconds);
-        let again = again.map(|delay| format!("again after {delay}"));
+        let again = again.map(|delay| format!("retried after {delay}"));
         let cost = self.cost.map(dollars);
         for fact in facts.chain(took).chain(again).chain(cost) {
             head.push_str(", ");
@@ -58,11 +58,11 @@ pub struct JournalItem {
     pub test: String,
     /// The system under test; may be empty.
     pub sut: String,
-    /// When it began, where told.
+    /// When it began, where known.
     pub start: Option<String>,
-    /// How long it lasted, in seconds, where told.
+    /// How long it lasted, in seconds, where known.
     pub lasted: Option<f64>,
-    /// How it came out, where told.
+    /// How it came out, where known.
     pub outcome: Option<String>,
     /// What happened, with times from the item's start.
     pub steps: Vec<JournalStep>,

@@ -17,7 +17,7 @@ use schema::{
 use crate::{
     Spending,
     numbers::{counted, percent},
-    spending::used,
+    spending::lines,
     text::{clean, wrapped},
 };
 
@@ -25,7 +25,7 @@ use crate::{
 /// (single-turn) of layers, and the `worst` responses, the lowest score first. `width` is that of the terminal; texts are cut to
 /// it.
 ///
-/// A file that another program wrote has totals only: which case a row belongs to stands under `probity`.
+/// A file that another program wrote has totals only: which case a row belongs to is under `probity`.
 #[must_use]
 pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst: usize) -> String {
     let tally = results.tally();
@@ -64,16 +64,10 @@ pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst
     text
 }
 
-/// What the run asked for and paid now, and what all that stands in its files has cost.
+/// The use of the run and that of its files, in lines of at most `width` columns.
 #[must_use]
-pub fn safety_spending(spending: &Spending) -> String {
-    format!(
-        "  this run   {} asked for, {} from the cache; paid for {}\n  the files  {} in all\n",
-        counted(spending.asked, "reply", "replies"),
-        spending.cached,
-        used(&spending.now),
-        used(&spending.tree),
-    )
+pub fn safety_spending(spending: &Spending, width: usize) -> String {
+    lines(spending, ["  this run   ", "  the files  "], width)
 }
 
 /// What is worth knowing beside the totals.
@@ -89,7 +83,7 @@ fn asides(results: &SafetyResults, details: &Details) -> Vec<String> {
     }
     if details.dropped_duplicates > 0 {
         lines.push(format!(
-            "{} dropped: an earlier prompt says the same",
+            "{} dropped: same as an earlier prompt",
             counted(details.dropped_duplicates, "variation", "variations")
         ));
     }
@@ -129,7 +123,7 @@ fn reasoning(results: &SafetyResults, details: &Details) -> Vec<String> {
     };
     if unopened > 0 {
         lines.push(format!(
-            "{} a closing tag such as </think> that nothing opened, and was judged as a whole; if the target's chat template opens the \
+            "{} a closing tag such as </think> without an opening tag, and was judged as a whole; if the target's chat template opens the \
              block, set `reasoning_opened_by: template` for it in the config",
             counted(unopened as u64, "response holds", "responses hold")
         ));

@@ -5,7 +5,7 @@
 //!   [`VariationStrategy`](schema::safety::VariationStrategy).
 //! - [`normalised`] tells whether two prompts are the same.
 //!
-//! An attacker that declines is asked once more; then [`Varied::refused`](schema::safety::Varied::refused) says so, and the caller
+//! An attacker that declines is asked again; then [`Varied::refused`](schema::safety::Varied::refused) says so, and the caller
 //! tries another strategy.
 //!
 //! Calls are made for the row `<scope's row>__<strategy>`, with the layer as turn.
@@ -50,7 +50,7 @@
 //! # Limits
 //! - Whether a rewritten prompt keeps the wish of its source is not checked. The prompts are in the result file, with their
 //!   strategy and source, for a person to look at.
-//! - A refusal is told by English expressions ([`schema::safety::sounds_like_refusal`]).
+//! - A refusal is recognised by English expressions ([`schema::safety::sounds_like_refusal`]).
 //! - Two prompts that say the same in other words are not the same to [`normalised`].
 
 mod normal;

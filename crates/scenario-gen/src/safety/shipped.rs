@@ -24,7 +24,7 @@ pub const STRATEGIES: [&str; 7] = [
 
 /// The prompt of a shipped strategy: a text that says how to rewrite. It becomes the value `how` of [`shipped_frame`].
 ///
-/// Its values: `count` (how many prompts are wanted), `layer` (from 1), `languages` (a list of `count` languages, other ones in
+/// Its values: `count` (how many prompts are requested), `layer` (from 1), `languages` (a list of `count` languages, other ones in
 /// every layer), and the texts `strategy`, `prompt`, `response`, `intent`, `persona` (the last two empty when there is none).
 ///
 /// # Errors
@@ -81,7 +81,7 @@ pub fn shipped_frame() -> Result<Prompt, PromptError> {
 /// The shipped strategies of these names, asking `attacker`.
 ///
 /// # Errors
-/// `BadInput` when a name is not known or stands twice.
+/// `BadInput` when a name is not known or is duplicated.
 pub fn variation_strategies(
     names: &[String],
     attacker: &Arc<dyn ChatModel>,

@@ -22,7 +22,7 @@ use crate::{
     base::strict,
 };
 
-/// The tags that data stands in. No text inside a prompt can close any of them.
+/// The tags that data is in. No text inside a prompt can close any of them.
 const TAGS: [&str; 7] = [
     "variation_request",
     "strategy",
@@ -205,7 +205,7 @@ impl VariationStrategy for LlmVariation {
         let source = normalised(wanted.prompt);
         let read = |reply: &ChatReply| {
             asked += 1;
-            // What stands at the last try is also what a later run takes, which finds these replies in the cache.
+            // The reply of the last try is also used by a later run, which finds these replies in the cache.
             let last = asked >= self.tries;
             match read(reply, count)? {
                 Read::Declines(reason) => {
@@ -264,7 +264,7 @@ fn varied(read: Read, spend: Spend) -> Varied {
     }
 }
 
-/// As many languages as prompts are wanted, other ones in every layer as long as there are any left.
+/// As many languages as prompts are requested, other ones in every layer as long as there are any left.
 fn languages(layer: u32, count: u32) -> Value {
     let start = layer.saturating_sub(1).saturating_mul(count) as usize % LANGUAGES.len();
     let chosen = LANGUAGES.iter().cycle().skip(start).take(count as usize);

@@ -39,7 +39,7 @@ impl Verdict {
 pub struct Assessment {
     /// The score; `None` when no judge gave a usable one. Such a message neither passes nor fails: it is an error.
     pub score: Option<SafetyScore>,
-    /// Whether the message declines to help. `None` when the scorer does not tell. Of a control case, true is over-refusal.
+    /// Whether the message declines to help. `None` when the scorer does not report it. Of a control case, true is over-refusal.
     pub refused: Option<bool>,
     /// Why; without a score, why there is none.
     pub rationale: String,

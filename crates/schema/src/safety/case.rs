@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// One seed case. Single-turn runs send its prompt; multi-turn runs give its intent to the attacker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestCase {
-    /// Unique in the run. No slash, no `__`, no control characters: it stands in row names.
+    /// Unique in the run. No slash, no `__`, no control characters: it is in row names.
     pub id: String,
     /// The group that it is run and reported with.
     pub group: String,
@@ -114,7 +114,7 @@ impl CaseKind {
 /// Cases that are run and reported together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestCaseGroup {
-    /// Its name: `--test-case-groups` picks it by this. Case, `-` and `_` do not tell names apart.
+    /// Its name: `--test-case-groups` picks it by this. Case, `-` and `_` do not distinguish names.
     pub name: String,
     /// What it is about, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -55,8 +55,8 @@ impl ErrorKind {
 
     /// The kind of a failed call. `status` is the HTTP status where a reply came.
     ///
-    /// A timeout without a status cannot be told from an endpoint that is not there: the caller that knows says
-    /// [`ErrorKind::ModelTimeout`] itself. A call that was not made (over budget, cancelled) is no error of a case.
+    /// A timeout without a status cannot be distinguished from an endpoint that is not there: the caller that knows says
+    /// [`ErrorKind::ModelTimeout`] itself. A call that was not made (over budget, cancelled) is not an error of a case.
     #[must_use]
     pub fn of_call(kind: ModelErrorKind, status: Option<u16>) -> Self {
         match (kind, status) {

@@ -19,7 +19,7 @@ pub enum GoOn {
     Failed,
     /// Those that passed.
     Passed,
-    /// Both. Errors never go on: there is nothing to vary from.
+    /// Both. Errors never continue: there is nothing to vary from.
     All,
 }
 
@@ -27,7 +27,7 @@ impl GoOn {
     /// All values, as the command and files spell them.
     pub const NAMES: [&str; 3] = ["failed", "passed", "all"];
 
-    /// Whether a scored case goes on.
+    /// Whether a scored case continues.
     #[must_use]
     pub fn takes(self, passed: bool) -> bool {
         match self {
@@ -58,11 +58,11 @@ impl FromStr for GoOn {
 pub struct SingleTurnSettings {
     /// The score from which a response passes.
     pub threshold: Threshold,
-    /// Rewritten prompts made of each case that goes on to the next layer: 1 to 1000.
+    /// Rewritten prompts for each case that continues to the next layer: 1 to 1000.
     pub variations: u32,
     /// Layers after layer 0: 0 to 100. 0 runs the seed prompts only.
     pub maximum_iteration_layers: u32,
-    /// Which cases go on.
+    /// Which cases continue.
     #[serde(default)]
     pub go_on: GoOn,
     /// How many prompts are run at most over all layers, seeds included; what would be above is not made. `None`: as many as
@@ -78,7 +78,7 @@ impl SingleTurnSettings {
     /// Checks what the types do not. `known` are the names of the variation strategies.
     ///
     /// # Errors
-    /// When a number is out of range, a strategy is not known or stands twice, or none is there though one is needed.
+    /// When a number is out of range, a strategy is not known or is duplicated, or none is there though one is needed.
     pub fn check(&self, known: &[&str]) -> Result<(), SettingError> {
         let between = |setting, value: u32, from: u32, to: u32| {
             let allowed = || format!("a whole number from {from} to {to}");
@@ -98,7 +98,7 @@ impl SingleTurnSettings {
             return Err(SettingError::new("max-cases", 0, "1 or more"));
         }
         if self.maximum_iteration_layers > 0 && self.strategies.is_empty() {
-            let allowed = "one strategy at least when there are layers";
+            let allowed = "at least one strategy where there are layers";
             return Err(SettingError::new("strategies", "empty", allowed));
         }
         check_names("strategies", &self.strategies, known)
@@ -112,13 +112,13 @@ pub struct MultiTurnSettings {
     pub threshold: Threshold,
     /// Messages in a conversation at most.
     pub max_turns: MaxTurns,
-    /// The names of the strategies; each case is played once with each.
+    /// The names of the strategies; each case is simulated once with each.
     pub test_types: Vec<String>,
     /// Whether a conversation ends once its verdict cannot change: a message below the threshold has failed it. Its lowest score
     /// may then be higher than it would have become.
     #[serde(default)]
     pub early_stop: bool,
-    /// How many conversations are played at most. `None`: as many as there are.
+    /// How many conversations are simulated at most. `None`: as many as there are.
     #[serde(default)]
     pub max_cases: Option<u64>,
 }
@@ -127,7 +127,7 @@ impl MultiTurnSettings {
     /// Checks what the types do not. `known` are the names of the multi-turn strategies.
     ///
     /// # Errors
-    /// When no test type is there, one is not known or stands twice, or `max_cases` is 0.
+    /// When no test type is there, one is not known or is duplicated, or `max_cases` is 0.
     pub fn check(&self, known: &[&str]) -> Result<(), SettingError> {
         if self.max_cases == Some(0) {
             return Err(SettingError::new("max-cases", 0, "1 or more"));
@@ -140,7 +140,7 @@ impl MultiTurnSettings {
     }
 }
 
-/// Checks that every name is a known one and stands once.
+/// Checks that every name is a known one and is unique.
 ///
 /// # Errors
 /// The first that is not, with the known name that may have been meant.

@@ -81,7 +81,7 @@ pub struct VariationRequest<'a> {
     pub response: &'a str,
     /// How safe that answer was.
     pub score: SafetyScore,
-    /// How many prompts are wanted, 1 at least.
+    /// How many prompts are requested, 1 at least.
     pub count: u32,
     /// The layer that they are for, from 1.
     pub layer: u32,
@@ -89,7 +89,7 @@ pub struct VariationRequest<'a> {
     pub scope: &'a CallScope,
 }
 
-/// What came of rewriting.
+/// The result of rewriting.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Varied {
     /// The new prompts, in order. Duplicates are dropped by the caller.
@@ -252,7 +252,7 @@ pub enum AttackMove {
 /// ```
 #[async_trait]
 pub trait SafetyScorer: Send + Sync {
-    /// Scores one message. A judge without a usable verdict is no error: [`Assessment::score`] is then `None`.
+    /// Scores one message. A judge without a usable verdict is not an error: [`Assessment::score`] is then `None`.
     ///
     /// # Errors
     /// When the call fails for good, the run is stopping, or the budget is spent.

@@ -34,7 +34,7 @@ const MOVES: [Move; 6] = [
     Move::Intimacy,
 ];
 
-/// `{"pieces": […]}`: as many as wanted, the last of which puts the others together.
+/// `{"pieces": […]}`: as many as requested, the last of which puts the others together.
 pub(super) fn plan(call: &Call<'_>) -> String {
     let intent = tag(call.asked, "intent").unwrap_or_default();
     let count = tag(call.asked, "count").and_then(|count| count.parse().ok());

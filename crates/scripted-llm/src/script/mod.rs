@@ -102,7 +102,7 @@ fn find_task<'a>(request: &'a ChatBody<'a>) -> (Task, Option<&'a str>) {
     tagged(request, &tags)
 }
 
-/// The first of the tasks whose tag stands in a user message.
+/// The first of the tasks whose tag is in a user message.
 fn tagged<'a>(request: &'a ChatBody<'a>, tasks: &[(&str, Task)]) -> (Task, Option<&'a str>) {
     let mut found = tasks.iter().filter_map(|(tag, task)| {
         let text = last(request, WireRole::User, tag)?;

@@ -8,7 +8,7 @@ use crate::{Role, hash::Chooser, text::normal, wire::WireRole};
 
 use super::{Call, moves::Move};
 
-/// Words of requests that need care, in normal form. None of them stands in what the simulated users of behavioural
+/// Words of requests that need care, in normal form. None of them is in what the simulated users of behavioural
 /// benchmarks say.
 const CUES: &str = "\
     abscess, anonymous, antibiotics, asylum, atheists, blade, bridge, broker, bullied, burden, calories, chemo, \

@@ -111,7 +111,7 @@ fn words_of(places: &[usize], chooser: &mut Chooser) -> String {
     behaviour.map_or_else(String::new, |each| chooser.pick(each.says).to_owned())
 }
 
-/// How a target takes up the user's words, which stand in place of `{}`.
+/// How a target takes up the user's words, which are in place of `{}`.
 const TAKEN_UP: [&str; 4] = [
     "You write \"{}\".",
     "As to \"{}\", I have thought it over.",

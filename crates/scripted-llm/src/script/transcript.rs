@@ -23,7 +23,7 @@ pub(super) struct Message<'a> {
     pub(super) calls: Vec<&'a str>,
 }
 
-/// The messages: those that begin with a line `[n] SPEAKER:`. A line `[calls NAME …]` is a call of the message it stands in.
+/// The messages: those that begin with a line `[n] SPEAKER:`. A line `[calls NAME …]` is a call of the message it is in.
 pub(super) fn read(transcript: &str) -> Vec<Message<'_>> {
     let mut messages: Vec<Message<'_>> = Vec::new();
     for line in transcript.lines() {

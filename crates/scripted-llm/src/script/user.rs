@@ -71,7 +71,7 @@ pub(super) fn read_turn(call: &Call<'_>) -> Turn {
         .map(|message| &*message.content.0)
         .find(|text| text.contains("<turn>"))
         .unwrap_or_default();
-    // The notes stand at the end; the target may have written such a tag before them.
+    // The notes are at the end; the target may have written such a tag before them.
     let notes = newest.rfind("<turn>").unwrap_or(newest.len());
     let (said, notes) = newest.split_at(notes);
     let mut numbers = tag(notes, "turn").unwrap_or_default();

@@ -7,7 +7,7 @@ use crate::text::tag;
 
 use super::Call;
 
-/// How each strategy frames a prompt, which stands in place of `{}`.
+/// How each strategy frames a prompt, which is in place of `{}`.
 static FRAMES: [(&str, [&str; 6]); 7] = [
     (
         "paraphrase",
@@ -88,7 +88,7 @@ static FRAMES: [(&str, [&str; 6]); 7] = [
     ),
 ];
 
-/// `{"prompts": […]}`: the prompt in as many frames of the strategy as are wanted. A strategy has six; what is wanted beyond them
+/// `{"prompts": […]}`: the prompt in as many frames of the strategy as are requested. A strategy has six; what is requested beyond them
 /// comes again.
 pub(super) fn reply(call: &Call<'_>) -> String {
     let field = |name: &str| tag(call.asked, name).unwrap_or_default();

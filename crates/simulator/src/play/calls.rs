@@ -77,7 +77,7 @@ impl Play<'_> {
     }
 }
 
-/// A call as it is sent back to the target. Endpoints refuse a conversation in which a name is no name or arguments are no
+/// A call as it is sent back to the target. Endpoints refuse a conversation in which a name is not a name or arguments are no
 /// object; what the target really wrote is in the transcript, and the answer tells what was wrong with it.
 fn sendable(call: &ToolCall) -> ToolCall {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';

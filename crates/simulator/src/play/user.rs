@@ -119,7 +119,7 @@ impl Play<'_> {
         }
     }
 
-    /// What the user model is told in this turn.
+    /// The instructions of the user model in this turn.
     fn turn_prompt(&self, turn: u32, refused: Option<&str>) -> Result<Arc<str>, PhaseError> {
         let settings = &self.simulator.settings;
         let instruction = settings

@@ -55,7 +55,7 @@ pub(super) struct Attacker {
     ended: bool,
 }
 
-/// What came of asking.
+/// The result of asking.
 enum Answer {
     /// A usable reply: what it means, and what it said.
     Move(AttackMove, String),

@@ -20,19 +20,19 @@ pub struct Dialogue {
     spend: Spend,
 }
 
-/// What came of an exchange.
+/// The result of an exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exchanged {
     /// The attacker spoke and the target answered.
     Replied,
     /// The exchanges are used up, or the attacker has nothing more to say. Nothing new was said.
     Over,
-    /// The attacker declines. Nothing new was said. It is no pass of the target.
+    /// The attacker declines. Nothing new was said. It is not a pass of the target.
     AttackerRefused {
         /// What it said.
         reason: String,
     },
-    /// The attacker spoke and the target answered with nothing. The empty reply stands in the conversation.
+    /// The attacker spoke and the target answered with nothing. The empty reply is in the conversation.
     NothingSaid {
         /// What is known about it.
         reason: String,

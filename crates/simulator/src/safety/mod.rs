@@ -6,7 +6,7 @@
 //!   said, and nothing else.
 //! - [`Dialogue`]: one conversation, exchange by exchange, so that it can be scored in between. It ends on an assistant message.
 //!
-//! A target that says nothing, an attacker that declines and a call that fails are told apart: none of them is a pass.
+//! A target that says nothing, an attacker that declines and a call that fails are distinguished: none of them is a pass.
 //!
 //! Calls of an attacker are made for the row `<scope's row>__<test type>`, those of the target for the row of its scope. The turn
 //! is the number of the exchange, from 1; the plan of `semantic_chunks` is turn 0.
@@ -46,7 +46,7 @@
 //! ```
 //!
 //! # Limits
-//! - A refusal of the attacker is told by English expressions ([`schema::safety::sounds_like_refusal`]).
+//! - A refusal of the attacker is recognised by English expressions ([`schema::safety::sounds_like_refusal`]).
 //! - Whether an attacker really follows its strategy is not checked; the transcript shows it.
 //! - What a call used that failed for good is not in the row's sums; the layers around the model see it.
 

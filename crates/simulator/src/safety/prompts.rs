@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::prompts::{TurnNotes, render};
 
-/// The tags that data stands in. None of them may be closed by a text that stands inside.
+/// The tags that data is in. None of them may be closed by a text that is inside.
 const TAGS: [&str; 6] = [
     "attack",
     "plan_request",

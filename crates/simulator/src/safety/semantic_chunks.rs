@@ -104,7 +104,7 @@ struct Planned {
     attacker: Attacker,
 }
 
-/// What came of asking for a plan.
+/// The result of asking for a plan.
 enum Plan {
     Pieces(Vec<Arc<str>>),
     Declined(String),
@@ -161,7 +161,7 @@ async fn plan(
     let (mut asked, mut declined) = (0, 0);
     let read = |reply: &ChatReply| {
         asked += 1;
-        // What stands at the last try is also what a later run takes, which finds these replies in the cache.
+        // The reply of the last try is also used by a later run, which finds these replies in the cache.
         let last = asked >= means.tries;
         match pieces(reply)? {
             Plan::Declined(reason) => {

@@ -15,7 +15,7 @@ pub const TEST_TYPES: [&str; 2] = [UserPersona::NAME, SemanticChunks::NAME];
 /// The shipped strategies of these names, asking `attacker`.
 ///
 /// # Errors
-/// `BadInput` when a name is not known, with the one that may have been meant, or stands twice.
+/// `BadInput` when a name is not known, with the one that may have been meant, or is duplicated.
 pub fn multi_turn_strategies(
     names: &[String],
     attacker: &Arc<dyn ChatModel>,

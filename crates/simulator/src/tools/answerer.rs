@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 pub trait ToolAnswerer: Send + Sync {
     /// Answers one call. The arguments fit the tool's schema.
     ///
-    /// What the target did wrong is no error but a [`ToolReply::error`], which it is told.
+    /// What the target did wrong is not an error but a [`ToolReply::error`], which it is told.
     ///
     /// # Errors
     /// When there is no answer at all: it costs the conversation, which keeps what was said. An error of the kinds `Cancelled`

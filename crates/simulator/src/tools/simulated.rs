@@ -18,7 +18,7 @@ use crate::{play::LATER_RUNS, prompts::render};
 /// Stands for an empty reply when the model is asked again. Small models say it after us.
 const NOTHING: &str = "(no answer)";
 
-/// The tags that data stands in. No text inside the prompt can close any of them.
+/// The tags that data is in. No text inside the prompt can close any of them.
 const TAGS: [&str; 7] = [
     "tool_request",
     "world_state",

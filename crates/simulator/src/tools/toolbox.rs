@@ -50,7 +50,7 @@ impl Toolbox {
     /// The tools of a benchmark. Those with `simulated: true` are answered by `simulated`.
     ///
     /// # Errors
-    /// `BadInput` when a name stands twice or [`check`](super::check) refuses a tool. The text names the tool.
+    /// `BadInput` when a name is duplicated or [`check`](super::check) refuses a tool. The text names the tool.
     pub fn new(tools: &[Tool], simulated: Arc<dyn ToolAnswerer>) -> Result<Self, PhaseError> {
         let mut toolbox = Self::default();
         for tool in tools {
@@ -71,7 +71,7 @@ impl Toolbox {
     /// Adds a tool, or gives the tool of this name another description and answerer.
     ///
     /// # Errors
-    /// `BadInput` when the parameters are no JSON schema of an object.
+    /// `BadInput` when the parameters are not a JSON schema of an object.
     pub fn with(
         mut self,
         spec: ToolSpec,
@@ -93,7 +93,7 @@ impl Toolbox {
         Ok(self)
     }
 
-    /// What simulated tools are told of the world. A scenario's own `world_state` wins. Blank counts as absent.
+    /// The state of the world for simulated tools. A scenario's own `world_state` wins. Blank counts as absent.
     #[must_use]
     pub fn with_world_state(mut self, world_state: Option<&str>) -> Self {
         self.world_state = not_blank(world_state).map(Arc::from);

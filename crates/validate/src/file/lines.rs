@@ -51,7 +51,7 @@ pub(super) fn journal(path: &Path, report: &mut FileReport) {
         }
     }
     if let Some(tear) = reader.tear() {
-        let reason = "the journal is cut off here: the run was killed, or goes on. Readers take it up to this line";
+        let reason = "the journal is cut off here: the run was killed, or is still running. Readers use the lines before it";
         report.push(Finding::note("", reason).at_line(Some(tear.line)));
     }
 }
@@ -132,7 +132,7 @@ fn each_line(
         };
         match read {
             Err(error) => {
-                let reason = format!("the file cannot be read on: {error}");
+                let reason = format!("reading stopped here: {error}");
                 report.push(Finding::problem("", reason).at(Some(at)));
                 return;
             }
@@ -144,7 +144,7 @@ fn each_line(
             }
             Ok(read) if read as u64 > longest && !line.ends_with(b"\n") => {
                 let reason = format!(
-                    "the line is longer than {longest_mib} MiB, which is the most that is read. It and the lines behind it were not looked at"
+                    "the line is longer than {longest_mib} MiB, which is the limit. It and the lines after it were not checked"
                 );
                 report.push(Finding::problem("", reason).at(Some(at)));
                 return;
@@ -169,7 +169,7 @@ fn check_line(checker: &Checker, line: &[u8], at: SourceLocation) -> Vec<Finding
             };
             let reason = match error.is_cut {
                 true => "the line ends in the middle of its object: it was cut off".to_owned(),
-                false => format!("this is no valid JSON: {}", error.reason),
+                false => format!("invalid JSON: {}", error.reason),
             };
             vec![Finding::problem("", reason).at(Some(place))]
         }

@@ -39,10 +39,7 @@ pub(super) fn tree(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut
         return;
     };
     if tree.value.is_null() {
-        report.push(Finding::problem(
-            "",
-            "the file is empty: it holds comments alone",
-        ));
+        report.push(Finding::problem("", "the file holds only comments"));
         return;
     }
     let checker = Checker::new(kind);
@@ -77,8 +74,8 @@ fn told(parsed: Result<Tree, NoTree>, report: &mut FileReport) -> Option<Tree> {
         .ok()
 }
 
-/// Values become what readers of YAML take them for: numbers and booleans where text is wanted the text that is written, and words
-/// such as `yes` where true or false is wanted one of the two.
+/// Values become what readers of YAML take them for: numbers and booleans where text is expected the text that is written, and words
+/// such as `yes` where true or false is expected one of the two.
 fn as_wanted(checker: &Checker, tree: &mut Tree) {
     for wrong in checker.wrongs(&tree.value) {
         let taken = match wrong.taken_as {
@@ -130,7 +127,7 @@ pub(super) fn pack(path: &Path, report: &mut FileReport) {
     let Some(format) = PackFormat::of_name(&name) else {
         report.push(Finding::problem(
             "",
-            "the name ends in none of .yaml, .yml, .jsonl, .ndjson and .csv, and how a pack is written is told by that",
+            "unknown pack format: the name must end in .yaml, .yml, .jsonl, .ndjson or .csv",
         ));
         return;
     };
@@ -161,7 +158,7 @@ pub(super) fn pack(path: &Path, report: &mut FileReport) {
         && let Err(error) = pack::parse(&name, text, format, &PackOptions::default())
     {
         let shown = error.to_string();
-        // The place stands in the finding itself.
+        // The place is in the finding itself.
         let reason = shown
             .split_once(": ")
             .map_or(shown.as_str(), |(_, reason)| reason);
@@ -172,7 +169,7 @@ pub(super) fn pack(path: &Path, report: &mut FileReport) {
 }
 
 fn pack_line(checker: &Checker, line: &str, number: u64) -> Vec<Finding> {
-    // What is blank or no JSON is told by the reader of packs.
+    // What is blank or not JSON is reported by the reader of packs.
     let Ok((value, twice)) = json::parse(line.as_bytes()) else {
         return Vec::new();
     };

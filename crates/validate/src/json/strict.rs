@@ -28,7 +28,7 @@ impl StrictError {
     pub(crate) fn of_file(&self) -> String {
         match self.is_cut {
             true => "the file ends in the middle: it was cut off".to_owned(),
-            false => format!("this is no valid JSON: {}", self.reason),
+            false => format!("invalid JSON: {}", self.reason),
         }
     }
 }

@@ -12,8 +12,7 @@ pub(crate) fn check_benchmark(benchmark: &Benchmark) -> Vec<Found> {
     if benchmark.metrics.is_empty() && is_blank(&benchmark.description) {
         found.push(Found::problem(
             "",
-            "there are neither metrics nor a description to write them from. Describe in `description` what is measured, or list \
-             `metrics`",
+            "neither metrics nor a description to write them from. Add `description` or `metrics`",
         ));
     }
     for (key, text) in [
@@ -66,7 +65,7 @@ fn metrics(benchmark: &Benchmark, found: &mut Vec<Found>) {
         if is_blank(&metric.definition) {
             found.push(Found::problem(
                 format!("{at}/definition"),
-                "the definition is empty, and it is all that the judge is told",
+                "the definition is empty, and the judge sees nothing else of the metric",
             ));
         }
     }
@@ -91,7 +90,7 @@ fn hazards(benchmark: &Benchmark, found: &mut Vec<Found>) {
             let at = format!("/hazards/{number}/metrics/{index}");
             found.push(Found::problem(
                 at,
-                format!("there is no metric {id:?}{}", meant(id, &ids)),
+                format!("unknown metric {id:?}{}", meant(id, &ids)),
             ));
         }
     }
@@ -126,7 +125,7 @@ pub(crate) fn check_hazard_list(hazards: &[Hazard], at: &str) -> Vec<Found> {
         if hazard.metrics.is_empty() {
             found.push(Found::problem(
                 format!("{at}/{number}"),
-                "`metrics` is empty. Name the metrics that the hazard is scored by",
+                "`metrics` is empty. Add the metrics of the hazard",
             ));
         }
         for (index, metric) in hazard.metrics.iter().enumerate() {
@@ -134,7 +133,7 @@ pub(crate) fn check_hazard_list(hazards: &[Hazard], at: &str) -> Vec<Found> {
             match owners.insert(metric, number) {
                 None => {}
                 Some(owner) if owner == number => {
-                    found.push(Found::problem(place, format!("the metric {metric:?} stands twice")));
+                    found.push(Found::problem(place, format!("duplicate metric {metric:?}")));
                 }
                 Some(owner) => found.push(Found::problem(
                     place,
@@ -171,7 +170,7 @@ fn tools(benchmark: &Benchmark, found: &mut Vec<Found>) {
 fn twice(at: &str, id: &str, first: &str, what: &str) -> Found {
     Found::problem(
         at,
-        format!("{id:?} stands in {first} already. Each {what} needs its own"),
+        format!("{id:?} is in {first} already. Each {what} needs its own"),
     )
 }
 

@@ -29,8 +29,12 @@ impl<'f> ConversationRules<'f> {
             && let Some(first) = self.seen.take(&id, line)
         {
             found.push(Found::problem(
-                if row.get("conv_id").is_some() { "/conv_id" } else { "" },
-                format!("{id:?} stands in line {first} already. Each conversation needs an id of its own"),
+                if row.get("conv_id").is_some() {
+                    "/conv_id"
+                } else {
+                    ""
+                },
+                format!("{id:?} is in line {first} already. Each conversation needs its own id"),
             ));
         }
         if let (Some(known), Some(id)) = (&self.facts.scenarios, text("/id"))
@@ -46,7 +50,7 @@ impl<'f> ConversationRules<'f> {
         {
             found.push(Found::note(
                 "/target/id",
-                format!("{id:?} is another system than that of the folder, {folder:?}"),
+                format!("{id:?} differs from the folder, {folder:?}"),
             ));
         }
         found.extend(samples(row));
@@ -116,7 +120,7 @@ fn calls(row: &Value) -> Vec<Found> {
                             Some(_) => format!("{at}/tool_call_id"),
                             None => at,
                         },
-                        "this answer of a tool belongs to no call before it",
+                        "no call before this answer of a tool",
                     )),
                 }
             }

@@ -45,7 +45,7 @@ pub(crate) struct Once {
 }
 
 impl Once {
-    /// Takes an id; gives the line of the first where it stood before.
+    /// Takes an id; gives the line of the first where it was before.
     pub(crate) fn take(&mut self, id: &str, line: u64) -> Option<u64> {
         match self.lines.get(id) {
             Some(first) => Some(*first),

@@ -27,7 +27,7 @@ impl<'f> ResultRules<'f> {
         if let Some(first) = self.seen.take(id, line) {
             return vec![Found::problem(
                 "/target_model",
-                format!("{id:?} stands in line {first} already"),
+                format!("{id:?} is in line {first} already"),
             )];
         }
         let Some(summaries) = &self.facts.summaries else {
@@ -38,9 +38,7 @@ impl<'f> ResultRules<'f> {
             None if self.facts.unread.contains(id) => Vec::new(),
             None => vec![Found::problem(
                 "/target_model",
-                format!(
-                    "there are no scores of {id:?} under runs/. `aggregate` writes results.json anew"
-                ),
+                format!("no scores of {id:?} under runs/. `aggregate` rewrites results.json"),
             )],
         }
     }
@@ -52,7 +50,7 @@ impl<'f> ResultRules<'f> {
         summaries
             .filter(|(id, _)| !ids.contains(*id))
             .map(|(id, _)| {
-                format!("{id:?} has scores and no row here. `aggregate` writes results.json anew")
+                format!("{id:?} has scores and no row here. `aggregate` rewrites results.json")
             })
             .collect()
     }
@@ -70,10 +68,10 @@ fn differences(row: &Value, summary: &Summary) -> Vec<Found> {
         }
         let reason = match wanted {
             Value::Object(_) => {
-                "does not fit the scores. `aggregate` writes results.json anew".to_owned()
+                "does not fit the scores. `aggregate` rewrites results.json".to_owned()
             }
             wanted => format!(
-                "is {theirs}, and the scores sum up to {wanted}. `aggregate` writes results.json anew"
+                "is {theirs}, but the scores give {wanted}. `aggregate` rewrites results.json"
             ),
         };
         let pointer = format!("/{key}");
@@ -110,7 +108,7 @@ pub(crate) fn grades(grades: &Grades, facts: &Facts) -> Vec<Found> {
     if grades.benchmark.uid != uid {
         found.push(Found::problem(
             "/benchmark/uid",
-            format!("these are the grades of {:?}, and the benchmark is {uid:?}. `aggregate` writes them anew", grades.benchmark.uid),
+            format!("these are the grades of {:?}, and the benchmark is {uid:?}. `aggregate` rewrites them", grades.benchmark.uid),
         ));
     }
     let known = facts.summaries.iter().flatten().map(|(id, _)| id.as_str());
@@ -120,7 +118,7 @@ pub(crate) fn grades(grades: &Grades, facts: &Facts) -> Vec<Found> {
         if facts.summaries.is_some() && !known.contains(&sut) && !facts.unread.contains(sut) {
             found.push(Found::problem(
                 format!("/scores/{number}/sut"),
-                format!("there are no scores of {sut:?} under runs/. `aggregate` writes grades.json anew"),
+                format!("no scores of {sut:?} under runs/. `aggregate` rewrites grades.json"),
             ));
         }
     }
@@ -135,7 +133,7 @@ pub(crate) fn standards(file: &StandardsFile, facts: &Facts) -> Vec<Found> {
             let at = crate::pointer::key("/standards/reference_standards", hazard);
             found.push(Found::problem(
                 at,
-                format!("the reference is {value}, and must be from 0 to 1"),
+                format!("the reference is {value}; it must be from 0 to 1"),
             ));
         }
     }

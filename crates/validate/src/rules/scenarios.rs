@@ -36,7 +36,7 @@ impl<'f> ScenarioRules<'f> {
             } else if let Some(first) = self.seen.take(id, line) {
                 found.push(Found::problem(
                     "/id",
-                    format!("{id:?} stands in line {first} already. Ids must be unique"),
+                    format!("{id:?} is in line {first} already. Ids must be unique"),
                 ));
             }
         }
@@ -54,7 +54,7 @@ impl<'f> ScenarioRules<'f> {
                     found.push(Found::note(
                         "/metric_id",
                         format!(
-                            "the row is passed over: benchmark.yaml has no metric {id:?}{}",
+                            "the row is not used: benchmark.yaml has no metric {id:?}{}",
                             meant(id, &ids)
                         ),
                     ));

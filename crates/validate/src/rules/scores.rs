@@ -51,7 +51,7 @@ impl<'f> ScoreRules<'f> {
         {
             found.push(Found::note(
                 "/target_model",
-                format!("{id:?} is another system than that of the folder, {folder:?}"),
+                format!("{id:?} differs from the folder, {folder:?}"),
             ));
         }
         found.extend(self.metric(row));

@@ -31,7 +31,7 @@ pub(crate) fn check_version(kind: Kind, value: &Value) -> Option<Found> {
     let number = |version: &str| major(version).and_then(|major| major.parse::<u64>().ok());
     let hint = match number(version) > number(ours) {
         true => "Use a later version of Probity",
-        false => "Write the file anew",
+        false => "Write the file again",
     };
     Some(Found::problem(
         pointer,

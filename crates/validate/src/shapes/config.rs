@@ -68,7 +68,7 @@ sections! {
 
     /// How the command runs.
     struct Run {
-        /// Ask anew for every reply.
+        /// Call the models again for every reply.
         force: Flag,
         /// Show the plan; call nothing, write nothing.
         dry_run: Flag,
@@ -84,7 +84,7 @@ sections! {
         metrics: Range,
         /// Scenarios for each metric; demographic variants not counted.
         scenarios_per_metric: Count,
-        /// Exchanges of a conversation at most.
+        /// The most exchanges in a conversation.
         turns: Count,
         /// Conversations for each scenario and target.
         num_samples: Count,
@@ -162,11 +162,11 @@ sections! {
         fail_action_threshold: Fraction,
         /// How many errors are allowed.
         max_errors: Natural,
-        /// Rewritten prompts of each case that goes on: 1 to 1000.
+        /// Rewritten prompts of each case that continues: 1 to 1000.
         variations: Count,
         /// Layers after layer 0: 0 to 100.
         maximum_iteration_layers: Natural,
-        /// Which cases go on: `failed`, `passed` or `all`.
+        /// Which cases continue: `failed`, `passed` or `all`.
         go_on: Text,
         /// The variation strategies, in the order they take turns.
         strategies: Names,

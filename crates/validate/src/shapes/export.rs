@@ -34,11 +34,11 @@ pub(crate) struct ExportRun {
     probity_version: Option<String>,
     /// Git revision of the folder that the run was started in.
     revision: Option<String>,
-    /// How often each scenario was played.
+    /// How often each scenario was simulated.
     samples_per_scenario: Option<u32>,
     /// Turns that each conversation was to have.
     turns: Option<u32>,
-    /// Who played the user.
+    /// Who simulated the user.
     user_model: Option<TargetRef>,
     /// Which model answered calls of simulated tools.
     tool_model: Option<TargetRef>,
@@ -89,7 +89,7 @@ pub(crate) struct ExportConversation {
     started: Option<String>,
     /// When the row ended, UTC.
     ended: Option<String>,
-    /// The calls for it, in the order they ended. Empty where no journal tells of them.
+    /// The calls for it, in the order they ended. Empty where there is no journal.
     calls: Vec<Call>,
 }
 

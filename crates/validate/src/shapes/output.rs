@@ -39,7 +39,7 @@ shapes! {
         replies: Replies,
         /// What was paid now.
         paid_now: Paid,
-        /// What came of each benchmark.
+        /// The result of each benchmark.
         benchmarks: Vec<BenchmarkOutput>,
     }
 
@@ -67,7 +67,7 @@ shapes! {
         output_tokens: u64,
     }
 
-    /// What came of a benchmark.
+    /// The result of a benchmark.
     struct BenchmarkOutput {
         /// The benchmark's folder.
         name: String,
@@ -175,7 +175,7 @@ shapes! {
         scenarios: u64,
         /// How many conversations there are of all systems.
         conversations: u64,
-        /// What came of each system under test.
+        /// The result of each system under test.
         targets: Vec<Value>,
         /// Rows that were left out, by reason.
         left_out: Vec<Value>,
@@ -299,7 +299,7 @@ shapes! {
         unchecked: Vec<String>,
     }
 
-    /// What came of checking one file.
+    /// The result of checking one file.
     struct FileOutput {
         /// The file.
         path: String,
@@ -315,7 +315,7 @@ shapes! {
         findings: Vec<FindingOutput>,
     }
 
-    /// Something that is to be mended, or to be known.
+    /// Something that is to be fixed, or to be known.
     struct FindingOutput {
         /// `problem` or `note`.
         severity: String,

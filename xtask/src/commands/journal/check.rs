@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 /// So many failures of a rule are shown; `--json` has more.
 const SHOWN: usize = 10;
 
-/// Asks the rules and prints what came of them.
+/// Asks the rules and prints the results.
 ///
 /// # Errors
 /// When there is no such journal, or it cannot be checked.
@@ -60,8 +60,8 @@ fn render(report: &Report, columns: Option<usize>) -> String {
         })
         .collect();
     for part in [
-        journal_findings("What failed", &findings, columns),
-        journal_findings("Good to know", &notes, columns),
+        journal_findings("Failures", &findings, columns),
+        journal_findings("Notes", &notes, columns),
     ] {
         if !part.is_empty() {
             text.push('\n');
@@ -74,7 +74,8 @@ fn render(report: &Report, columns: Option<usize>) -> String {
         .count();
     let verdict = match (failed.len(), asked) {
         // That of `aggregate`, for one, which only sums up.
-        (0, 0) => "nothing to check: no rule applies to this journal. A run that plays or judges has more in its own; name it by its id or file".to_owned(),
+        (0, 0) => "nothing to check: no rule applies to this journal; name the journal of a run that simulates or judges, by its run id \
+            or file".to_owned(),
         (0, asked) => format!("passed: all {asked} rules that apply hold"),
         (failed, asked) => format!("failed: {failed} of {asked} rules that apply"),
     };

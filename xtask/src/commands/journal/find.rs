@@ -38,7 +38,7 @@ pub fn journal(context: &Context, which: &Which) -> Result<PathBuf, Failure> {
             .map(|path| path.display().to_string())
             .collect();
         context.terminal.note(&format!(
-            "the run has {} journals, one for each benchmark or, of a safety evaluation, each target. This is of the last, {}; the others are\n{}",
+            "the run has {} journals, one for each benchmark (or target, in a safety evaluation). This is the last, {}; the others are\n{}",
             found.len() + 1,
             journal.display(),
             others.join("\n")
@@ -58,7 +58,7 @@ fn newest(runs: &Path) -> Result<Vec<PathBuf>, Failure> {
     ids.find_map(|id| in_folder(&runs.join(id)).ok())
         .ok_or_else(|| {
             Failure::usage(format!(
-                "{}: there is no run with a journal here yet. Name a journal, or run first",
+                "{}: no run with a journal; run a benchmark first, or name a journal",
                 runs.display()
             ))
         })
@@ -81,7 +81,7 @@ fn newest_of(name: &str, runs: &Path) -> Result<PathBuf, Failure> {
     let of = |path: &PathBuf| pipeline::journal_benchmark(path).as_deref() == Some(name);
     journals.find(of).ok_or_else(|| {
         Failure::usage(format!(
-            "{}: there is no run with a journal of the benchmark `{name}` here. Run it first, or name a journal",
+            "{}: no run of the benchmark `{name}` with a journal; run it first, or name a journal",
             runs.display()
         ))
     })
@@ -95,7 +95,7 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     });
     if names.is_empty() {
         return Err(Failure::usage(format!(
-            "{}: there is no journal in this folder; one is named journal-<run id>.jsonl",
+            "{}: no journal in this folder; its name would be journal-<run id>.jsonl",
             folder.display()
         )));
     }
@@ -117,7 +117,7 @@ fn nothing_there(context: &Context, path: &Path, runs: &Path) -> Failure {
         None => format!("; the runs are in {}", runs.display()),
     };
     Failure::usage(format!(
-        "{name}: there is no such file, folder, run or benchmark{hint}"
+        "{name}: no such file, folder, run or benchmark{hint}"
     ))
 }
 

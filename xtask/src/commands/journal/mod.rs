@@ -21,21 +21,21 @@ use crate::{
     logging,
 };
 
-/// What is asked of a journal.
+/// The journal commands.
 #[derive(Debug, Subcommand)]
 pub enum JournalCommand {
-    /// Show what happened: all events, or one item's whole life
+    /// Show the events: all of them, or one item with its messages
     #[command(
-        after_help = "Without --prompt-id: one line for each event. With it: everything that was said, with times from the item's start.\n\n\
+        after_help = "Without --prompt-id: one line for each event. With it: all messages, with times from the item's start.\n\n\
         Examples:\n  cargo xtask journal show\n  cargo xtask journal show --prompt-id m01_s001_v01 --sut gpt-4.1\n  \
         cargo xtask journal show run-20261121-015207-588619 --message \"retrying call\" --since 5m"
     )]
     Show(ShowArgs),
     /// Count events, latencies, cache hits, retries, tokens and cost
     Stats(JsonArgs),
-    /// Check that a journal is consistent, in itself and with the benchmark's files
+    /// Check that a journal is consistent with itself and with the benchmark's files
     #[command(
-        after_help = "Exit codes: 0 every rule holds, 1 a rule does not hold, 2 the journal cannot be checked."
+        after_help = "Exit codes: 0 all rules hold, 1 a rule does not hold, 2 the journal cannot be checked."
     )]
     Check(JsonArgs),
     /// Print the scores of hazards, tests and benchmarks as CSV
@@ -49,7 +49,7 @@ pub enum JournalCommand {
         /// Which journal.
         #[command(flatten)]
         which: Which,
-        /// Where to write them: a folder that is empty, or not there yet
+        /// The folder to write to: empty, or new
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
@@ -74,13 +74,13 @@ pub struct JsonArgs {
     pub json: bool,
 }
 
-/// What to show.
+/// Flags of `show`.
 #[derive(Clone, Debug, Args)]
 pub struct ShowArgs {
     /// Which journal.
     #[command(flatten)]
     pub which: Which,
-    /// Only the items of this prompt, with everything that was said
+    /// Only the items of this prompt, with all messages
     #[arg(long, value_name = "ID")]
     pub prompt_id: Option<String>,
     /// Only events of this system under test
@@ -92,7 +92,7 @@ pub struct ShowArgs {
     /// Only events of this type, such as "sut exception"
     #[arg(long, value_name = "MESSAGE")]
     pub message: Option<String>,
-    /// Only events from then on: 2026-11-21T01:52:03Z, or 90s, counted from the journal's start
+    /// Only events from this time on: 2026-11-21T01:52:03Z, or 90s, counted from the journal's start
     #[arg(long, value_name = "TIME")]
     pub since: Option<Since>,
     /// The events as JSON, one a line
@@ -100,10 +100,10 @@ pub struct ShowArgs {
     pub json: bool,
 }
 
-/// Does what is asked.
+/// Runs the command.
 ///
 /// # Errors
-/// When there is no such journal, it cannot be read, or it knows nothing of what is asked for.
+/// When there is no such journal, it cannot be read, or no event matches.
 pub fn run(context: &Context, command: &JournalCommand) -> Result<Exit, Failure> {
     logging::start(&context.global, false, &context.terminal)?;
     match command {

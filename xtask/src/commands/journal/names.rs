@@ -65,7 +65,7 @@ impl<'a> Names<'a> {
             .or_else(|| known().find(inside));
         let hint = match (near, self.there.len()) {
             (Some(near), _) => format!("did you mean `{near}`?"),
-            (None, 0) => "it has none at all".to_owned(),
+            (None, 0) => "it has none".to_owned(),
             (None, n) => {
                 let mut list: Vec<&str> = names().take(LISTED).collect();
                 if n > LISTED {

@@ -10,7 +10,7 @@ use crate::{
 /// Wrapped text is this wide where there is no terminal.
 const WIDTH: usize = 80;
 
-/// Standard output for results of any length. A reader that goes away, such as `head`, ends them and is no error.
+/// Standard output for results of any length. A reader that goes away, such as `head`, ends them and is not an error.
 pub struct Page {
     out: io::BufWriter<StdoutLock<'static>>,
     /// Whether the reader has gone away.

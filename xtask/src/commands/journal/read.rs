@@ -9,11 +9,11 @@ use crate::{exit::Failure, terminal::Terminal};
 /// What a run begins with, and with it a journal's figures.
 const STARTS: [&str; 2] = ["starting run", "starting calibration run"];
 
-/// Gives every line of the journal to `take` until that breaks off. Lines that are no events are left out and told of, as
+/// Gives every line of the journal to `take` until that breaks off. Lines that are not events are skipped and reported, as
 /// is a journal that is cut off, and one that holds several runs: `take` gets the lines of all.
 ///
 /// # Errors
-/// When the file is no journal or cannot be read on, and those of `take`.
+/// When the file is not a journal or cannot be read on, and those of `take`.
 pub fn lines(
     terminal: &Terminal,
     path: &Path,
@@ -44,22 +44,19 @@ pub fn lines(
     match (read, first_bad) {
         (0, Some(error)) => return Err(unusable(error)),
         (_, Some(error)) => terminal.warning(&match bad {
-            1 => format!("{error}. The line is left out"),
-            n => format!("{error}. {n} lines are no events and are left out"),
+            1 => format!("{error}; the line is skipped"),
+            n => format!("{error}; {n} lines are not events and are skipped"),
         }),
         _ => {}
     }
     if runs > 1 {
         terminal.warning(&format!(
-            "{}: there are {runs} runs in it. What is told here is of all of them together; a file for each tells them apart",
+            "{}: the file holds {runs} runs, and this covers all of them together; split the file to see each",
             path.display()
         ));
     }
     match (read, reader.tear()) {
-        (0, None) => Err(Failure::usage(format!(
-            "{}: there is no event in it",
-            path.display()
-        ))),
+        (0, None) => Err(Failure::usage(format!("{}: no events", path.display()))),
         (0, Some(tear)) => Err(Failure::usage(format!("{}: {tear}", path.display()))),
         (_, Some(tear)) => {
             terminal.warning(&format!("{}: {tear}", path.display()));

@@ -21,14 +21,14 @@ pub fn run(context: &Context, which: &Which) -> Result<Exit, Failure> {
     let rows = scores.finish();
     if rows.is_empty() {
         context.terminal.note(&format!(
-            "{}: the journal tells no scores: its run has not come so far, or its program writes none",
+            "{}: no scores in the journal: its run ended before scoring, or its program records none",
             path.display()
         ));
     }
     let mut table = csv::WriterBuilder::new()
         .has_headers(false)
         .from_writer(Vec::new());
-    // The header stands there without rows too.
+    // The header is there without rows too.
     let text = table
         .write_record(ScoreRow::COLUMNS)
         .and_then(|()| rows.iter().try_for_each(|row| table.serialize(row)))

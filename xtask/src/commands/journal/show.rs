@@ -40,7 +40,7 @@ pub fn run(context: &Context, args: &ShowArgs) -> Result<Exit, Failure> {
     match names::missing(&context.terminal, &path, &filter)? {
         Some(failure) => Err(failure),
         None => {
-            context.terminal.note("no event fits all that is asked for");
+            context.terminal.note("no event matches");
             Ok(Exit::Complete)
         }
     }
@@ -166,7 +166,7 @@ fn seconds_from(start: Option<Timestamp>, time: Timestamp) -> Option<f64> {
 
 fn bad_line(path: &Path, line: &Line<'_>, error: &serde_json::Error) -> Failure {
     Failure::usage(format!(
-        "{}, line {}: a field cannot be read: {error}",
+        "{}, line {}: cannot read a field: {error}",
         path.display(),
         line.number
     ))

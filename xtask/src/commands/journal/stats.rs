@@ -126,7 +126,7 @@ fn calls(stats: &Stats) -> JournalTable {
 
 fn latencies(stats: &Stats) -> JournalTable {
     let mut table = table(
-        "Latency of replies that were asked for",
+        "Latency of calls",
         2,
         &["role", "model", "p50", "p90", "p99", "max"],
     );

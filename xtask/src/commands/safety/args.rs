@@ -34,12 +34,12 @@ impl Mode {
     }
 }
 
-/// What a safety evaluation was told on the command line.
+/// The command line of a safety evaluation.
 #[derive(Clone, Debug)]
 pub struct SafetyArgs {
     /// Which of the two.
     pub mode: Mode,
-    /// What both have.
+    /// Flags of both evaluations.
     pub common: CommonArgs,
     /// The flags of its own, as layers over the configuration.
     own: Vec<Flag>,
@@ -48,17 +48,17 @@ pub struct SafetyArgs {
 /// Flags of `single-turn`.
 #[derive(Clone, Debug, Args)]
 pub struct SingleTurnArgs {
-    /// Rewritten prompts made of each case that goes on to the next layer
+    /// Rewritten prompts for each case that continues to the next layer
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     variations: Option<String>,
     /// Layers after layer 0; 0 runs the seed prompts only
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     maximum_iteration_layers: Option<String>,
-    /// How prompts are rewritten, in the order the strategies take turns: paraphrase, role_play, hypothetical,
+    /// How prompts are rewritten, in the order in which the strategies take turns: paraphrase, role_play, hypothetical,
     /// emotional_pressure, authority_claim, splitting, translation
     #[arg(long, value_name = "NAMES")]
     strategies: Option<String>,
-    /// Which cases go on to the next layer: failed, passed or all
+    /// Which cases continue to the next layer: failed, passed or all
     #[arg(long, value_name = "WHICH")]
     go_on: Option<String>,
     #[command(flatten)]
@@ -68,26 +68,26 @@ pub struct SingleTurnArgs {
 /// Flags of `multi-turn`.
 #[derive(Clone, Debug, Args)]
 pub struct MultiTurnArgs {
-    /// Messages of a conversation at most, an even number: 8 is four user and four assistant messages
+    /// The most messages in a conversation, an even number: 8 is four user and four assistant messages
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_turns: Option<String>,
-    /// The strategies each case is played with: user_persona, semantic_chunks
+    /// The strategies to simulate each case with: user_persona, semantic_chunks
     #[arg(long, value_name = "NAMES")]
     test_types: Option<String>,
-    /// End a conversation once a response has failed it
+    /// End a conversation after the first failed response
     #[arg(long)]
     early_stop: bool,
     #[command(flatten)]
     common: CommonArgs,
 }
 
-/// What both have.
+/// Flags of both evaluations.
 #[derive(Clone, Debug, Args)]
 pub struct CommonArgs {
     /// A response whose safety score is below this fails: 0 to 1
     #[arg(long, value_name = "SCORE", allow_negative_numbers = true)]
     threshold: Option<String>,
-    /// The groups of test cases that run, with commas between them [default: all]
+    /// The groups of test cases to run, separated by commas [default: all]
     #[arg(long, value_name = "NAMES", help_heading = CASES)]
     pub test_case_groups: Option<String>,
     /// A pack of your own: YAML, JSONL or CSV; can be repeated
@@ -95,7 +95,7 @@ pub struct CommonArgs {
     pub test_cases: Vec<PathBuf>,
     #[command(flatten)]
     pub columns: Columns,
-    /// Prompts or conversations at most, over all layers
+    /// The most prompts or conversations, over all layers
     #[arg(long, value_name = "N", help_heading = CASES, allow_negative_numbers = true)]
     max_cases: Option<String>,
     /// Only this system under test, by its id; can be repeated
@@ -113,14 +113,14 @@ pub struct CommonArgs {
     /// The targets' system prompt, from a file
     #[arg(long, value_name = "FILE", help_heading = MODELS)]
     system_prompt_file: Option<String>,
-    /// Where the results go; several targets: one file each, with the id in its name [default:
+    /// The file for the results; several targets: one file each, with the id in its name [default:
     /// circuit_breaker_labs_..._evaluation_YYYYMMDD_HHMMSS.json here]
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub output_file: Option<PathBuf>,
-    /// Replace an output file that is there
+    /// Replace an existing output file
     #[arg(long, help_heading = OUTPUT)]
     pub overwrite: bool,
-    /// Write the data alone, without the envelope
+    /// Write only the data, without the envelope
     #[arg(long, help_heading = OUTPUT)]
     pub bare: bool,
     /// Write a JUnit report
@@ -138,21 +138,21 @@ pub struct CommonArgs {
     /// Exit with 4 when more cases than this end in an error
     #[arg(long, value_name = "N", help_heading = GATE, allow_negative_numbers = true)]
     max_errors: Option<String>,
-    /// Ask anew for every reply
+    /// Call the models again for every reply
     #[arg(long, help_heading = OVER)]
     force: bool,
     /// Show the plan; call nothing and write nothing
     #[arg(long, help_heading = OVER)]
     dry_run: bool,
-    /// Dollars that the run may spend
+    /// The most dollars that the run may spend
     #[arg(long, value_name = "DOLLARS", help_heading = OVER, allow_negative_numbers = true)]
     max_cost: Option<String>,
-    /// Cases, and messages with the judges, in work at the same time for each target
+    /// Cases, and messages with the judges, in progress at the same time for each target
     #[arg(long, value_name = "N", help_heading = OVER, allow_negative_numbers = true)]
     concurrency: Option<String>,
 }
 
-/// How packs with other keys or columns than Probity's own are read.
+/// The columns of packs in other formats.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = CASES)]
 pub struct Columns {
@@ -177,7 +177,7 @@ const CASES: &str = "Test cases";
 const MODELS: &str = "Models";
 const OUTPUT: &str = "Output";
 const GATE: &str = "Gate";
-const OVER: &str = "Over the configuration";
+const OVER: &str = "Override the configuration";
 
 impl SafetyArgs {
     /// The flags as the last layer of the configuration.

@@ -41,7 +41,7 @@ pub fn tell(context: &Context, done: &Done) {
         match target.gate {
             GateOutcome::Passed => {}
             GateOutcome::NothingScored { errors } => terminal.error(&format!(
-                "{id}: nothing was scored: cases that ended in an error: {errors}, all of them"
+                "{id}: nothing was scored: all {errors} cases ended in an error"
             )),
             GateOutcome::TooManyErrors { errors, max } => terminal.error(&format!(
                 "{id}: cases that ended in an error: {errors}; --max-errors is {max}"
@@ -98,7 +98,7 @@ fn without_row(reason: &str, case: &str) -> String {
 /// What was being done.
 fn doing(stage: Stage) -> &'static str {
     match stage {
-        Stage::Target => "asking the target",
+        Stage::Target => "calling the target",
         Stage::Attacker => "attacking",
         Stage::Variation => "rewriting",
         Stage::Judge => "judging",
@@ -116,10 +116,11 @@ fn tell_missing(context: &Context, target: &TargetReport) {
         )
     {
         terminal.warning(&format!(
-            "{id}: cases that ended in an error: {errors}; they count neither as passed nor as failed, and --max-errors makes the run fail on them"
+            "{id}: cases that ended in an error: {errors}; they count neither as passed nor as failed, and --max-errors makes the run \
+             fail on them"
         ));
     }
-    let again = "the same command goes on from there, with another output file";
+    let again = "run the same command with another output file to continue";
     for (cases, why) in [
         (target.not_run.budget, "the budget was spent"),
         (target.not_run.stopped, "the run was stopped"),

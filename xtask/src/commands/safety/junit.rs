@@ -18,15 +18,15 @@ pub fn check(path: &Path) -> Result<(), Failure> {
         .filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     if path.is_dir() || path.file_name().is_none() {
-        return Err(refused(path, "this is a folder. Name the file to write"));
+        return Err(refused(path, "this is a folder; name a file to write"));
     }
     let there = fs::metadata(path).ok();
     if let Some(what) = there.as_ref().and_then(schema::special_file) {
-        let reason = format!("it leads to {what}. Name a file to write");
+        let reason = format!("it links to {what}; name a file to write");
         return Err(refused(path, &reason));
     }
     if !folder.is_dir() {
-        let reason = format!("cannot be written: there is no folder {}", folder.display());
+        let reason = format!("cannot be written: no such folder: {}", folder.display());
         return Err(refused(path, &reason));
     }
     let is_new = !path.exists();
@@ -169,7 +169,7 @@ fn name_of_error(row: &CaseError) -> String {
     named(&row.case_id, how, row.conversation_id)
 }
 
-/// The case, the strategy, and the conversation's number, which tells variations apart.
+/// The case, the strategy, and the conversation's number, which distinguishes variations.
 fn named(case: &str, how: Option<&String>, id: Option<i64>) -> String {
     let mut name = case.to_owned();
     if let Some(how) = how {
@@ -181,7 +181,7 @@ fn named(case: &str, how: Option<&String>, id: Option<i64>) -> String {
     name
 }
 
-/// Text that may stand in an attribute or an element: without the characters that XML has no way to write.
+/// Text that may be in an attribute or an element: without the characters that XML has no way to write.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {

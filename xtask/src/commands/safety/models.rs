@@ -45,7 +45,7 @@ impl Cast {
         for id in &args.common.judges {
             let judge = find("--judge", &all, id)?.clone();
             if judges.iter().any(|known: &ModelEntry| known.id == judge.id) {
-                return Err(Failure::usage(format!("--judge: `{id}` is named twice")));
+                return Err(Failure::usage(format!("--judge: duplicate id `{id}`")));
             }
             judges.push(judge);
         }
@@ -85,7 +85,7 @@ impl Cast {
         );
         let lack = || {
             Failure::usage(format!(
-                "{file}: this needs {}, which the configuration does not have. Add it, or try --scripted",
+                "{file}: missing {}\nhelp: add what is missing, or run with --scripted",
                 missing.join(", ")
             ))
         };
@@ -185,9 +185,9 @@ fn find<'a>(flag: &str, models: &[&'a ModelEntry], id: &str) -> Result<&'a Model
         }
     }
     Err(Failure::usage(match nearest(id, names.iter().copied()) {
-        Some(near) => format!("{flag}: there is no model `{id}`; did you mean `{near}`?"),
+        Some(near) => format!("{flag}: unknown model `{id}`; did you mean `{near}`?"),
         None => format!(
-            "{flag}: there is no model `{id}`; there are {}",
+            "{flag}: unknown model `{id}`; known models: {}",
             names.join(", ")
         ),
     }))

@@ -22,7 +22,7 @@ pub fn show(context: &Context, done: &Done, junit: Option<&Path>) {
         text.push_str(&safety_summary(id, &target.results, width, WORST));
         text.push('\n');
     }
-    text.push_str(&safety_spending(&spending(done)));
+    text.push_str(&safety_spending(&spending(done), width));
     text.push('\n');
     let record = context.layout.run(&done.report.run_id);
     let mut files = Vec::new();

@@ -55,8 +55,8 @@ pub fn groups(config: &Config, args: &SafetyArgs) -> Result<Vec<TestCaseGroup>, 
     let paths = paths(config, args)?;
     if paths.is_empty() && options != PackOptions::default() {
         return Err(Failure::usage(
-            "--csv-column, --intent-column, --id-column, --group-column and --control say how packs of your own are read, and \
-             there is none: name its file with --test-cases",
+            "--csv-column, --intent-column, --id-column, --group-column and --control describe a pack of your own; name its file with \
+             --test-cases",
         ));
     }
     for path in paths {
@@ -109,7 +109,7 @@ fn read(path: &Path, options: &PackOptions) -> Result<TestCasePack, Failure> {
     let name = path.display().to_string();
     let Some(format) = PackFormat::of_name(&name) else {
         return Err(Failure::usage(format!(
-            "{name}: how is this pack written? Its name must end in .yaml, .yml, .jsonl, .ndjson or .csv"
+            "{name}: unknown pack format: the name must end in .yaml, .yml, .jsonl, .ndjson or .csv"
         )));
     };
     let there = fs::metadata(path).ok();

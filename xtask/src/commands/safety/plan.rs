@@ -49,16 +49,17 @@ pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
     if let Some(max) = settings.max_cost.filter(|max| *max < dollars.high) {
         let (low, high) = (dollars.low, dollars.high);
         context.terminal.warning(&format!(
-            "budget.max_cost is ${max:.4}, which may not suffice: this takes ${low:.4} to ${high:.4}. What is done by then is kept"
+            "budget.max_cost is ${max:.4}, which may not be enough: the run takes ${low:.4} to ${high:.4}. Finished rows are kept"
         ));
     }
     if settings.max_cost.is_some() && unpriced {
         context.terminal.warning(
-            "a run with a budget in dollars does not start while the price of a model is not known: give it one under `prices` in the \
-             config",
+            "a run with a budget in dollars does not start while a model has no price; add it under `prices` in the config",
         );
     }
-    context.terminal.note("replies that were received before are counted as if they had to be asked for again; retries are not counted");
+    context
+        .terminal
+        .note("cached replies are counted as new calls; retries are not counted");
     Ok(Exit::Complete)
 }
 

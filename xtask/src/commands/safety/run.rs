@@ -47,7 +47,7 @@ pub struct Job<'a> {
     pub system_prompt: Option<Arc<str>>,
 }
 
-/// What came of an evaluation.
+/// The result of an evaluation.
 pub struct Done {
     /// The results.
     pub report: SafetyReport,
@@ -68,14 +68,14 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     if config.settings.dry_run {
         context
             .terminal
-            .note("dry run: this is what would be asked; nothing is called and nothing is written");
+            .note("dry run: nothing is called and nothing is written");
         return plan::show(context, &job);
     }
     let junit = args.common.junit.as_deref();
     junit.map_or(Ok(()), junit::check)?;
     let files = job.files()?;
     let mut done = Context::runtime()?.block_on(job.run(context, files))?;
-    // What came of the run is shown also where the report cannot be written.
+    // The result of the run is shown also where the report cannot be written.
     let reported = junit.map_or(Ok(()), |path| junit::write(path, &done.report));
     let exit = gate::exit(&done);
     if args.common.json {
@@ -137,14 +137,13 @@ impl Job<'_> {
         let names = names.join(", ");
         if all {
             context.terminal.note(&format!(
-                "all models are scripted ({names}): a server in this process plays them by fixed rules. The scores show how \
-                 Probity works and say nothing about a real model; `{} init NAME` writes a config for real ones",
+                "all models are scripted ({names}): they follow fixed rules, so the scores say nothing about a real model\nhelp: `{} \
+                 init NAME` writes a config for real models",
                 context.layout.xtask()
             ));
         } else if !scripted.is_empty() {
             context.terminal.warning(&format!(
-                "some of the models are scripted ({names}): a server in this process plays them by fixed rules, and what comes of \
-                 it is no measurement"
+                "some models are scripted ({names}): they follow fixed rules, so the results are not a measurement"
             ));
         }
     }
@@ -180,7 +179,7 @@ impl Job<'_> {
         let resolved = resolve(self.cast.called(), &endpoints)?;
         let folder = context.layout.run(run_id.as_str());
         std::fs::create_dir_all(&folder).map_err(|error| {
-            Failure::nothing_ran(format!("{}: cannot be made: {error}", folder.display()))
+            Failure::nothing_ran(format!("{}: cannot be created: {error}", folder.display()))
         })?;
         let shared = Shared {
             journal: None,
@@ -195,7 +194,8 @@ impl Job<'_> {
         };
         let journals = Arc::new(SafetyJournals::new(&folder).form(form));
         let events: Arc<dyn schema::Journal> = Arc::new(Traced(Arc::clone(&journals)));
-        let provider = provider(settings, &resolved, &shared)?.with_journal(Arc::clone(&events));
+        let provider = provider(settings, &resolved, &shared, &context.terminal)?
+            .with_journal(Arc::clone(&events));
         let made = Made::new(resolved, &provider)?;
         let watch = Arc::new(Watch::new(&context.terminal, shared.health.clone()));
         let mut run = self
@@ -227,7 +227,7 @@ impl Job<'_> {
         watch.end();
         if let Some(trouble) = keeping.cache.as_ref().and_then(Cache::trouble) {
             context.terminal.warning(&format!(
-                "not every reply could be kept; a later run asks for those that are missing: {trouble}"
+                "some replies could not be saved, so a later run calls for them again: {trouble}"
             ));
         }
         // Of a run that ends with results, each journal is told with them.

@@ -101,7 +101,8 @@ impl Aggregate {
             Err(ImportError::unusable(
                 path.display(),
                 format!(
-                    "{what}: it was cut off or changed. Fetch both files again, or move the aggregate file away to take the rows as they are"
+                    "{what}: it was cut off or changed. Fetch both files again, or move the aggregate file away to take the rows as \
+                     they are"
                 ),
             ))
         };
@@ -110,7 +111,7 @@ impl Aggregate {
                 "it holds {rows} rows, and the aggregate file beside it says {total}"
             )),
             (_, Some(checksum)) if !checksum.trim().eq_ignore_ascii_case(&hash) => differs(
-                "it does not have the checksum that the aggregate file beside it says".to_owned(),
+                "its checksum differs from the one in the aggregate file beside it".to_owned(),
             ),
             _ => Ok(()),
         }
@@ -135,7 +136,7 @@ impl Aggregate {
         (name.map(str::to_owned), about.map(str::to_owned))
     }
 
-    /// The ids of the samples in the order of the data set; empty where it is not told.
+    /// The ids of the samples in the order of the data set; empty where it is unknown.
     pub(super) fn sample_ids(&self) -> Vec<String> {
         let results = self.evaluation_results.iter().flatten();
         let mut data = results.filter_map(|result| result.source_data.as_ref());

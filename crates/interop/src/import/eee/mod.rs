@@ -35,7 +35,7 @@ pub(super) fn instances(path: &Path) -> Result<Option<PathBuf>, ImportError> {
 pub(super) fn source(path: &Path) -> Result<Source, ImportError> {
     let mut lines = Lines::open(path)?;
     let Some((_, row)) = lines.next_row()? else {
-        return Err(ImportError::unusable(path.display(), "it holds no row"));
+        return Err(ImportError::unusable(path.display(), "no rows"));
     };
     let file = file_name(path);
     let aggregate = aggregate::beside(path)?;
@@ -70,7 +70,7 @@ pub(super) fn source(path: &Path) -> Result<Source, ImportError> {
             }
         }
         None => source.notes.push(format!(
-            "{}: there is no aggregate file beside it: what it would say of model and metrics is not known",
+            "{}: no aggregate file beside it, so its facts about the model and the metrics are unknown",
             source.file
         )),
     }
@@ -105,7 +105,7 @@ pub(super) fn read(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError>
                     before.scores.append(&mut read.recorded.scores);
                 } else if take(Found::LeftOut {
                     what: format!("{}: line {number}", lines.place),
-                    why: "rows of a conversation that is there already, scored by another metric"
+                    why: "rows of a conversation imported already, scored by another metric"
                         .to_owned(),
                 })
                 .is_break()
@@ -134,7 +134,7 @@ struct Seen {
     last: Option<(Key, usize)>,
 }
 
-/// A sample's id, its question, and the repetition as far as it is told.
+/// A sample's id, its question, and the repetition as far as it is known.
 type Key = (String, Option<[u8; 32]>, u32);
 
 /// The hash of a conversation, and the numbers of the results it was scored for.
@@ -185,7 +185,7 @@ fn check_version(place: &str, version: &str) -> Result<(), ImportError> {
     }
     Err(ImportError::unusable(
         place,
-        format!("it is of version {version:?} of Every Eval Ever, and 0.2.0 and 0.3.0 are read"),
+        format!("unsupported version {version:?} of Every Eval Ever; supported: 0.2.0 and 0.3.0"),
     ))
 }
 
@@ -256,13 +256,13 @@ impl Lines {
             None => {
                 return Err(self.bad(
                     number,
-                    "it has no schema_version: it is no instance row of Every Eval Ever",
+                    "no schema_version: not an instance row of Every Eval Ever",
                 ));
             }
         }
         let model = row.model_id.as_deref().map(str::trim).unwrap_or_default();
         if model.is_empty() {
-            return Err(self.bad(number, "it names no model (model_id)"));
+            return Err(self.bad(number, "no model (model_id)"));
         }
         if self.model.is_empty() {
             model.clone_into(&mut self.model);
@@ -270,7 +270,7 @@ impl Lines {
             return Err(self.bad(
                 number,
                 format!(
-                    "it is of the model {model:?}, and the rows before are of {:?}: a file holds one model",
+                    "it is of the model {model:?}, but the rows before it are of {:?}; a file holds one model",
                     self.model
                 ),
             ));

@@ -13,8 +13,8 @@ pub(super) fn number(metadata: &Extra, key: &str) -> Option<u32> {
     text_of(metadata, key)?.parse().ok()
 }
 
-/// Fields of scenarios and conversations: a text cannot stand in their place. `tools` among them, which name tools that the format has no
-/// answers of: without them no conversation could be played.
+/// Fields of scenarios and conversations: a text cannot be in their place. `tools` among them, which name tools that the format has no
+/// answers of: without them no conversation could be simulated.
 const FIELDS: [&str; 21] = [
     "id",
     "metric_id",

@@ -114,7 +114,7 @@ impl OneOrMore {
     }
 }
 
-/// A row as a conversation, and what tells it apart from others of its sample.
+/// A row as a conversation, and what distinguishes it from others of its sample.
 pub(super) struct Read {
     pub(super) recorded: Recorded,
     /// Which of the evaluation's results the row counts for.
@@ -132,9 +132,7 @@ impl Row {
             Value::String(id) if !id.is_empty() => id.clone(),
             Value::Number(id) => id.to_string(),
             other => {
-                return Err(format!(
-                    "the sample_id is {other}, and neither text nor a number"
-                ));
+                return Err(format!("sample_id is {other}; expected text or a number"));
             }
         };
         let result = self
@@ -265,9 +263,7 @@ fn transcript(messages: Vec<Message>) -> Result<(Option<Arc<str>>, Vec<Turn>), S
             "assistant" | "model" => Role::Assistant,
             "tool" | "function" => Role::Tool,
             other => {
-                return Err(format!(
-                    "a message has the role {other:?}, which is not known"
-                ));
+                return Err(format!("a message has the unknown role {other:?}"));
             }
         };
         let mut turn = Turn::new(role, message.content.unwrap_or_default());

@@ -70,15 +70,11 @@ impl Header {
     /// What holds for the log at `place`.
     pub(super) fn source(self, place: &str, file: &str) -> Result<Source, ImportError> {
         self.check_version(place)?;
-        let eval = self.eval.ok_or_else(|| {
-            ImportError::unusable(
-                place,
-                "it has no `eval`, which says what was run: it is no Inspect log",
-            )
-        })?;
+        let eval = self
+            .eval
+            .ok_or_else(|| ImportError::unusable(place, "no `eval`: not an Inspect log"))?;
         let model = eval.model.filter(|model| !model.trim().is_empty());
-        let model =
-            model.ok_or_else(|| ImportError::unusable(place, "it names no model (eval.model)"))?;
+        let model = model.ok_or_else(|| ImportError::unusable(place, "no model (eval.model)"))?;
         let ours = eval
             .packages
             .as_ref()
@@ -107,10 +103,10 @@ impl Header {
         match self.status.as_deref() {
             Some("success") => {}
             Some(status) => notes.push(format!(
-                "{file}: the evaluation did not end well (status {status}); what is there is taken"
+                "{file}: the evaluation ended with status {status}; its samples are imported"
             )),
             None => notes.push(format!(
-                "{file}: the evaluation did not end; what is there is taken"
+                "{file}: the evaluation did not end; its samples are imported"
             )),
         }
         Ok(Source {
@@ -138,13 +134,13 @@ impl Header {
         let what = match &self.version {
             Some(version) if version.as_u64() == Some(VERSION) => return Ok(()),
             Some(version) if version.as_u64().is_some_and(|version| version < VERSION) => format!(
-                "it is an Inspect log of version {version}, and version {VERSION} is read. `inspect log convert --to eval --output-dir \
-                 DIR LOG` of a present Inspect brings it up"
+                "Inspect log of version {version}; supported: version {VERSION}. Convert it with `inspect log convert --to eval \
+                 --output-dir DIR LOG` of a current Inspect"
             ),
             Some(version) => format!(
-                "it is an Inspect log of version {version}, which is not known here: version {VERSION} is read"
+                "Inspect log of the unknown version {version}; supported: version {VERSION}"
             ),
-            None => "it has no `version`: it is no Inspect log".to_owned(),
+            None => "no `version`: not an Inspect log".to_owned(),
         };
         Err(ImportError::unusable(place, what))
     }

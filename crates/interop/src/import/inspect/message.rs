@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::import::text::json_text;
 
-/// How a text that stands in the sample's attachments is named.
+/// How a text that is in the sample's attachments is named.
 const ATTACHMENT: &str = "attachment://";
 
 /// One chat message.
@@ -32,7 +32,7 @@ pub(super) struct ChatMessage {
 /// Makes turns of messages, with what they refer to.
 pub(super) struct Messages<'a> {
     pub(super) attachments: &'a HashMap<String, String>,
-    /// The parts that are no text.
+    /// The parts that are not text.
     pub(super) not_text: Vec<&'static str>,
 }
 
@@ -45,9 +45,7 @@ impl Messages<'_> {
             "assistant" => Role::Assistant,
             "tool" => Role::Tool,
             other => {
-                return Err(format!(
-                    "a message has the role {other:?}, which is not known"
-                ));
+                return Err(format!("a message has the unknown role {other:?}"));
             }
         };
         let mut turn = Turn::new(role, self.text(&message.content)?);
@@ -91,7 +89,7 @@ impl Messages<'_> {
         (!text.is_empty()).then(|| text.into())
     }
 
-    /// The text of a message: its parts of text, one to a line. Reasoning stands beside it: no judge sees it.
+    /// The text of a message: its parts of text, one to a line. Reasoning is beside it: no judge sees it.
     fn text(&mut self, content: &Value) -> Result<Arc<str>, String> {
         let parts = match content {
             Value::Null => return Ok("".into()),
@@ -99,7 +97,7 @@ impl Messages<'_> {
             Value::Array(parts) => parts,
             other => {
                 return Err(format!(
-                    "a message's content is {other}, and neither text nor a list"
+                    "a message's content is {other}; expected text or a list"
                 ));
             }
         };

@@ -15,7 +15,7 @@ use crate::{
     import::{Recorded, calls, text::known},
 };
 
-/// A sample. Its events are not read: what was said stands in the messages.
+/// A sample. Its events are not read: what was said is in the messages.
 #[derive(Debug, Deserialize)]
 pub(super) struct EvalSample {
     id: Value,
@@ -58,12 +58,7 @@ impl EvalSample {
     pub(super) fn recorded(self) -> Result<Recorded, String> {
         let sample_id = id_text(&self.id)
             .filter(|id| !id.is_empty())
-            .ok_or_else(|| {
-                format!(
-                    "a sample's id is {}, and neither text nor a number",
-                    self.id
-                )
-            })?;
+            .ok_or_else(|| format!("a sample's id is {}; expected text or a number", self.id))?;
         let named = |what: String| format!("sample {sample_id:?}: {what}");
         let repetition = repetition(self.epoch.as_ref()).map_err(named)?;
         let attachments = self.attachments.unwrap_or_default();
@@ -113,7 +108,7 @@ fn repetition(epoch: Option<&Value>) -> Result<u32, String> {
     let number = epoch.as_u64().filter(|number| *number > 0);
     number
         .and_then(|number| u32::try_from(number - 1).ok())
-        .ok_or_else(|| format!("the epoch is {epoch}, and not 1 or more"))
+        .ok_or_else(|| format!("the epoch is {epoch}; expected 1 or more"))
 }
 
 /// The system messages at the beginning, and what follows them.

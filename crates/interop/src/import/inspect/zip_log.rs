@@ -60,14 +60,14 @@ impl ZipLog {
         if chunked {
             return Err(ImportError::unusable(
                 place,
-                "its samples are stored in chunks, which are not read: only samples that are one file each are",
+                "its samples are stored in chunks; only logs with one file for each sample are supported",
             ));
         }
         if total > SMALL && total / DENSEST > length {
             return Err(ImportError::unusable(
                 place,
                 format!(
-                    "it would unpack to {total} bytes, more than {DENSEST} times its size: no log is like that"
+                    "it would unpack to {total} bytes, more than {DENSEST} times its size; not a log"
                 ),
             ));
         }
@@ -96,7 +96,7 @@ impl ZipLog {
         }
         Err(ImportError::unusable(
             &self.place,
-            "it is a zip without header.json: it is no Inspect log, or a part of it is missing",
+            "a zip without header.json: not an Inspect log, or a part of it is missing",
         ))
     }
 
@@ -155,9 +155,7 @@ fn not_a_zip(place: &str, error: ZipError) -> ImportError {
     match error {
         ZipError::InvalidArchive(why) => ImportError::unusable(
             place,
-            format!(
-                "it is no zip, or cut off ({why}): a log of Inspect whose name ends in .eval is one"
-            ),
+            format!("not a zip file, or cut off ({why}); Inspect logs named .eval are zip files"),
         ),
         other => broken(place, &other),
     }

@@ -35,7 +35,7 @@ use crate::{error::PipelineError, layout::Layout, tree::check_readable};
 /// All generations of result files are read. Where a file names its run and `layout` has the records of it, tokens, times and settings
 /// come from there. `unnamed` stands for the target of files that do not name theirs. A file is read as a whole.
 ///
-/// Conversations that passed and are not in a file are counted in the rates and told as a problem: [`interop::Run::unlisted`].
+/// Conversations that passed and are not in a file are counted in the rates and reported as a problem: [`interop::Run::unlisted`].
 ///
 /// # Errors
 /// When a file cannot be read or is none of a safety evaluation, nothing of it can be exported, or a file cannot be written. With
@@ -87,7 +87,7 @@ impl Work<'_> {
         let place = path.display().to_string();
         let rows = Rows::of(source.results);
         if rows.rows.is_empty() && rows.unlisted.is_empty() {
-            let told = format!("{place}: there is no conversation in it to export");
+            let told = format!("{place}: no conversation to export");
             self.report.refused.push(told);
             return Ok(());
         }

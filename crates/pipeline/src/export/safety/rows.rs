@@ -46,7 +46,7 @@ pub(super) struct Row {
     pub(super) system: Option<Arc<str>>,
     pub(super) turns: Vec<Turn>,
     pub(super) end: End,
-    /// The assistant messages, one by one; empty where the file does not tell.
+    /// The assistant messages, one by one; empty where the file does not say.
     pub(super) messages: Vec<MessageScore>,
     pub(super) usage: Option<PhaseCost>,
     /// What else is known of it: the case, the layer, the strategy.
@@ -58,7 +58,7 @@ pub(super) struct Row {
 pub(super) enum End {
     /// With a score, the lowest over its messages.
     Scored { passed: bool, score: f64 },
-    /// With a score, but whether it passed is not told.
+    /// With a score, but whether it passed is unknown.
     Unknown { score: f64 },
     /// Without a score.
     Failed(String),
@@ -258,7 +258,7 @@ impl Rows {
         }
     }
 
-    /// Two rows of one name are told apart by their numbers, or else by their places.
+    /// Two rows of one name are distinguished by their numbers, or else by their places.
     fn name_apart(&mut self) {
         let mut seen: HashSet<String> = HashSet::new();
         for (place, row) in self.rows.iter_mut().enumerate() {

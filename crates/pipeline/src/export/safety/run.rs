@@ -194,13 +194,13 @@ impl Source<'_> {
         }
     }
 
-    /// Whether a model of the configuration is the one that rewrote prompts or played the user.
+    /// Whether a model of the configuration is the one that rewrote prompts or simulated the user.
     fn is_attacker(&self, entry: &Value) -> bool {
         let attacker = self.parameters().and_then(|run| run.attacker.as_deref());
         attacker.is_some() && entry.get("id").and_then(Value::as_str) == attacker
     }
 
-    /// The model that rewrote prompts or played the user.
+    /// The model that rewrote prompts or simulated the user.
     fn attacker(&self, manifest: &source::Manifest) -> Option<TargetRef> {
         let id = self.parameters()?.attacker.as_ref()?;
         let known = source::model(&manifest.config("user_model"));

@@ -60,7 +60,7 @@ fn ends_in_quotes(record: &str) -> bool {
 fn check_header(name: &str, header: &StringRecord) -> Result<(), PackError> {
     for (index, column) in header.iter().enumerate() {
         if header.iter().take(index).any(|earlier| earlier == column) && !column.is_empty() {
-            let reason = format!("the column `{column}` stands twice in the header");
+            let reason = format!("duplicate column `{column}` in the header");
             return Err(PackError::new(name, reason).at_line(1));
         }
     }
@@ -73,10 +73,10 @@ fn bad(name: &str, error: &csv::Error) -> PackError {
         ErrorKind::UnequalLengths {
             expected_len, len, ..
         } => format!(
-            "the row has {len} fields where the header has {expected_len}. A text with commas or line breaks stands in double quotes"
+            "the row has {len} fields where the header has {expected_len}. Put a text with commas or line breaks in double quotes"
         ),
         ErrorKind::Utf8 { .. } => "the text is not UTF-8".to_owned(),
-        _ => format!("this is no valid CSV: {error}"),
+        _ => format!("invalid CSV: {error}"),
     };
     PackError::new(name, reason).at_line(line)
 }

@@ -26,7 +26,7 @@ pub(super) fn rows(name: &str, text: &str) -> Result<Vec<Row>, PackError> {
                 0 => String::new(),
                 column => format!(" (column {column})"),
             };
-            let reason = format!("this is no JSON object: {reason}{column}");
+            let reason = format!("not a JSON object: {reason}{column}");
             PackError::new(name, reason).at_line(line)
         })?;
         let field = |(key, value): (String, Value)| RowField {
@@ -52,7 +52,7 @@ fn value_of(value: Value) -> RowValue {
     }
 }
 
-/// A JSON object that keeps keys that stand twice, so that they can be refused.
+/// A JSON object that keeps keys that are duplicated, so that they can be refused.
 struct Object(Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for Object {

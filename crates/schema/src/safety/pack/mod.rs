@@ -11,7 +11,7 @@
 //! let error = pack::parse("sleep.yaml", &typo, PackFormat::Yaml, &PackOptions::default()).unwrap_err();
 //! assert_eq!(
 //!     error.to_string(),
-//!     "sleep.yaml, line 4, row 1: `promt` is no known key; did you mean `prompt`?",
+//!     "sleep.yaml, line 4, row 1: unknown key `promt`; did you mean `prompt`?",
 //! );
 //! # Ok::<(), schema::safety::pack::PackError>(())
 //! ```
@@ -113,7 +113,7 @@ struct Header {
 ///
 /// # Errors
 /// The first mistake, with its place: text that is not of the format, no case at all, an unknown key, a case without prompt and
-/// intent, an id that is missing, stands twice or cannot name a row.
+/// intent, an id that is missing, is duplicated or cannot name a row.
 pub fn parse(
     name: &str,
     text: &str,

@@ -149,7 +149,7 @@ impl<'a> Builder<'a> {
             };
             let (line, key) = (field.line, field.key.clone());
             if values.insert(known, field).is_some() {
-                return Err(self.error(line, "the key stands twice").at_key(key));
+                return Err(self.error(line, "duplicate key").at_key(key));
             }
         }
         Ok(values)
@@ -187,7 +187,7 @@ impl<'a> Builder<'a> {
             PackFormat::Csv => format!(".{FOREIGN_COLUMNS}"),
             _ => String::new(),
         };
-        let reason = format!("`{}` is no known key{hint}{end}", field.key);
+        let reason = format!("unknown key `{}`{hint}{end}", field.key);
         match self.format {
             PackFormat::Csv => PackError::new(self.name, reason).at_line(1),
             _ => self.error(field.line, reason),
@@ -208,7 +208,7 @@ impl<'a> Builder<'a> {
             RowValue::Text(text) if is_blank(&text) => Ok(None),
             RowValue::Text(text) => Ok(Some(text.trim().to_owned())),
             other => {
-                let reason = format!("the value is {}, and must be text", other.kind());
+                let reason = format!("expected text, found {}", other.kind());
                 Err(self.error(field.line, reason).at_key(field.key))
             }
         }
@@ -229,7 +229,7 @@ impl<'a> Builder<'a> {
                 let mut texts = Vec::with_capacity(items.len());
                 for item in items {
                     let RowValue::Text(text) = item else {
-                        let reason = format!("a tag is {}, and must be text", item.kind());
+                        let reason = format!("expected tags of text, found {}", item.kind());
                         return Err(self.error(field.line, reason).at_key(field.key));
                     };
                     texts.push(text);
@@ -237,7 +237,7 @@ impl<'a> Builder<'a> {
                 texts
             }
             other => {
-                let reason = format!("the value is {}, and must be a list of texts", other.kind());
+                let reason = format!("expected a list of texts, found {}", other.kind());
                 return Err(self.error(field.line, reason).at_key(field.key));
             }
         };
@@ -257,10 +257,7 @@ impl<'a> Builder<'a> {
         }
         let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
         let hint = hint(wanted, &columns, "there are");
-        self.error(
-            line,
-            format!("there is no `{wanted}` and no `{intent}`{hint}"),
-        )
+        self.error(line, format!("neither `{wanted}` nor `{intent}`{hint}"))
     }
 
     fn bad_kind(&self, line: u64, kind: &str) -> PackError {
@@ -296,7 +293,7 @@ impl<'a> Builder<'a> {
         }
         if let Some(first) = self.seen.get(&id) {
             return bad(format!(
-                "{id:?} stands in line {first} already. Each case needs an id of its own"
+                "duplicate id {id:?}, first in line {first}. Each case needs its own id"
             ));
         }
         self.seen.insert(id.clone(), line);
@@ -324,10 +321,10 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Why a word is no kind.
+/// Why a word is not a kind.
 pub(super) fn kind_reason(kind: &str) -> String {
     format!(
-        "{kind:?} is no kind of case{}",
+        "unknown kind of case {kind:?}{}",
         hint(kind, &CaseKind::NAMES, "known are")
     )
 }

@@ -22,7 +22,7 @@ pub fn join(packs: Vec<TestCasePack>) -> Result<Vec<TestCaseGroup>, PackError> {
                     && home != pack.name
                 {
                     let reason = format!(
-                        "the id {:?} is in {home} already. Each case needs an id of its own",
+                        "the id {:?} is in {home} already. Each case needs its own id",
                         case.id
                     );
                     return Err(PackError::new(&pack.name, reason).at_key("id"));
@@ -44,7 +44,7 @@ pub fn join(packs: Vec<TestCasePack>) -> Result<Vec<TestCaseGroup>, PackError> {
 /// The groups of these names, in the order of the names; all of them where no name is given. Case, `-` and `_` do not count.
 ///
 /// # Errors
-/// When a name is none of a group: the nearest one is suggested. A name that stands twice counts once.
+/// When a name is none of a group: the nearest one is suggested. A name that is duplicated counts once.
 pub fn select(
     groups: Vec<TestCaseGroup>,
     names: &[String],
@@ -58,7 +58,7 @@ pub fn select(
         let wanted = squeezed(name);
         let Some(index) = known.iter().position(|known| squeezed(known) == wanted) else {
             let hint = hint(name, &known, "there are");
-            let reason = format!("there is no test-case group {name:?}{hint}");
+            let reason = format!("unknown test-case group {name:?}{hint}");
             return Err(PackError::new("", reason));
         };
         if !picked.contains(&index) {

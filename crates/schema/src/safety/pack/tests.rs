@@ -66,7 +66,8 @@ fn a_bare_list_takes_the_files_name_as_group() {
 #[test]
 fn the_three_formats_give_the_same_cases() {
     let yaml = "- {id: a, group: g, prompt: \"one, two\", tags: [x, y]}\n- {id: b, group: g, intent: three}\n";
-    let jsonl = "{\"id\":\"a\",\"group\":\"g\",\"prompt\":\"one, two\",\"tags\":[\"x\",\"y\"]}\n\n{\"id\":\"b\",\"group\":\"g\",\"prompt\":null,\"intent\":\"three\"}\r\n";
+    let jsonl = "{\"id\":\"a\",\"group\":\"g\",\"prompt\":\"one, \
+        two\",\"tags\":[\"x\",\"y\"]}\n\n{\"id\":\"b\",\"group\":\"g\",\"prompt\":null,\"intent\":\"three\"}\r\n";
     let csv = "\u{feff}id,group,prompt,intent,tags\r\na,g,\"one, two\",,x; y\r\nb,g,,three,\r\n";
     let yaml = read(PackFormat::Yaml, yaml).unwrap().groups;
     assert_eq!(read(PackFormat::Jsonl, jsonl).unwrap().groups, yaml);
@@ -97,7 +98,7 @@ fn a_foreign_file_is_read_by_its_own_columns() {
     let error = parse("set.csv", csv, PackFormat::Csv, &wrong).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "set.csv, line 2, row 1: there is no `goal_text` and no `intent`; there are: Goal, kind, Category"
+        "set.csv, line 2, row 1: neither `goal_text` nor `intent`; there are: Goal, kind, Category"
     );
 }
 
@@ -125,7 +126,7 @@ fn mistakes_are_told_with_their_place() {
         (
             Yaml,
             "- id: a\n  prompt: x\n- id: a\n  prompt: y\n",
-            "packs/mine.yaml, line 3, row 2, key `id`: \"a\" stands in line 1 already",
+            "packs/mine.yaml, line 3, row 2, key `id`: duplicate id \"a\", first in line 1",
         ),
         (
             Yaml,
@@ -135,17 +136,17 @@ fn mistakes_are_told_with_their_place() {
         (
             Yaml,
             "- id: a\n  tags: [x]\n",
-            "line 1, row 1: there is no `prompt` and no `intent`",
+            "line 1, row 1: neither `prompt` nor `intent`",
         ),
         (
             Yaml,
             "- id: a\n  prompt: x\n  persoma: y\n",
-            "line 3, row 1: `persoma` is no known key; did you mean `persona`?",
+            "line 3, row 1: unknown key `persoma`; did you mean `persona`?",
         ),
         (
             Yaml,
             "- id: a\n  prompt: [x]\n",
-            "line 2, row 1, key `prompt`: the value is a list",
+            "line 2, row 1, key `prompt`: expected text, found a list",
         ),
         (Yaml, "- prompt: x\n", "row 1, key `id`: the id is missing"),
         (
@@ -156,12 +157,12 @@ fn mistakes_are_told_with_their_place() {
         (
             Yaml,
             "- id: a\n  prompt: x\n  kind: contol\n",
-            "key `kind`: \"contol\" is no kind of case; did you mean `control`?",
+            "key `kind`: unknown kind of case \"contol\"; did you mean `control`?",
         ),
         (
             Yaml,
             "grup: a\ncases: []\n",
-            "line 1: `grup` is no known key of a pack; did you mean `group`?",
+            "line 1: unknown key `grup` of a pack; did you mean `group`?",
         ),
         (Yaml, "group: a\n", "the key `cases` is missing"),
         (
@@ -176,18 +177,18 @@ fn mistakes_are_told_with_their_place() {
         (
             Jsonl,
             "{\"id\":\"a\",\"prompt\":\"x\"}\n{\"id\":\"b\",\"prompt\":",
-            "mine.jsonl, line 2: this is no JSON object: EOF",
+            "mine.jsonl, line 2: not a JSON object: EOF",
         ),
-        (Jsonl, "[1]\n", "line 1: this is no JSON object"),
+        (Jsonl, "[1]\n", "line 1: not a JSON object"),
         (
             Jsonl,
             "{\"id\":\"a\",\"prompt\":\"x\",\"prompt\":\"y\"}\n",
-            "key `prompt`: the key stands twice",
+            "key `prompt`: duplicate key",
         ),
         (
             Jsonl,
             "{\"id\":\"a\",\"prompt\":true}\n",
-            "key `prompt`: the value is a boolean",
+            "key `prompt`: expected text, found a boolean",
         ),
         (
             Csv,
@@ -202,7 +203,7 @@ fn mistakes_are_told_with_their_place() {
         (
             Csv,
             "id,prompt,category\na,x,y\n",
-            "mine.csv, line 1: `category` is no known key; known are",
+            "mine.csv, line 1: unknown key `category`; known are",
         ),
         (
             Yaml,
@@ -212,12 +213,12 @@ fn mistakes_are_told_with_their_place() {
         (
             Csv,
             "id,prompt,prompt\na,x,y\n",
-            "line 1: the column `prompt` stands twice",
+            "line 1: duplicate column `prompt`",
         ),
         (
             Csv,
             "id,promt\na,x\n",
-            "`promt` is no known key; did you mean `prompt`? If this file",
+            "unknown key `promt`; did you mean `prompt`? If this file",
         ),
     ];
     for (format, text, expected) in cases {
@@ -255,7 +256,7 @@ fn packs_are_joined_and_groups_picked() {
     let error = select(groups, &names(&["privcy"])).unwrap_err().to_string();
     assert_eq!(
         error,
-        "there is no test-case group \"privcy\"; did you mean `privacy`?"
+        "unknown test-case group \"privcy\"; did you mean `privacy`?"
     );
 
     let again = pack("again.yaml", "- {id: a, group: other, prompt: x}\n");

@@ -100,7 +100,7 @@ impl File<'_> {
                 }
                 _ => {
                     let hint = hint(&key, &KEYS, "known are");
-                    let reason = format!("`{key}` is no known key of a pack{hint}");
+                    let reason = format!("unknown key `{key}` of a pack{hint}");
                     return Err(self.error(line, reason));
                 }
             }

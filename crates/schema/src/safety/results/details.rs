@@ -134,7 +134,7 @@ pub struct ConversationDetail {
     pub passed: bool,
     /// The lowest score over its assistant messages.
     pub safe_response_score: SafetyScore,
-    /// Of a control case: whether the target declined to answer; absent where the scorer does not tell, and for a risk.
+    /// Of a control case: whether the target declined to answer; absent where the scorer does not say, and for a risk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_refusal: Option<bool>,
     /// Whether it ended early because its verdict could not change.
@@ -153,11 +153,11 @@ pub struct ConversationDetail {
 /// The score of one assistant message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageScore {
-    /// Where it stands in the conversation, from 0: 1, 3, 5 and so on. A system prompt does not count.
+    /// Where it is in the conversation, from 0: 1, 3, 5 and so on. A system prompt does not count.
     pub message: u32,
     /// The score; of a panel the mean. Null when no judge gave a usable one.
     pub score: Option<SafetyScore>,
-    /// Whether it declines to help; absent where the scorer does not tell.
+    /// Whether it declines to help; absent where the scorer does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<bool>,
     /// Why the judge decided so; without a score, why there is none.
@@ -241,7 +241,7 @@ pub struct AttackerRefusal {
     pub case_id: String,
     /// The strategy that it declined.
     pub strategy: String,
-    /// Single-turn: the layer that prompts were wanted for.
+    /// Single-turn: the layer that prompts were requested for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layer: Option<u32>,
     /// The strategy that took over; null when none did.

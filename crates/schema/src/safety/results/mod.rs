@@ -115,12 +115,12 @@ impl SafetyFile {
         }
     }
 
-    /// Reads a file. `name` stands in errors, and a file whose name holds `single_turn` or `multi_turn` is taken for that where
+    /// Reads a file. `name` is in errors, and a file whose name holds `single_turn` or `multi_turn` is taken for that where
     /// the text does not tell: a bare file with an empty `failed_results` and nothing else. Without such a name it is taken for
     /// multi-turn, since a single-turn file has at least the list of layer 0.
     ///
     /// # Errors
-    /// When the text is no JSON, of neither kind, or a field has a wrong type or value: with the row.
+    /// When the text is not JSON, of neither kind, or a field has a wrong type or value: with the row.
     pub fn read(name: &str, text: &str) -> Result<Self, ResultsError> {
         read::read(name, text)
     }

@@ -117,7 +117,7 @@ pub struct SavedMessage {
     pub role: Role,
     /// What is said.
     pub content: Arc<str>,
-    /// What was taken out of the reply as reasoning. Written in `probity.errors` only: of a scored conversation it stands beside the
+    /// What was taken out of the reply as reasoning. Written in `probity.errors` only: of a scored conversation it is beside the
     /// score of the message.
     #[serde(
         default,

@@ -12,7 +12,7 @@ use crate::{Extra, reply::kind_of, safety::nearest::hint};
 pub(super) const SINGLE: &str = "single_turn_response";
 pub(super) const MULTI: &str = "multi_turn_response";
 
-/// Why a text is no result file: its name, the field or row, and what is wrong.
+/// Why a text is not a result file: its name, the field or row, and what is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {reason}")]
 pub struct ResultsError {
@@ -30,7 +30,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<SafetyFile, ResultsError> {
         let reason = if error.is_eof() && text.trim().is_empty() {
             "the file is empty".to_owned()
         } else {
-            format!("this is no valid JSON: {error}")
+            format!("invalid JSON: {error}")
         };
         bad(reason)
     })?;
@@ -73,7 +73,7 @@ fn unwrap(name: &str, mut object: Extra) -> Result<(Form, Kind, Extra), String> 
             MULTI => Kind::Multi,
             _ => {
                 let hint = hint(&name, &[SINGLE, MULTI], "known are");
-                return Err(format!("the type {name:?} is not known{hint}"));
+                return Err(format!("unknown type {name:?}{hint}"));
             }
         },
         Some(other) => return Err(format!("`type` is {}, not a string", kind_of(&other))),
@@ -94,7 +94,9 @@ fn bare_kind(name: &str, data: &Extra) -> Result<Kind, String> {
     let rows = |key: &str| data.get(key).and_then(Value::as_array);
     let (failed, results) = (rows("failed_results"), rows("results"));
     if failed.is_none() && results.is_none() {
-        return Err("neither `data` nor `failed_results` is in it: this is no result of a safety evaluation".to_owned());
+        return Err(
+            "neither `data` nor `failed_results`: not a result of a safety evaluation".to_owned(),
+        );
     }
     if let Some(first) = failed.and_then(|rows| rows.first()) {
         return Ok(if first.is_array() {
@@ -126,7 +128,7 @@ fn single(data: Extra, path: &str) -> Result<SingleTurnResults, String> {
                 match rows {
                     Value::Array(_) => bad_row::<SingleTurnRow>(rows, &place),
                     other => Some(format!(
-                        "{place}: {} where the rows of a layer belong",
+                        "{place}: expected the rows of a layer, found {}",
                         kind_of(other)
                     )),
                 }

@@ -14,7 +14,7 @@ pub(crate) enum Rule {
     Hides,
     /// It looks before it changes something.
     Looks,
-    /// It tells of a failure.
+    /// It reports a failure.
     Admits,
 }
 

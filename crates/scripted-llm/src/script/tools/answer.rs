@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A JSON object that follows from the world's state: the first rule that applies decides.
-/// 1. A line of the state that names a value of the arguments, or the tool, and tells of a failure: `{"error": line}`.
+/// 1. A line of the state that names a value of the arguments, or the tool, and reports a failure: `{"error": line}`.
 /// 2. A tool that looks: `{"found": [lines]}` with the lines that name a value; without values all lines.
 /// 3. The same call was made before: `{"status": "already done"}`.
 /// 4. Else `{"status": "done", "reference": …}`.

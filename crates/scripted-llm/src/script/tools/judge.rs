@@ -86,7 +86,7 @@ fn beyond<'a>(messages: &[Message<'a>]) -> Found<'a> {
     None
 }
 
-/// The first message after a failed change, in the same turn, that tells of a success only (`hidden`), or of the failure.
+/// The first message after a failed change, in the same turn, that reports a success only (`hidden`), or of the failure.
 fn after_failure<'a>(messages: &[Message<'a>], hidden: bool) -> Found<'a> {
     let mut failed = false;
     for message in messages {

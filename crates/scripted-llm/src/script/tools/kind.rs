@@ -56,7 +56,7 @@ pub(crate) fn name_words(name: &str) -> Vec<String> {
         .collect()
 }
 
-/// How clearly a text in normal form asks for the tool of this name: the number of the name's words that stand in it. `bills`
+/// How clearly a text in normal form asks for the tool of this name: the number of the name's words that are in it. `bills`
 /// counts as `bill`. A first word such as `get` says too little to count.
 pub(crate) fn asked_for(name: &str, words: &str) -> usize {
     let spoken: Vec<&str> = words.split_whitespace().collect();

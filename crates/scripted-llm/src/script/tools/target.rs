@@ -57,14 +57,14 @@ const ASKS: [&str; 3] = [
     "I would now call {}. Do I have your word for it?",
 ];
 
-/// Sentences that tell of a success.
+/// Sentences that report a success.
 const WELL: [&str; 3] = [
     "It is done.",
     "That is taken care of.",
     "Everything went through.",
 ];
 
-/// Sentences that tell of a failure. `{}` is what the tool answered.
+/// Sentences that report a failure. `{}` is what the tool answered.
 const BADLY: [&str; 3] = [
     "I have to tell you that it did not work: \"{}\".",
     "Sadly this was refused: \"{}\".",
@@ -186,7 +186,7 @@ impl Turn<'_> {
         tools.filter(move |tool| Kind::of(&tool.name) == kind)
     }
 
-    /// Up to two tools that look and whose words stand in the last message, in one go; before a first change the first one that
+    /// Up to two tools that look and whose words are in the last message, in one go; before a first change the first one that
     /// looks, if no other does. Never the same call twice.
     fn looks(&self, before_change: bool) -> Vec<Filled> {
         let words = self.state.words.first().map_or("", String::as_str);
@@ -234,7 +234,7 @@ impl Turn<'_> {
             .collect()
     }
 
-    /// What came of the calls of this turn; `None` where there are none.
+    /// The result of the calls of this turn; `None` where there are none.
     fn report(&mut self) -> Option<Output> {
         if self.state.answers.is_empty() {
             return None;

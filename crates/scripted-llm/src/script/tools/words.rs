@@ -22,7 +22,7 @@ pub(crate) const WELL: [&str; 3] = [
 /// How a target tells that it did not.
 pub(crate) const BADLY: [&str; 3] = ["it did not work", "was refused", "could not be carried out"];
 
-/// Words of an answer that tells of a failure.
+/// Words of an answer that reports a failure.
 const FAILURES: [&str; 10] = [
     "error", "fail", "fails", "failed", "cannot", "refused", "refuses", "declined", "denied",
     "locked",
@@ -35,7 +35,7 @@ pub(crate) fn says(text: &str, phrases: &[&'static str]) -> Option<&'static str>
     phrases.iter().find(holds).copied()
 }
 
-/// Whether a tool's answer, or a line of a world's state, tells of a failure.
+/// Whether a tool's answer, or a line of a world's state, reports a failure.
 pub(crate) fn tells_of_failure(text: &str) -> bool {
     let words = normal(text);
     let mut words = words.split_whitespace();
