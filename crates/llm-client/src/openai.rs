@@ -22,7 +22,7 @@ use crate::{
     retry_after::retry_after,
     settings::ModelSettings,
     transport::Transport,
-    wire::{Blocks, Body, Form, KeptParts, Reason, Refusal, Unparsed, parse},
+    wire::{Blocks, Body, Form, Reason, Refusal, Unparsed, parse},
 };
 
 /// A model behind an OpenAI-compatible endpoint. Every call is one attempt, without retries and limits: those are layers
@@ -36,7 +36,6 @@ pub struct OpenAi {
     transport: Transport,
     reporter: Reporter,
     form: Mutex<Form>,
-    kept: KeptParts,
     journal: Arc<dyn Journal>,
 }
 
@@ -75,7 +74,6 @@ impl OpenAi {
             transport: Transport::new(&settings, http)?,
             reporter: Reporter::new(&settings),
             form: Mutex::new(Form::of(&settings)),
-            kept: KeptParts::default(),
             journal: Arc::new(NoJournal),
             settings,
         })
@@ -275,7 +273,6 @@ impl ChatModel for OpenAi {
                 settings: &self.settings,
                 request,
                 form: *self.form(),
-                kept: &self.kept,
             };
             let refused = match self.attempt(&body, &request.context).await {
                 Ok(mut reply) => {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_openai::{Client, config::Config, error::OpenAIError};
 use bytes::Bytes;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
     SettingsError,
@@ -46,8 +46,7 @@ impl Transport {
     /// Posts `body` and waits for all of the reply. Returns what was sent with it.
     pub(crate) async fn post(&self, body: &Body<'_>) -> Result<(HttpReply, Bytes), Unreached> {
         let unsent = |error: serde_json::Error| Unreached::Unsent(error.to_string());
-        let body = body.json().map_err(unsent)?;
-        let body: Box<RawValue> = serde_json::from_slice(&body).map_err(unsent)?;
+        let body = to_raw_value(body).map_err(unsent)?;
         // Where there are few connections, calls wait for one before their time begins.
         let _place = self.http.place().await;
         let waited = Arc::new(Waited::default());

@@ -16,7 +16,6 @@
 //! - [`reply`]: strict parsing of a model's JSON reply, and asking again with what was wrong.
 //! - [`prompt`]: prompt templates that a user can replace.
 //! - [`json_rows`]: the rows of a large JSON list, one at a time.
-//! - [`json_string`]: texts as JSON strings, for code that writes JSON by hand.
 //! - [`yaml`]: why a YAML text cannot be read, in words for its author.
 //! - [`safety`]: seed cases, settings, scores and files of safety evaluations, and the traits of their parts.
 //!
@@ -46,7 +45,6 @@ mod grades;
 mod hazard;
 mod id;
 pub mod json_rows;
-pub mod json_string;
 mod json_text;
 mod message;
 mod phase;

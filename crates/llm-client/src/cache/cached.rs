@@ -15,7 +15,7 @@ use super::{Cache, KeyMaker, ReplyBody, StoreError, StoredReply};
 use crate::{
     scrub::Scrubber,
     settings::{ModelSettings, Price},
-    wire::{self, Blocks, Body, Form, KeptParts},
+    wire::{self, Blocks, Body, Form},
 };
 
 /// Answers from a [`Cache`] what was asked before, and stores what was not. Failed calls are not stored, and
@@ -34,7 +34,6 @@ pub struct Cached<M> {
     endpoint: String,
     /// The form of requests as the settings ask for it.
     form: Form,
-    kept: KeptParts,
     scrubber: Scrubber,
 }
 
@@ -50,7 +49,6 @@ impl<M: ChatModel> Cached<M> {
             settings: settings.clone(),
             endpoint: endpoint.unwrap_or_else(|| settings.endpoint()),
             form: Form::of(settings),
-            kept: KeptParts::default(),
             scrubber: Scrubber::new(settings),
         }
     }
@@ -112,7 +110,6 @@ impl<M: ChatModel> Cached<M> {
             settings: &self.settings,
             request,
             form: self.form,
-            kept: &self.kept,
         };
         let sent = body.json().ok()?;
         Some(JsonText::proven(self.scrubber.request(sent.into())))

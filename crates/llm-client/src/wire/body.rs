@@ -3,14 +3,11 @@
 use std::sync::Arc;
 
 use schema::{ChatRequest, ResponseFormat, ToolChoice};
-use serde::Serialize;
-use serde_json::{Value, value::RawValue};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::Value;
 
-use super::{kept::KeptParts, messages::Messages, object::Object};
+use super::calls::Offered;
 use crate::settings::{ModelSettings, StructuredSupport, TokenLimitName};
-
-/// Room for all of a body but its messages, in bytes, as most bodies need it.
-const ROOM: usize = 512;
 
 /// A field that an endpoint may refuse and that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +119,6 @@ pub(crate) struct Body<'a> {
     pub(crate) settings: &'a ModelSettings,
     pub(crate) request: &'a ChatRequest,
     pub(crate) form: Form,
-    pub(crate) kept: &'a KeptParts,
 }
 
 impl Body<'_> {
@@ -167,67 +163,48 @@ impl Body<'_> {
     /// # Errors
     /// When a value of the settings cannot be written as JSON.
     pub(crate) fn json(&self) -> Result<Vec<u8>, serde_json::Error> {
-        let settings = self.settings;
-        let messages = Messages(&self.request.messages);
-        let mut object = Object::with_room(messages.bytes()? + ROOM);
+        serde_json::to_vec(self)
+    }
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (settings, request) = (self.settings, self.request);
+        let mut object = serializer.serialize_map(None)?;
         if self.is_ours("model") {
-            object.add("model", &settings.model)?;
+            object.serialize_entry("model", &settings.model)?;
         }
-        object.add_written("messages", |text| {
-            messages.pass(&mut |part| text.extend_from_slice(part))
-        })?;
-        self.add_tools(&mut object)?;
+        object.serialize_entry("messages", &request.messages)?;
+        if !request.tools.is_empty() && self.is_ours("tools") {
+            object.serialize_entry("tools", &Offered(&request.tools))?;
+        }
+        // `auto` is the default of every endpoint.
+        let may_not_call = !request.tools.is_empty() && request.tool_choice == ToolChoice::None;
+        if may_not_call && self.is_ours("tool_choice") {
+            object.serialize_entry("tool_choice", "none")?;
+        }
         if self.sends_token_limit() {
-            object.add(self.form.token_limit(), &settings.max_tokens)?;
+            object.serialize_entry(self.form.token_limit(), &settings.max_tokens)?;
         }
         if self.sends(Field::Temperature) {
-            object.add("temperature", &settings.temperature)?;
+            object.serialize_entry("temperature", &settings.temperature)?;
         }
         if self.sends(Field::TopP) {
-            object.add("top_p", &settings.top_p)?;
+            object.serialize_entry("top_p", &settings.top_p)?;
         }
         if self.sends(Field::Seed) {
-            object.add("seed", &settings.seed)?;
+            object.serialize_entry("seed", &settings.seed)?;
         }
         if self.sends(Field::ReasoningEffort) {
-            object.add("reasoning_effort", &settings.reasoning_effort)?;
+            object.serialize_entry("reasoning_effort", &settings.reasoning_effort)?;
         }
-        self.add_response_format(&mut object)?;
+        if let Some(format) = self.response_format() {
+            object.serialize_entry("response_format", &WireFormat::from(format))?;
+        }
         for (name, value) in &settings.extra_body {
-            object.add(name, value)?;
+            object.serialize_entry(name, value)?;
         }
-        Ok(object.end())
-    }
-
-    fn add_tools(&self, object: &mut Object) -> Result<(), serde_json::Error> {
-        let tools = &self.request.tools;
-        if tools.is_empty() {
-            return Ok(());
-        }
-        if self.is_ours("tools") {
-            object.add("tools", &self.kept.tools(tools)?)?;
-        }
-        // `auto` is what every endpoint does when it is not told.
-        if self.request.tool_choice == ToolChoice::None && self.is_ours("tool_choice") {
-            object.add("tool_choice", "none")?;
-        }
-        Ok(())
-    }
-
-    fn add_response_format(&self, object: &mut Object) -> Result<(), serde_json::Error> {
-        let format = match self.response_format() {
-            None => return Ok(()),
-            Some(Format::JsonObject) => WireFormat::JsonObject,
-            Some(Format::JsonSchema { name, schema }) => {
-                let json_schema = NamedSchema {
-                    name,
-                    strict: true,
-                    schema: &self.kept.schema(schema)?,
-                };
-                return object.add("response_format", &WireFormat::JsonSchema { json_schema });
-            }
-        };
-        object.add("response_format", &format)
+        object.end()
     }
 }
 
@@ -248,11 +225,26 @@ enum WireFormat<'a> {
     JsonSchema { json_schema: NamedSchema<'a> },
 }
 
+impl<'a> From<Format<'a>> for WireFormat<'a> {
+    fn from(format: Format<'a>) -> Self {
+        match format {
+            Format::JsonObject => Self::JsonObject,
+            Format::JsonSchema { name, schema } => Self::JsonSchema {
+                json_schema: NamedSchema {
+                    name,
+                    strict: true,
+                    schema,
+                },
+            },
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct NamedSchema<'a> {
     name: &'a str,
     strict: bool,
-    schema: &'a RawValue,
+    schema: &'a Value,
 }
 
 #[cfg(test)]
@@ -288,7 +280,6 @@ mod tests {
             settings,
             request: &request(),
             form,
-            kept: &KeptParts::default(),
         };
         String::from_utf8(body.json().unwrap()).unwrap()
     }
@@ -329,7 +320,6 @@ mod tests {
             settings: &settings,
             request: &request,
             form,
-            kept: &KeptParts::default(),
         };
         assert_eq!(
             serde_json::from_slice::<Value>(&body.json().unwrap()).unwrap(),

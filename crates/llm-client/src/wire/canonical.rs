@@ -1,12 +1,8 @@
 //! What a cache key is made of.
 
-use std::sync::Arc;
-
-use schema::{ChatRequest, ResponseFormat, ToolChoice, ToolSpec};
+use schema::{ChatRequest, ResponseFormat, ToolChoice};
 use serde::Serialize;
-use serde_json::{Value, value::to_raw_value};
 
-use super::{kept::Kept, messages::Messages};
 use crate::settings::{ModelSettings, StructuredSupport};
 
 /// Raise it whenever the same settings and request give other bytes or another meaning.
@@ -21,8 +17,6 @@ const VERSION: u32 = 1;
 #[derive(Clone, Debug)]
 pub struct Canonical {
     prefix: Vec<u8>,
-    schema: Kept<Value>,
-    tools: Kept<[ToolSpec]>,
 }
 
 #[derive(Serialize)]
@@ -63,13 +57,8 @@ impl Canonical {
             },
             extra_body: &settings.extra_body,
         };
-        let mut bytes = Vec::new();
-        let written = serde_json::to_writer(&mut bytes, &prefix);
-        end_line(written, &mut |part: &[u8]| bytes.extend_from_slice(part));
         Self {
-            prefix: bytes,
-            schema: Kept::default(),
-            tools: Kept::default(),
+            prefix: line(&prefix),
         }
     }
 
@@ -78,61 +67,38 @@ impl Canonical {
         self.pass(request, |part| out.extend_from_slice(part));
     }
 
-    /// Passes the canonical form of `request` to `take`, part by part, so that what only hashes it need not hold all of it.
+    /// Passes the canonical form of `request` to `take`, line by line.
     pub(crate) fn pass(&self, request: &ChatRequest, mut take: impl FnMut(&[u8])) {
         take(&self.prefix);
-        let written = Messages(&request.messages).pass(&mut take);
-        end_line(written, &mut take);
-        match &request.response_format {
-            ResponseFormat::Text => take(b"\"text\"\n"),
-            ResponseFormat::JsonObject => take(b"\"json_object\"\n"),
-            ResponseFormat::JsonSchema { name, schema } => {
-                end_line(self.pass_schema(name, schema, &mut take), &mut take);
-            }
-        }
+        take(&line(&request.messages));
+        take(&match &request.response_format {
+            ResponseFormat::Text => line("text"),
+            ResponseFormat::JsonObject => line("json_object"),
+            ResponseFormat::JsonSchema { name, schema } => line(&(name, schema)),
+        });
         if !request.tools.is_empty() {
-            let tools = self.tools.json(&request.tools, to_raw_value);
-            let written = tools.map(|tools| take(tools.get().as_bytes()));
-            end_line(written, &mut take);
-            let may_call: &[u8] = match request.tool_choice {
-                ToolChoice::Auto => b"true\n",
-                ToolChoice::None => b"false\n",
-            };
-            take(may_call);
+            take(&line(&request.tools));
+            take(&line(&(request.tool_choice == ToolChoice::Auto)));
         }
-    }
-
-    /// Passes a schema and its name, as a list.
-    fn pass_schema(
-        &self,
-        name: &str,
-        schema: &Arc<Value>,
-        take: &mut impl FnMut(&[u8]),
-    ) -> serde_json::Result<()> {
-        let schema = self.schema.json(schema, to_raw_value)?;
-        take(b"[");
-        take(&serde_json::to_vec(name)?);
-        take(b",");
-        take(schema.get().as_bytes());
-        take(b"]");
-        Ok(())
     }
 }
 
-/// Ends a line: no JSON text of one line holds a line break.
+/// `value` as a line of JSON. No JSON text of one line holds a line break.
 ///
 /// Writing into memory cannot fail, and none of the types written has a way to refuse. If one did, a mark would keep the line apart
 /// from others.
-fn end_line(written: serde_json::Result<()>, take: &mut impl FnMut(&[u8])) {
-    if written.is_err() {
-        take(b"!");
+fn line(value: &(impl Serialize + ?Sized)) -> Vec<u8> {
+    let mut line = Vec::new();
+    if serde_json::to_writer(&mut line, value).is_err() {
+        line.push(b'!');
     }
-    take(b"\n");
+    line.push(b'\n');
+    line
 }
 
 #[cfg(test)]
 mod tests {
-    use schema::{CallContext, Message, ModelId, Purpose, Role};
+    use schema::{CallContext, Message, ModelId, Purpose, Role, ToolSpec};
 
     use super::*;
 
@@ -178,30 +144,26 @@ mod tests {
         .into();
         request.response_format = ResponseFormat::JsonSchema {
             name: "verdict".into(),
-            schema: Arc::new(serde_json::json!({"type": "object", "x": [1.5]})),
+            schema: std::sync::Arc::new(serde_json::json!({"type": "object", "x": [1.5]})),
         };
-        let canonical = Canonical::new(&settings);
-        // The second time the messages and the schema are written already.
-        for _ in 0..2 {
-            let mut out = Vec::new();
-            canonical.write(&request, &mut out);
-            assert_eq!(
-                String::from_utf8(out).unwrap(),
-                concat!(
-                    r#"{"version":1,"endpoint":"https://host/v1","model":"wire","max_tokens":null,"temperature":0.7,"#,
-                    r#""top_p":null,"seed":null,"reasoning_effort":null,"structured":"json_schema","extra_body":{"top_k":[1,null]}}"#,
-                    "\n",
-                    r#"[{"role":"system","content":"Be \"brief\".\n\u0001é"},{"role":"user","content":"hi"},"#,
-                    r#"{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":"#,
-                    r#"{"name":"pay","arguments":"{\"n\": 1}"}}]},{"role":"tool","content":"paid","tool_call_id":"c1"}]"#,
-                    "\n",
-                    r#"["verdict",{"type":"object","x":[1.5]}]"#,
-                    "\n",
-                    r#"[{"name":"pay","description":"","parameters":{"type":"object"}}]"#,
-                    "\ntrue\n",
-                )
-            );
-        }
+        let mut out = Vec::new();
+        Canonical::new(&settings).write(&request, &mut out);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            concat!(
+                r#"{"version":1,"endpoint":"https://host/v1","model":"wire","max_tokens":null,"temperature":0.7,"#,
+                r#""top_p":null,"seed":null,"reasoning_effort":null,"structured":"json_schema","extra_body":{"top_k":[1,null]}}"#,
+                "\n",
+                r#"[{"role":"system","content":"Be \"brief\".\n\u0001é"},{"role":"user","content":"hi"},"#,
+                r#"{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":"#,
+                r#"{"name":"pay","arguments":"{\"n\": 1}"}}]},{"role":"tool","content":"paid","tool_call_id":"c1"}]"#,
+                "\n",
+                r#"["verdict",{"type":"object","x":[1.5]}]"#,
+                "\n",
+                r#"[{"name":"pay","description":"","parameters":{"type":"object"}}]"#,
+                "\ntrue\n",
+            )
+        );
     }
 
     #[test]

@@ -3,9 +3,6 @@
 mod body;
 mod calls;
 mod canonical;
-mod kept;
-mod messages;
-mod object;
 mod refusal;
 mod reply;
 mod text;
@@ -13,6 +10,5 @@ mod usage;
 
 pub(crate) use body::{Body, Field, Form, Format};
 pub use canonical::Canonical;
-pub(crate) use kept::KeptParts;
 pub(crate) use refusal::Refusal;
 pub(crate) use reply::{Blocks, Reason, Unparsed, parse};

@@ -1,62 +1,33 @@
 //! Text that endpoints send in several shapes.
 
-use std::fmt;
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
+use serde::Deserialize;
 
 /// Text that may be a string, null, one part or a list of parts such as `{"type": "text", "text": "…"}`. Parts without text
 /// are skipped.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(from = "Shape")]
 pub(super) struct Text(pub(super) String);
 
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor)
-    }
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected text, a list of text parts, or null")]
+enum Shape {
+    Text(String),
+    Parts(Vec<Text>),
+    Part {
+        #[serde(default)]
+        text: Box<Text>,
+    },
+    Null(()),
 }
 
-struct TextVisitor;
-
-impl<'de> Visitor<'de> for TextVisitor {
-    type Value = Text;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("text, a list of text parts, or null")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Text, E> {
-        Ok(Text(text.to_owned()))
-    }
-
-    fn visit_string<E: Error>(self, text: String) -> Result<Text, E> {
-        Ok(Text(text))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Text, E> {
-        Ok(Text::default())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Text, A::Error> {
-        let mut text = String::new();
-        while let Some(part) = parts.next_element::<Text>()? {
-            text.push_str(&part.0);
+impl From<Shape> for Text {
+    fn from(shape: Shape) -> Self {
+        match shape {
+            Shape::Text(text) => Self(text),
+            Shape::Parts(parts) => Self(parts.into_iter().map(|part| part.0).collect()),
+            Shape::Part { text } => *text,
+            Shape::Null(()) => Self::default(),
         }
-        Ok(Text(text))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut part: A) -> Result<Text, A::Error> {
-        let mut text = Text::default();
-        while let Some(key) = part.next_key::<String>()? {
-            if key == "text" {
-                text = part.next_value()?;
-            } else {
-                part.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(text)
     }
 }
 

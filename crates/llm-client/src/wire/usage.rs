@@ -1,15 +1,11 @@
-//! What a reply says of its tokens and its cost.
-
-use std::fmt;
+//! The tokens and the cost of a reply, as it states them.
 
 use schema::Usage;
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, value::RawValue};
 
-/// `usage` in its common shapes: OpenAI's, and those with `input_tokens` and `output_tokens`. Whatever else stands there tells
-/// nothing, and is no error.
+/// `usage` in its common shapes: OpenAI's, and those with `input_tokens` and `output_tokens`. Anything else is unknown, and is no
+/// error.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Billed {
     pub(super) usage: Option<Usage>,
@@ -17,275 +13,103 @@ pub(super) struct Billed {
     pub(super) cost: Option<f64>,
 }
 
-/// The entries of `usage`.
-#[derive(Default)]
-struct Entries {
-    cost: Option<f64>,
-    prompt: Option<u64>,
-    completion: Option<u64>,
-    input: Option<u64>,
-    output: Option<u64>,
-    prompt_details: Figure,
-    input_details: Figure,
-    completion_details: Figure,
-    output_details: Figure,
-    cache_hit: Option<u64>,
-    cache_read: Option<u64>,
-    cache_written: Option<u64>,
-    /// One of the counts is none: then nothing is known of the tokens.
-    is_no_count: bool,
-}
-
-/// The names of the entries. Of two with the same name the last counts.
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "snake_case")]
-enum Name {
-    Cost,
-    PromptTokens,
-    CompletionTokens,
-    InputTokens,
-    OutputTokens,
-    PromptTokensDetails,
-    InputTokensDetails,
-    CompletionTokensDetails,
-    OutputTokensDetails,
-    PromptCacheHitTokens,
-    CacheReadInputTokens,
-    CacheCreationInputTokens,
-    #[serde(other)]
-    Other,
-}
-
-impl Entries {
-    fn billed(&self) -> Billed {
-        let output = self.completion.or(self.output);
-        let openai_cached = self
-            .prompt_details
-            .cached
-            .or(self.input_details.cached)
-            .or(self.cache_hit);
-        let cached = openai_cached.or(self.cache_read);
-        // Anthropic counts what it read from or wrote to its cache beside the other input, not among it.
-        let input = self.prompt.or_else(|| {
-            let beside = self
-                .cache_read
-                .unwrap_or(0)
-                .saturating_add(self.cache_written.unwrap_or(0));
-            Some(self.input?.saturating_add(beside))
-        });
-        let input_tokens = input.unwrap_or(0);
-        let cached_input_tokens = cached.unwrap_or(0).min(input_tokens);
-        let usage = Usage {
-            input_tokens,
-            cached_input_tokens,
-            // Never more than the input that was not read from the cache.
-            cache_write_tokens: self
-                .cache_written
-                .unwrap_or(0)
-                .min(input_tokens - cached_input_tokens),
-            output_tokens: output.unwrap_or(0),
-            reasoning_tokens: self
-                .completion_details
-                .reasoning
-                .or(self.output_details.reasoning)
-                .unwrap_or(0),
-        };
-        Billed {
-            usage: (!self.is_no_count && (input.is_some() || output.is_some())).then_some(usage),
-            cost: self.cost.filter(|cost| cost.is_finite() && *cost >= 0.0),
-        }
-    }
-}
-
 impl<'de> Deserialize<'de> for Billed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(UsageVisitor)
+        // Of what cannot be read, a number beyond all sizes for one, nothing is known.
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+        Ok(Self {
+            usage: tokens(&value),
+            cost: cost(&value["cost"]),
+        })
     }
 }
 
-struct UsageVisitor;
+/// Dollars, as a number or as a text that holds one.
+fn cost(value: &Value) -> Option<f64> {
+    let cost = match value {
+        Value::String(text) => text.trim().parse().ok()?,
+        other => other.as_f64()?,
+    };
+    (cost.is_finite() && cost >= 0.0).then_some(cost)
+}
 
-impl<'de> Visitor<'de> for UsageVisitor {
-    type Value = Billed;
+/// A number that is not a count of tokens.
+struct NoCount;
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("token counts")
+/// The tokens of `usage`. With one count that is no count, nothing is known of them.
+fn tokens(usage: &Value) -> Option<Usage> {
+    read_tokens(usage).unwrap_or_default()
+}
+
+fn read_tokens(usage: &Value) -> Result<Option<Usage>, NoCount> {
+    let of = |name: &str| count(&usage[name]);
+    let detail = |object: &str, name: &str| count(&usage[object][name]);
+    let output = of("completion_tokens")?.or(of("output_tokens")?);
+    let reasoning = detail("completion_tokens_details", "reasoning_tokens")?
+        .or(detail("output_tokens_details", "reasoning_tokens")?);
+    let cache_read = of("cache_read_input_tokens")?;
+    let cache_written = of("cache_creation_input_tokens")?.unwrap_or(0);
+    let cached = detail("prompt_tokens_details", "cached_tokens")?
+        .or(detail("input_tokens_details", "cached_tokens")?)
+        .or(of("prompt_cache_hit_tokens")?)
+        .or(cache_read);
+    // Anthropic counts what it read from or wrote to its cache beside the other input, not among it.
+    let beside = cache_read.unwrap_or(0) + cache_written;
+    let input = match (of("prompt_tokens")?, of("input_tokens")?) {
+        (Some(prompt), _) => Some(prompt),
+        (None, other) => other.map(|input| input + beside),
+    };
+    if input.is_none() && output.is_none() {
+        return Ok(None);
     }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Billed, A::Error> {
-        let mut entries = Entries::default();
-        while let Some(name) = map.next_key()? {
-            if let Name::Other = name {
-                map.next_value::<IgnoredAny>()?;
-                continue;
-            }
-            let figure: Figure = map.next_value()?;
-            entries.is_no_count |= figure.is_no_count && !matches!(name, Name::Cost);
-            match name {
-                Name::Cost => entries.cost = figure.number,
-                Name::PromptTokens => entries.prompt = figure.count,
-                Name::CompletionTokens => entries.completion = figure.count,
-                Name::InputTokens => entries.input = figure.count,
-                Name::OutputTokens => entries.output = figure.count,
-                Name::PromptTokensDetails => entries.prompt_details = figure,
-                Name::InputTokensDetails => entries.input_details = figure,
-                Name::CompletionTokensDetails => entries.completion_details = figure,
-                Name::OutputTokensDetails => entries.output_details = figure,
-                Name::PromptCacheHitTokens => entries.cache_hit = figure.count,
-                Name::CacheReadInputTokens => entries.cache_read = figure.count,
-                Name::CacheCreationInputTokens => entries.cache_written = figure.count,
-                Name::Other => {}
-            }
-        }
-        Ok(entries.billed())
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Billed, E> {
-        Ok(Billed::default())
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<Billed, E> {
-        Ok(Billed::default())
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<Billed, E> {
-        Ok(Billed::default())
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<Billed, E> {
-        Ok(Billed::default())
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<Billed, E> {
-        Ok(Billed::default())
-    }
-
-    fn visit_str<E: Error>(self, _: &str) -> Result<Billed, E> {
-        Ok(Billed::default())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Billed, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Billed::default())
-    }
+    let input_tokens = input.unwrap_or(0);
+    let cached_input_tokens = cached.unwrap_or(0).min(input_tokens);
+    Ok(Some(Usage {
+        input_tokens,
+        cached_input_tokens,
+        // Never more than the input that was not read from the cache.
+        cache_write_tokens: cache_written.min(input_tokens - cached_input_tokens),
+        output_tokens: output.unwrap_or(0),
+        reasoning_tokens: reasoning.unwrap_or(0),
+    }))
 }
 
 /// More tokens are in no call. The sum over as many calls as anybody makes stays a number.
 const MOST_TOKENS: f64 = u32::MAX as f64;
 
-/// The value of an entry, as far as it tells anything.
-#[derive(Clone, Copy, Debug, Default)]
-struct Figure {
-    /// A whole number. Some endpoints write it as a float.
-    count: Option<u64>,
-    /// A number that no count of tokens is: negative, a fraction, or too large.
-    is_no_count: bool,
-    /// A number, or a text that holds one.
-    number: Option<f64>,
-    /// `cached_tokens` of an object.
-    cached: Option<u64>,
-    /// `reasoning_tokens` of an object.
-    reasoning: Option<u64>,
-}
-
-/// The names in an object of details.
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "snake_case")]
-enum Detail {
-    CachedTokens,
-    ReasoningTokens,
-    #[serde(other)]
-    Other,
-}
-
-impl<'de> Deserialize<'de> for Figure {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(FigureVisitor)
+/// A count of tokens: a whole number, which some endpoints write as a float. `None`: no number.
+fn count(value: &Value) -> Result<Option<u64>, NoCount> {
+    let Some(number) = value.as_f64() else {
+        return Ok(None);
+    };
+    if !(0.0..=MOST_TOKENS).contains(&number) || number.fract() != 0.0 {
+        return Err(NoCount);
     }
-}
-
-struct FigureVisitor;
-
-impl<'de> Visitor<'de> for FigureVisitor {
-    type Value = Figure;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number")
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Figure, E> {
-        self.visit_f64(number as f64)
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Figure, E> {
-        self.visit_f64(number as f64)
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Figure, E> {
-        Ok(Figure {
-            count: whole(number),
-            is_no_count: whole(number).is_none(),
-            number: Some(number),
-            ..Figure::default()
-        })
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Figure, E> {
-        Ok(Figure {
-            number: text.trim().parse().ok(),
-            ..Figure::default()
-        })
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Figure, E> {
-        Ok(Figure::default())
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<Figure, E> {
-        Ok(Figure::default())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Figure, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Figure::default())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Figure, A::Error> {
-        let mut details = Figure::default();
-        while let Some(name) = map.next_key()? {
-            match name {
-                Detail::CachedTokens | Detail::ReasoningTokens => {
-                    let figure: Figure = map.next_value()?;
-                    details.is_no_count |= figure.is_no_count;
-                    match name {
-                        Detail::CachedTokens => details.cached = figure.count,
-                        _ => details.reasoning = figure.count,
-                    }
-                }
-                Detail::Other => {
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(details)
-    }
-}
-
-/// `number` as a count of tokens, if it is one.
-fn whole(number: f64) -> Option<u64> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "checked to be a whole number within range"
     )]
-    ((0.0..=MOST_TOKENS).contains(&number) && number.fract() == 0.0).then_some(number as u64)
+    Ok(Some(number as u64))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn of_odd_usage_nothing_is_known() {
+        for text in ["[1]", "5", "null", r#"{"prompt_tokens":1e999}"#] {
+            let billed: Billed = serde_json::from_str(text).unwrap();
+            assert_eq!(billed, Billed::default(), "{text}");
+        }
+        let twice = r#"{"prompt_tokens":1,"x":"\ud800","prompt_tokens":2}"#;
+        let billed: Billed = serde_json::from_str(twice).unwrap();
+        assert_eq!(billed.usage, None);
+    }
 
     fn usage(value: &Value) -> (Option<Usage>, Option<f64>) {
         let billed: Billed = serde_json::from_str(&value.to_string()).unwrap();
