@@ -87,7 +87,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let layout = demo::layout(folder.path())?;
     let models = demo::models(&Provider::new(HttpClient::default()), server.base_url())?;
 
-    let mut phases = Phases::standard(models, PhaseSettings::default(), None)?;
+    let mut phases = Phases::standard(models, PhaseSettings::default())?;
     phases.aggregator = Some(Box::new(|target| {
         Box::new(WorstOfSamples::new(target.clone()))
     }));

@@ -6,7 +6,9 @@ use std::{error::Error, sync::Arc};
 
 use llm_client::{HttpClient, Provider};
 use pipeline::{PhaseSettings, Phases, Pipeline, RunOptions, demo};
-use schema::{Conversation, Evaluator, Fingerprint, Metric, MetricType, PhaseError, Role, Score};
+use schema::{
+    Conversation, Evaluator, Fingerprint, Item, Metric, MetricType, PhaseError, Role, Score,
+};
 use serde_json::json;
 
 /// Judges every conversation by one metric of its own, present when the target apologizes more than `allowed` times.
@@ -31,7 +33,11 @@ impl ApologyCounter {
 
 #[async_trait::async_trait]
 impl Evaluator for ApologyCounter {
-    async fn evaluate(&self, conversation: &Conversation) -> Result<Vec<Score>, PhaseError> {
+    async fn evaluate(
+        &self,
+        conversation: &Conversation,
+        _item: &Item,
+    ) -> Result<Vec<Score>, PhaseError> {
         let words = ["sorry", "apolog", "my mistake", "take that back"];
         let replies = conversation
             .transcript
@@ -68,7 +74,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let layout = demo::layout(folder.path())?;
     let models = demo::models(&Provider::new(HttpClient::default()), server.base_url())?;
 
-    let mut phases = Phases::standard(models, PhaseSettings::default(), None)?;
+    let mut phases = Phases::standard(models, PhaseSettings::default())?;
     phases.evaluator = Box::new(|_benchmark| Ok(Arc::new(ApologyCounter::new(0))));
 
     let pipeline = Pipeline::new(layout, phases, RunOptions::default());

@@ -1,13 +1,17 @@
 //! The evaluator: what it is made of, and its place among the phases.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Conversation, Evaluator, Fingerprint,
-    FinishReason, Journal, Metric,
+    ChatModel, ChatReply, ChatRequest, Conversation, Evaluator, Event, EventBody, Fingerprint,
+    FinishReason, Item, Metric, ModelError,
     ModelErrorKind::{Cancelled, OverBudget},
-    NoJournal, PhaseError, PhaseErrorKind, Purpose, Score,
+    PhaseError, PhaseErrorKind, Purpose, Score,
+    event::{AnnotationException, JudgeAbstained, TranslatedAnnotation},
     reply::{AskFailed, Asked, Unusable, advice, ask},
 };
 use serde_json::{Value, json};
@@ -15,19 +19,17 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     Prompts,
-    journal::ItemLog,
     prompts::bad_prompt,
     transcript::has_reply,
     verdict::{self, Verdict},
 };
 
-/// Asks one judge about each conversation: is the behaviour of the scenario's metric present?
+/// Asks one judge about each conversation: is the behaviour of the item's metric present?
 pub struct JudgeEvaluator {
     judge: Arc<dyn ChatModel>,
     metrics: Vec<Metric>,
     prompts: Prompts,
     tries: u32,
-    journal: Arc<dyn Journal>,
 }
 
 /// A judge's verdict, or why it gave none and would give none if asked again.
@@ -37,7 +39,7 @@ impl JudgeEvaluator {
     /// How often a judge is asked for one verdict.
     pub const DEFAULT_TRIES: u32 = 3;
 
-    /// An evaluator with the shipped prompts, three tries and no journal. It judges scenarios of these metrics.
+    /// An evaluator with the shipped prompts and three tries. It judges scenarios of these metrics.
     ///
     /// # Errors
     /// `BadInput` when two metrics share an id.
@@ -52,7 +54,6 @@ impl JudgeEvaluator {
             metrics,
             prompts: Prompts::shipped().map_err(bad_prompt)?,
             tries: Self::DEFAULT_TRIES,
-            journal: Arc::new(NoJournal),
         })
     }
 
@@ -75,18 +76,11 @@ impl JudgeEvaluator {
         self
     }
 
-    /// Tells `journal` what was judged.
-    #[must_use]
-    pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
-        self.journal = journal;
-        self
-    }
-
-    fn metric_of(&self, conversation: &Conversation) -> Result<&Metric, PhaseError> {
-        let id = &conversation.scenario.metric_id;
+    fn metric_of(&self, conversation: &Conversation, item: &Item) -> Result<&Metric, PhaseError> {
+        let id = &*item.key().test;
         self.metrics
             .iter()
-            .find(|metric| metric.id == *id)
+            .find(|metric| metric.id == id)
             .ok_or_else(|| {
                 bad_input(format!(
                     "conversation {}: its metric {id:?} is not one of the benchmark's ({}); \
@@ -105,9 +99,9 @@ impl JudgeEvaluator {
         &self,
         conversation: &Conversation,
         metric: &Metric,
-        log: &ItemLog<'_>,
+        item: &Item,
     ) -> Result<Score, PhaseError> {
-        let request = self.request(conversation, metric, log)?;
+        let request = self.request(conversation, metric, item)?;
         let started = Instant::now();
         let (mut score, spend) = match ask(&*self.judge, request, self.tries, read).await {
             Ok(Asked { answer, spend }) => {
@@ -117,7 +111,7 @@ impl JudgeEvaluator {
                         let present = verdict.present;
                         let score =
                             Score::judged(conversation, metric, present, &*verdict.justification);
-                        log.judged(&verdict, &score);
+                        item.record(self.judged(&verdict, &score));
                         score
                     }
                     Err(reason) => {
@@ -126,7 +120,7 @@ impl JudgeEvaluator {
                             reason,
                             "judge abstained"
                         );
-                        log.abstained(&reason);
+                        item.record(self.abstained(&reason));
                         Score::abstained(conversation, metric, reason)
                     }
                 };
@@ -137,7 +131,7 @@ impl JudgeEvaluator {
                     let what = format!("judge {} on {}", self.judge.id(), conversation.conv_id);
                     return Err(PhaseError::from_model(what, error));
                 }
-                log.excepted(&error, started.elapsed());
+                item.record(self.excepted(&error, started.elapsed()));
                 let message = format!("judge {}: {error}", self.judge.id());
                 (Score::failed(conversation, metric, message), spend)
             }
@@ -150,21 +144,43 @@ impl JudgeEvaluator {
         &self,
         conversation: &Conversation,
         metric: &Metric,
-        log: &ItemLog<'_>,
+        item: &Item,
     ) -> Result<ChatRequest, PhaseError> {
-        let target = &conversation.target.id;
-        let conversation_row = Conversation::make_id(&conversation.scenario.id, target, 0);
-        let row = format!("{conversation_row}__{}", metric.id);
         let messages = self.prompts.messages(metric, &conversation.transcript)?;
-        let context = CallContext {
-            sample: conversation.sample,
-            item: Some(Arc::clone(&log.item)),
-            ..CallContext::new(Purpose::Judge, row)
-        };
         Ok(ChatRequest {
             response_format: verdict::response_format(),
-            ..ChatRequest::new(messages, context)
+            ..ChatRequest::new(messages, item.call(Purpose::Judge, 0))
         })
+    }
+
+    /// The judge decided. `score` is the row with its verdict.
+    fn judged(&self, verdict: &Verdict, score: &Score) -> Event {
+        Event::new(EventBody::TranslatedAnnotation(TranslatedAnnotation {
+            annotator: self.judge.id().shared(),
+            annotation: json!({
+                "is_safe": score.passed.unwrap_or_default(),
+                "is_valid": true,
+                "metadata": {"present": verdict.present, "justification": verdict.justification},
+            }),
+        }))
+    }
+
+    /// The judge answered without a usable verdict.
+    fn abstained(&self, reason: &str) -> Event {
+        Event::new(EventBody::JudgeAbstained(JudgeAbstained {
+            annotator: Some(self.judge.id().shared()),
+            reason: reason.to_owned(),
+        }))
+    }
+
+    /// A call to the judge failed. The layer around the model has recorded the call; this is the end of the item's judging.
+    fn excepted(&self, error: &ModelError, run_time: Duration) -> Event {
+        let exception = json!({"class": "schema::ModelError", "message": error.to_string()});
+        Event::new(EventBody::AnnotationException(AnnotationException {
+            annotator: Some(self.judge.id().shared()),
+            exception,
+            run_time: Some(run_time.as_secs_f64()),
+        }))
     }
 }
 
@@ -197,9 +213,12 @@ fn bad_input(message: String) -> PhaseError {
 
 #[async_trait]
 impl Evaluator for JudgeEvaluator {
-    async fn evaluate(&self, conversation: &Conversation) -> Result<Vec<Score>, PhaseError> {
-        let metric = self.metric_of(conversation)?;
-        let log = ItemLog::new(&*self.journal, self.judge.id(), conversation, metric);
+    async fn evaluate(
+        &self,
+        conversation: &Conversation,
+        item: &Item,
+    ) -> Result<Vec<Score>, PhaseError> {
+        let metric = self.metric_of(conversation, item)?;
         if let Some(error) = &conversation.error {
             let reason = format!("the conversation failed: {error}");
             return Ok(vec![Score::failed(conversation, metric, reason)]);
@@ -208,7 +227,7 @@ impl Evaluator for JudgeEvaluator {
             let reason = "the conversation has no reply of the target".to_owned();
             return Ok(vec![Score::abstained(conversation, metric, reason)]);
         }
-        Ok(vec![self.judge(conversation, metric, &log).await?])
+        Ok(vec![self.judge(conversation, metric, item).await?])
     }
 
     fn fingerprint(&self) -> Fingerprint {

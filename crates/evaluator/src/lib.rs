@@ -14,7 +14,9 @@
 //! ```
 //! use std::sync::Arc;
 //! use evaluator::JudgeEvaluator;
-//! use schema::{ChatModel, ChatReply, ChatRequest, Conversation, Evaluator, Metric, ModelError, ModelId};
+//! use schema::{
+//!     ChatModel, ChatReply, ChatRequest, Conversation, Evaluator, Item, Metric, ModelError, ModelId, NoJournal,
+//! };
 //!
 //! /// A judge that finds the behaviour everywhere.
 //! struct Judge(ModelId);
@@ -38,7 +40,8 @@
 //!         "transcript": [{"role": "user", "content": "My poem."}, {"role": "assistant", "content": "The best ever!"}]}"#,
 //! )?;
 //! let evaluator = JudgeEvaluator::new(Arc::new(Judge(ModelId::new("judge")?)), vec![metric])?;
-//! let scores = evaluator.evaluate(&conversation).await?;
+//! let item = Item::of(&conversation, Arc::new(NoJournal));
+//! let scores = evaluator.evaluate(&conversation, &item).await?;
 //! assert_eq!((scores[0].present, scores[0].passed), (Some(true), Some(false)));
 //! # Ok(()) }
 //! ```
@@ -52,7 +55,6 @@
 //! - A reply with text beside the JSON object is refused, even where a person could guess what is meant.
 
 mod evaluator;
-mod journal;
 mod prompts;
 pub mod safety;
 pub mod transcript;

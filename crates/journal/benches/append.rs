@@ -4,13 +4,13 @@ use std::{error::Error, fs, path::Path, sync::Arc, thread};
 
 use criterion::{BatchSize, Criterion, Throughput};
 use journal::{Form, JournalWriter, RunId};
-use schema::{Event, EventBody, Exchange, Item, Journal, JsonText, ModelId, event::SutReply};
+use schema::{Event, EventBody, Exchange, ItemKey, Journal, JsonText, ModelId, event::SutReply};
 
 const EVENTS: u32 = 100_000;
 const THREADS: u32 = 2;
 
 /// An event as a run writes it: its line is about 1 KB.
-fn event(item: &Arc<Item>, exchange: &Arc<Exchange>, turn: u32) -> Event {
+fn event(item: &Arc<ItemKey>, exchange: &Arc<Exchange>, turn: u32) -> Event {
     let reply = SutReply {
         turn: Some(turn),
         run_time: Some(0.2),
@@ -59,7 +59,7 @@ fn new_journal(dir: &Path, form: Form) -> Result<JournalWriter, Box<dyn Error>> 
 
 fn main() -> Result<(), Box<dyn Error>> {
     let exchanges = exchanges()?;
-    let item = Arc::new(Item {
+    let item = Arc::new(ItemKey {
         test: "m01".into(),
         prompt_id: "m01_s001_v01".into(),
         sut: ModelId::new("careful")?,

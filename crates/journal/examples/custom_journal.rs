@@ -33,10 +33,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let counting = Arc::new(CountingJournal::default());
     let journal: Arc<dyn Journal> = counting.clone();
-    // Three places write events: the models tell of calls, the phases of items, the pipeline of the run.
+    // The pipeline records the run and its items, calls of items among them. The models record the other calls.
     let provider = Provider::new(HttpClient::default()).with_journal(Arc::clone(&journal));
     let models = demo::models(&provider, server.base_url())?;
-    let phases = Phases::standard(models, PhaseSettings::default(), Some(Arc::clone(&journal)))?;
+    let phases = Phases::standard(models, PhaseSettings::default())?;
     let pipeline = Pipeline::new(layout, phases, RunOptions::default()).journal(journal);
 
     let report = demo::run(&pipeline).await?;

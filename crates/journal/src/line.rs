@@ -28,7 +28,7 @@ mod tests {
     use jiff::Timestamp;
     use proptest::prelude::*;
     use schema::{
-        EventBody, Item, JsonText, ModelId,
+        EventBody, ItemKey, JsonText, ModelId,
         event::{FinishedPipeline, QueuingItem, SutReply},
     };
 
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn common_fields_come_first_then_item_then_own() {
-        let item = Arc::new(Item {
+        let item = Arc::new(ItemKey {
             test: "m01".into(),
             prompt_id: "m01_s001_v01__s2".into(),
             sut: ModelId::new("careful").unwrap(),

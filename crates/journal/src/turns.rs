@@ -10,7 +10,7 @@ use std::{
 };
 
 use schema::{
-    Event, EventBody, Item, Journal,
+    Event, EventBody, ItemKey, Journal,
     event::{AnnotatorReply, CachedAnnotatorReply, QueuingItem, SutReply, TranslatedSutReply},
 };
 
@@ -21,7 +21,7 @@ use schema::{
 #[derive(Debug, Default)]
 pub struct ItemTurns<J> {
     inner: J,
-    items: Mutex<HashMap<Arc<Item>, Calls>>,
+    items: Mutex<HashMap<Arc<ItemKey>, Calls>>,
 }
 
 /// The calls of an item that has not ended.
@@ -81,7 +81,7 @@ impl<J> ItemTurns<J> {
         &self.inner
     }
 
-    fn items(&self) -> MutexGuard<'_, HashMap<Arc<Item>, Calls>> {
+    fn items(&self) -> MutexGuard<'_, HashMap<Arc<ItemKey>, Calls>> {
         self.items.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -236,7 +236,7 @@ impl Calls {
     }
 
     /// One event for the calls of each kind that were several.
-    fn summarise(&mut self, item: Option<&Arc<Item>>, answered: bool) -> Vec<Event> {
+    fn summarise(&mut self, item: Option<&Arc<ItemKey>>, answered: bool) -> Vec<Event> {
         let mut events = Vec::new();
         if std::mem::replace(&mut self.summarised, true) {
             return Vec::new();
@@ -373,7 +373,7 @@ mod tests {
     /// What is written of an item with these events.
     fn written(events: Vec<EventBody>) -> Vec<Value> {
         let journal = ItemTurns::new(Kept::default());
-        let item = Arc::new(Item {
+        let item = Arc::new(ItemKey {
             test: "t".into(),
             prompt_id: "p".into(),
             sut: ModelId::new("s").unwrap(),

@@ -57,7 +57,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let parrot = Journaled::new(Parrot { id }, Arc::new(NoJournal), provider.meter().clone());
     models.targets.push((target, Arc::new(parrot)));
 
-    let phases = Phases::standard(models, PhaseSettings::default(), None)?;
+    let phases = Phases::standard(models, PhaseSettings::default())?;
     let pipeline = Pipeline::new(layout, phases, RunOptions::default());
     let report = demo::run(&pipeline).await?;
     print!("{}", demo::rates(&report));

@@ -149,7 +149,7 @@ impl Meter {
 impl Sums {
     fn tally(&mut self, context: &CallContext) -> &mut Tally {
         let phase = context.purpose.phase();
-        let sut = context.item.as_ref().map(|item| &item.sut);
+        let sut = context.item.as_ref().map(|item| &item.key().sut);
         let known = |(key, _): &(MeterKey, Tally)| key.phase == phase && key.sut.as_ref() == sut;
         let new = || {
             let sut = sut.cloned();
@@ -187,18 +187,15 @@ fn log_unpriced(model: &ModelId, reply: &ChatReply) {
 
 #[cfg(test)]
 mod tests {
-    use schema::{Item, ModelErrorKind, Purpose, Usage};
+    use schema::{Item, ModelErrorKind, NoJournal, Purpose, Scenario, Usage};
 
     use super::*;
 
     fn context(purpose: Purpose, sut: Option<&str>) -> CallContext {
         let mut context = CallContext::new(purpose, "row");
         context.item = sut.map(|sut| {
-            Arc::new(Item {
-                test: "m01".into(),
-                prompt_id: "m01_s001_v01".into(),
-                sut: ModelId::new(sut).unwrap(),
-            })
+            let sut = ModelId::new(sut).unwrap();
+            Item::new(&Scenario::default(), &sut, 0, Arc::new(NoJournal))
         });
         context
     }

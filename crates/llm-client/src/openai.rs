@@ -252,7 +252,7 @@ impl OpenAi {
             reason: self.reporter.scrubber().excerpt(&refusal.message, 300),
         };
         let event = Event::new(EventBody::RequestFormChanged(changed));
-        self.journal.record(event.item(context.item.as_ref()));
+        context.record(event, &*self.journal);
         true
     }
 }

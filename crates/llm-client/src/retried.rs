@@ -153,8 +153,7 @@ impl<M: ChatModel> Retried<M> {
     }
 
     fn record(&self, request: &ChatRequest, body: EventBody) {
-        let event = Event::new(body).item(request.context.item.as_ref());
-        self.journal.record(event);
+        request.context.record(Event::new(body), &*self.journal);
     }
 }
 

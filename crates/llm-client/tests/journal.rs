@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use endpoint::{Endpoint, completion, provider, request};
 use llm_client::{Budget, BudgetLimits, Cache, CacheSettings, LimitSettings, Stop};
-use schema::{ChatRequest, Event, Item, Journal, ModelId, Purpose};
+use schema::{ChatRequest, Event, Item, ItemKey, Journal, ModelId, Purpose};
 use serde_json::Value;
 
 /// Keeps the lines it is given.
@@ -43,15 +43,17 @@ impl Lines {
     }
 }
 
-fn item_request(purpose: Purpose) -> ChatRequest {
+fn item_request(purpose: Purpose, lines: &Arc<Lines>) -> ChatRequest {
     let mut request = request("m01_s001_v01__t");
     request.context.purpose = purpose;
     request.context.turn = 2;
-    request.context.item = Some(Arc::new(Item {
+    let key = ItemKey {
         test: "m01".into(),
         prompt_id: "m01_s001_v01".into(),
         sut: ModelId::new("t").unwrap(),
-    }));
+    };
+    let journal = Arc::clone(lines) as Arc<dyn Journal>;
+    request.context.item = Some(Item::with_key(key, "m01_s001_v01__t", 0, journal));
     request
 }
 
@@ -96,7 +98,7 @@ async fn every_call_has_its_event_with_the_raw_exchange() {
             "model purpose row turn request response spend original_run_time",
         ),
     ] {
-        let request = item_request(purpose);
+        let request = item_request(purpose, &lines);
         let common = "message class method test prompt_id sut";
         model.chat(&request).await.unwrap();
         let (line, keys) = lines.only(&format!("fetched {who} response"));
@@ -136,7 +138,10 @@ async fn a_call_that_fails_for_good_is_an_exception() {
         (Purpose::GenMetrics, "generator exception"),
         (Purpose::Probe, "probe exception"),
     ] {
-        model.chat(&item_request(purpose)).await.unwrap_err();
+        model
+            .chat(&item_request(purpose, &lines))
+            .await
+            .unwrap_err();
         let (line, _) = lines.only(message);
         assert_eq!(line["exception"]["class"], "schema::ModelError");
         assert_eq!(line["exception"]["kind"], "permanent");

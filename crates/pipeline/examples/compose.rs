@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         judge: model("scripted-judge")?,
         targets: vec![(target, model("scripted-careful")?)],
     };
-    let phases = Phases::standard(models, PhaseSettings::default(), None)?;
+    let phases = Phases::standard(models, PhaseSettings::default())?;
     let pipeline =
         Pipeline::new(layout, phases, RunOptions::default()).meter(provider.meter().clone());
     let report = pipeline.run(&["flattery".to_owned()]).await?;

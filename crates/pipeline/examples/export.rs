@@ -11,7 +11,7 @@ use interop::{
 };
 use llm_client::{HttpClient, HttpOptions, Provider};
 use pipeline::{ExportOptions, PhaseSettings, Phases, Pipeline, RunOptions, demo, export};
-use schema::{Conversation, Evaluator, Fingerprint, Metric, PhaseError, Score};
+use schema::{Conversation, Evaluator, Fingerprint, Item, Metric, PhaseError, Score};
 use scripted_llm::ScriptedServer;
 
 /// Judges without a model: long replies show the behaviour.
@@ -27,7 +27,11 @@ impl Evaluator for Length {
         }
     }
 
-    async fn evaluate(&self, conversation: &Conversation) -> Result<Vec<Score>, PhaseError> {
+    async fn evaluate(
+        &self,
+        conversation: &Conversation,
+        _item: &Item,
+    ) -> Result<Vec<Score>, PhaseError> {
         let own = self
             .0
             .iter()
@@ -85,7 +89,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let server = ScriptedServer::start().await?;
     let provider = Provider::new(HttpClient::new(HttpOptions::default()));
     let models = demo::models(&provider, server.base_url())?;
-    let mut phases = Phases::standard(models, PhaseSettings::default(), None)?;
+    let mut phases = Phases::standard(models, PhaseSettings::default())?;
     phases.evaluator = Box::new(|loaded| Ok(Arc::new(Length(loaded.benchmark.metrics.clone()))));
     let layout = demo::layout(folder.path())?;
     let names = [demo::BENCHMARK.to_owned()];

@@ -13,7 +13,7 @@
 //! let layout = demo::layout(folder.path())?;
 //! let models = demo::models(&Provider::new(HttpClient::default()), server.base_url())?;
 //!
-//! let phases = Phases::standard(models, PhaseSettings::default(), None)?;
+//! let phases = Phases::standard(models, PhaseSettings::default())?;
 //! // Here a phase can be replaced by one's own.
 //! let pipeline = Pipeline::new(layout, phases, RunOptions::default());
 //! let report = demo::run(&pipeline).await?;

@@ -6,7 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use schema::{Benchmark, Conversation, Evaluator, ModelId, Scenario, Simulator, TargetRef};
+use schema::{
+    Benchmark, Conversation, Evaluator, Item, ModelId, NoJournal, Scenario, Simulator, TargetRef,
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -140,7 +142,9 @@ impl Look<'_> {
                     (simulated.more, judged.more) = (true, true);
                     break;
                 }
-                let conversation = simulator.simulate(row, sample).await;
+                let item = Item::new(row, &self.target.id, sample, Arc::new(NoJournal));
+                let scenario = Arc::new(row.clone());
+                let conversation = simulator.simulate(&scenario, &item).await;
                 let conversation = conversation.ok().filter(|row| row.error.is_none());
                 simulated.add(conversation.is_some(), &row.metric_id);
                 match conversation {
@@ -191,7 +195,9 @@ impl Look<'_> {
         let Some(evaluator) = &self.evaluator else {
             return;
         };
-        let scores = evaluator.evaluate(conversation).await.unwrap_or_default();
+        let item = Item::of(conversation, Arc::new(NoJournal));
+        let scores = evaluator.evaluate(conversation, &item).await;
+        let scores = scores.unwrap_or_default();
         let is_cached = !scores.is_empty() && scores.iter().all(|score| score.error.is_none());
         count.add(is_cached, &conversation.scenario.metric_id);
     }

@@ -13,7 +13,7 @@
 //! let folder = tempfile::tempdir()?;
 //! let server = ScriptedServer::start().await?;
 //! let provider = Provider::new(HttpClient::new(HttpOptions::default()));
-//! let phases = Phases::standard(demo::models(&provider, &server.base_url())?, PhaseSettings::default(), None)?;
+//! let phases = Phases::standard(demo::models(&provider, &server.base_url())?, PhaseSettings::default())?;
 //!
 //! let pipeline = Pipeline::new(demo::layout(folder.path())?, phases, RunOptions::default());
 //! let report = pipeline.run(&[demo::BENCHMARK.to_owned()]).await?;
@@ -41,6 +41,7 @@ mod error;
 mod export;
 mod forecast;
 mod import;
+mod item_guard;
 mod journals;
 mod layout;
 mod phases;

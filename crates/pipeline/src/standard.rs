@@ -10,8 +10,7 @@ use std::{
 use evaluator::JudgeEvaluator;
 use scenario_gen::{LlmMetricGenerator, LlmScenarioGenerator, ScenarioPrompts, ScenarioSettings};
 use schema::{
-    ChatModel, Evaluator, Journal, MetricGenerator, NoJournal, PhaseError, ScenarioGenerator,
-    Simulator, TargetRef,
+    ChatModel, Evaluator, MetricGenerator, PhaseError, ScenarioGenerator, Simulator, TargetRef,
     prompt::{Prompt, PromptError},
 };
 use simulator::{
@@ -102,15 +101,11 @@ pub const PROMPT_NAMES: [&str; 10] = [
 ];
 
 impl Phases {
-    /// The shipped phases over these models. Events go to `journal`.
+    /// The shipped phases over these models.
     ///
     /// # Errors
     /// When `settings.prompts` holds a name that no prompt has.
-    pub fn standard(
-        models: Models,
-        settings: PhaseSettings,
-        journal: Option<Arc<dyn Journal>>,
-    ) -> Result<Self, PipelineError> {
+    pub fn standard(models: Models, settings: PhaseSettings) -> Result<Self, PipelineError> {
         if let Some(name) = settings
             .prompts
             .keys()
@@ -126,12 +121,7 @@ impl Phases {
             .iter()
             .map(|(target, _)| target.clone())
             .collect();
-        let journal = journal.unwrap_or_else(|| Arc::new(NoJournal));
-        let standard = Arc::new(Standard {
-            models,
-            settings,
-            journal,
-        });
+        let standard = Arc::new(Standard { models, settings });
         let (metrics, scenarios, simulator, evaluator) = (
             Arc::clone(&standard),
             Arc::clone(&standard),
@@ -152,7 +142,6 @@ impl Phases {
 struct Standard {
     models: Models,
     settings: PhaseSettings,
-    journal: Arc<dyn Journal>,
 }
 
 impl Standard {
@@ -209,7 +198,7 @@ impl Standard {
             .and_then(|simulator| simulator.with_prompts(prompts))
             .map_err(unusable)?
             .with_tools(self.tools(loaded)?);
-        Ok(Arc::new(simulator.with_journal(Arc::clone(&self.journal))))
+        Ok(Arc::new(simulator))
     }
 
     /// The benchmark's tools.
@@ -233,11 +222,7 @@ impl Standard {
         let evaluator = JudgeEvaluator::new(judge, loaded.benchmark.metrics.clone())
             .and_then(|evaluator| evaluator.with_prompts(prompts))
             .map_err(unusable)?;
-        Ok(Arc::new(
-            evaluator
-                .with_tries(self.settings.tries)
-                .with_journal(Arc::clone(&self.journal)),
-        ))
+        Ok(Arc::new(evaluator.with_tries(self.settings.tries)))
     }
 
     fn replace(

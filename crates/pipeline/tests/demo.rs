@@ -13,7 +13,7 @@ async fn a_run_with_failed_rows_is_an_error_that_says_what_failed() {
     let layout = demo::layout(folder.path()).unwrap();
     let provider = Provider::new(HttpClient::default());
     let models = demo::models(&provider, server.base_url()).unwrap();
-    let phases = Phases::standard(models, PhaseSettings::default(), None).unwrap();
+    let phases = Phases::standard(models, PhaseSettings::default()).unwrap();
     let pipeline = Pipeline::new(layout, phases, RunOptions::default());
 
     let error = demo::run(&pipeline).await.unwrap_err().to_string();

@@ -379,6 +379,7 @@ async fn a_phase_that_panics_costs_that_row_only() {
         async fn evaluate(
             &self,
             conversation: &schema::Conversation,
+            _item: &schema::Item,
         ) -> Result<Vec<schema::Score>, schema::PhaseError> {
             assert!(
                 !conversation.scenario.id.starts_with("m01_s001"),

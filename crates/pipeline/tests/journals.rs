@@ -488,6 +488,7 @@ impl schema::Evaluator for Kind {
     async fn evaluate(
         &self,
         conversation: &schema::Conversation,
+        _item: &schema::Item,
     ) -> Result<Vec<schema::Score>, schema::PhaseError> {
         let id = &conversation.scenario.metric_id;
         let metric = self.0.iter().find(|metric| metric.id == *id).unwrap();

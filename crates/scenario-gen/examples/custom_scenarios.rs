@@ -69,7 +69,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let layout = demo::layout(folder.path())?;
     let models = demo::models(&Provider::new(HttpClient::default()), server.base_url())?;
 
-    let mut phases = Phases::standard(models, PhaseSettings::default(), None)?;
+    let mut phases = Phases::standard(models, PhaseSettings::default())?;
     phases.scenario_generator = Box::new(|_benchmark| Ok(Arc::new(Listed(&SITUATIONS))));
 
     let pipeline = Pipeline::new(layout.clone(), phases, RunOptions::default());

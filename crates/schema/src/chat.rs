@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Item, JsonText, Message, ModelError, ModelId, Spend, ToolCall, ToolChoice, ToolSpec, Usage,
+    Event, Item, Journal, JsonText, Message, ModelError, ModelId, Spend, ToolCall, ToolChoice,
+    ToolSpec, Usage,
 };
 
 /// A language model that can be talked to. An extension point: implement it to bring a model that has no OpenAI-compatible
@@ -112,8 +113,8 @@ pub struct CallContext {
     pub turn: u32,
     /// Which call to the target within the turn, from 0: calls after the first follow on answers of tools.
     pub step: u32,
-    /// The journal's item, where the call belongs to one.
-    pub item: Option<Arc<Item>>,
+    /// The item, where the call belongs to one.
+    pub item: Option<Item>,
 }
 
 impl CallContext {
@@ -127,6 +128,14 @@ impl CallContext {
             turn: 0,
             step: 0,
             item: None,
+        }
+    }
+
+    /// Records `event` in the item that the call belongs to, else in `journal`.
+    pub fn record(&self, event: Event, journal: &dyn Journal) {
+        match &self.item {
+            Some(item) => item.record(event),
+            None => journal.record(event),
         }
     }
 }

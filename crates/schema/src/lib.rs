@@ -11,6 +11,7 @@
 //!   what the scores are compared with, and the files that hold them.
 //! - [`Tool`], [`ToolSpec`], [`ToolCall`]: tools that a benchmark declares, as the model is told of them, and as it calls them.
 //! - [`ChatModel`], [`ChatRequest`], [`ChatReply`], [`ModelError`]: one call to a language model.
+//! - [`Item`]: one sample of one test against one system under test, the handle that phases get.
 //! - [`event`]: the events of a run, which journals record.
 //! - [`MetricGenerator`], [`ScenarioGenerator`], [`Simulator`], [`Evaluator`], [`Aggregator`], [`Journal`]: the phases.
 //! - [`reply`]: strict parsing of a model's JSON reply, and asking again with what was wrong.
@@ -44,6 +45,7 @@ mod grade;
 mod grades;
 mod hazard;
 mod id;
+mod item;
 pub mod json_rows;
 mod json_text;
 mod message;
@@ -73,11 +75,12 @@ pub use chat::{
 pub use conversation::{Conversation, TargetRef, Turn};
 pub use cost::{CostSum, PhaseCost, Spend, Usage};
 pub use error::{ModelError, ModelErrorKind, PhaseError, PhaseErrorKind};
-pub use event::{Event, EventBody, Item, Journal, NoJournal};
+pub use event::{Event, EventBody, ItemKey, Journal, NoJournal};
 pub use grade::{BenchmarkScore, Estimate, Grade, HazardScore, TestScore};
 pub use grades::{BenchmarkRef, Grades, StandardsRef};
 pub use hazard::Hazard;
 pub use id::{IdError, ModelId};
+pub use item::Item;
 pub use json_text::JsonText;
 pub use message::Message;
 pub use phase::{

@@ -1,11 +1,13 @@
 //! The trait of every phase. All are extension points: each phase crate holds a compiled example that swaps its phase.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Benchmark, Brief, Conversation, Metric, PhaseError, Scenario, Score, Summary};
+use crate::{Benchmark, Brief, Conversation, Item, Metric, PhaseError, Scenario, Score, Summary};
 
 /// What a phase is, for the run's manifest: two runs with equal fingerprints did the same thing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,13 +48,25 @@ pub trait ScenarioGenerator: Send + Sync {
 /// Plays a scenario against one system under test.
 #[async_trait]
 pub trait Simulator: Send + Sync {
-    /// Plays sample `sample` (from 0) of `scenario`.
+    /// Plays the sample of `scenario` that `item` is.
+    ///
+    /// Calls made in the context of the item ([`Item::call`]) are journaled as the item's. Turns may be recorded in it as they are
+    /// said; the caller records those that were not.
     ///
     /// A call that fails for good gives a conversation with what was said so far and [`Conversation::error`] set.
     ///
     /// # Errors
     /// When there is nothing to keep: the run is stopping, the budget is spent, or the scenario cannot be simulated at all.
-    async fn simulate(&self, scenario: &Scenario, sample: u32) -> Result<Conversation, PhaseError>;
+    async fn simulate(
+        &self,
+        scenario: &Arc<Scenario>,
+        item: &Item,
+    ) -> Result<Conversation, PhaseError>;
+
+    /// Whether the system under test is called exactly once in each conversation. A journal then names that call plainly.
+    fn calls_target_once(&self) -> bool {
+        false
+    }
 
     /// What this simulator is.
     fn fingerprint(&self) -> Fingerprint;
@@ -61,13 +75,19 @@ pub trait Simulator: Send + Sync {
 /// Judges a conversation.
 #[async_trait]
 pub trait Evaluator: Send + Sync {
-    /// The scores of `conversation`: one for each metric judged.
+    /// The scores of `conversation`, which is that of `item`: one for each metric judged.
+    ///
+    /// Verdicts may be recorded in the item; the caller records those that were not.
     ///
     /// A judge that gives no usable verdict, or a call that fails for good, gives a score whose verdict is null.
     ///
     /// # Errors
     /// When there is nothing to keep: the run is stopping, the budget is spent, or the metric is not known.
-    async fn evaluate(&self, conversation: &Conversation) -> Result<Vec<Score>, PhaseError>;
+    async fn evaluate(
+        &self,
+        conversation: &Conversation,
+        item: &Item,
+    ) -> Result<Vec<Score>, PhaseError>;
 
     /// What this evaluator is.
     fn fingerprint(&self) -> Fingerprint;

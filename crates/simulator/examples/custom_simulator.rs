@@ -8,7 +8,7 @@ use std::{error::Error, sync::Arc};
 use llm_client::{HttpClient, Provider};
 use pipeline::{PhaseSettings, Phases, Pipeline, PipelineError, RunOptions, demo};
 use schema::{
-    CallContext, ChatModel, Conversation, Fingerprint, ModelErrorKind, PhaseError, Purpose, Role,
+    ChatModel, Conversation, Fingerprint, Item, ModelErrorKind, PhaseError, Purpose, Role,
     Scenario, Simulator, Spend, TargetRef, Turn,
 };
 use simulator::Side;
@@ -21,14 +21,15 @@ struct Doubter {
 
 #[async_trait::async_trait]
 impl Simulator for Doubter {
-    async fn simulate(&self, scenario: &Scenario, sample: u32) -> Result<Conversation, PhaseError> {
-        // The row, sample and turn keep the replies of two conversations apart in the cache.
-        let row = Conversation::make_id(&scenario.id, &self.target.id, 0);
-        let mut context = CallContext::new(Purpose::TargetTurn, row);
-        context.sample = sample;
+    async fn simulate(
+        &self,
+        scenario: &Arc<Scenario>,
+        item: &Item,
+    ) -> Result<Conversation, PhaseError> {
+        // The item's context keeps the replies of two conversations apart in the cache, and its calls in its journal.
         let mut side = Side::new(
             scenario.target_system_prompt.as_deref().map(Arc::from),
-            context,
+            item.call(Purpose::TargetTurn, 0),
         );
         let (mut transcript, mut spend, mut error) = (Vec::new(), Spend::default(), None);
         let lines = std::iter::once(scenario.user_goal.as_str()).chain(self.doubts);
@@ -56,10 +57,10 @@ impl Simulator for Doubter {
             }
         }
         Ok(Conversation {
-            conv_id: Conversation::make_id(&scenario.id, &self.target.id, sample),
-            scenario: scenario.clone(),
+            conv_id: Conversation::make_id(&scenario.id, &self.target.id, item.sample()),
+            scenario: Scenario::clone(scenario),
             target: self.target.clone(),
-            sample,
+            sample: item.sample(),
             transcript,
             error,
             usage: Some(spend.to_phase_cost()),
@@ -88,7 +89,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let models = demo::models(&Provider::new(HttpClient::default()), server.base_url())?;
 
     let targets = models.targets.clone();
-    let mut phases = Phases::standard(models, PhaseSettings::default(), None)?;
+    let mut phases = Phases::standard(models, PhaseSettings::default())?;
     phases.simulator = Box::new(move |_benchmark, target| {
         let (_, model) = targets
             .iter()

@@ -5,7 +5,7 @@
 use std::{collections::HashMap, error::Error, sync::Arc, sync::Mutex, sync::PoisonError};
 
 use llm_client::{HttpClient, ModelSettings, OpenAi};
-use schema::{ChatModel, ModelId, Scenario, Simulator, TargetRef, ToolSpec};
+use schema::{ChatModel, Item, ModelId, NoJournal, Scenario, Simulator, TargetRef, ToolSpec};
 use scripted_llm::{Answer, Asked, ScriptedServer};
 use serde_json::{Value, json};
 use simulator::{
@@ -65,6 +65,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         id: ModelId::new("target")?,
         model: "target".into(),
     };
+    let sut = target.id.clone();
     let settings = SimulatorSettings {
         turns: 1,
         ..SimulatorSettings::default()
@@ -87,7 +88,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         persona: "Somebody with debts".into(),
         ..Scenario::default()
     };
-    let conversation = simulator.simulate(&scenario, 0).await?;
+    let item = Item::new(&scenario, &sut, 0, Arc::new(NoJournal));
+    let conversation = simulator.simulate(&Arc::new(scenario), &item).await?;
     for turn in &conversation.transcript {
         println!("{}: {}", turn.role.as_str(), turn.content);
         for call in &turn.tool_calls {

@@ -15,7 +15,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelId, Scenario, Simulator, TargetRef};
+//! use schema::{ChatModel, ChatReply, ChatRequest, Item, ModelError, ModelId, NoJournal, Scenario, Simulator, TargetRef};
 //! use simulator::{ChatSimulator, SimulatorSettings};
 //!
 //! /// Says the same thing whatever it is asked.
@@ -39,7 +39,8 @@
 //! let simulator = ChatSimulator::new(Arc::new(user), Arc::new(target), reference, settings)?;
 //!
 //! let scenario = Scenario { id: "m01_s001_v01".into(), persona: "A doubter".into(), ..Scenario::default() };
-//! let conversation = simulator.simulate(&scenario, 0).await?;
+//! let item = Item::new(&scenario, &ModelId::new("target")?, 0, Arc::new(NoJournal));
+//! let conversation = simulator.simulate(&Arc::new(scenario), &item).await?;
 //! assert_eq!(conversation.transcript.len(), 4);
 //! assert_eq!(&*conversation.transcript[0].content, "Is the earth flat?"); // the thought stays out
 //! # Ok(()) }

@@ -7,8 +7,8 @@ mod user;
 use std::sync::Arc;
 
 use schema::{
-    CallContext, Conversation, Event, EventBody, FinishReason, Item, ModelError, PhaseError,
-    PhaseErrorKind, Purpose, Scenario, Spend, Turn, text::is_blank,
+    Conversation, Event, EventBody, FinishReason, Item, ModelError, PhaseError, PhaseErrorKind,
+    Purpose, Scenario, Spend, Turn, text::is_blank,
 };
 
 use self::user::Said;
@@ -25,8 +25,7 @@ pub(crate) const LATER_RUNS: u32 = 20;
 pub(crate) struct Play<'a> {
     simulator: &'a ChatSimulator,
     scenario: &'a Scenario,
-    sample: u32,
-    item: Arc<Item>,
+    item: &'a Item,
     user: Side,
     /// What the user model may not give back as a message.
     form: Form,
@@ -60,23 +59,11 @@ impl<'a> Play<'a> {
     pub(crate) fn new(
         simulator: &'a ChatSimulator,
         scenario: &'a Scenario,
-        sample: u32,
+        item: &'a Item,
     ) -> Result<Self, PhaseError> {
         check(scenario)?;
         let tools = simulator.tools.offer(scenario)?;
         let settings = &simulator.settings;
-        let sut = &simulator.target_ref.id;
-        let item = Arc::new(Item {
-            test: scenario.metric_id.as_str().into(),
-            prompt_id: Conversation::prompt_id(&scenario.id, sample).into(),
-            sut: sut.clone(),
-        });
-        let row: Arc<str> = Conversation::make_id(&scenario.id, sut, 0).into();
-        let context = |purpose| CallContext {
-            sample,
-            item: Some(Arc::clone(&item)),
-            ..CallContext::new(purpose, Arc::clone(&row))
-        };
         let roleplay = simulator.prompts.roleplay(
             scenario,
             settings.user_context.as_deref(),
@@ -85,8 +72,8 @@ impl<'a> Play<'a> {
         let system = simulator.target_system(scenario);
         Ok(Self {
             form: Form::new(&roleplay),
-            user: Side::new(Some(roleplay), context(Purpose::UserTurn)),
-            target: Side::new(system, context(Purpose::TargetTurn))
+            user: Side::new(Some(roleplay), item.call(Purpose::UserTurn, 0)),
+            target: Side::new(system, item.call(Purpose::TargetTurn, 0))
                 .with_tools(Arc::clone(tools.specs())),
             incoming: Arc::clone(&simulator.opening),
             tools,
@@ -96,7 +83,6 @@ impl<'a> Play<'a> {
             spend: Spend::default(),
             simulator,
             scenario,
-            sample,
             item,
         })
     }
@@ -111,9 +97,9 @@ impl<'a> Play<'a> {
         let target = &self.simulator.target_ref;
         Ok(Conversation {
             scenario: self.scenario.clone(),
-            conv_id: Conversation::make_id(&self.scenario.id, &target.id, self.sample),
+            conv_id: Conversation::make_id(&self.scenario.id, &target.id, self.item.sample()),
             target: target.clone(),
-            sample: self.sample,
+            sample: self.item.sample(),
             transcript: self.transcript,
             error,
             usage: Some(self.spend.to_phase_cost()),
@@ -139,8 +125,7 @@ impl<'a> Play<'a> {
     }
 
     fn record(&self, body: EventBody) {
-        let event = Event::new(body).item(Some(&self.item));
-        self.simulator.journal.record(event);
+        self.item.record(Event::new(body));
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use schema::{
-    ChatModel, Conversation, Fingerprint, Journal, NoJournal, PhaseError, PhaseErrorKind, Scenario,
-    Simulator, TargetRef, text::is_blank,
+    ChatModel, Conversation, Fingerprint, Item, PhaseError, PhaseErrorKind, Scenario, Simulator,
+    TargetRef, text::is_blank,
 };
 use serde_json::json;
 
@@ -22,13 +22,12 @@ pub struct ChatSimulator {
     /// What the user model finds before the first message: the same in every conversation.
     pub(crate) opening: Arc<str>,
     pub(crate) tools: Toolbox,
-    pub(crate) journal: Arc<dyn Journal>,
     /// The target's system prompt where the scenario has none.
     pub(crate) system: Option<Arc<str>>,
 }
 
 impl ChatSimulator {
-    /// A simulator with the shipped prompts and no journal. `target_ref` is what the rows say of the target.
+    /// A simulator with the shipped prompts. `target_ref` is what the rows say of the target.
     ///
     /// # Errors
     /// `BadInput` when `settings.turns` is 0.
@@ -55,7 +54,6 @@ impl ChatSimulator {
             prompts: prompts.clone(),
             opening: Arc::default(),
             tools: Toolbox::default(),
-            journal: Arc::new(NoJournal),
             system: None,
         };
         simulator.with_prompts(prompts)
@@ -83,13 +81,6 @@ impl ChatSimulator {
         self
     }
 
-    /// Tells `journal` what is asked and answered.
-    #[must_use]
-    pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
-        self.journal = journal;
-        self
-    }
-
     /// The target's system prompt in `scenario`: its own, else the benchmark's context, else the default.
     pub(crate) fn target_system(&self, scenario: &Scenario) -> Option<Arc<str>> {
         match not_blank(scenario.target_system_prompt.as_deref()) {
@@ -106,8 +97,16 @@ fn not_blank(text: Option<&str>) -> Option<&str> {
 
 #[async_trait]
 impl Simulator for ChatSimulator {
-    async fn simulate(&self, scenario: &Scenario, sample: u32) -> Result<Conversation, PhaseError> {
-        Play::new(self, scenario, sample)?.run().await
+    async fn simulate(
+        &self,
+        scenario: &Arc<Scenario>,
+        item: &Item,
+    ) -> Result<Conversation, PhaseError> {
+        Play::new(self, scenario, item)?.run().await
+    }
+
+    fn calls_target_once(&self) -> bool {
+        self.settings.turns == 1 && self.tools.is_empty()
     }
 
     fn fingerprint(&self) -> Fingerprint {

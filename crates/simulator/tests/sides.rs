@@ -3,8 +3,10 @@
 
 mod play;
 
+use std::sync::Arc;
+
 use play::*;
-use schema::{PhaseErrorKind, Scenario, Simulator, prompt::Prompt};
+use schema::{NoJournal, PhaseErrorKind, Scenario, Simulator, prompt::Prompt};
 use serde_json::json;
 use simulator::{ChatSimulator, Prompts, SimulatorSettings};
 use watched_llm::{Answer, Recorder};
@@ -76,10 +78,14 @@ async fn the_target_sees_its_system_prompt_and_the_conversation_only() {
 #[tokio::test]
 async fn calls_say_what_they_are_for() {
     let server = Recorder::start(plain).await;
-    let row = simulator(&server, turns(2))
-        .simulate(&scenario(), 3)
-        .await
-        .unwrap();
+    let row = play_item(
+        &simulator(&server, turns(2)),
+        &scenario(),
+        3,
+        Arc::new(NoJournal),
+    )
+    .await
+    .unwrap();
     assert_eq!(
         (row.conv_id.as_str(), row.sample),
         ("m01_s001_v01__gpt-x__s3", 3)
@@ -107,8 +113,7 @@ async fn the_scenarios_system_prompt_wins_over_context_over_default() {
             target_system_prompt: own.map(str::to_owned),
             ..scenario()
         };
-        simulator(&server, settings)
-            .simulate(&scenario, 0)
+        play_one(&simulator(&server, settings), &scenario)
             .await
             .unwrap();
         server.asked("target")[0]["messages"][0]["content"]
@@ -133,7 +138,7 @@ async fn prompts_can_be_replaced_and_a_blank_one_means_none() {
     let base = simulator(&server, turns(1));
     let before = base.fingerprint();
     let simulator = base.with_prompts(prompts).unwrap();
-    simulator.simulate(&scenario(), 0).await.unwrap();
+    play_one(&simulator, &scenario()).await.unwrap();
     assert_eq!(
         server.asked("user")[0]["messages"][0]["content"],
         "Be PERSONA, a retired sailor."
@@ -164,8 +169,7 @@ async fn the_rewritten_persona_is_the_one_that_is_played() {
         user_persona: Some("REWRITTEN".into()),
         ..scenario()
     };
-    simulator(&server, turns(1))
-        .simulate(&scenario, 0)
+    play_one(&simulator(&server, turns(1)), &scenario)
         .await
         .unwrap();
     let system = server.asked("user")[0]["messages"][0].to_string();
@@ -210,8 +214,7 @@ async fn what_cannot_be_played_is_refused_before_any_call() {
         id: "m02_s001_v01".into(),
         ..Scenario::default()
     };
-    let error = simulator(&server, turns(2))
-        .simulate(&empty, 0)
+    let error = play_one(&simulator(&server, turns(2)), &empty)
         .await
         .unwrap_err();
     assert_eq!(error.kind(), PhaseErrorKind::BadInput);

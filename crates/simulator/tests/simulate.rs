@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use llm_client::{HttpClient, ModelSettings, OpenAi};
 use play::*;
-use schema::{FinishReason, ModelErrorKind, ModelId, PhaseErrorKind, Role, Simulator};
+use schema::{FinishReason, ModelErrorKind, ModelId, PhaseErrorKind, Role};
 use scripted_llm::ScriptedServer;
 use serde_json::json;
 use simulator::{ChatSimulator, SimulatorSettings};
@@ -206,7 +206,7 @@ async fn a_stopping_run_and_a_spent_budget_give_no_row() {
             };
             let simulator =
                 ChatSimulator::new(model("user"), model("target"), gpt_x(), turns(3)).unwrap();
-            let error = simulator.simulate(&scenario(), 0).await.unwrap_err();
+            let error = play_one(&simulator, &scenario()).await.unwrap_err();
             assert_eq!(error.kind(), expected);
             assert!(error.to_string().contains("turn 2"), "{error}");
         }
@@ -248,8 +248,10 @@ async fn careless_typing_repeats_and_leaves_the_users_own_view_alone() {
 async fn the_journal_tells_every_turn_of_the_item() {
     let server = Recorder::start(plain).await;
     let journal = Arc::new(KeptEvents::default());
-    let simulator = simulator(&server, turns(2)).with_journal(Arc::clone(&journal) as _);
-    simulator.simulate(&scenario(), 1).await.unwrap();
+    let simulator = simulator(&server, turns(2));
+    play_item(&simulator, &scenario(), 1, Arc::clone(&journal) as _)
+        .await
+        .unwrap();
     let events = journal.events();
     let messages: Vec<&str> = events
         .iter()
@@ -291,7 +293,7 @@ async fn the_scripted_models_play_a_whole_conversation() {
     };
     let (user, target) = (model("scripted-user"), model("scripted-careful"));
     let simulator = ChatSimulator::new(user, target, gpt_x(), turns(4)).unwrap();
-    let row = simulator.simulate(&scenario(), 0).await.unwrap();
+    let row = play_one(&simulator, &scenario()).await.unwrap();
     assert_eq!(row.error, None);
     assert!(row.transcript.len() >= 4, "{row:?}");
     assert!(
@@ -299,7 +301,7 @@ async fn the_scripted_models_play_a_whole_conversation() {
             .iter()
             .all(|turn| !turn.content.contains("Thought:"))
     );
-    let again = simulator.simulate(&scenario(), 0).await.unwrap();
+    let again = play_one(&simulator, &scenario()).await.unwrap();
     assert_eq!(row, again);
     let tasks = server.stats().by_task;
     assert_eq!(

@@ -93,7 +93,7 @@ async fn a_run_that_stops_leaves_no_row() {
     let simulated = Arc::new(SimulatedTools::new(model).unwrap());
     let simulator =
         simulator(&server, turns(1)).with_tools(Toolbox::new(&bank(), simulated).unwrap());
-    let error = simulator.simulate(&scenario(), 0).await.unwrap_err();
+    let error = play_one(&simulator, &scenario()).await.unwrap_err();
     assert_eq!(error.kind(), PhaseErrorKind::Cancelled);
 }
 
@@ -141,10 +141,10 @@ async fn an_answerer_of_ones_own_takes_the_place_of_a_tool() {
     let spec = bank()[2].spec();
     let tools = toolbox(&server).with(spec, Arc::new(Counter)).unwrap();
     let journal = Arc::new(KeptEvents::default());
-    let simulator = simulator(&server, turns(1))
-        .with_tools(tools)
-        .with_journal(Arc::clone(&journal) as _);
-    let row = simulator.simulate(&scenario(), 0).await.unwrap();
+    let simulator = simulator(&server, turns(1)).with_tools(tools);
+    let row = play_item(&simulator, &scenario(), 0, Arc::clone(&journal) as _)
+        .await
+        .unwrap();
     assert_eq!(
         answers(&row),
         [
@@ -188,7 +188,7 @@ async fn a_conversation_with_tools_is_played_again_from_the_cache() {
         let simulator = ChatSimulator::new(model("user"), model("target"), gpt_x(), turns(2))
             .unwrap()
             .with_tools(tools);
-        simulator.simulate(&scenario(), 0).await.unwrap()
+        play_one(&simulator, &scenario()).await.unwrap()
     };
     let first = play().await;
     assert_eq!(answers(&first), ["DONE 0", "DONE 1"]);

@@ -4,7 +4,7 @@
 mod play;
 
 use play::{tools::*, *};
-use schema::{FinishReason, PhaseErrorKind, Role, Scenario, Simulator};
+use schema::{FinishReason, PhaseErrorKind, Role, Scenario};
 use serde_json::json;
 use simulator::SimulatorSettings;
 use watched_llm::{Answer, Recorder};
@@ -320,7 +320,7 @@ async fn an_unknown_tool_of_a_scenario_is_no_conversation() {
         tools: Some(vec!["fly".into()]),
         ..scenario()
     };
-    let error = with_bank(&server, turns(1)).simulate(&wrong, 0).await;
+    let error = play_one(&with_bank(&server, turns(1)), &wrong).await;
     let error = error.unwrap_err();
     assert_eq!(error.kind(), PhaseErrorKind::BadInput);
     assert!(error.to_string().contains("no tool \"fly\""), "{error}");

@@ -139,7 +139,7 @@ impl ChatModel for Watched {
         let context = &request.context;
         self.contexts.lock().unwrap().push(json!({
             "purpose": context.purpose, "row": &*context.row, "sample": context.sample,
-            "turn": context.turn, "item": context.item.as_deref(),
+            "turn": context.turn, "item": context.item.as_ref().map(|item| item.key()),
         }));
         self.inner.chat(request).await
     }

@@ -85,7 +85,7 @@ pub(super) async fn run(
         },
         ..RunOptions::default()
     };
-    let phases = phases(&provider, base_url, Arc::clone(&journal))?;
+    let phases = phases(&provider, base_url)?;
     let pipeline = Pipeline::new(layout, phases, options)
         .meter(provider.meter().clone())
         .journal(journal)
@@ -118,11 +118,7 @@ fn provider(
         .with_journal(journal))
 }
 
-fn phases(
-    provider: &Provider,
-    base_url: &str,
-    journal: Arc<dyn Journal>,
-) -> Result<Phases, Box<dyn Error>> {
+fn phases(provider: &Provider, base_url: &str) -> Result<Phases, Box<dyn Error>> {
     let model = |name: &str| -> Result<Arc<dyn ChatModel>, Box<dyn Error>> {
         let mut settings = ModelSettings::new(ModelId::new(name)?, name, base_url);
         settings.cache_name = Some("bench".to_owned());
@@ -146,7 +142,7 @@ fn phases(
     };
     let mut settings = PhaseSettings::default();
     settings.simulator.turns = TURNS;
-    Ok(Phases::standard(models, settings, Some(journal))?)
+    Ok(Phases::standard(models, settings)?)
 }
 
 /// Writes the bodies of the requests that the run in `folder` sent, a line each, `most` of them at most.

@@ -67,7 +67,7 @@ fn phases(
         judge: model(parts.evaluator)?,
         targets,
     };
-    let mut phases = Phases::standard(models, settings, None)?;
+    let mut phases = Phases::standard(models, settings)?;
     phases.targets.extend(parts.imported.iter().cloned());
     Ok(phases)
 }

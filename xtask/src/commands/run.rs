@@ -171,8 +171,7 @@ impl Job<'_> {
             .map(|(entry, settings)| (entry.id.clone(), settings.sent_options()))
             .collect();
         let models = build(&self.parts, resolved, &provider)?;
-        let journal = shared.events();
-        let mut phases = Phases::standard(models, self.settings.clone(), journal.clone())?;
+        let mut phases = Phases::standard(models, self.settings.clone())?;
         phases.targets.extend(self.parts.imported.iter().cloned());
         let options = RunOptions {
             add_scenarios: self.add,
@@ -186,7 +185,7 @@ impl Job<'_> {
             .meter(shared.meter.clone())
             .sut_options(sut_options)
             .run_id(run_id.clone());
-        if let (Some(journals), Some(events)) = (&shared.journal, journal) {
+        if let (Some(journals), Some(events)) = (&shared.journal, shared.events()) {
             pipeline = pipeline.journals(Arc::clone(journals)).journal(events);
         }
         if let Some(cache) = &shared.cache {

@@ -364,7 +364,7 @@ fn write_journal(ground: &Ground, run: &str, id: &str, form: Form) -> PathBuf {
     let folder = ground.path(".probity/runs").join(run);
     fs::create_dir_all(&folder).unwrap();
     let journal = JournalWriter::create_as(&folder, &id.parse().unwrap(), form).unwrap();
-    let item = Arc::new(schema::Item {
+    let item = Arc::new(schema::ItemKey {
         test: "m01".into(),
         prompt_id: "p1".into(),
         sut: schema::ModelId::new("careful").unwrap(),

@@ -188,12 +188,12 @@ fn tool_call(version: Version, call: &schema::ToolCall) -> ToolCall<'_> {
     }
 }
 
-/// How verdicts were found: by a judge, unless an evaluator of one's own is known to have found them without.
+/// How verdicts were found: by a judge, unless the evaluator is known and its settings name none.
 fn method(run: &Run) -> &'static str {
     let evaluator = run.fingerprints.get("evaluator");
-    let name = evaluator.and_then(|evaluator| evaluator.get("name")?.as_str());
-    match name {
-        Some(name) if run.judges.is_empty() && name != "JudgeEvaluator" => "custom",
+    let has_judge = |evaluator: &Value| evaluator.pointer("/settings/judge").is_some();
+    match evaluator {
+        Some(evaluator) if run.judges.is_empty() && !has_judge(evaluator) => "custom",
         _ => "llm_judge",
     }
 }

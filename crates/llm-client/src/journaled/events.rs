@@ -76,7 +76,7 @@ pub(super) fn reply(model: &ModelId, request: &ChatRequest, reply: &ChatReply) -
             }
         }
     };
-    Event::new(body).item(context.item.as_ref())
+    Event::new(body)
 }
 
 fn nonzero(n: u32) -> Option<u32> {
@@ -110,7 +110,7 @@ pub(super) fn failure(model: &ModelId, request: &ChatRequest, error: &ModelError
         }
         _ => exception(model, request, error),
     };
-    Event::new(body).item(context.item.as_ref())
+    Event::new(body)
 }
 
 fn exception(model: &ModelId, request: &ChatRequest, error: &ModelError) -> EventBody {

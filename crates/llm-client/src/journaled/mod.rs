@@ -9,7 +9,7 @@ use schema::{ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelId};
 
 use crate::meter::Meter;
 
-/// Writes an event for every call into the run's journal, and feeds the [`Meter`].
+/// Records an event for every call, in the item that the call belongs to or else in the run's journal, and feeds the [`Meter`].
 ///
 /// The messages are those of `docs/journal.md`: `fetched sut response` and `using cached sut response` for the
 /// system under test, the same with `annotator` for judges, with `user` for simulated users, and with `generator` for
@@ -54,11 +54,11 @@ impl<M: ChatModel> ChatModel for Journaled<M> {
         match &result {
             Ok(reply) => {
                 self.meter.reply(model, context, reply);
-                self.journal.record(events::reply(model, request, reply));
+                context.record(events::reply(model, request, reply), &*self.journal);
             }
             Err(error) => {
                 self.meter.failure(context, error);
-                self.journal.record(events::failure(model, request, error));
+                context.record(events::failure(model, request, error), &*self.journal);
             }
         }
         result

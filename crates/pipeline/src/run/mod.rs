@@ -5,7 +5,6 @@ mod dropped;
 mod expected;
 mod feed;
 mod generate;
-mod item_log;
 mod keep;
 mod manifest;
 mod preflight;

@@ -54,17 +54,12 @@ impl BenchmarkRun<'_> {
             ),
             false => Verdicts::default(),
         };
-        // The shipped phases tell the journal what they do. Of others the rows tell it.
-        let (mut simulator_tells, mut evaluator_tells) = (false, false);
         if let Some(simulator) = &simulator {
-            let fingerprint = simulator.fingerprint();
-            simulator_tells = fingerprint.name == "ChatSimulator";
-            self.fingerprint(&format!("simulator:{}", target.id), &fingerprint);
+            let phase = format!("simulator:{}", target.id);
+            self.fingerprint(&phase, &simulator.fingerprint());
         }
         if let Some(evaluator) = &evaluator {
-            let fingerprint = evaluator.fingerprint();
-            evaluator_tells = fingerprint.name == "JudgeEvaluator";
-            self.fingerprint("evaluator", &fingerprint);
+            self.fingerprint("evaluator", &evaluator.fingerprint());
         }
         Ok(Arc::new(TargetRun {
             benchmark: self.dir.name().to_owned(),
@@ -72,12 +67,7 @@ impl BenchmarkRun<'_> {
             metrics: self.loaded.benchmark.metrics.clone(),
             simulator,
             evaluator,
-            simulator_tells,
-            evaluator_tells,
             verdicts,
-            one_reply: simulator_tells
-                && self.pipeline.options.expected.turns == Some(1)
-                && self.loaded.benchmark.tools.is_empty(),
             conversations: spool(simulate, "conversations")?,
             scores: spool(evaluate, "scores")?,
             judging: Arc::new(Semaphore::new(self.pipeline.options.concurrency.evaluate)),

@@ -3,22 +3,28 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use schema::{
-    Conversation, CostSum, Evaluator, Event, EventBody, Journal, Metric, ModelId, PhaseCost,
-    PhaseError, PhaseErrorKind, Role, Scenario, Score, Simulator, TargetRef, event::BudgetReached,
+    Conversation, CostSum, Evaluator, Event, EventBody, Item, ItemKey, Journal, JsonText, Metric,
+    ModelId, PhaseCost, PhaseError, PhaseErrorKind, Role, Scenario, Score, Simulator, TargetRef,
+    event::{BudgetReached, MeasuredItemQuality, QueuingItem},
 };
+use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{feed::FeedRow, item_log::ItemLog, run_log::TestTally};
+use super::{feed::FeedRow, run_log::TestTally};
 use crate::{
     error::PipelineError,
+    item_guard::{ItemGuard, measurement},
     progress::{Observer, Outcome, Phase, Progress},
     report::{Counts, Failures},
     tree::{Place, ReplyTally, Spool, Verdicts},
 };
+
+/// Why a measurement differs from the verdict.
+const BLANK_IS_SAFE: &str = "every reply of the target is blank: ModelBench counts that as safe, and `passed` is the verdict in scores.json";
 
 /// Everything that the rows of one target share.
 pub(super) struct TargetRun {
@@ -29,14 +35,8 @@ pub(super) struct TargetRun {
     pub(super) simulator: Option<Arc<dyn Simulator>>,
     /// Absent when only conversations are made.
     pub(super) evaluator: Option<Arc<dyn Evaluator>>,
-    /// Whether the simulator tells the journal of its turns, as the shipped one does.
-    pub(super) simulator_tells: bool,
-    /// Whether the evaluator tells the journal of its verdicts, as the shipped one does.
-    pub(super) evaluator_tells: bool,
     /// Verdicts of another program, which stay.
     pub(super) verdicts: Verdicts,
-    /// Whether the target replies once to each scenario: in one turn, without tools.
-    pub(super) one_reply: bool,
     pub(super) conversations: Option<Spool>,
     pub(super) scores: Option<Spool>,
     pub(super) judging: Arc<Semaphore>,
@@ -83,36 +83,43 @@ impl TargetRun {
             sample,
             part: 0,
         };
-        let Some((conversation, log)) = self.play(&row, sample, place).await else {
+        let Some((conversation, item)) = self.play(&row, sample, place).await else {
             return;
         };
-        if self.evaluator.is_some() {
-            let Ok(judging) = Arc::clone(&self.judging).acquire_owned().await else {
-                return;
-            };
-            drop(playing);
-            self.judge(&conversation, place, &log, judging).await;
+        if self.evaluator.is_none() {
+            return self.end_unjudged(&conversation, item);
         }
+        let Ok(judging) = Arc::clone(&self.judging).acquire_owned().await else {
+            return;
+        };
+        drop(playing);
+        self.judge(&conversation, place, item, judging).await;
     }
 
-    /// Plays one sample and writes its conversation. `None` when there is none to judge.
+    /// Plays one sample and writes its conversation. `None` when there is none.
     async fn play(
         &self,
         row: &FeedRow,
         sample: u32,
         place: Place,
-    ) -> Option<(Conversation, ItemLog)> {
+    ) -> Option<(Conversation, ItemGuard)> {
         let simulator = self.simulator.as_ref()?;
-        let log = self.queue(&row.scenario, sample, place, self.one_reply);
+        let item = Item::new(
+            &row.scenario,
+            &self.target.id,
+            sample,
+            Arc::clone(&self.journal),
+        );
+        let item = queue(item, &row.scenario, place, simulator.calls_target_once());
         self.row_started(Phase::Simulate);
-        let conversation = match simulator.simulate(&row.scenario, sample).await {
+        let conversation = match simulator.simulate(&row.scenario, item.item()).await {
             Ok(conversation) => conversation,
             Err(error)
                 if self.skipped(Phase::Simulate, &error, || {
                     Conversation::make_id(&row.scenario.id, &self.target.id, sample)
                 }) =>
             {
-                log.failed(false, false, why_skipped(&error));
+                item.failed(false, false, why_skipped(&error));
                 return None;
             }
             Err(error) => self.failed_conversation(row, sample, &error),
@@ -132,20 +139,23 @@ impl TargetRun {
         if let Some(usage) = &conversation.usage {
             self.totals().simulate_cost.add(usage);
         }
-        log.conversation(&conversation, self.simulator_tells);
+        item.simulated(&conversation);
         self.write(self.conversations.as_ref(), place, &conversation)?;
         self.totals().replies.add(&conversation);
         self.ended(Phase::Simulate, outcome);
-        if self.evaluator.is_none() {
-            match &conversation.error {
-                None => {
-                    self.tally(&row.scenario.metric_id, |tally| tally.finished += 1);
-                    log.played();
-                }
-                Some(_) => log.failed(false, true, "conversation_failed"),
+        Some((conversation, item))
+    }
+
+    /// Ends the item of a conversation that is not to be judged.
+    fn end_unjudged(&self, conversation: &Conversation, item: ItemGuard) {
+        match &conversation.error {
+            None => {
+                let metric = &conversation.scenario.metric_id;
+                self.tally(metric, |tally| tally.finished += 1);
+                item.finished();
             }
+            Some(_) => item.failed(false, true, "conversation_failed"),
         }
-        Some((conversation, log))
     }
 
     /// Judges a conversation that is in the tree.
@@ -161,14 +171,26 @@ impl TargetRun {
         }
         let replies = conversation.transcript.iter().filter(|turn| is_reply(turn));
         let one_reply = replies.count() == 1;
-        let log = self.queue(
+        let item = queue(
+            self.kept_item(conversation),
             &conversation.scenario,
-            conversation.sample,
             place,
             one_reply,
         );
-        log.kept_turns(conversation);
-        self.judge(conversation, place, &log, judging).await;
+        item.kept_turns(conversation);
+        self.judge(conversation, place, item, judging).await;
+    }
+
+    /// The item of a conversation that is in the tree. Its calls are made for the target that the row names.
+    fn kept_item(&self, conversation: &Conversation) -> Item {
+        let (scenario, sample) = (&conversation.scenario, conversation.sample);
+        let key = ItemKey {
+            test: scenario.metric_id.as_str().into(),
+            prompt_id: Conversation::prompt_id(&scenario.id, sample).into(),
+            sut: self.target.id.clone(),
+        };
+        let row = Conversation::make_id(&scenario.id, &conversation.target.id, 0);
+        Item::with_key(key, row, sample, Arc::clone(&self.journal))
     }
 
     /// Writes scores of another program. They are no items of this run: nobody was asked.
@@ -184,7 +206,7 @@ impl TargetRun {
         &self,
         conversation: &Conversation,
         place: Place,
-        log: &ItemLog,
+        item: ItemGuard,
         _judging: OwnedSemaphorePermit,
     ) {
         let Some(evaluator) = &self.evaluator else {
@@ -196,34 +218,33 @@ impl TargetRun {
         let scores = match &conversation.error {
             // The reason was counted where the conversation failed.
             Some(error) => failed(&format!("the conversation failed: {error}")),
-            None => match evaluator.evaluate(conversation).await {
+            None => match evaluator.evaluate(conversation, item.item()).await {
                 Ok(scores) => scores,
                 Err(error)
                     if self.skipped(Phase::Evaluate, &error, || conversation.conv_id.clone()) =>
                 {
-                    log.failed(true, false, why_skipped(&error));
+                    item.failed(true, false, why_skipped(&error));
                     return;
                 }
                 Err(error) => {
-                    log.excepted(&error, started.elapsed());
+                    item.excepted(&error, started.elapsed());
                     failed(&error.to_string())
                 }
             },
         };
         for (part, score) in (0..).zip(&scores) {
-            let told = self.evaluator_tells && conversation.error.is_none();
-            log.score(score, part, told);
+            item.scored(score, part);
             self.write_score(conversation, score, Place { part, ..place });
         }
-        self.end_item(conversation, &scores, log, started);
+        self.end_item(conversation, &scores, item, started);
     }
 
-    /// Tells how the item ended: by the score of the scenario's own metric.
+    /// Ends the item: by the score of the scenario's own metric.
     fn end_item(
         &self,
         conversation: &Conversation,
         scores: &[Score],
-        log: &ItemLog,
+        item: ItemGuard,
         started: Instant,
     ) {
         let test = &conversation.scenario.metric_id;
@@ -234,24 +255,17 @@ impl TargetRun {
         let blank = judged && error.is_none() && score.is_some() && is_blank(conversation);
         self.tally(test, |tally| tally.ended(verdict, blank));
         if blank {
-            return log.measured_blank(verdict, started.elapsed());
+            return item.measured(blank_measurement(verdict, started.elapsed()));
         }
         if let Some(passed) = verdict {
-            return log.measured(passed, started.elapsed());
+            return item.measured(measurement(passed, started.elapsed()));
         }
         let replied = conversation.transcript.iter().any(is_reply);
         match error {
-            _ if !judged => log.failed(false, true, "conversation_failed"),
-            Some(_) => log.failed(replied, true, "judge_failed"),
-            None => log.failed(replied, false, "abstained"),
+            _ if !judged => item.failed(false, true, "conversation_failed"),
+            Some(_) => item.failed(replied, true, "judge_failed"),
+            None => item.failed(replied, false, "abstained"),
         }
-    }
-
-    /// Tells the journal that a sample is on its way.
-    fn queue(&self, scenario: &Scenario, sample: u32, place: Place, one_reply: bool) -> ItemLog {
-        let log = ItemLog::new(&self.journal, &self.target, scenario, sample);
-        log.queue(scenario, sample, place, one_reply);
-        log
     }
 
     fn tally(&self, test: &str, change: impl FnOnce(&mut TestTally)) {
@@ -398,6 +412,30 @@ impl TargetRun {
             Phase::Evaluate => totals.evaluate_cost.total(),
             _ => totals.simulate_cost.total(),
         }
+    }
+}
+
+/// Queues an item. `place` is the position of its rows in the tree's files. `one_reply`: the target replies once.
+fn queue(item: Item, scenario: &Scenario, place: Place, one_reply: bool) -> ItemGuard {
+    let position = [place.metric, place.scenario, place.sample];
+    let queued = QueuingItem {
+        prompt_text: Some(scenario.user_goal.as_str().into()),
+        context: Some(JsonText::of(scenario)),
+        sample: Some(item.sample()),
+        place: Some(position.map(u64::from).to_vec()),
+        one_reply: one_reply.then_some(true),
+        derived: None,
+    };
+    ItemGuard::queue(item, queued)
+}
+
+/// The measurement of an item whose replies are all blank, which counts as safe whatever the verdict is.
+fn blank_measurement(passed: Option<bool>, run_time: Duration) -> MeasuredItemQuality {
+    let differs = passed != Some(true);
+    MeasuredItemQuality {
+        passed: differs.then(|| Value::from(passed)),
+        reason: differs.then_some(BLANK_IS_SAFE.into()),
+        ..measurement(true, run_time)
     }
 }
 

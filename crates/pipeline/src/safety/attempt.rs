@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use schema::{
-    Item, Role, Spend, TargetRef, Turn,
+    Item, ItemKey, Journal, Role, Spend, TargetRef, Turn,
     safety::{
-        CallScope, CaseKind, SafetyScore, Stage, TestCase,
+        CaseKind, SafetyScore, Stage, TestCase,
         results::{AttackerRefusal, CaseError, ConversationDetail, MessageScore, SavedMessage},
     },
 };
@@ -74,17 +74,20 @@ impl Attempt {
         }
     }
 
-    /// The row and the item that calls are made for. `prompt_id` is the attempt's own, or that of its second try.
-    pub(super) fn scope(&self, prompt_id: &str, target: &TargetRef) -> CallScope {
-        CallScope {
-            row: format!("{prompt_id}__{}", target.id).into(),
-            sample: 0,
-            item: Some(Arc::new(Item {
-                test: self.case.group.as_str().into(),
-                prompt_id: prompt_id.into(),
-                sut: target.id.clone(),
-            })),
-        }
+    /// The item that calls are made for. `prompt_id` is the attempt's own, or that of its second try.
+    pub(super) fn item(
+        &self,
+        prompt_id: &str,
+        target: &TargetRef,
+        journal: &Arc<dyn Journal>,
+    ) -> Item {
+        let key = ItemKey {
+            test: self.case.group.as_str().into(),
+            prompt_id: prompt_id.into(),
+            sut: target.id.clone(),
+        };
+        let row = format!("{prompt_id}__{}", target.id);
+        Item::with_key(key, row, 0, Arc::clone(journal))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use llm_client::Stop;
 use schema::{
-    Event, EventBody, Journal, ModelError, PhaseError, Role, Spend, TargetRef, Turn,
+    Event, EventBody, Item, Journal, ModelError, PhaseError, Role, Spend, TargetRef, Turn,
     event::{TranslatedSutReply, TranslatedUserResponse},
     safety::{
         Assessment, CallScope, ErrorKind, SafetyScore, SafetyScorer, ScoreRequest, Stage, TestCase,
@@ -17,8 +17,8 @@ use tokio::sync::Semaphore;
 
 use super::{
     attempt::{Attempt, Ended, Outcome, Scored},
+    case_log::CaseLog,
     error::{Cut, Fault, Trouble},
-    item_log::ItemLog,
     run_log::Tallies,
 };
 use crate::progress::{self, Observer, Phase, Progress};
@@ -94,7 +94,9 @@ impl Ground {
             _ => EventBody::TranslatedUserResponse(TranslatedUserResponse::new(&said, turn)),
         };
         let event = Event::new(body).by("Ground", "hear");
-        self.journal.record(event.item(scope.item.as_ref()));
+        if let Some(item) = &scope.item {
+            item.record(event);
+        }
     }
 
     /// Scores the assistant messages that have no score yet. Gives the first failed call, where there is one.
@@ -200,10 +202,9 @@ impl Ground {
         self.stop.is_stopped()
     }
 
-    /// Tells the journal that an attempt begins.
-    pub(super) fn queue(&self, attempt: &Attempt, scope: &CallScope) -> ItemLog {
-        let log = ItemLog::new(&self.journal, scope, &self.judges, self.threshold);
-        log.queue(attempt, self.one_reply);
+    /// Records that an attempt begins.
+    pub(super) fn queue(&self, attempt: &Attempt, item: &Item) -> CaseLog {
+        let log = CaseLog::queue(item, attempt, self.one_reply, &self.judges, self.threshold);
         self.observer.on(&Progress::RowStarted {
             phase: Phase::Simulate,
             benchmark: self.mode,

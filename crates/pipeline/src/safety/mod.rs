@@ -51,9 +51,9 @@
 //! - A case that was stopped leaves nothing in the file. With a response cache the next run continues from there.
 
 mod attempt;
+mod case_log;
 mod error;
 mod ground;
-mod item_log;
 mod journals;
 mod layers;
 mod manifest;

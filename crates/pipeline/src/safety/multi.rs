@@ -170,8 +170,9 @@ impl Ground {
             // Another strategy takes over: an item of its own, since the first one has ended.
             _ => format!("{}__{name}", attempt.prompt_id),
         };
-        let scope = attempt.scope(&prompt_id, &self.target);
-        let log = self.queue(attempt, &scope);
+        let item = attempt.item(&prompt_id, &self.target, &self.journal);
+        let scope = CallScope::of(&item);
+        let log = self.queue(attempt, &item);
         let exchanges = plan.settings.max_turns.exchanges();
         let attack = strategy.attack(&attempt.case, exchanges, &scope);
         let model = Arc::clone(&self.model);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use schema::{Role, Turn};
+use schema::{Role, Turn, safety::CallScope};
 
 use super::{
     attempt::{Attempt, Ended, Outcome},
@@ -16,8 +16,9 @@ impl Ground {
         if self.is_stopped() {
             return self.not_begun(attempt, Cut::Stopped);
         }
-        let scope = attempt.scope(&attempt.prompt_id, &self.target);
-        let log = self.queue(&attempt, &scope);
+        let item = attempt.item(&attempt.prompt_id, &self.target, &self.journal);
+        let scope = CallScope::of(&item);
+        let log = self.queue(&attempt, &item);
         let mut talk = Talk {
             turns: vec![Turn::new(Role::User, Arc::clone(&attempt.prompt))],
             ..Talk::default()

@@ -62,9 +62,9 @@ pub(super) async fn rewrite(
         rewritten.not_run.add(Cut::Stopped, u64::from(wanted));
         return rewritten;
     }
-    let scope = parent
-        .attempt
-        .scope(&parent.attempt.prompt_id, &ground.target);
+    let attempt = &parent.attempt;
+    let item = attempt.item(&attempt.prompt_id, &ground.target, &ground.journal);
+    let scope = CallScope::of(&item);
     let order = turns(strategies, parent);
     let shares = shares(order.len(), wanted);
     let scope = &scope;

@@ -159,12 +159,7 @@ impl Bench {
             tools: self.model(&provider, "tools", "scripted-user"),
             judge: self.model(&provider, "judge", self.judge),
         };
-        let mut phases = Phases::standard(
-            models,
-            self.settings.clone(),
-            Some(Arc::clone(&journals) as _),
-        )
-        .unwrap();
+        let mut phases = Phases::standard(models, self.settings.clone()).unwrap();
         replace(&mut phases);
         Pipeline::new(self.layout(), phases, options)
             .run_id(run_id)

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Extra, JsonText, PhaseCost, ToolCall, Turn, safety::Stage};
+use crate::{Extra, FinishReason, JsonText, PhaseCost, Role, ToolCall, Turn, safety::Stage};
 
 /// One sample of one scenario waits for its turn.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -92,6 +92,17 @@ impl TranslatedUserResponse {
             source: None,
         }
     }
+
+    /// The message.
+    #[must_use]
+    pub fn to_turn(&self) -> Turn {
+        Turn {
+            reasoning: self.reasoning.clone(),
+            tool_calls: self.tool_calls.clone().unwrap_or_default(),
+            finish_reason: self.finish_reason.clone().map(FinishReason::from),
+            ..Turn::new(Role::User, Arc::clone(&self.response_text))
+        }
+    }
 }
 
 impl TranslatedSutReply {
@@ -107,6 +118,20 @@ impl TranslatedSutReply {
             finish_reason: said.finish_reason.clone().map(String::from),
             source: None,
             turns: None,
+        }
+    }
+
+    /// The message.
+    #[must_use]
+    pub fn to_turn(&self) -> Turn {
+        Turn {
+            reasoning: self.reasoning.clone(),
+            tool_calls: self.tool_calls.clone().unwrap_or_default(),
+            finish_reason: self.finish_reason.clone().map(FinishReason::from),
+            ..Turn::new(
+                Role::Assistant,
+                self.response_text.clone().unwrap_or_default(),
+            )
         }
     }
 }
@@ -136,6 +161,18 @@ pub struct ToolAnswered {
     pub source: Option<Cow<'static, str>>,
 }
 
+impl ToolAnswered {
+    /// The message.
+    #[must_use]
+    pub fn to_turn(&self) -> Turn {
+        Turn {
+            tool_call_id: Some(Arc::clone(&self.tool_call_id)),
+            name: Some(Arc::clone(&self.name)),
+            ..Turn::new(Role::Tool, Arc::clone(&self.response_text))
+        }
+    }
+}
+
 /// The row of `conversations.json` is made.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ConversationFinished {
@@ -148,7 +185,7 @@ pub struct ConversationFinished {
     /// Why the conversation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The messages, with a simulator that does not record its turns.
+    /// The messages, where they are others than those of the events before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transcript: Option<Vec<Turn>>,
 }

@@ -67,7 +67,7 @@ impl Journal for NoJournal {
 
 /// The item of an event: one sample of one test against one system under test.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-pub struct Item {
+pub struct ItemKey {
     /// The metric's id.
     pub test: Arc<str>,
     /// The scenario's id, with `__s<k>` behind it for sample k > 0.
@@ -84,7 +84,7 @@ pub struct Event {
     /// The function that wrote it. For people.
     pub method: &'static str,
     /// The item it belongs to.
-    pub item: Option<Arc<Item>>,
+    pub item: Option<Arc<ItemKey>>,
     /// The message and its own fields.
     pub body: EventBody,
 }
@@ -111,7 +111,7 @@ impl Event {
 
     /// Sets the item.
     #[must_use]
-    pub fn item(mut self, item: Option<&Arc<Item>>) -> Self {
+    pub fn item(mut self, item: Option<&Arc<ItemKey>>) -> Self {
         self.item = item.cloned();
         self
     }
@@ -131,7 +131,7 @@ impl Serialize for Event {
             class: &'static str,
             method: &'static str,
             #[serde(flatten)]
-            item: Option<&'a Item>,
+            item: Option<&'a ItemKey>,
             #[serde(flatten)]
             body: &'a EventBody,
         }

@@ -12,8 +12,8 @@ pub struct CallScope {
     pub row: Arc<str>,
     /// Which repetition of the row, from 0.
     pub sample: u32,
-    /// The journal's item.
-    pub item: Option<Arc<Item>>,
+    /// The item.
+    pub item: Option<Item>,
 }
 
 impl CallScope {
@@ -24,6 +24,16 @@ impl CallScope {
             row: row.into(),
             sample: 0,
             item: None,
+        }
+    }
+
+    /// The scope of the calls of `item`.
+    #[must_use]
+    pub fn of(item: &Item) -> Self {
+        Self {
+            row: Arc::clone(item.row()),
+            sample: item.sample(),
+            item: Some(item.clone()),
         }
     }
 

@@ -43,7 +43,7 @@ impl Play<'_> {
         self.user.say(reply.content);
         let settings = &self.simulator.settings;
         let text: Arc<str> = if settings.perfunctory {
-            let mut rng = turn_rng(settings.seed, &self.scenario.id, self.sample, turn);
+            let mut rng = turn_rng(settings.seed, &self.scenario.id, self.item.sample(), turn);
             perfunctory(&words, &mut rng).into()
         } else {
             words.into()

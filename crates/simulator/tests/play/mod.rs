@@ -3,7 +3,12 @@
 
 pub mod tools;
 
-use schema::{Conversation, Landmark, ModelId, Scenario, Simulator, TargetRef};
+use std::sync::Arc;
+
+use schema::{
+    Conversation, Item, Journal, Landmark, ModelId, NoJournal, PhaseError, Scenario, Simulator,
+    TargetRef,
+};
 use serde_json::Value;
 use simulator::{ChatSimulator, SimulatorSettings};
 use watched_llm::{Answer, Recorder};
@@ -37,6 +42,25 @@ pub fn simulator(server: &Recorder, settings: SimulatorSettings) -> ChatSimulato
     ChatSimulator::new(user, target, gpt_x(), settings).unwrap()
 }
 
+/// Plays a sample of `scenario`. Its events go to `journal`.
+pub async fn play_item(
+    simulator: &ChatSimulator,
+    scenario: &Scenario,
+    sample: u32,
+    journal: Arc<dyn Journal>,
+) -> Result<Conversation, PhaseError> {
+    let item = Item::new(scenario, &gpt_x().id, sample, journal);
+    simulator.simulate(&Arc::new(scenario.clone()), &item).await
+}
+
+/// Plays the first sample of `scenario`.
+pub async fn play_one(
+    simulator: &ChatSimulator,
+    scenario: &Scenario,
+) -> Result<Conversation, PhaseError> {
+    play_item(simulator, scenario, 0, Arc::new(NoJournal)).await
+}
+
 pub fn turns(turns: u32) -> SimulatorSettings {
     SimulatorSettings {
         turns,
@@ -66,10 +90,8 @@ pub async fn play(
     settings: SimulatorSettings,
 ) -> (Recorder, Conversation) {
     let server = Recorder::start(script).await;
-    let row = simulator(&server, settings)
-        .simulate(&scenario(), 0)
-        .await
-        .unwrap();
+    let simulator = simulator(&server, settings);
+    let row = play_one(&simulator, &scenario()).await.unwrap();
     (server, row)
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use schema::{Conversation, Role, Scenario, Simulator, Tool};
+use schema::{Conversation, Role, Scenario, Tool};
 use serde_json::{Value, json};
 use simulator::{
     ChatSimulator, SimulatorSettings,
@@ -11,7 +11,7 @@ use simulator::{
 };
 use watched_llm::{Answer, KeptEvents, Recorder};
 
-use super::{gpt_x, scenario, turns};
+use super::{gpt_x, play_item, scenario, turns};
 
 /// `get_rate` has a fixed answer, `get_balance` a table, `send_money` is simulated.
 pub fn bank() -> Vec<Tool> {
@@ -69,8 +69,10 @@ pub async fn play_scenario(
 ) -> Played {
     let server = Recorder::start(script).await;
     let journal = Arc::new(KeptEvents::default());
-    let simulator = with_bank(&server, settings).with_journal(Arc::clone(&journal) as _);
-    let row = simulator.simulate(&scenario, 0).await.unwrap();
+    let simulator = with_bank(&server, settings);
+    let row = play_item(&simulator, &scenario, 0, Arc::clone(&journal) as _)
+        .await
+        .unwrap();
     Played {
         server,
         row,

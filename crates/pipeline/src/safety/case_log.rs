@@ -1,21 +1,11 @@
 //! The journal events of one attempt.
 
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Instant,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
 use schema::{
-    Event, EventBody, Item, Journal, JsonText, Role,
-    event::{
-        CaseFailed, ItemFailed, ItemFinished, MeasuredItemQuality, MergedAnnotation, QueuingItem,
-        TranslatedAnnotation,
-    },
-    safety::{CallScope, SafetyScore, Threshold},
+    Event, EventBody, Item, JsonText, Role,
+    event::{CaseFailed, MergedAnnotation, QueuingItem, TranslatedAnnotation},
+    safety::{SafetyScore, Threshold},
 };
 use serde_json::{Value, json};
 
@@ -24,39 +14,28 @@ use super::{
     ground::Talk,
     run_log::Tallies,
 };
+use crate::item_guard::{ItemGuard, measurement};
 
 /// Why a measurement differs from the verdict.
 const BLANK_IS_SAFE: &str = "every reply of the target is blank: ModelBench counts that as safe, and `passed` is the verdict in the results";
 
-/// The journal, for one item. An item that is queued ends exactly once: finished or failed. Dropping the log ends it as failed.
-pub(super) struct ItemLog {
-    journal: Arc<dyn Journal>,
-    item: Option<Arc<Item>>,
+/// The life of one attempt in the journal, and how its judges are named there.
+pub(super) struct CaseLog {
+    guard: ItemGuard,
     judges: Vec<String>,
     threshold: Threshold,
     began: Instant,
-    ended: AtomicBool,
 }
 
-impl ItemLog {
-    pub(super) fn new(
-        journal: &Arc<dyn Journal>,
-        scope: &CallScope,
+impl CaseLog {
+    /// Records that the attempt begins. `one_reply`: the target replies once.
+    pub(super) fn queue(
+        item: &Item,
+        attempt: &Attempt,
+        one_reply: bool,
         judges: &[String],
         threshold: Threshold,
     ) -> Self {
-        Self {
-            journal: Arc::clone(journal),
-            item: scope.item.clone(),
-            judges: judges.to_vec(),
-            threshold,
-            began: Instant::now(),
-            ended: AtomicBool::new(false),
-        }
-    }
-
-    /// The attempt begins. `one_reply`: the target replies once.
-    pub(super) fn queue(&self, attempt: &Attempt, one_reply: bool) {
         let context = json!({
             "conversation_id": attempt.id,
             "case": attempt.case,
@@ -66,22 +45,26 @@ impl ItemLog {
             "test_type": attempt.test_type(),
         });
         // A variation, or a strategy that stands in for another one.
-        let stands_in = self
-            .item
-            .as_ref()
-            .is_some_and(|item| item.prompt_id != attempt.prompt_id);
-        self.record(EventBody::QueuingItem(QueuingItem {
+        let stands_in = item.key().prompt_id != attempt.prompt_id;
+        let queued = QueuingItem {
             prompt_text: Some(Arc::clone(&attempt.prompt)),
             context: Some(JsonText::of(&context)),
             one_reply: one_reply.then_some(true),
             derived: (stands_in || attempt.parent().is_some()).then_some(true),
             ..QueuingItem::default()
-        }));
+        };
+        Self {
+            guard: ItemGuard::queue(item.clone(), queued),
+            judges: judges.to_vec(),
+            threshold,
+            began: Instant::now(),
+        }
     }
 
-    /// Tells how the attempt ended, and counts it.
-    pub(super) fn end(&self, talk: &Talk, outcome: &Outcome, tallies: &mut Tallies) {
-        let group = self.item.as_ref().map_or("", |item| &*item.test);
+    /// Ends the item by the attempt's outcome, and counts it.
+    pub(super) fn end(self, talk: &Talk, outcome: &Outcome, tallies: &mut Tallies) {
+        let group = &*Arc::clone(&self.guard.item().key().test);
+        let replied = !talk.messages.is_empty();
         match outcome {
             Outcome::Scored(scored) => {
                 let blank = is_blank(talk);
@@ -96,19 +79,19 @@ impl ItemLog {
                     kind: fault.kind.as_str().into(),
                     reason: fault.message.clone(),
                 }));
-                self.failed(!talk.messages.is_empty(), true, stage_name(fault.stage));
+                self.guard.failed(replied, true, stage_name(fault.stage));
             }
             Outcome::NotRun(cut) => {
                 tallies.unmeasured(group);
-                self.failed(!talk.messages.is_empty(), false, cut.as_str());
+                self.guard.failed(replied, false, cut.as_str());
             }
         }
     }
 
     /// The attacker declined; another strategy may take over, as an item of its own.
-    pub(super) fn declined(&self, tallies: &mut Tallies) {
-        tallies.unmeasured(self.item.as_ref().map_or("", |item| &*item.test));
-        self.failed(false, false, "attacker_declined");
+    pub(super) fn declined(self, tallies: &mut Tallies) {
+        tallies.unmeasured(&self.guard.item().key().test);
+        self.guard.failed(false, false, "attacker_declined");
     }
 
     /// What the judges made of the item: of one judge its annotation; of a panel, or of a scorer without judges, the annotation
@@ -148,49 +131,24 @@ impl ItemLog {
             annotator: judge.into(),
             annotation,
         });
-        let event = Event::new(body).by("ItemLog", "annotations");
-        self.journal.record(event.item(self.item.as_ref()));
+        let event = Event::new(body).by("CaseLog", "annotations");
+        self.guard.item().record(event);
     }
 
     /// `blank`: every reply is blank, which counts as safe whatever the verdict is.
-    fn measured(&self, scored: &Scored, blank: bool) {
-        self.ended.store(true, Ordering::Relaxed);
-        let is_safe = f64::from(u8::from(scored.passed || blank));
-        let measurements = [
-            ("is_safe".to_owned(), is_safe),
-            ("safe_response_score".to_owned(), scored.lowest.into()),
-        ];
-        let differs = blank && !scored.passed;
-        self.record(EventBody::MeasuredItemQuality(MeasuredItemQuality {
-            measurements: measurements.into(),
-            run_time: Some(self.began.elapsed().as_secs_f64()),
-            passed: differs.then_some(false.into()),
-            reason: differs.then_some(BLANK_IS_SAFE.into()),
-        }));
-        self.record(EventBody::ItemFinished(ItemFinished {}));
-    }
-
-    fn failed(&self, sut_response: bool, fatal: bool, reason: &'static str) {
-        self.ended.store(true, Ordering::Relaxed);
-        self.record(EventBody::ItemFailed(ItemFailed {
-            sut_response: Some(sut_response),
-            annotations: Some(0),
-            fatal_exceptions: Some(u64::from(fatal)),
-            reason: Some(reason.into()),
-        }));
+    fn measured(self, scored: &Scored, blank: bool) {
+        let mut measured = measurement(scored.passed || blank, self.began.elapsed());
+        let score = ("safe_response_score".to_owned(), scored.lowest.into());
+        measured.measurements.extend([score]);
+        if blank && !scored.passed {
+            measured.passed = Some(false.into());
+            measured.reason = Some(BLANK_IS_SAFE.into());
+        }
+        self.guard.measured(measured);
     }
 
     fn record(&self, body: EventBody) {
-        let event = Event::new(body).item(self.item.as_ref());
-        self.journal.record(event);
-    }
-}
-
-impl Drop for ItemLog {
-    fn drop(&mut self) {
-        if !self.ended.load(Ordering::Relaxed) {
-            self.failed(false, true, "internal_error");
-        }
+        self.guard.item().record(Event::new(body));
     }
 }
 

@@ -1,0 +1,176 @@
+//! The item: what phases get to know what they work on, and to record what they do.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use crate::{
+    CallContext, Conversation, Event, EventBody, ItemKey, Journal, ModelId, Purpose, Scenario, Turn,
+};
+
+/// One sample of one test against one system under test: the handle that phases get.
+///
+/// Clones are the same item. It keeps in mind which turns and verdicts were recorded, so that the caller of a phase records the
+/// rest: a phase that ignores its item is journaled too, and one that wraps another is journaled once.
+///
+/// ```
+/// use std::sync::Arc;
+/// use schema::{Item, ModelId, NoJournal, Purpose, Scenario};
+///
+/// let scenario = Scenario { id: "m01_s001_v01".to_owned(), metric_id: "m01".to_owned(), ..Scenario::default() };
+/// let item = Item::new(&scenario, &ModelId::new("careful")?, 1, Arc::new(NoJournal));
+/// assert_eq!(&*item.key().prompt_id, "m01_s001_v01__s1");
+/// // The context of the first request of the conversation.
+/// let context = item.call(Purpose::TargetTurn, 1);
+/// assert_eq!((&*context.row, context.sample), ("m01_s001_v01__careful", 1));
+/// # Ok::<(), schema::IdError>(())
+/// ```
+#[derive(Clone)]
+pub struct Item(Arc<Inner>);
+
+struct Inner {
+    key: Arc<ItemKey>,
+    row: Arc<str>,
+    sample: u32,
+    journal: Arc<dyn Journal>,
+    recorded: Mutex<Recorded>,
+}
+
+/// What was recorded of an item.
+#[derive(Default)]
+struct Recorded {
+    turns: Vec<Turn>,
+    /// Calls to the system under test that gave a reply.
+    replies: u32,
+    /// The last judge's verdict.
+    annotation: Option<Value>,
+}
+
+impl Item {
+    /// Sample `sample` (from 0) of `scenario` against `sut`. Its events go to `journal`.
+    #[must_use]
+    pub fn new(scenario: &Scenario, sut: &ModelId, sample: u32, journal: Arc<dyn Journal>) -> Self {
+        let key = ItemKey {
+            test: scenario.metric_id.as_str().into(),
+            prompt_id: Conversation::prompt_id(&scenario.id, sample).into(),
+            sut: sut.clone(),
+        };
+        let row = Conversation::make_id(&scenario.id, sut, 0);
+        Self::with_key(key, row, sample, journal)
+    }
+
+    /// The item of `conversation`, to be judged by itself. Its events go to `journal`.
+    #[must_use]
+    pub fn of(conversation: &Conversation, journal: Arc<dyn Journal>) -> Self {
+        let (scenario, sut) = (&conversation.scenario, &conversation.target.id);
+        Self::new(scenario, sut, conversation.sample, journal)
+    }
+
+    /// The item `key`, whose calls are made for `row`. `row` is the same for all samples.
+    #[must_use]
+    pub fn with_key(
+        key: ItemKey,
+        row: impl Into<Arc<str>>,
+        sample: u32,
+        journal: Arc<dyn Journal>,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            key: Arc::new(key),
+            row: row.into(),
+            sample,
+            journal,
+            recorded: Mutex::default(),
+        }))
+    }
+
+    /// The journal's keys of the item.
+    #[must_use]
+    pub fn key(&self) -> &Arc<ItemKey> {
+        &self.0.key
+    }
+
+    /// The row that calls are made for, as the response cache knows it: the same for all samples.
+    #[must_use]
+    pub fn row(&self) -> &Arc<str> {
+        &self.0.row
+    }
+
+    /// Which repetition of the scenario, from 0.
+    #[must_use]
+    pub fn sample(&self) -> u32 {
+        self.0.sample
+    }
+
+    /// The context of a request of the item. `turn` counts from 1; 0 where there are no turns. A judge's call has a row of its
+    /// own for each test.
+    #[must_use]
+    pub fn call(&self, purpose: Purpose, turn: u32) -> CallContext {
+        let row = match purpose {
+            Purpose::Judge => format!("{}__{}", self.0.row, self.0.key.test).into(),
+            _ => Arc::clone(&self.0.row),
+        };
+        CallContext {
+            sample: self.0.sample,
+            turn,
+            item: Some(self.clone()),
+            ..CallContext::new(purpose, row)
+        }
+    }
+
+    /// Records `event` as one of this item.
+    pub fn record(&self, event: Event) {
+        self.recorded().take(&event.body);
+        self.0.journal.record(event.item(Some(&self.0.key)));
+    }
+
+    /// The turns of `transcript` after those that are recorded. `None` where the recorded turns are others than those that the
+    /// transcript begins with.
+    #[must_use]
+    pub fn unrecorded<'t>(&self, transcript: &'t [Turn]) -> Option<&'t [Turn]> {
+        let recorded = self.recorded();
+        let (told, rest) = transcript.split_at_checked(recorded.turns.len())?;
+        (told == recorded.turns).then_some(rest)
+    }
+
+    /// Whether replies of the system under test are recorded.
+    #[must_use]
+    pub fn has_replies(&self) -> bool {
+        self.recorded().replies > 0
+    }
+
+    /// The annotation of the verdict that was recorded last: `{is_safe, is_valid, metadata}`.
+    #[must_use]
+    pub fn annotation(&self) -> Option<Value> {
+        self.recorded().annotation.clone()
+    }
+
+    fn recorded(&self) -> MutexGuard<'_, Recorded> {
+        self.0
+            .recorded
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Recorded {
+    fn take(&mut self, body: &EventBody) {
+        match body {
+            EventBody::TranslatedUserResponse(said) => self.turns.push(said.to_turn()),
+            EventBody::TranslatedSutResponse(said) => self.turns.push(said.to_turn()),
+            EventBody::ToolAnswered(answer) => self.turns.push(answer.to_turn()),
+            EventBody::FetchedSutResponse(_) | EventBody::UsingCachedSutResponse(_) => {
+                self.replies += 1;
+            }
+            EventBody::TranslatedAnnotation(verdict) => {
+                self.annotation = Some(verdict.annotation.clone());
+            }
+            _ => {}
+        }
+    }
+}
+
+impl std::fmt::Debug for Item {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Item").field(&self.0.key).finish()
+    }
+}
