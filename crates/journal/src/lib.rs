@@ -10,6 +10,7 @@
 //! - [`ItemTurns`] names the calls of an item and sums them up.
 //! - [`JournalReader`] reads any journal of the same vocabulary, line by line, and says where a torn one ends. A [`Line`]
 //!   borrows from the reader, an [`Entry`] owns what it has.
+//! - [`Replay`] gives the events of a journal with their types, each with the history of its item.
 //! - [`check`](check::check) asks the consistency rules.
 //! - [`Lives`] and [`Teller`] tell what happened in words, [`StatsBuilder`] counts, [`Scores`] lists the scores.
 //! - [`RunId`] names a run and its journal.
@@ -59,6 +60,7 @@ mod output;
 mod pack;
 mod queue;
 mod reader;
+mod replay;
 mod room;
 mod run_id;
 mod scores;
@@ -75,9 +77,10 @@ pub use error::{JournalError, ReadError};
 pub use form::Form;
 pub use line_view::{Line, SUMMARY};
 pub use reader::JournalReader;
+pub use replay::{Calls, ItemHistory, ItemKey, Replay, Replayed, Scope};
 pub use run_id::{RunId, RunIdError};
 pub use scores::{ScoreRow, Scores};
-pub use show::{Filter, ItemKey, Life, Lives, Passage, Since, SinceError, Step, Teller};
+pub use show::{Filter, Life, Lives, Passage, Since, SinceError, Step, Teller};
 pub use stats::{
     Bucket, CallStats, EventCount, Latency, OverTime, RetryCount, Stats, StatsBuilder, Used,
 };

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, fmt};
 
 use jiff::Timestamp;
+use schema::EventBody;
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, MapAccess, Visitor},
@@ -50,6 +51,8 @@ pub struct Line<'a> {
     pub sut: Option<Cow<'a, str>>,
     /// All other fields as raw JSON, in the order of the file. Fields of the names above are here when they are no text.
     pub fields: Vec<(Cow<'a, str>, &'a RawValue)>,
+    /// The whole line.
+    text: &'a [u8],
 }
 
 /// What [`Line::call_message`] says of the summary of an item's calls.
@@ -91,6 +94,12 @@ impl<'a> Line<'a> {
             sut: owned(&self.sut),
             fields,
         })
+    }
+
+    /// The event as its type. `None` for a message that this version does not know.
+    #[must_use]
+    pub fn event(&self) -> Option<serde_json::Result<EventBody>> {
+        EventBody::read(&self.message, self.text)
     }
 
     /// When it was written; `None` where the file does not tell, or not in a form that is a time.
@@ -167,7 +176,7 @@ pub(crate) fn parse_line(text: &[u8]) -> Result<Option<Line<'_>>, serde_json::Er
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let line = deserializer.deserialize_map(LineVisitor)?;
     deserializer.end()?;
-    Ok(line)
+    Ok(line.map(|line| Line { text, ..line }))
 }
 
 struct LineVisitor;
@@ -191,6 +200,7 @@ impl<'de> Visitor<'de> for LineVisitor {
             prompt_id: None,
             sut: None,
             fields: Vec::with_capacity(8),
+            text: &[],
         };
         while let Some(Key(key)) = map.next_key()? {
             let raw: &'de RawValue = map.next_value()?;

@@ -130,12 +130,12 @@ impl<R: BufRead> JournalReader<R> {
         } = self;
         let parsed = match read {
             Ok(true) => parse(buffer, *line),
-            Ok(false) => Ok(Parsed::Cut),
+            Ok(false) => Ok(None),
             Err(fault) => Err(fault),
         };
         let fault = match parsed {
-            Ok(Parsed::Line(line)) => return Some(Ok(line)),
-            Ok(Parsed::Cut) => {
+            Ok(Some(line)) => return Some(Ok(line)),
+            Ok(None) => {
                 *ended = true;
                 if !buffer.is_empty() || torn_frame.is_some() {
                     *tear = Some(Tear {
@@ -212,14 +212,8 @@ fn torn_frame(error: io::Error) -> Result<String, ReadFault> {
     }
 }
 
-enum Parsed<'a> {
-    Line(Line<'a>),
-    /// A last line that was not finished.
-    Cut,
-}
-
-/// The event in `buffer`, which is line `number` with its line break, if it has one.
-fn parse(buffer: &[u8], number: u64) -> Result<Parsed<'_>, ReadFault> {
+/// The event in `buffer`, which is line `number` with its line break, if it has one. `None`: a last line that was not finished.
+fn parse(buffer: &[u8], number: u64) -> Result<Option<Line<'_>>, ReadFault> {
     let (text, finished) = match buffer.strip_suffix(b"\n") {
         Some(text) => (text, true),
         None => (buffer, false),
@@ -228,11 +222,11 @@ fn parse(buffer: &[u8], number: u64) -> Result<Parsed<'_>, ReadFault> {
         Ok(Some(mut line)) => {
             line.number = number;
             version::check(&line)?;
-            return Ok(Parsed::Line(line));
+            return Ok(Some(line));
         }
         Ok(None) => ReadFault::NoMessage,
         Err(_) if text.trim_ascii().is_empty() => return Err(ReadFault::Blank),
-        Err(_) if !finished && may_be_cut(text, number) => return Ok(Parsed::Cut),
+        Err(_) if !finished && may_be_cut(text, number) => return Ok(None),
         Err(error) => ReadFault::json(&error),
     };
     Err(match number {

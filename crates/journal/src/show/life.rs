@@ -5,18 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{Filter, Step, Teller, value};
-use crate::{Entry, Line};
-
-/// What names an item: one prompt of one test against one system under test.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ItemKey {
-    /// The test; empty where the entries have none.
-    pub test: String,
-    /// The prompt.
-    pub prompt_id: String,
-    /// The system under test; empty where the entries have none.
-    pub sut: String,
-}
+use crate::{Entry, ItemKey, Line};
 
 /// Everything a journal tells of one item.
 #[derive(Clone, Debug, Default)]

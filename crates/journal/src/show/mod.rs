@@ -12,6 +12,6 @@ mod teller;
 mod value;
 
 pub use filter::{Filter, Since, SinceError};
-pub use life::{ItemKey, Life, Lives};
+pub use life::{Life, Lives};
 pub use step::{Passage, Step};
 pub use teller::Teller;

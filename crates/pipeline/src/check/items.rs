@@ -7,11 +7,11 @@ use std::{
 };
 
 use journal::{JournalReader, Line};
-use schema::{CostSum, PhaseCost, Spend};
+use schema::{CostSum, EventBody, PhaseCost, Spend};
 
 use crate::{
     progress::Phase,
-    rebuild::{Costs, Fault},
+    rebuild::{Costs, is_last_word},
 };
 
 /// What a journal tells, as far as the tree's files have to agree with it.
@@ -137,14 +137,15 @@ impl Told {
                     .iter()
                     .any(|phase| phase == Phase::Aggregate.as_str());
             }
-            self.ended |= crate::rebuild::is_last_word(&line.message);
-            if line.message == "cost summed" {
-                return self.costs.add_entry(line).map_err(|fault| match fault {
-                    Fault::Line(what) => format!("line {}: {what}", line.number),
-                    Fault::Write(error) => error.to_string(),
-                });
+            let Some(Ok(event)) = line.event() else {
+                return Ok(());
+            };
+            self.ended |= is_last_word(&event);
+            if let EventBody::CostSummed(entry) = &event {
+                let bad = |what| format!("line {}: {what}", line.number);
+                return self.costs.add_entry(entry).map_err(bad);
             }
-            self.costs.add_call(line);
+            self.costs.add_call(&event);
             return Ok(());
         };
         let message = line.call_message();

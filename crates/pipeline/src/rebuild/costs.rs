@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use journal::Line;
-use schema::{CostSum, ModelId, PhaseCost, Spend};
+use schema::{CostSum, EventBody, ModelId, PhaseCost, Spend, event::CostSummed};
 
-use super::{Fault, bad, sut::Sums};
+use super::sut::Sums;
 use crate::{
     progress::Phase,
     tree::{CostEntry, CostFile},
@@ -35,38 +34,36 @@ struct Entry {
 }
 
 impl Costs {
-    /// Takes in a call that belongs to no item. Other lines are passed over.
-    pub(crate) fn add_call(&mut self, line: &Line<'_>) {
-        let phase = match line.text("purpose").as_deref() {
-            Some("gen_metrics") => Phase::GenMetrics,
-            Some("gen_scenarios" | "gen_variant") => Phase::GenScenarios,
+    /// Takes in a call that belongs to no item. Other events are passed over.
+    pub(crate) fn add_call(&mut self, event: &EventBody) {
+        let (purpose, spend, paid) = match event {
+            EventBody::FetchedGeneratorResponse(reply) => (&reply.purpose, &reply.spend, true),
+            EventBody::UsingCachedGeneratorResponse(reply) => (&reply.purpose, &reply.spend, false),
+            EventBody::GeneratorException(failed) => (&failed.purpose, &failed.spend, true),
+            EventBody::CallNotMade(call) => (&call.purpose, &call.spend, true),
             _ => return,
         };
-        let Some(spend) = line.get::<Spend>("spend") else {
-            return;
+        let phase = match purpose.as_ref() {
+            "gen_metrics" => Phase::GenMetrics,
+            "gen_scenarios" | "gen_variant" => Phase::GenScenarios,
+            _ => return,
         };
         let calls = self.calls.entry(phase.as_str()).or_default();
-        calls.all.add(&spend);
-        if !line.message.starts_with("using cached ") {
-            calls.paid.add(&spend);
+        calls.all.add(spend);
+        if paid {
+            calls.paid.add(spend);
         }
     }
 
     /// Takes in a `cost summed`.
-    pub(crate) fn add_entry(&mut self, line: &Line<'_>) -> Result<(), Fault> {
-        let sut = match line.sut.as_deref() {
-            Some(sut) => Some(ModelId::new(sut).map_err(|error| bad(error.to_string()))?),
-            None => None,
-        };
+    pub(crate) fn add_entry(&mut self, entry: &CostSummed) -> Result<(), String> {
+        let sut = entry.sut.as_ref().map(ModelId::new).transpose();
         self.entries.push(Entry {
-            sut,
-            phase: line
-                .text("phase")
-                .ok_or_else(|| bad("`phase` is no text"))?
-                .into_owned(),
-            of_this_run: line.get("of_this_run").unwrap_or(false),
-            cost: line.get("cost").ok_or_else(|| bad("`cost` is no cost"))?,
-            earlier: line.get("earlier"),
+            sut: sut.map_err(|error| error.to_string())?,
+            phase: entry.phase.clone(),
+            of_this_run: entry.of_this_run,
+            cost: entry.cost,
+            earlier: entry.earlier,
         });
         Ok(())
     }

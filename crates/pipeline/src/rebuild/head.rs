@@ -1,9 +1,11 @@
 //! What holds for a whole run: what was asked for, and the metrics.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::collections::HashMap;
 
-use journal::Line;
-use schema::{Metric, ModelId, TargetRef};
+use schema::{
+    Metric, ModelId, TargetRef,
+    event::{StartingRun, TestInfo},
+};
 use serde::Deserialize;
 
 use super::{Fault, bad};
@@ -20,16 +22,16 @@ pub(super) struct Head {
 
 impl Head {
     /// From `starting run`.
-    pub(super) fn read(line: &Line<'_>) -> Result<Self, Fault> {
+    pub(super) fn new(start: StartingRun) -> Result<Self, Fault> {
         let foreign = || {
             bad(
                 "the journal was not written by Probity: `starting run` does not tell the benchmark's folder, its phases and \
                  its targets, so there are no rows to rebuild",
             )
         };
-        let folder = line.text("folder").ok_or_else(foreign)?.into_owned();
-        let phases: Vec<Cow<'_, str>> = line.get("phases").ok_or_else(foreign)?;
-        let targets: Vec<TargetRef> = line.get("targets").ok_or_else(foreign)?;
+        let folder = start.folder.ok_or_else(foreign)?;
+        let phases = start.phases.ok_or_else(foreign)?;
+        let targets = start.targets.ok_or_else(foreign)?;
         Ok(Self {
             folder,
             summed_up: phases.iter().any(|phase| phase == "aggregate"),
@@ -42,7 +44,7 @@ impl Head {
     }
 
     /// From `test info`.
-    pub(super) fn add_test(&mut self, line: &Line<'_>) -> Result<(), Fault> {
+    pub(super) fn add_test(&mut self, test: &TestInfo) -> Result<(), Fault> {
         #[derive(Deserialize)]
         struct Initialization {
             kwargs: Arguments,
@@ -51,9 +53,8 @@ impl Head {
         struct Arguments {
             metric: Metric,
         }
-        let test: Initialization = line
-            .get("initialization")
-            .ok_or_else(|| bad("`initialization.kwargs.metric` is no metric"))?;
+        let test = Initialization::deserialize(&test.initialization)
+            .map_err(|_| bad("`initialization.kwargs.metric` is no metric"))?;
         let metric = test.kwargs.metric;
         self.metrics.insert(metric.id.clone(), metric);
         Ok(())

@@ -8,20 +8,20 @@ mod sut;
 mod unfinished;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     fs::{self, File},
     path::{Path, PathBuf},
 };
 
 use aggregator::{aggregate_reader, sort_summaries};
-use journal::{JournalReader, Line};
-use schema::{ModelId, Summary};
+use journal::{ItemHistory, ItemKey, JournalReader, Replay, Replayed, Scope};
+use schema::{EventBody, ModelId, Summary};
 
 pub(crate) use self::costs::Costs;
-use self::{head::Head, item::ItemState, sut::SutFiles, unfinished::Unfinished};
+use self::{head::Head, sut::SutFiles, unfinished::Unfinished};
 use crate::{
     error::PipelineError,
-    tree::{CostFile, write_json},
+    tree::{CostFile, Place, write_json},
 };
 
 /// What [`rebuild`] wrote.
@@ -58,30 +58,29 @@ pub struct Rebuilt {
 pub fn rebuild(journal: &Path, out: &Path) -> Result<Rebuilt, PipelineError> {
     let unreadable =
         |error: journal::ReadError| PipelineError::input(error.to_string()).with_source(error);
-    let mut reader = JournalReader::open(journal).map_err(unreadable)?;
+    let mut replay = Replay::new(JournalReader::open(journal).map_err(unreadable)?);
     let unfinished = Unfinished::begin(out)?;
     let mut state = State::new(journal, unfinished.root());
-    while let Some(line) = reader.next_line() {
-        let line = line.map_err(unreadable)?;
-        state.take(&line).map_err(|fault| match fault {
-            Fault::Line(what) => PipelineError::input(format!(
-                "{}: line {}: {what}",
-                journal.display(),
-                line.number
-            )),
+    while let Some(replayed) = replay.next_event() {
+        let replayed = replayed.map_err(unreadable)?;
+        let number = replayed.line.number;
+        state.take(replayed).map_err(|fault| match fault {
+            Fault::Line(what) => {
+                PipelineError::input(format!("{}: line {number}: {what}", journal.display()))
+            }
             Fault::Write(error) => error,
         })?;
     }
-    if let Some(tear) = reader.tear() {
+    if let Some(tear) = replay.reader().tear() {
         state.rebuilt.notes.push(tear.to_string());
     }
-    let mut rebuilt = state.finish(journal)?;
+    let mut rebuilt = state.finish(journal, replay.open_items())?;
     unfinished.keep(&mut rebuilt.files)?;
     Ok(rebuilt)
 }
 
 /// Why a line cannot be taken in.
-pub(crate) enum Fault {
+enum Fault {
     /// What is wrong with it.
     Line(String),
     /// A file cannot be written.
@@ -100,18 +99,17 @@ fn bad(what: impl Into<String>) -> Fault {
 }
 
 /// Whether a run tells nothing of its files after this message.
-pub(crate) fn is_last_word(message: &str) -> bool {
-    matches!(message, "finished run" | "exception stopping run")
+pub(crate) fn is_last_word(event: &EventBody) -> bool {
+    matches!(
+        event,
+        EventBody::FinishedRun(_) | EventBody::ExceptionStoppingRun(_)
+    )
 }
-
-/// Which item a line belongs to: test, prompt and system under test.
-type ItemKey = (String, String, String);
 
 struct State<'o> {
     journal: &'o Path,
     out: &'o Path,
     head: Option<Head>,
-    items: HashMap<ItemKey, ItemState>,
     suts: BTreeMap<ModelId, SutFiles>,
     costs: Costs,
     kept: Vec<Summary>,
@@ -128,7 +126,6 @@ impl<'o> State<'o> {
             journal,
             out,
             head: None,
-            items: HashMap::new(),
             suts: BTreeMap::new(),
             costs: Costs::default(),
             kept: Vec::new(),
@@ -138,95 +135,86 @@ impl<'o> State<'o> {
         }
     }
 
-    fn take(&mut self, line: &Line<'_>) -> Result<(), Fault> {
-        if let (Some(test), Some(prompt), Some(sut)) = (&line.test, &line.prompt_id, &line.sut) {
-            let key = (test.to_string(), prompt.to_string(), sut.to_string());
-            return self.take_item(key, line);
+    fn take(&mut self, replayed: Replayed<'_>) -> Result<(), Fault> {
+        let Some(event) = replayed.event else {
+            return Ok(());
+        };
+        let event = event.map_err(|error| bad(format!("{}: {error}", replayed.line.message)))?;
+        match replayed.scope {
+            Scope::Run => self.take_of_run(event),
+            Scope::Item(key, item) => self.take_of_item(&key, item, event),
+            Scope::Closed(_) => Ok(()),
         }
-        self.ended |= is_last_word(&line.message);
-        match line.message.as_ref() {
-            "starting run" | "starting calibration run" => {
-                if line.message == "starting calibration run" {
-                    return Err(bad("it is a calibration, which makes no rows to rebuild"));
-                }
+    }
+
+    fn take_of_run(&mut self, event: EventBody) -> Result<(), Fault> {
+        self.ended |= is_last_word(&event);
+        match event {
+            EventBody::StartingCalibrationRun(_) => {
+                return Err(bad("it is a calibration, which makes no rows to rebuild"));
+            }
+            EventBody::StartingRun(start) => {
                 if self.head.is_some() {
                     return Err(bad("a second run begins, and a journal holds one"));
                 }
-                if line.text("safety_run").is_some() {
-                    return Err(bad(safety::no_tree(self.journal, line)));
+                if start.safety_run.is_some() {
+                    return Err(bad(safety::no_tree(self.journal, &start)));
                 }
-                let head = Head::read(line)?;
+                let head = Head::new(*start)?;
                 self.rebuilt.benchmark.clone_from(&head.folder);
                 self.head = Some(head);
             }
-            "test info" => self.head()?.add_test(line)?,
-            "cost summed" => self.costs.add_entry(line)?,
-            "kept results" => self.kept.push(
-                line.get("summary")
-                    .ok_or_else(|| bad("`summary` is no row of results.json"))?,
-            ),
-            "exception stopping run" => {
-                self.failed = line.text("exc_type").as_deref() == Some("pipeline::PipelineError");
+            EventBody::TestInfo(test) => match &mut self.head {
+                Some(head) => head.add_test(&test)?,
+                None => return Err(bad("it comes before `starting run`")),
+            },
+            EventBody::CostSummed(entry) => self.costs.add_entry(&entry).map_err(bad)?,
+            EventBody::KeptResults(kept) => self.kept.push(*kept.summary),
+            EventBody::ExceptionStoppingRun(stopped) => {
+                self.failed = stopped.exc_type == "pipeline::PipelineError";
             }
-            _ => self.costs.add_call(line),
+            event => self.costs.add_call(&event),
         }
         Ok(())
     }
 
-    fn head(&mut self) -> Result<&mut Head, Fault> {
-        self.head
-            .as_mut()
-            .ok_or_else(|| bad("it comes before `starting run`"))
-    }
-
-    fn take_item(&mut self, key: ItemKey, line: &Line<'_>) -> Result<(), Fault> {
-        let message = line.message.as_ref();
-        if message == "queuing item" {
-            self.items.insert(key, ItemState::queued(line)?);
-            return Ok(());
-        }
-        let Some(item) = self.items.get_mut(&key) else {
-            return Ok(()); // Of an item that has ended: a late retry, for one.
-        };
-        match message {
-            "conversation finished" => {
-                let sut = ModelId::new(&key.2).map_err(|error| bad(error.to_string()))?;
-                let head = self.head.as_ref().ok_or_else(|| bad("no run has begun"))?;
-                let row = item.conversation(&sut, head, line)?;
-                self.suts
-                    .entry(sut)
-                    .or_default()
-                    .conversation(self.out, &key.2, item.place, &row)?;
+    fn take_of_item(
+        &mut self,
+        key: &ItemKey,
+        item: &mut ItemHistory,
+        event: EventBody,
+    ) -> Result<(), Fault> {
+        let sut = || ModelId::new(&key.sut).map_err(|error| bad(error.to_string()));
+        let head = || self.head.as_ref().ok_or_else(|| bad("no run has begun"));
+        match event {
+            EventBody::ConversationFinished(finished) => {
+                let (sut, place) = (sut()?, item::place(item)?);
+                let row = item::conversation(item, &sut, head()?, finished)?;
+                let files = self.suts.entry(sut).or_default();
+                files.conversation(self.out, &key.sut, place, &row)?;
             }
-            "score finished" => {
-                let sut = ModelId::new(&key.2).map_err(|error| bad(error.to_string()))?;
-                let head = self.head.as_ref().ok_or_else(|| bad("no run has begun"))?;
-                let (row, part) = item.score(&sut, head, line)?;
-                let place = crate::tree::Place { part, ..item.place };
-                self.suts
-                    .entry(sut)
-                    .or_default()
-                    .score(self.out, &key.2, place, &row)?;
+            EventBody::ScoreFinished(finished) => {
+                let part = u32::try_from(finished.part).unwrap_or(u32::MAX);
+                let (sut, place) = (sut()?, item::place(item)?);
+                let row = item::score(item, &sut, head()?, finished)?;
+                let files = self.suts.entry(sut).or_default();
+                files.score(self.out, &key.sut, Place { part, ..place }, &row)?;
             }
-            "item finished" | "item failed" => {
-                self.items.remove(&key);
-            }
-            _ => item.take(line)?,
+            _ => {}
         }
         Ok(())
     }
 
-    fn finish(mut self, journal: &Path) -> Result<Rebuilt, PipelineError> {
+    fn finish(mut self, journal: &Path, open: usize) -> Result<Rebuilt, PipelineError> {
         let Some(head) = self.head.take() else {
             return Err(PipelineError::input(format!(
                 "{}: the journal holds no `starting run`, so there is nothing to rebuild",
                 journal.display()
             )));
         };
-        if !self.items.is_empty() {
+        if open > 0 {
             self.rebuilt.notes.push(format!(
-                "{} items had not ended when the journal did; their rows are left out",
-                self.items.len()
+                "{open} items had not ended when the journal did; their rows are left out"
             ));
         }
         let mut scored = Vec::new();

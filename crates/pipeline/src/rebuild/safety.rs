@@ -2,13 +2,12 @@
 
 use std::{fs, path::Path};
 
-use journal::Line;
-use schema::TargetRef;
+use schema::event::StartingRun;
 use serde_json::Value;
 
-/// Why there is nothing to rebuild from the journal at `journal`, whose `starting run` is `line`, and where its results are.
-pub(super) fn no_tree(journal: &Path, line: &Line<'_>) -> String {
-    let results = match result_file(journal, line) {
+/// Why there is nothing to rebuild from the journal at `journal`, whose run is `start`, and where its results are.
+pub(super) fn no_tree(journal: &Path, start: &StartingRun) -> String {
+    let results = match result_file(journal, start) {
         Some(file) => format!("its result file is {file}"),
         None => "its result file is the one that its --output-file names. A run that was killed leaves none: the same command makes \
                  it from the replies that were kept"
@@ -20,11 +19,10 @@ pub(super) fn no_tree(journal: &Path, line: &Line<'_>) -> String {
 }
 
 /// The file that the record of the run, beside the journal, names for its target.
-fn result_file(journal: &Path, line: &Line<'_>) -> Option<String> {
+fn result_file(journal: &Path, start: &StartingRun) -> Option<String> {
     let manifest = fs::read(journal.with_file_name("manifest.json")).ok()?;
     let manifest: Value = serde_json::from_slice(&manifest).ok()?;
-    let targets: Vec<TargetRef> = line.get("targets")?;
-    let target = targets.first()?;
+    let target = start.targets.as_ref()?.first()?;
     let file = manifest.get("results")?.get(target.id.as_str())?;
     Some(file.get("file")?.as_str()?.to_owned())
 }

@@ -1,0 +1,260 @@
+//! A journal, event by event, each with the history of its item.
+
+use std::{collections::HashMap, io::BufRead};
+
+use schema::{EventBody, FinishReason, Role, Spend, Turn, event::QueuingItem};
+use serde_json::Value;
+
+use crate::{JournalReader, Line, ReadError};
+
+/// Reads a journal event by event, in the order of the file, and keeps the history of each item that has not ended.
+///
+/// Everything that needs to know what happened reads this: the events are typed, the turns and the summary of an item's calls are
+/// told apart, and the sums over an item's calls are there. A line that no type fits keeps its raw form in [`Replayed::line`].
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("j.jsonl");
+/// # std::fs::write(&path, concat!(
+/// #     r#"{"message":"queuing item","test":"m","prompt_id":"p","sut":"s","prompt_text":"Hi"}"#, "\n",
+/// #     r#"{"message":"translated sut turn","test":"m","prompt_id":"p","sut":"s","response_text":"Hello.","turn":1}"#, "\n",
+/// #     r#"{"message":"item finished","test":"m","prompt_id":"p","sut":"s"}"#, "\n",
+/// # ))?;
+/// use journal::{JournalReader, Replay, Scope};
+/// use schema::EventBody;
+///
+/// let mut replay = Replay::new(JournalReader::open(&path)?);
+/// while let Some(replayed) = replay.next_event() {
+///     let replayed = replayed?;
+///     if let (Some(Ok(EventBody::ItemFinished(_))), Scope::Item(_, item)) = (replayed.event, replayed.scope) {
+///         assert_eq!(&*item.transcript[0].content, "Hello.");
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Limits
+/// Memory holds the items that are open at the same time, with what was said in them. Requests and responses are not kept.
+#[derive(Debug)]
+pub struct Replay<R> {
+    reader: JournalReader<R>,
+    open: HashMap<ItemKey, ItemHistory>,
+    /// The item that the event before ended.
+    ended: Option<ItemKey>,
+}
+
+/// Which item an event belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ItemKey {
+    /// The metric's id; empty where the lines have none.
+    pub test: String,
+    /// The scenario's id, with `__s<k>` behind it for sample k > 0.
+    pub prompt_id: String,
+    /// The system under test; empty where the lines have none.
+    pub sut: String,
+}
+
+/// One event.
+#[derive(Debug)]
+pub struct Replayed<'r> {
+    /// The line as it is in the file, with the keys that its type does not have.
+    pub line: Line<'r>,
+    /// The event. `None` for a message that this version does not know; an error for a line that lacks what its message has.
+    pub event: Option<serde_json::Result<EventBody>>,
+    /// What it belongs to.
+    pub scope: Scope<'r>,
+}
+
+/// What an event belongs to.
+#[derive(Debug)]
+pub enum Scope<'r> {
+    /// The run as a whole, or a call outside of items.
+    Run,
+    /// An item that is open, with its history up to and including this event. The event that ends an item still has it.
+    Item(ItemKey, &'r mut ItemHistory),
+    /// An item that was not queued, or has ended: a late retry, for example.
+    Closed(ItemKey),
+}
+
+/// What happened to one item so far.
+#[derive(Debug)]
+pub struct ItemHistory {
+    /// How it began.
+    pub queued: QueuingItem,
+    /// What was said, answers of tools included.
+    pub transcript: Vec<Turn>,
+    /// The calls of the conversation: to the system under test, the simulated user, and models in the place of tools.
+    pub simulated: Calls,
+    /// The calls to judges.
+    pub judged: Calls,
+    /// The newest annotation, `{is_safe, is_valid, metadata}`.
+    pub annotation: Option<Value>,
+}
+
+/// A sum over calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Calls {
+    /// Replies of the system under test, or of judges.
+    pub replies: u32,
+    /// What all calls used and cost, failed ones included.
+    pub spend: Spend,
+}
+
+impl Calls {
+    fn reply(&mut self, spend: Option<&Spend>) {
+        self.replies = self.replies.saturating_add(1);
+        self.other(spend);
+    }
+
+    fn other(&mut self, spend: Option<&Spend>) {
+        if let Some(spend) = spend {
+            self.spend.add(spend);
+        }
+    }
+}
+
+impl<R: BufRead> Replay<R> {
+    /// The events of `reader`.
+    pub fn new(reader: JournalReader<R>) -> Self {
+        Self {
+            reader,
+            open: HashMap::new(),
+            ended: None,
+        }
+    }
+
+    /// The reader: after the last event it says whether the journal is cut off.
+    pub fn reader(&self) -> &JournalReader<R> {
+        &self.reader
+    }
+
+    /// How many items are open: after the last event, those that the journal does not end.
+    pub fn open_items(&self) -> usize {
+        self.open.len() - usize::from(self.ended.is_some())
+    }
+
+    /// The next event; `None` at the end. After an error in one line, the next ones can be read.
+    pub fn next_event(&mut self) -> Option<Result<Replayed<'_>, ReadError>> {
+        if let Some(ended) = self.ended.take() {
+            self.open.remove(&ended);
+        }
+        let line = match self.reader.next_line()? {
+            Ok(line) => line,
+            Err(error) => return Some(Err(error)),
+        };
+        let event = line.event();
+        let scope = match item_key(&line) {
+            None => Scope::Run,
+            Some(key) => {
+                if let Some(Ok(EventBody::QueuingItem(queued))) = &event {
+                    let history = ItemHistory::new(queued.clone());
+                    self.open.insert(key.clone(), history);
+                }
+                match self.open.get_mut(&key) {
+                    None => Scope::Closed(key),
+                    Some(history) => {
+                        match &event {
+                            Some(Ok(EventBody::ItemFinished(_) | EventBody::ItemFailed(_))) => {
+                                self.ended = Some(key.clone());
+                            }
+                            Some(Ok(event)) => history.take(event),
+                            _ => {}
+                        }
+                        Scope::Item(key, history)
+                    }
+                }
+            }
+        };
+        Some(Ok(Replayed { line, event, scope }))
+    }
+}
+
+fn item_key(line: &Line<'_>) -> Option<ItemKey> {
+    Some(ItemKey {
+        test: line.test.as_deref()?.to_owned(),
+        prompt_id: line.prompt_id.as_deref()?.to_owned(),
+        sut: line.sut.as_deref()?.to_owned(),
+    })
+}
+
+impl ItemHistory {
+    fn new(queued: QueuingItem) -> Self {
+        Self {
+            queued,
+            transcript: Vec::new(),
+            simulated: Calls::default(),
+            judged: Calls::default(),
+            annotation: None,
+        }
+    }
+
+    fn take(&mut self, event: &EventBody) {
+        // The summary of several calls is none of them.
+        if summarised_turns(event).is_some() {
+            return;
+        }
+        match event {
+            EventBody::TranslatedUserResponse(said) => self.transcript.push(Turn {
+                reasoning: said.reasoning.clone(),
+                tool_calls: said.tool_calls.clone().unwrap_or_default(),
+                finish_reason: said.finish_reason.clone().map(FinishReason::from),
+                ..Turn::new(Role::User, said.response_text.clone())
+            }),
+            EventBody::TranslatedSutTurn(said) | EventBody::TranslatedSutResponse(said) => {
+                self.transcript.push(Turn {
+                    reasoning: said.reasoning.clone(),
+                    tool_calls: said.tool_calls.clone().unwrap_or_default(),
+                    finish_reason: said.finish_reason.clone().map(FinishReason::from),
+                    ..Turn::new(
+                        Role::Assistant,
+                        said.response_text.clone().unwrap_or_default(),
+                    )
+                });
+            }
+            EventBody::ToolAnswered(answer) => self.transcript.push(Turn {
+                tool_call_id: Some(answer.tool_call_id.clone()),
+                name: Some(answer.name.clone()),
+                ..Turn::new(Role::Tool, answer.response_text.clone())
+            }),
+            EventBody::FetchedSutTurn(reply)
+            | EventBody::UsingCachedSutTurn(reply)
+            | EventBody::FetchedSutResponse(reply)
+            | EventBody::UsingCachedSutResponse(reply) => {
+                self.simulated.reply(reply.spend.as_ref());
+            }
+            EventBody::FetchedUserResponse(reply)
+            | EventBody::UsingCachedUserResponse(reply)
+            | EventBody::FetchedToolResponse(reply)
+            | EventBody::UsingCachedToolResponse(reply) => self.simulated.other(Some(&reply.spend)),
+            EventBody::SutException(failed) => self.simulated.other(failed.spend.as_ref()),
+            EventBody::UserException(failed) | EventBody::ToolException(failed) => {
+                self.simulated.other(Some(&failed.spend));
+            }
+            EventBody::FetchedAnnotatorTurn(reply) | EventBody::FetchedAnnotatorResponse(reply) => {
+                self.judged.reply(reply.spend.as_ref());
+            }
+            EventBody::UsingCachedAnnotatorTurn(reply)
+            | EventBody::UsingCachedAnnotatorResponse(reply) => {
+                self.judged.reply(reply.spend.as_ref());
+            }
+            EventBody::AnnotatorException(failed) => self.judged.other(failed.spend.as_ref()),
+            EventBody::TranslatedAnnotation(verdict) => {
+                self.annotation = Some(verdict.annotation.clone());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How many calls of an item `event` sums up; `None` for an event that sums up none.
+fn summarised_turns(event: &EventBody) -> Option<u64> {
+    match event {
+        EventBody::FetchedSutResponse(reply) | EventBody::UsingCachedSutResponse(reply) => {
+            reply.turns
+        }
+        EventBody::TranslatedSutResponse(said) => said.turns,
+        EventBody::FetchedAnnotatorResponse(reply) => reply.turns,
+        EventBody::UsingCachedAnnotatorResponse(reply) => reply.turns,
+        _ => None,
+    }
+}
