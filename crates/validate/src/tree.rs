@@ -1,11 +1,9 @@
 //! YAML and TOML as a JSON value, with the place of every part.
 
-use std::{collections::HashMap, fmt};
+use std::collections::HashMap;
 
-use schema::yaml::YamlError;
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use schema::yaml::{Key, Node, NodeValue};
 use serde_json::{Map, Number, Value};
-use serde_saphyr::Spanned;
 
 use crate::{SourceLocation, pointer};
 
@@ -31,166 +29,39 @@ pub(crate) struct NoTree {
 
 /// The tree of a YAML text.
 pub(crate) fn yaml(text: &str) -> Result<Tree, NoTree> {
-    let options = serde_saphyr::options! {
-        with_snippet: false,
-        strict_booleans: true,
-        non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString,
-    };
-    let root: Spanned<Yaml> =
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| no_yaml(&error))?;
+    let root = Node::parse(text).map_err(|error| NoTree {
+        place: error.location(),
+        reason: error.reason().to_owned(),
+    })?;
     let mut tree = Tree::default();
-    tree.value = add_yaml(&mut tree, text, String::new(), None, root);
+    tree.value = add_yaml(&mut tree, String::new(), root.location, root);
     Ok(tree)
 }
 
-fn no_yaml(error: &serde_saphyr::Error) -> NoTree {
-    let place = error.location().map(|at| SourceLocation {
-        line: at.line(),
-        column: at.column(),
-    });
-    let reason = match error.without_snippet() {
-        serde_saphyr::Error::DuplicateMappingKey { .. } => {
-            "this is no valid YAML: a key stands twice".to_owned()
-        }
-        error => YamlError::new(error, "").reason().to_owned(),
-    };
-    NoTree { place, reason }
-}
-
-fn add_yaml(
-    tree: &mut Tree,
-    text: &str,
-    path: String,
-    key: Option<SourceLocation>,
-    node: Spanned<Yaml>,
-) -> Value {
-    let at = SourceLocation {
-        line: node.referenced.line(),
-        column: node.referenced.column(),
-    };
-    let value = match node.value {
-        Yaml::Scalar(value) => {
-            if matches!(value, Value::Number(_) | Value::Bool(_)) {
-                let span = node.defined.span();
-                let start = span.byte_offset().and_then(|at| usize::try_from(at).ok());
-                let len = span.byte_len().and_then(|len| usize::try_from(len).ok());
-                let written = start
-                    .zip(len)
-                    .and_then(|(start, len)| text.get(start..start.checked_add(len)?));
-                let written =
-                    written.map_or_else(|| value.to_string(), |text| text.trim().to_owned());
-                tree.written.insert(path.clone(), written);
-            }
+/// Adds a value whose key stands at `key`, or the value itself where it has no key.
+fn add_yaml(tree: &mut Tree, path: String, key: SourceLocation, node: Node) -> Value {
+    tree.places.insert(path.clone(), (key, node.location));
+    match node.value {
+        NodeValue::Null => Value::Null,
+        NodeValue::Text(text) => Value::String(text),
+        NodeValue::Plain { value, written } => {
+            tree.written.insert(path, written);
             value
         }
-        Yaml::List(items) => {
-            let item =
-                |(number, item)| add_yaml(tree, text, pointer::index(&path, number), None, item);
+        NodeValue::List(items) => {
+            let item = |(number, item): (usize, Node)| {
+                add_yaml(tree, pointer::index(&path, number), item.location, item)
+            };
             Value::Array(items.into_iter().enumerate().map(item).collect())
         }
-        Yaml::Table(entries) => {
-            let mut object = Map::new();
-            for (key, value) in entries {
-                let key_at = SourceLocation {
-                    line: key.referenced.line(),
-                    column: key.referenced.column(),
-                };
-                let path = pointer::key(&path, &key.value);
-                let value = add_yaml(tree, text, path, Some(key_at), value);
-                object.insert(key.value, value);
-            }
-            Value::Object(object)
+        NodeValue::Table(entries) => {
+            let entry = |(key, value): (Key, Node)| {
+                let path = pointer::key(&path, &key.name);
+                let value = add_yaml(tree, path, key.location, value);
+                (key.name, value)
+            };
+            Value::Object(entries.into_iter().map(entry).collect())
         }
-    };
-    tree.places.insert(path, (key.unwrap_or(at), at));
-    value
-}
-
-/// A YAML value.
-enum Yaml {
-    Scalar(Value),
-    List(Vec<Spanned<Yaml>>),
-    Table(Vec<(Spanned<String>, Spanned<Yaml>)>),
-}
-
-impl<'de> Deserialize<'de> for Yaml {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(YamlVisitor)
-    }
-}
-
-struct YamlVisitor;
-
-impl<'de> Visitor<'de> for YamlVisitor {
-    type Value = Yaml;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Yaml, E> {
-        Ok(Yaml::Scalar(Value::Null))
-    }
-
-    fn visit_none<E>(self) -> Result<Yaml, E> {
-        Ok(Yaml::Scalar(Value::Null))
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Yaml, E> {
-        Ok(Yaml::Scalar(value.into()))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Yaml, E> {
-        Ok(Yaml::Scalar(value.into()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Yaml, E> {
-        Ok(Yaml::Scalar(value.into()))
-    }
-
-    fn visit_i128<E>(self, value: i128) -> Result<Yaml, E> {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "no field of ours takes so large a number"
-        )]
-        let value = value as f64;
-        Ok(Yaml::Scalar(value.into()))
-    }
-
-    fn visit_u128<E>(self, value: u128) -> Result<Yaml, E> {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "no field of ours takes so large a number"
-        )]
-        let value = value as f64;
-        Ok(Yaml::Scalar(value.into()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Yaml, E> {
-        Ok(Yaml::Scalar(Number::from_f64(value).map_or_else(
-            || Value::String(value.to_string()),
-            Value::Number,
-        )))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Yaml, E> {
-        Ok(Yaml::Scalar(value.into()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Yaml, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(Yaml::List(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Yaml, A::Error> {
-        let mut table = Vec::new();
-        while let Some(entry) = entries.next_entry()? {
-            table.push(entry);
-        }
-        Ok(Yaml::Table(table))
     }
 }
 

@@ -127,7 +127,7 @@ fn text_that_is_no_yaml() {
     );
     assert_told(
         &said(b"name: a\nname: b\n"),
-        &["2:1 : this is no valid YAML: a key stands twice"],
+        &["2:1 : this is no valid YAML: the key `name` stands twice. Take one out"],
     );
     assert_told(
         &said(b"name: a\nb: [1\n"),
@@ -508,7 +508,7 @@ fn a_file_that_is_not_recognised_for_its_syntax_is_told_with_the_place() {
             "mine.yaml",
             "a: 1\na: 2\n",
             ":2:1",
-            "this is no valid YAML: a key stands twice.",
+            "this is no valid YAML: the key `a` stands twice. Take one out.",
         ),
         (
             "mine.toml",

@@ -5,9 +5,7 @@
 //! from the text. Only inside `extra_body`, which is sent on as JSON, numbers stay numbers.
 
 use config::{Map, Value, ValueKind};
-use schema::yaml::YamlError;
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::Spanned;
+use schema::yaml::{Key, Node, NodeValue};
 
 use super::error::ConfigError;
 
@@ -20,16 +18,7 @@ const FREE: &str = "extra_body";
 /// When `text` is not YAML, or something other than one table.
 pub fn yaml(name: &str, text: &str) -> Result<Map<String, Value>, ConfigError> {
     let place = Place { file: name, text };
-    // A snippet of the file could show a key.
-    let options = serde_saphyr::options! {
-        with_snippet: false,
-        // `no` and `y` are words to most people, and country codes.
-        strict_booleans: true,
-        // Whoever reads the number says what is wrong with it.
-        non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString,
-    };
-    let root: Spanned<Yaml> = serde_saphyr::from_str_with_options(text, options)
-        .map_err(|error| ConfigError::new(YamlError::new(&error, text).in_file(name)))?;
+    let root = Node::parse(text).map_err(|error| ConfigError::new(error.in_file(name)))?;
     match place.yaml_value(root, None, false).kind {
         ValueKind::Table(table) => Ok(table),
         ValueKind::Nil => Ok(Map::new()),
@@ -93,77 +82,6 @@ fn replace_origin(value: Value, origin: &str) -> Value {
     Value::new(Some(&origin.to_owned()), kind)
 }
 
-/// A YAML value before it knows its place.
-enum Yaml {
-    Null,
-    Bool(bool),
-    Int(i64),
-    Float(f64),
-    Text(String),
-    List(Vec<Spanned<Yaml>>),
-    Table(Vec<(Spanned<String>, Spanned<Yaml>)>),
-}
-
-impl<'de> Deserialize<'de> for Yaml {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(YamlVisitor)
-    }
-}
-
-struct YamlVisitor;
-
-impl<'de> Visitor<'de> for YamlVisitor {
-    type Value = Yaml;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Yaml, E> {
-        Ok(Yaml::Null)
-    }
-
-    fn visit_none<E>(self) -> Result<Yaml, E> {
-        Ok(Yaml::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Yaml, E> {
-        Ok(Yaml::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Yaml, E> {
-        Ok(Yaml::Int(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Yaml, E> {
-        Ok(i64::try_from(value).map_or_else(|_| Yaml::Text(value.to_string()), Yaml::Int))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Yaml, E> {
-        Ok(Yaml::Float(value))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Yaml, E> {
-        Ok(Yaml::Text(value.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Yaml, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(Yaml::List(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Yaml, A::Error> {
-        let mut table = Vec::new();
-        while let Some(entry) = entries.next_entry()? {
-            table.push(entry);
-        }
-        Ok(Yaml::Table(table))
-    }
-}
-
 /// The file that values come from.
 #[derive(Clone, Copy)]
 struct Place<'a> {
@@ -186,38 +104,26 @@ impl Place<'_> {
         before.iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
-    fn yaml_value(self, node: Spanned<Yaml>, key_line: Option<u64>, free: bool) -> Value {
-        let origin = self.origin(key_line.unwrap_or_else(|| node.referenced.line()));
-        let as_written = |otherwise: String| {
-            let span = node.defined.span();
-            let start = span.byte_offset().and_then(|at| usize::try_from(at).ok());
-            let len = span.byte_len().and_then(|len| usize::try_from(len).ok());
-            let written = start
-                .zip(len)
-                .and_then(|(start, len)| self.text.get(start..start.checked_add(len)?));
-            ValueKind::String(written.map_or(otherwise, |written| written.trim().to_owned()))
-        };
+    fn yaml_value(self, node: Node, key_line: Option<u64>, free: bool) -> Value {
+        let origin = self.origin(key_line.unwrap_or(node.location.line));
         let kind = match node.value {
-            Yaml::Null => ValueKind::Nil,
-            Yaml::Bool(value) if free => ValueKind::Boolean(value),
-            Yaml::Bool(value) => as_written(value.to_string()),
-            Yaml::Int(value) if free => ValueKind::I64(value),
-            Yaml::Float(value) if free => ValueKind::Float(value),
-            Yaml::Int(value) => as_written(value.to_string()),
-            Yaml::Float(value) => as_written(value.to_string()),
-            Yaml::Text(text) => ValueKind::String(text),
-            Yaml::List(items) => ValueKind::Array(
+            NodeValue::Null => ValueKind::Nil,
+            NodeValue::Plain { value, written } if free => free_value(&value, written),
+            NodeValue::Plain { written: text, .. } | NodeValue::Text(text) => {
+                ValueKind::String(text)
+            }
+            NodeValue::List(items) => ValueKind::Array(
                 items
                     .into_iter()
                     .map(|item| self.yaml_value(item, None, free))
                     .collect(),
             ),
-            Yaml::Table(entries) => {
-                let entry = |(key, value): (Spanned<String>, Spanned<Yaml>)| {
-                    let free = free || key.value == FREE;
-                    let value = self.yaml_value(value, Some(key.referenced.line()), free);
+            NodeValue::Table(entries) => {
+                let entry = |(key, value): (Key, Node)| {
+                    let free = free || key.name == FREE;
+                    let value = self.yaml_value(value, Some(key.location.line), free);
                     // A key without a value leaves the default in place.
-                    (free || value.kind != ValueKind::Nil).then_some((key.value, value))
+                    (free || value.kind != ValueKind::Nil).then_some((key.name, value))
                 };
                 ValueKind::Table(entries.into_iter().filter_map(entry).collect())
             }
@@ -268,5 +174,20 @@ impl Place<'_> {
             DeValue::Table(table) => ValueKind::Table(self.toml_table(table, free)),
         };
         Value::new(Some(&self.origin(line as u64)), kind)
+    }
+}
+
+/// A number or a boolean that is sent on. `config` has no integers above those of 64 bits with a sign.
+fn free_value(value: &serde_json::Value, written: String) -> ValueKind {
+    if let Some(value) = value.as_bool() {
+        ValueKind::Boolean(value)
+    } else if let Some(value) = value.as_i64() {
+        ValueKind::I64(value)
+    } else if value.is_u64() {
+        ValueKind::String(written)
+    } else {
+        value
+            .as_f64()
+            .map_or(ValueKind::String(written), ValueKind::Float)
     }
 }

@@ -1,13 +1,18 @@
-//! Why a YAML text cannot be read, in words for its author.
+//! YAML texts: a tree with locations, and why a text cannot be read, in words for its author.
 //!
 //! The library that reads YAML tells mistakes to programmers: `expected sequence start`, `set DuplicateKeyPolicy in Options`. Whoever reads a
 //! file that people write turns its errors into a [`YamlError`], which has the place, the key and what is wanted there.
 //! The key is not known where the text is no YAML at all.
 
 mod place;
+mod tree;
 mod words;
 
+pub use tree::{Key, Node, NodeValue};
+
 use std::fmt;
+
+use crate::SourceLocation;
 
 /// What is wrong with a YAML text, and where.
 ///
@@ -23,10 +28,10 @@ use std::fmt;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct YamlError {
-    /// Line and column, from 1.
-    place: Option<(u64, u64)>,
+    location: Option<SourceLocation>,
     key: Option<String>,
     reason: String,
+    is_too_large: bool,
 }
 
 impl YamlError {
@@ -34,8 +39,8 @@ impl YamlError {
     #[must_use]
     pub fn new(error: &serde_saphyr::Error, text: &str) -> Self {
         let error = words::original(error);
-        let place = error.location().map(|at| (at.line(), at.column()));
-        let keys = place.map(|(line, column)| place::keys_at(text, line, column));
+        let location = error.location().map(|place| tree::location(&place));
+        let keys = location.map(|location| place::keys_at(text, location));
         let mut keys = keys.unwrap_or_default().into_iter();
         // A list in place of a text is wrong itself; else what is in it is.
         let key = match words::wants_text(error) {
@@ -43,10 +48,27 @@ impl YamlError {
             false => keys.next_back(),
         };
         Self {
-            place,
+            location,
             key: key.filter(|key| !key.is_empty()),
             reason: words::reason(error),
+            is_too_large: matches!(error, serde_saphyr::Error::Budget { .. }),
         }
+    }
+
+    /// The meaning of `error`, which came of parsing a text that is no YAML: there are no keys.
+    fn of_syntax(error: &serde_saphyr::Error) -> Self {
+        Self::new(error, "")
+    }
+
+    /// Where, if that is known.
+    #[must_use]
+    pub fn location(&self) -> Option<SourceLocation> {
+        self.location
+    }
+
+    /// Whether the text is larger or deeper than what is read of YAML.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.is_too_large
     }
 
     /// Why, without place and key.
@@ -58,7 +80,7 @@ impl YamlError {
     /// The error with the name of the file in front.
     #[must_use]
     pub fn in_file(&self, name: &str) -> String {
-        match self.place {
+        match self.location {
             Some(_) => format!("{name}, {self}"),
             None => format!("{name}: {self}"),
         }
@@ -67,7 +89,7 @@ impl YamlError {
 
 impl fmt::Display for YamlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some((line, column)) = self.place {
+        if let Some(SourceLocation { line, column }) = self.location {
             write!(f, "line {line}, column {column}: ")?;
         }
         if let Some(key) = &self.key {

@@ -29,7 +29,6 @@ mod yaml;
 
 pub use error::PackError;
 pub use select::{join, select};
-pub(crate) use yaml::Node;
 
 use self::row::Builder;
 use super::{CaseKind, TestCaseGroup};

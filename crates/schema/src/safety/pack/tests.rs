@@ -208,7 +208,7 @@ fn mistakes_are_told_with_their_place() {
         (
             Yaml,
             "- id: a\n  prompt: x\n---\n- id: b\n",
-            "a pack is one document",
+            "begins a second document",
         ),
         (
             Csv,

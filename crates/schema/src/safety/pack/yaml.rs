@@ -1,17 +1,12 @@
 //! Packs in YAML: a table with `cases`, or a list of cases.
 
-use std::fmt;
-
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::Spanned;
-
 use super::{
     Header, PackError,
     row::{Row, RowField, RowValue, kind_reason},
 };
 use crate::{
     safety::{CaseKind, nearest::hint},
-    yaml::YamlError,
+    yaml::{Key, Node, NodeValue, YamlError},
 };
 
 /// The keys of the table.
@@ -19,44 +14,26 @@ const KEYS: [&str; 5] = ["group", "description", "kind", "source", "cases"];
 
 /// The header and the rows of a YAML text.
 pub(super) fn rows(name: &str, text: &str) -> Result<(Header, Vec<Row>), PackError> {
-    let file = File { name, text };
+    let file = File { name };
     if text.lines().all(|line| line.trim().is_empty()) {
         return Ok(Default::default());
     }
-    let options = serde_saphyr::options! {
-        with_snippet: false,
-        strict_booleans: true,
-        non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString,
-    };
-    let root: Spanned<Node> =
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| file.no_yaml(&error))?;
-    let line = root.referenced.line();
+    let root = Node::parse(text).map_err(|error| file.no_yaml(&error))?;
+    let line = root.location.line;
     match root.value {
-        Node::Null => Ok(Default::default()),
-        Node::List(items) => Ok((Header::default(), file.cases(items)?)),
-        Node::Table(entries) => file.table(entries),
-        Node::Scalar(_) => {
+        NodeValue::Null => Ok(Default::default()),
+        NodeValue::List(items) => Ok((Header::default(), file.cases(items)?)),
+        NodeValue::Table(entries) => file.table(entries),
+        NodeValue::Plain { .. } | NodeValue::Text(_) => {
             let reason = "a pack is a table with `cases`, or a list of cases";
             Err(PackError::new(name, reason).at_line(line))
         }
     }
 }
 
-pub(crate) type Entries = Vec<(Spanned<String>, Spanned<Node>)>;
-
-/// A YAML value with the places of what is in it.
-pub(crate) enum Node {
-    Null,
-    /// The text, where it is known already; else it is read off the file, so that `007` stays `007`.
-    Scalar(Option<String>),
-    List(Vec<Spanned<Node>>),
-    Table(Entries),
-}
-
 #[derive(Clone, Copy)]
 struct File<'a> {
     name: &'a str,
-    text: &'a str,
 }
 
 impl File<'_> {
@@ -64,36 +41,28 @@ impl File<'_> {
         PackError::new(self.name, reason).at_line(line)
     }
 
-    fn no_yaml(self, error: &serde_saphyr::Error) -> PackError {
-        let line = error.location().map_or(0, |at| at.line());
-        let error = error.without_snippet();
-        let reason = match error {
-            serde_saphyr::Error::DuplicateMappingKey { .. } => "a key stands twice".to_owned(),
-            serde_saphyr::Error::MultipleDocuments { .. } => {
-                "a pack is one document, without `---` inside".to_owned()
-            }
-            serde_saphyr::Error::Budget { .. } => {
-                let reason = "the file is too large or too deep for YAML. A pack of many thousand cases is better kept as JSONL";
-                return self.error(line, reason);
-            }
-            error => return self.error(line, YamlError::new(error, "").reason()),
+    fn no_yaml(self, error: &YamlError) -> PackError {
+        let line = error.location().map_or(0, |at| at.line);
+        let hint = match error.is_too_large() {
+            true => ". A pack of many thousand cases is better kept as JSONL",
+            false => "",
         };
-        self.error(line, format!("this is no valid YAML: {reason}"))
+        self.error(line, format!("{}{hint}", error.reason()))
     }
 
-    fn table(self, entries: Entries) -> Result<(Header, Vec<Row>), PackError> {
+    fn table(self, entries: Vec<(Key, Node)>) -> Result<(Header, Vec<Row>), PackError> {
         let mut header = Header::default();
         let mut rows = None;
         for (key, value) in entries {
-            let line = key.referenced.line();
-            let key = key.value;
+            let line = key.location.line;
+            let key = key.name;
             if key != "cases" && KEYS.contains(&key.as_str()) {
-                self.header_key(&mut header, line, key, self.value(value))?;
+                self.header_key(&mut header, line, key, row_value(value))?;
                 continue;
             }
             match (key.as_str(), value.value) {
-                ("cases", Node::List(items)) => rows = Some(self.cases(items)?),
-                ("cases", Node::Null) => rows = Some(Vec::new()),
+                ("cases", NodeValue::List(items)) => rows = Some(self.cases(items)?),
+                ("cases", NodeValue::Null) => rows = Some(Vec::new()),
                 ("cases", _) => {
                     let reason = "the value must be a list of cases";
                     return Err(self.error(line, reason).at_key(key));
@@ -137,18 +106,18 @@ impl File<'_> {
         Ok(())
     }
 
-    fn cases(self, items: Vec<Spanned<Node>>) -> Result<Vec<Row>, PackError> {
+    fn cases(self, items: Vec<Node>) -> Result<Vec<Row>, PackError> {
         let mut rows = Vec::with_capacity(items.len());
         for (index, item) in items.into_iter().enumerate() {
-            let line = item.referenced.line();
-            let Node::Table(entries) = item.value else {
+            let line = item.location.line;
+            let NodeValue::Table(entries) = item.value else {
                 let reason = "a case is a table of `key: value`";
                 return Err(self.error(line, reason).in_row(index + 1));
             };
-            let field = |(key, value): (Spanned<String>, Spanned<Node>)| RowField {
-                line: key.referenced.line(),
-                key: key.value,
-                value: self.value(value),
+            let field = |(key, value): (Key, Node)| RowField {
+                line: key.location.line,
+                key: key.name,
+                value: row_value(value),
             };
             rows.push(Row {
                 line,
@@ -157,94 +126,13 @@ impl File<'_> {
         }
         Ok(rows)
     }
-
-    fn value(self, node: Spanned<Node>) -> RowValue {
-        match node.value {
-            Node::Null => RowValue::Null,
-            Node::Scalar(Some(text)) => RowValue::Text(text),
-            Node::Scalar(None) => {
-                let span = node.defined.span();
-                let start = span.byte_offset().and_then(|at| usize::try_from(at).ok());
-                let len = span.byte_len().and_then(|len| usize::try_from(len).ok());
-                let written = start
-                    .zip(len)
-                    .and_then(|(start, len)| self.text.get(start..start.checked_add(len)?));
-                written.map_or(RowValue::Other("a number or a boolean"), |text| {
-                    RowValue::Text(text.trim().to_owned())
-                })
-            }
-            Node::List(items) => {
-                RowValue::List(items.into_iter().map(|item| self.value(item)).collect())
-            }
-            Node::Table(_) => RowValue::Other("a table"),
-        }
-    }
 }
 
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NodeVisitor)
-    }
-}
-
-struct NodeVisitor;
-
-impl<'de> Visitor<'de> for NodeVisitor {
-    type Value = Node;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node::Null)
-    }
-
-    fn visit_none<E>(self) -> Result<Node, E> {
-        Ok(Node::Null)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Node, E> {
-        Ok(Node::Scalar(None))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Node, E> {
-        Ok(Node::Scalar(None))
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Node, E> {
-        Ok(Node::Scalar(None))
-    }
-
-    fn visit_i128<E>(self, _: i128) -> Result<Node, E> {
-        Ok(Node::Scalar(None))
-    }
-
-    fn visit_u128<E>(self, _: u128) -> Result<Node, E> {
-        Ok(Node::Scalar(None))
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Node, E> {
-        Ok(Node::Scalar(None))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
-        Ok(Node::Scalar(Some(text.to_owned())))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(Node::List(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
-        let mut table = Vec::new();
-        while let Some(entry) = entries.next_entry()? {
-            table.push(entry);
-        }
-        Ok(Node::Table(table))
+fn row_value(node: Node) -> RowValue {
+    match node.value {
+        NodeValue::Null => RowValue::Null,
+        NodeValue::Text(text) | NodeValue::Plain { written: text, .. } => RowValue::Text(text),
+        NodeValue::List(items) => RowValue::List(items.into_iter().map(row_value).collect()),
+        NodeValue::Table(_) => RowValue::Other("a table"),
     }
 }
