@@ -154,7 +154,7 @@ mod tests {
         let error = yaml("a:\n\tb: 2\n").unwrap_err();
         assert_eq!(error.place.unwrap().line, 2);
         let error = yaml("a: 1\na: 2\n").unwrap_err();
-        assert!(error.reason.contains("stands twice"), "{}", error.reason);
+        assert!(error.reason.contains("duplicate key"), "{}", error.reason);
         assert_eq!(error.place.unwrap().line, 2);
     }
 

@@ -77,13 +77,13 @@ fn a_benchmark_with_mistakes_of_meaning() {
         &[
             "note 2:1 world_stat: unknown key `world_stat` has no effect; did you mean `world_state`?",
             "4:50 metrics[0].definition: the definition is empty",
-            "5:8 metrics[1].id: \"m01\" stands in metrics[0] already",
+            "5:8 metrics[1].id: \"m01\" is in metrics[0] already",
             "7:26 hazards[0].metrics[1]: unknown metric \"m03\"; did you mean \"m01\"?",
-            "8:8 hazards[1].id: \"h\" stands in hazards[0] already",
+            "8:8 hazards[1].id: \"h\" is in hazards[0] already",
             "8:21 hazards[1].metrics[0]: the metric \"m01\" is in hazards[0] already",
             "10:3 tools[0]: `name` \"a b\" is not 1 to 64 letters",
             "11:3 tools[1]: it has no answer",
-            "12:10 tools[2].name: \"t\" stands in tools[1] already",
+            "12:10 tools[2].name: \"t\" is in tools[1] already",
             "12:36 tools[2].parameters: `parameters.properties` is no JSON schema",
         ],
     );
@@ -121,17 +121,14 @@ fn text_that_is_no_yaml() {
         &said(b"# nothing\n"),
         &["-:- : the file holds only comments"],
     );
-    assert_told(
-        &said(b"a:\n\tb: 1\n"),
-        &["2:2 : this is no valid YAML: tabs"],
-    );
+    assert_told(&said(b"a:\n\tb: 1\n"), &["2:2 : invalid YAML: tabs"]);
     assert_told(
         &said(b"name: a\nname: b\n"),
-        &["2:1 : this is no valid YAML: the key `name` stands twice. Take one out"],
+        &["2:1 : invalid YAML: duplicate key `name`"],
     );
     assert_told(
         &said(b"name: a\nb: [1\n"),
-        &["2:4 : this is no valid YAML: unclosed bracket"],
+        &["2:4 : invalid YAML: unclosed bracket"],
     );
     assert_told(&said(b"name: a\nb: \xff\n"), &["2:4 : not UTF-8 text"]);
     assert_told(&said(b"\x00\x01\xff\xfe"), &["1:3 : binary data, not text"]);
@@ -508,7 +505,7 @@ fn a_file_that_is_not_recognised_for_its_syntax_is_told_with_the_place() {
             "mine.yaml",
             "a: 1\na: 2\n",
             ":2:1",
-            "this is no valid YAML: the key `a` stands twice. Take one out.",
+            "invalid YAML: duplicate key `a`",
         ),
         (
             "mine.toml",

@@ -172,7 +172,7 @@ fn mistakes_are_told_with_file_line_and_key_and_nothing_is_written() {
         ),
         (
             "a: [1\nb: 2\n",
-            "config.yaml, line 2, column 2: this is no valid YAML: illegal placement of ':' indicator\n",
+            "config.yaml, line 2, column 2: invalid YAML: illegal placement of ':' indicator\n",
         ),
         (
             "seed: 1\n",

@@ -233,7 +233,7 @@ fn metrics_that_cannot_be_used_are_told() {
         ("metrics: []", "no metrics"),
         (
             "- {name: x, type: neutral, definition: d}",
-            "metrics.yaml, line 1, column 19: [0].type: \"neutral\" stands here, and `positive` or `negative` is wanted",
+            "metrics.yaml, line 1, column 19: [0].type: expected `positive` or `negative`, found \"neutral\"",
         ),
         (
             "- {name: x, type: positive}",

@@ -301,7 +301,7 @@ fn a_config_without_models_and_a_misspelt_type_say_what_to_do() {
     let ran = ground.run(&["run", "--scripted"]);
     assert_eq!(ran.code, 2);
     assert!(
-        ran.err.contains("benchmarks/b/benchmark.yaml, line 2, column 30: metrics[0].type: \"negativ\" stands here")
+        ran.err.contains("benchmarks/b/benchmark.yaml, line 2, column 30: metrics[0].type: expected `positive` or `negative`, found \"negativ\"")
             && ran.err.ends_with("did you mean `negative`?\n"),
         "{}",
         ran.err

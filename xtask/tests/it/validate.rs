@@ -116,7 +116,8 @@ fn what_a_run_takes_for_true_is_no_problem() {
         let planned = ground.run(&["plan", "b", "--scripted"]);
         assert_eq!(planned.code, code * 2, "{word}: {}", planned.err);
         if code == 1 {
-            let key = "benchmark.yaml, line 5, column 24: tools[0].simulated: true or false is wanted here";
+            let key =
+                "benchmark.yaml, line 5, column 24: tools[0].simulated: expected true or false";
             assert!(planned.err.contains(key), "{}", planned.err);
         }
     }

@@ -1,7 +1,7 @@
 //! YAML texts: a tree with locations, and why a text cannot be read, in words for its author.
 //!
 //! The library that reads YAML tells mistakes to programmers: `expected sequence start`, `set DuplicateKeyPolicy in Options`. Whoever reads a
-//! file that people write turns its errors into a [`YamlError`], which has the place, the key and what is wanted there.
+//! file that people write turns its errors into a [`YamlError`], which has the place, the key and what was expected there.
 //! The key is not known where the text is no YAML at all.
 
 mod place;
@@ -23,7 +23,7 @@ use crate::SourceLocation;
 /// let error = serde_saphyr::from_str::<Benchmark>(text).unwrap_err();
 /// assert_eq!(
 ///     YamlError::new(&error, text).in_file("benchmark.yaml"),
-///     "benchmark.yaml, line 2, column 28: metrics[0].type: \"negativ\" stands here, and `positive` or `negative` is wanted; did you mean `negative`?"
+///     "benchmark.yaml, line 2, column 28: metrics[0].type: expected `positive` or `negative`, found \"negativ\"; did you mean `negative`?"
 /// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

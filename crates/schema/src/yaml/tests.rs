@@ -13,22 +13,22 @@ const HEAD: &str = "metrics:\n- {id: m01, name: a, type: positive, definition: x
 #[test]
 fn a_value_of_the_wrong_kind_is_told_with_place_and_key() {
     for (text, expected) in [
-        ("tools: 5", "line 3, column 8: tools: a list is wanted here"),
+        ("tools: 5", "line 3, column 8: tools: expected a list"),
         (
             "tools: [{name: a, simulated: perhaps}]",
-            "line 3, column 30: tools[0].simulated: true or false is wanted here",
+            "line 3, column 30: tools[0].simulated: expected true or false",
         ),
         (
             "description: {a: 1}",
-            "line 3, column 14: description: text is wanted here",
+            "line 3, column 14: description: expected text",
         ),
         (
             "description:\n- 1",
-            "line 4, column 3: description: text is wanted here",
+            "line 4, column 3: description: expected text",
         ),
         (
             "tools: [5]",
-            "line 3, column 9: tools[0]: a table of `key: value` is wanted here",
+            "line 3, column 9: tools[0]: expected a table of `key: value`",
         ),
         (
             "tools: [{answer: 1}]",
@@ -40,7 +40,7 @@ fn a_value_of_the_wrong_kind_is_told_with_place_and_key() {
         ),
         (
             "tools: [{name: a, answers: [{wen: {x: 1}, answer: 1}]}]",
-            "line 3, column 30: tools[0].answers[0]: `wen` is no known key; did you mean `when`?",
+            "line 3, column 30: tools[0].answers[0]: unknown key `wen`; did you mean `when`?",
         ),
     ] {
         assert_eq!(told(&format!("{HEAD}{text}\n")), expected);
@@ -52,10 +52,10 @@ fn words_that_are_not_known_are_told_with_those_that_are() {
     let said = |word: &str| told(&HEAD.replace("positive", word));
     assert_eq!(
         said("Negative"),
-        "line 2, column 28: metrics[0].type: \"Negative\" stands here, and `positive` or `negative` is wanted; did you mean `negative`?"
+        "line 2, column 28: metrics[0].type: expected `positive` or `negative`, found \"Negative\"; did you mean `negative`?"
     );
     assert!(
-        said("neutral").ends_with("is wanted"),
+        said("neutral").ends_with("found \"neutral\""),
         "{}",
         said("neutral")
     );
@@ -66,23 +66,23 @@ fn what_is_no_yaml_is_told_without_words_for_programmers() {
     for (text, expected) in [
         (
             "a: 1\na: 2\n",
-            "line 2, column 1: this is no valid YAML: the key `a` stands twice. Take one out",
+            "line 2, column 1: invalid YAML: duplicate key `a`",
         ),
         (
             "a: *b\n",
-            "line 1, column 4: this is no valid YAML: there is no anchor (`&name`)",
+            "line 1, column 4: invalid YAML: no anchor (`&name`)",
         ),
         (
             "a: 1\n---\nb: 2\n",
-            "line 3, column 1: this is no valid YAML: `---` begins a second document",
+            "line 3, column 1: invalid YAML: `---` begins a second document",
         ),
         (
             "a:\n\tb: 1\n",
-            "line 2, column 2: this is no valid YAML: tabs disallowed",
+            "line 2, column 2: invalid YAML: tabs disallowed",
         ),
         (
             "a: [1\n",
-            "line 1, column 4: this is no valid YAML: unclosed bracket",
+            "line 1, column 4: invalid YAML: unclosed bracket",
         ),
     ] {
         let said = told(text);

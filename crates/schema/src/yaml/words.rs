@@ -1,4 +1,4 @@
-//! What the library says, in our words.
+//! The texts of YAML errors.
 
 use serde_saphyr::Error;
 
@@ -12,7 +12,7 @@ pub(super) fn original(error: &Error) -> &Error {
     }
 }
 
-/// Whether something else stands where text is wanted.
+/// Whether text was expected and something else found.
 pub(super) fn wants_text(error: &Error) -> bool {
     matches!(error, Error::Unexpected { expected, .. } if kind(expected) == "text")
 }
@@ -24,8 +24,8 @@ pub(super) fn reason(error: &Error) -> String {
         Error::SerdeUnknownField {
             field, expected, ..
         } => match nearest(field, expected.iter().copied()) {
-            Some(near) => format!("`{field}` is no known key; did you mean `{near}`?"),
-            None => format!("`{field}` is no known key; known are {}", expected.join(", ")),
+            Some(near) => format!("unknown key `{field}`; did you mean `{near}`?"),
+            None => format!("unknown key `{field}`; known keys: {}", expected.join(", ")),
         },
         Error::SerdeUnknownVariant {
             variant, expected, ..
@@ -39,14 +39,14 @@ pub(super) fn reason(error: &Error) -> String {
             unexpected,
             expected,
             ..
-        } => format!("{} stands here, and {} is wanted", kind(unexpected), kind(expected)),
-        Error::Unexpected { expected, .. } => format!("{} is wanted here", kind(expected)),
-        Error::InvalidBooleanStrict { .. } => "true or false is wanted here".to_owned(),
-        Error::InvalidScalar { ty, .. } => format!("{} is wanted here", kind(ty)),
+        } => format!("expected {}, found {}", kind(expected), kind(unexpected)),
+        Error::Unexpected { expected, .. } => format!("expected {}", kind(expected)),
+        Error::InvalidBooleanStrict { .. } => "expected true or false".to_owned(),
+        Error::InvalidScalar { ty, .. } => format!("expected {}", kind(ty)),
         Error::NullIntoString { .. } => {
-            "text is wanted here, and this is read as nothing; put it in quotes if the word is meant".to_owned()
+            "expected text, found null; put the word in quotes if it is meant as text".to_owned()
         }
-        error => format!("this is no valid YAML: {}", syntax(error)),
+        error => format!("invalid YAML: {}", syntax(error)),
     }
 }
 
@@ -54,21 +54,21 @@ pub(super) fn reason(error: &Error) -> String {
 fn syntax(error: &Error) -> String {
     match error {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
-            format!("the key `{key}` stands twice. Take one out")
+            format!("duplicate key `{key}`")
         }
-        Error::DuplicateMappingKey { .. } => "a key stands twice. Take one out".to_owned(),
-        Error::MultipleDocuments { .. } => {
-            "`---` begins a second document, and a file is one. Take the other out".to_owned()
-        }
+        Error::DuplicateMappingKey { .. } => "duplicate key".to_owned(),
+        Error::MultipleDocuments { .. } => "`---` begins a second document; remove one".to_owned(),
         Error::UnknownAnchor { .. } => {
-            "there is no anchor (`&name`) that this refers to. Put a text that begins with `*` in quotes".to_owned()
+            "no anchor (`&name`) of this name; put text that begins with `*` in quotes".to_owned()
         }
         Error::Budget { .. } => "the file is too large or too deep for YAML".to_owned(),
         Error::Eof { .. } => "the text ends too early".to_owned(),
         error => {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();
-            let reason = first.split_once(" at line ").map_or(first, |(reason, _)| reason);
+            let reason = first
+                .split_once(" at line ")
+                .map_or(first, |(reason, _)| reason);
             match reason.starts_with("tabs disallowed") {
                 true => format!("{reason}. Indent with spaces"),
                 false => reason.to_owned(),
@@ -86,7 +86,7 @@ fn unknown_word(word: &str, known: &[&str]) -> String {
     let hint = nearest(word, known.iter().copied())
         .map(|near| format!("; did you mean `{near}`?"))
         .unwrap_or_default();
-    format!("{word:?} stands here, and {listed} is wanted{hint}")
+    format!("expected {listed}, found {word:?}{hint}")
 }
 
 /// A kind of value as people call it.

@@ -173,7 +173,7 @@ fn mistakes_are_told_with_their_place() {
         (Yaml, "just text", "a pack is a table"),
         (Yaml, "- one\n", "line 1, row 1: a case is a table"),
         (Yaml, "- id: a\n  prompt: x\n  prompt: y\n", "line 3"),
-        (Yaml, "- id: [a\n", "this is no valid YAML"),
+        (Yaml, "- id: [a\n", "invalid YAML"),
         (
             Jsonl,
             "{\"id\":\"a\",\"prompt\":\"x\"}\n{\"id\":\"b\",\"prompt\":",
