@@ -22,7 +22,7 @@ fn other_versions_and_other_files_are_refused() {
     for (name, change, words) in [
         ("one", json!(1), "log of version 1"),
         ("three", json!(3), "unknown version 3"),
-        ("text", json!("2.0"), "not known"),
+        ("text", json!("2.0"), "unknown version"),
         ("none", Value::Null, "not an Inspect log"),
     ] {
         let mut log = log(&[sample(json!(1), hello())]);

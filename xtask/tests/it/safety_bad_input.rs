@@ -261,7 +261,7 @@ fn output_files_are_checked_before_the_first_call() {
         2,
         |_| {},
     );
-    assert_tells(&error, &["there is no folder none"]);
+    assert_tells(&error, &["no such folder: none"]);
     let error = refused(&["safety", "multi-turn", "--output-file", "."], 2, |_| {});
     assert_tells(&error, &["--output-file"]);
     let error = refused(
@@ -269,7 +269,7 @@ fn output_files_are_checked_before_the_first_call() {
         2,
         |_| {},
     );
-    assert_tells(&error, &["--junit none/x.xml", "there is no folder none"]);
+    assert_tells(&error, &["--junit none/x.xml", "no such folder: none"]);
     let error = refused(
         &["safety", "multi-turn", "--system-prompt-file", "none.txt"],
         2,
