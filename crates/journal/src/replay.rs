@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, io::BufRead};
 
-use schema::{EventBody, FinishReason, Role, Spend, Turn, event::QueuingItem};
+use schema::{EventBody, Spend, Turn, event::QueuingItem};
 use serde_json::Value;
 
 use crate::{JournalReader, Line, ReadError};
@@ -81,7 +81,7 @@ pub enum Scope<'r> {
 pub struct ItemHistory {
     /// How it began.
     pub queued: QueuingItem,
-    /// What was said, answers of tools included.
+    /// What was said, answers of tools included. Of an item that was retried, in the last attempt.
     pub transcript: Vec<Turn>,
     /// The calls of the conversation: to the system under test, the simulated user, and models in the place of tools.
     pub simulated: Calls,
@@ -194,28 +194,15 @@ impl ItemHistory {
             return;
         }
         match event {
-            EventBody::TranslatedUserResponse(said) => self.transcript.push(Turn {
-                reasoning: said.reasoning.clone(),
-                tool_calls: said.tool_calls.clone().unwrap_or_default(),
-                finish_reason: said.finish_reason.clone().map(FinishReason::from),
-                ..Turn::new(Role::User, said.response_text.clone())
-            }),
-            EventBody::TranslatedSutTurn(said) | EventBody::TranslatedSutResponse(said) => {
-                self.transcript.push(Turn {
-                    reasoning: said.reasoning.clone(),
-                    tool_calls: said.tool_calls.clone().unwrap_or_default(),
-                    finish_reason: said.finish_reason.clone().map(FinishReason::from),
-                    ..Turn::new(
-                        Role::Assistant,
-                        said.response_text.clone().unwrap_or_default(),
-                    )
-                });
+            EventBody::RetryingItem(_) => {
+                self.transcript.clear();
+                self.simulated.replies = 0;
             }
-            EventBody::ToolAnswered(answer) => self.transcript.push(Turn {
-                tool_call_id: Some(answer.tool_call_id.clone()),
-                name: Some(answer.name.clone()),
-                ..Turn::new(Role::Tool, answer.response_text.clone())
-            }),
+            EventBody::TranslatedUserResponse(said) => self.transcript.push(said.to_turn()),
+            EventBody::TranslatedSutTurn(said) | EventBody::TranslatedSutResponse(said) => {
+                self.transcript.push(said.to_turn());
+            }
+            EventBody::ToolAnswered(answer) => self.transcript.push(answer.to_turn()),
             EventBody::FetchedSutTurn(reply)
             | EventBody::UsingCachedSutTurn(reply)
             | EventBody::FetchedSutResponse(reply)

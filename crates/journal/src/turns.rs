@@ -139,6 +139,12 @@ impl Calls {
     /// The events to pass on in the place of `event`.
     fn take(&mut self, event: Event) -> (Vec<Event>, Option<Event>) {
         match &event.body {
+            // The summary is of the last attempt.
+            EventBody::RetryingItem(_) => {
+                self.sut = Sum::default();
+                self.said.clear();
+                (self.release(Means::MoreTurns), Some(event))
+            }
             EventBody::FetchedSutResponse(reply) => {
                 self.sut.add(true, reply.run_time);
                 (self.release(Means::MoreTurns), Some(self.renamed(event)))

@@ -49,8 +49,12 @@ impl ItemGuard {
         }
     }
 
-    /// Records the conversation, and those of its turns that the simulator did not.
-    pub(crate) fn simulated(&self, conversation: &Conversation) {
+    /// Records the conversation, and those of its turns that the simulator did not. Of one that was retried, the row has the cost of all
+    /// attempts.
+    pub(crate) fn simulated(&self, conversation: &mut Conversation) {
+        if let Some(spend) = self.item.spend_of_attempts() {
+            conversation.usage = Some(spend.to_phase_cost());
+        }
         let transcript = &conversation.transcript;
         let rest = self.item.unrecorded(transcript);
         let is_recorded = match rest {

@@ -87,17 +87,23 @@ fn said(line: &Value) -> Option<(&'static str, u64, u64)> {
     ))
 }
 
-/// How often each message of each item is in the journal, and how often each item ended.
+/// Each message of each attempt of an item is in the journal once, the last attempt is the row, and each item ended once.
 fn assert_each_turn_once(bench: &Bench, lines: &[Value]) {
     let mut turns: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut ended: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut seen = BTreeMap::new();
+    let mut attempts: BTreeMap<(String, String), u64> = BTreeMap::new();
     let text = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
     for line in lines {
         let item = (text(line, "prompt_id"), text(line, "sut"));
+        if line["message"] == "retrying item" {
+            turns.remove(&item);
+            *attempts.entry(item.clone()).or_default() += 1;
+        }
         if let Some(said) = said(line) {
             *turns.entry(item.clone()).or_default() += 1;
-            let count: &mut usize = seen.entry((item.clone(), said)).or_default();
+            let attempt = attempts.get(&item).copied().unwrap_or(0);
+            let count: &mut usize = seen.entry((item.clone(), attempt, said)).or_default();
             *count += 1;
             assert_eq!(*count, 1, "{said:?} of {item:?}");
         }
@@ -232,6 +238,56 @@ async fn what_a_wrapping_phase_adds_is_journaled() {
     assert_eq!(report.outcome(), RunOutcome::Complete);
     assert_whole(&bench, &report);
     assert_each_turn_once(&bench, &lines(&report));
+}
+
+/// Wraps a simulator, and has each conversation begun twice.
+struct Retries(Arc<dyn Simulator>);
+
+#[async_trait]
+impl Simulator for Retries {
+    async fn simulate(
+        &self,
+        scenario: &Arc<Scenario>,
+        item: &Item,
+    ) -> Result<Conversation, PhaseError> {
+        self.0.simulate(scenario, item).await?;
+        let again = item.new_attempt("the first one does not count");
+        self.0.simulate(scenario, &again).await
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        named("Retries")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_phase_that_retries_is_journaled_once_per_attempt() {
+    let bench = Bench::new().await;
+    let pipeline = bench.pipeline_with(RunOptions::default(), |phases| {
+        wrap_simulators(phases, Box::new(|inner| Arc::new(Retries(inner))));
+    });
+    let report = pipeline.run(&["flattery".to_owned()]).await.unwrap();
+    assert_eq!(report.outcome(), RunOutcome::Complete);
+    assert_whole(&bench, &report);
+    let lines = lines(&report);
+    assert_each_turn_once(&bench, &lines);
+    let count = |message: &str| {
+        let those = lines.iter().filter(|line| line["message"] == message);
+        those.count()
+    };
+    assert_eq!(count("retrying item"), count("queuing item"));
+    // The first attempts were paid for too: their calls are no repetition from the cache.
+    let fetched = count("fetched sut turn");
+    assert_eq!(count("using cached sut turn"), 0);
+    let last: u64 = lines
+        .iter()
+        .filter(|line| line["message"] == "fetched sut response")
+        .map(|line| line["turns"].as_u64().unwrap())
+        .sum();
+    assert!(
+        fetched as u64 > last,
+        "{fetched} calls, {last} of the last attempts"
+    );
 }
 
 /// Asks the target twice, and takes no notice of the item.

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use crate::{
-    CallContext, Conversation, Event, EventBody, ItemKey, Journal, ModelId, Purpose, Scenario, Turn,
+    CallContext, Conversation, Event, EventBody, ItemKey, Journal, ModelId, Purpose, Scenario,
+    Spend, Turn, event::RetryingItem,
 };
 
 /// One sample of one test against one system under test: the handle that phases get.
@@ -30,18 +31,26 @@ pub struct Item(Arc<Inner>);
 
 struct Inner {
     key: Arc<ItemKey>,
+    /// The row of the calls of the first attempt.
+    first_row: Arc<str>,
+    /// The row of the calls of this one.
     row: Arc<str>,
     sample: u32,
     journal: Arc<dyn Journal>,
-    recorded: Mutex<Recorded>,
+    /// Shared by the attempts of the item.
+    recorded: Arc<Mutex<Recorded>>,
 }
 
-/// What was recorded of an item.
+/// What was recorded of an item. Turns and replies are those of the last attempt.
 #[derive(Default)]
 struct Recorded {
     turns: Vec<Turn>,
     /// Calls to the system under test that gave a reply.
     replies: u32,
+    /// What all calls of the conversation used and cost.
+    spend: Spend,
+    /// How often the conversation was begun again.
+    retries: u32,
     /// The last judge's verdict.
     annotation: Option<Value>,
 }
@@ -74,12 +83,14 @@ impl Item {
         sample: u32,
         journal: Arc<dyn Journal>,
     ) -> Self {
+        let row = row.into();
         Self(Arc::new(Inner {
             key: Arc::new(key),
-            row: row.into(),
+            first_row: Arc::clone(&row),
+            row,
             sample,
             journal,
-            recorded: Mutex::default(),
+            recorded: Arc::default(),
         }))
     }
 
@@ -117,6 +128,25 @@ impl Item {
         }
     }
 
+    /// Records that the conversation begins again, and why: the turns recorded so far no longer count. Returns the item for the new
+    /// attempt, whose calls have a row of their own, so that the response cache does not repeat the replies of the attempt before.
+    #[must_use]
+    pub fn new_attempt(&self, reason: impl Into<String>) -> Self {
+        let attempt = self.recorded().retries + 1;
+        self.record(Event::new(EventBody::RetryingItem(RetryingItem {
+            attempt,
+            reason: reason.into(),
+        })));
+        Self(Arc::new(Inner {
+            key: Arc::clone(&self.0.key),
+            first_row: Arc::clone(&self.0.first_row),
+            row: format!("{}__attempt{attempt}", self.0.first_row).into(),
+            sample: self.0.sample,
+            journal: Arc::clone(&self.0.journal),
+            recorded: Arc::clone(&self.0.recorded),
+        }))
+    }
+
     /// Records `event` as one of this item.
     pub fn record(&self, event: Event) {
         self.recorded().take(&event.body);
@@ -130,6 +160,13 @@ impl Item {
         let recorded = self.recorded();
         let (told, rest) = transcript.split_at_checked(recorded.turns.len())?;
         (told == recorded.turns).then_some(rest)
+    }
+
+    /// What all calls of the conversation used and cost, where it was begun more than once. The last attempt alone does not know it.
+    #[must_use]
+    pub fn spend_of_attempts(&self) -> Option<Spend> {
+        let recorded = self.recorded();
+        (recorded.retries > 0 && recorded.spend.calls > 0).then_some(recorded.spend)
     }
 
     /// Whether replies of the system under test are recorded.
@@ -154,7 +191,15 @@ impl Item {
 
 impl Recorded {
     fn take(&mut self, body: &EventBody) {
+        if let Some(spend) = conversation_spend(body) {
+            self.spend.add(spend);
+        }
         match body {
+            EventBody::RetryingItem(_) => {
+                self.turns.clear();
+                self.replies = 0;
+                self.retries += 1;
+            }
             EventBody::TranslatedUserResponse(said) => self.turns.push(said.to_turn()),
             EventBody::TranslatedSutResponse(said) => self.turns.push(said.to_turn()),
             EventBody::ToolAnswered(answer) => self.turns.push(answer.to_turn()),
@@ -166,6 +211,22 @@ impl Recorded {
             }
             _ => {}
         }
+    }
+}
+
+/// What a call of the conversation used and cost. `None` for other events, calls to judges among them.
+fn conversation_spend(body: &EventBody) -> Option<&Spend> {
+    match body {
+        EventBody::FetchedSutResponse(reply) | EventBody::UsingCachedSutResponse(reply) => {
+            reply.spend.as_ref()
+        }
+        EventBody::SutException(failed) => failed.spend.as_ref(),
+        EventBody::FetchedUserResponse(reply)
+        | EventBody::UsingCachedUserResponse(reply)
+        | EventBody::FetchedToolResponse(reply)
+        | EventBody::UsingCachedToolResponse(reply) => Some(&reply.spend),
+        EventBody::UserException(failed) | EventBody::ToolException(failed) => Some(&failed.spend),
+        _ => None,
     }
 }
 

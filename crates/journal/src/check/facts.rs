@@ -144,6 +144,12 @@ impl Facts {
                     }
                 })
             }
+            "retrying item" => {
+                let key = self.key(line)?;
+                let place = self.items.place(key);
+                self.items.retry(place);
+                Ok(())
+            }
             "fetched sut response" | "using cached sut response" => {
                 self.item(line, |item| {
                     item.responses = item.responses.saturating_add(1)

@@ -258,6 +258,19 @@ impl Items {
         *turns |= bit;
     }
 
+    /// Forgets the turns of an attempt that was given up.
+    pub(crate) fn retry(&mut self, place: u32) {
+        if let Some(item) = self.at(place) {
+            (item.answered, item.translated) = (0, 0);
+            item.flags &= !(ANSWERED_TWICE | TRANSLATED_TWICE | HAS_FAR_TURNS | HAS_TEXT);
+        }
+        let turns = (place, 0, 0)..=(place, u32::MAX, u32::MAX);
+        let far: Vec<_> = self.far_turns.range(turns).map(|(key, _)| *key).collect();
+        for key in far {
+            self.far_turns.remove(&key);
+        }
+    }
+
     /// Counts a response of an annotator, or a translation of one.
     pub(crate) fn mark(&mut self, place: u32, annotator: u32, change: impl FnOnce(&mut Marks)) {
         if annotator >= NEAR_ANNOTATORS {

@@ -152,6 +152,7 @@ impl Told {
         let item = self.items.entry(key(prompt, sut)).or_default();
         match message {
             "queuing item" => item.queued = true,
+            "retrying item" => (item.replies, item.said) = (0, None),
             "fetched sut response" | "using cached sut response" => {
                 item.replies += 1;
                 item.played.add(line);

@@ -56,6 +56,7 @@ impl ItemFacts {
     /// Takes in an event of the item.
     pub(super) fn take(&mut self, line: &Line<'_>) {
         let asked = match line.call_message() {
+            "retrying item" => return self.replies.clear(),
             "translated sut response" => {
                 let text = line.text("response_text").unwrap_or_default();
                 let calls: Vec<ToolCall> = line.get("tool_calls").unwrap_or_default();

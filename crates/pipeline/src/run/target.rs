@@ -112,7 +112,7 @@ impl TargetRun {
         );
         let item = queue(item, &row.scenario, place, simulator.calls_target_once());
         self.row_started(Phase::Simulate);
-        let conversation = match simulator.simulate(&row.scenario, item.item()).await {
+        let mut conversation = match simulator.simulate(&row.scenario, item.item()).await {
             Ok(conversation) => conversation,
             Err(error)
                 if self.skipped(Phase::Simulate, &error, || {
@@ -136,10 +136,10 @@ impl TargetRun {
                 Outcome::Failed
             }
         };
+        item.simulated(&mut conversation);
         if let Some(usage) = &conversation.usage {
             self.totals().simulate_cost.add(usage);
         }
-        item.simulated(&conversation);
         self.write(self.conversations.as_ref(), place, &conversation)?;
         self.totals().replies.add(&conversation);
         self.ended(Phase::Simulate, outcome);

@@ -29,6 +29,15 @@ pub struct QueuingItem {
     pub derived: Option<bool>,
 }
 
+/// The conversation of the item begins again: the turns so far no longer count.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RetryingItem {
+    /// The number of the attempt that is given up, from 1.
+    pub attempt: u32,
+    /// Why.
+    pub reason: String,
+}
+
 /// What the simulated user says.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TranslatedUserResponse {

@@ -10,9 +10,10 @@ use super::{
     FailedAttempt, FinishedPipeline, FinishedRun, HazardCalibrated, HazardInfo, HazardScored,
     ItemFailed, ItemFinished, JudgeAbstained, JudgeScored, KeptResults, LimiterChanged,
     MeasuredItemQuality, MergedAnnotation, ModelException, ModelReply, QueuingItem,
-    RequestFormChanged, ResumingRun, RunningPipeline, ScoreFinished, StartingCalibrationRun,
-    StartingJournal, StartingRun, SutException, SutReply, TestInfo, TestScored, ToolAnswered,
-    TranslatedAnnotation, TranslatedSutReply, TranslatedUserResponse, UsingTestItems,
+    RequestFormChanged, ResumingRun, RetryingItem, RunningPipeline, ScoreFinished,
+    StartingCalibrationRun, StartingJournal, StartingRun, SutException, SutReply, TestInfo,
+    TestScored, ToolAnswered, TranslatedAnnotation, TranslatedSutReply, TranslatedUserResponse,
+    UsingTestItems,
 };
 
 /// Makes the enum, and what is read off the list, from `Variant(Struct) = "message" by "Class"::"method"`.
@@ -73,6 +74,7 @@ events! {
     TestInfo(TestInfo) = "test info" by "BenchmarkRun"::"log_tests",
     RunningPipeline(RunningPipeline) = "running pipeline" by "BenchmarkRun"::"log_start",
     QueuingItem(QueuingItem) = "queuing item" by "ItemGuard"::"queue",
+    RetryingItem(RetryingItem) = "retrying item" by "Item"::"new_attempt",
     TranslatedUserResponse(TranslatedUserResponse) = "translated user response" by "Play"::"user_turn",
     TranslatedSutTurn(TranslatedSutReply) = "translated sut turn" by "Play"::"target_turn",
     TranslatedSutResponse(TranslatedSutReply) = "translated sut response" by "Play"::"target_turn",

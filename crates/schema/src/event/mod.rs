@@ -35,8 +35,8 @@ pub use calls::{
 };
 pub use items::{
     AnnotationException, CaseFailed, ConversationFinished, ItemFailed, ItemFinished,
-    JudgeAbstained, JudgeScored, MeasuredItemQuality, MergedAnnotation, QueuingItem, ScoreFinished,
-    ToolAnswered, TranslatedAnnotation, TranslatedSutReply, TranslatedUserResponse,
+    JudgeAbstained, JudgeScored, MeasuredItemQuality, MergedAnnotation, QueuingItem, RetryingItem,
+    ScoreFinished, ToolAnswered, TranslatedAnnotation, TranslatedSutReply, TranslatedUserResponse,
 };
 pub use list::EventBody;
 pub use run::{
