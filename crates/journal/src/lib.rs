@@ -12,7 +12,7 @@
 //!   borrows from the reader, an [`Entry`] owns what it has.
 //! - [`Replay`] gives the events of a journal with their types, each with the history of its item.
 //! - [`check`](check::check) asks the consistency rules.
-//! - [`Lives`] and [`Teller`] tell what happened in words, [`StatsBuilder`] counts, [`Scores`] lists the scores.
+//! - [`ItemTimelines`] and [`ItemRenderer`] describe what happened in words, [`StatsBuilder`] counts, [`Scores`] lists the scores.
 //! - [`RunId`] names a run and its journal.
 //!
 //! ```
@@ -42,7 +42,7 @@
 //! - After a failed write of a compressed journal, lines that were packed and not yet handed over count as lost, though some
 //!   of them may be there.
 //! - Timestamps never go backward in the file. A clock that is set back during a run shows as one time that stands still.
-//! - [`Lives`] holds the items that are asked for in memory; [`StatsBuilder`] tells 100 models and 500 types of events apart
+//! - [`ItemTimelines`] holds the selected items in memory; [`StatsBuilder`] tells 100 models and 500 types of events apart
 //!   and counts the rest together.
 //! - A line may be 256 MiB long at most when it is read.
 //! - Of a damaged zstd frame nothing behind the damage is read, even if whole frames follow.
@@ -80,7 +80,9 @@ pub use reader::JournalReader;
 pub use replay::{Calls, ItemHistory, ItemKey, Replay, Replayed, Scope};
 pub use run_id::{RunId, RunIdError};
 pub use scores::{ScoreRow, Scores};
-pub use show::{Filter, Life, Lives, Passage, Since, SinceError, Step, Teller};
+pub use show::{
+    Filter, ItemRenderer, ItemTimeline, ItemTimelines, Section, Since, SinceError, Step,
+};
 pub use stats::{
     Bucket, CallStats, EventCount, Latency, OverTime, RetryCount, Stats, StatsBuilder, Used,
 };

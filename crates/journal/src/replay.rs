@@ -234,7 +234,7 @@ impl ItemHistory {
 }
 
 /// How many calls of an item `event` sums up; `None` for an event that sums up none.
-fn summarised_turns(event: &EventBody) -> Option<u64> {
+pub(crate) fn summarised_turns(event: &EventBody) -> Option<u64> {
     match event {
         EventBody::FetchedSutResponse(reply) | EventBody::UsingCachedSutResponse(reply) => {
             reply.turns

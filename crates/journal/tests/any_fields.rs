@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail so")]
 
-use journal::{Filter, Line, Lives, Scores, StatsBuilder, Teller};
+use journal::{Filter, ItemRenderer, ItemTimelines, Line, Scores, StatsBuilder};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -111,14 +111,14 @@ proptest! {
 
     #[test]
     fn nothing_in_the_fields_stops_anyone(events in prop::collection::vec(event(), 1..8)) {
-        let mut teller = Teller::default();
-        let mut lives = Lives::new(Filter::default());
+        let mut renderer = ItemRenderer::default();
+        let mut timelines = ItemTimelines::new(Filter::default());
         let (mut scores, mut stats) = (Scores::default(), StatsBuilder::default());
         for event in &events {
             let text = serde_json::to_string(event).unwrap();
             let line = Line::parse(text.as_bytes()).unwrap();
-            teller.tell(&line.to_entry().unwrap());
-            lives.push(&line).unwrap();
+            renderer.render(&line).unwrap();
+            timelines.push(&line).unwrap();
             scores.push(&line);
             stats.push(&line);
             let again: Value = serde_json::to_value(&line).unwrap();
@@ -126,7 +126,7 @@ proptest! {
         }
         prop_assert_eq!(stats.finish().entries, u64::try_from(events.len()).unwrap());
         prop_assert!(scores.finish().len() <= events.len());
-        let steps: usize = lives.into_items().map(|(_, life)| life.steps.len()).sum();
+        let steps: usize = timelines.into_items().map(|(_, timeline)| timeline.steps.len()).sum();
         prop_assert!(steps <= events.len());
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Passage, value};
+use super::{Section, value};
 
 /// The messages of a request in the form of chat completions; `None` when it has none.
 pub(crate) fn messages(request: &Value) -> Option<&[Value]> {
@@ -14,9 +14,9 @@ pub(crate) fn messages(request: &Value) -> Option<&[Value]> {
 }
 
 /// One message of a request as role and text.
-pub(crate) fn message(message: &Value) -> Passage {
+pub(crate) fn message(message: &Value) -> Section {
     let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
-    Passage::new(role, said(message))
+    Section::new(role, said(message))
 }
 
 /// The text of a message, and the tools that it calls.
@@ -59,17 +59,17 @@ pub(crate) fn content(content: &Value) -> String {
 }
 
 /// What a request without messages says. One text alone is the user's.
-pub(crate) fn plain_request(request: &Value, into: &mut Vec<Passage>) {
+pub(crate) fn plain_request(request: &Value, into: &mut Vec<Section>) {
     match only_text(request) {
-        Some(text) => into.push(Passage::new("user", text)),
-        None => value::passages("", request, into),
+        Some(text) => into.push(Section::new("user", text)),
+        None => value::sections("", request, into),
     }
 }
 
 /// What an endpoint answered.
 pub(crate) struct Answer<'a> {
     /// The texts, with the role of each.
-    pub(crate) passages: Vec<Passage>,
+    pub(crate) sections: Vec<Section>,
     /// Tokens and why it ended, where told.
     pub(crate) facts: Vec<String>,
     /// The one text that was answered, where there is one.
@@ -80,7 +80,7 @@ pub(crate) struct Answer<'a> {
 pub(crate) fn answer(response: &Value) -> Answer<'_> {
     let choices = response.get("choices").and_then(Value::as_array);
     let mut answer = Answer {
-        passages: Vec::new(),
+        sections: Vec::new(),
         facts: Vec::new(),
         text: None,
     };
@@ -88,30 +88,30 @@ pub(crate) fn answer(response: &Value) -> Answer<'_> {
         match only_text(response) {
             Some(text) => {
                 answer.text = Some(text);
-                answer.passages.push(Passage::new("assistant", text));
+                answer.sections.push(Section::new("assistant", text));
             }
-            None => value::passages("", response, &mut answer.passages),
+            None => value::sections("", response, &mut answer.sections),
         }
         return answer;
     };
     for choice in choices {
         let Some(said) = choice.get("message") else {
-            value::passages("choice", choice, &mut answer.passages);
+            value::sections("choice", choice, &mut answer.sections);
             continue;
         };
         for key in ["reasoning_content", "reasoning"] {
             if let Some(text) = said.get(key).and_then(Value::as_str) {
-                answer.passages.push(Passage::new("reasoning", text));
+                answer.sections.push(Section::new("reasoning", text));
                 break;
             }
         }
         let role = said.get("role").and_then(Value::as_str);
         let text = self::said(said);
         answer
-            .passages
-            .push(Passage::new(role.unwrap_or("assistant"), text));
+            .sections
+            .push(Section::new(role.unwrap_or("assistant"), text));
         if let Some(text) = said.get("refusal").and_then(Value::as_str) {
-            answer.passages.push(Passage::new("refusal", text));
+            answer.sections.push(Section::new("refusal", text));
         }
         match choice.get("finish_reason").and_then(Value::as_str) {
             None | Some("stop") => {}
@@ -161,10 +161,10 @@ mod tests {
         });
         let read = answer(&response);
         assert_eq!(
-            read.passages,
+            read.sections,
             [
-                Passage::new("reasoning", "Hm."),
-                Passage::new("assistant", "Yes.")
+                Section::new("reasoning", "Hm."),
+                Section::new("assistant", "Yes.")
             ]
         );
         assert_eq!(read.facts, ["ended by length", "9 + 2 tokens"]);
@@ -178,7 +178,7 @@ mod tests {
             let message = json!({"role": "assistant", "content": content, "tool_calls": [call, 5]});
             let response =
                 json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]});
-            let told = answer(&response).passages;
+            let told = answer(&response).sections;
             assert_eq!(told, [super::message(&message)]);
             told[0].text.clone()
         };
@@ -195,14 +195,14 @@ mod tests {
         assert_eq!(answer(&json!("a")).text, Some("a"));
         let verdict = json!({"is_safe": true});
         let read = answer(&verdict);
-        assert_eq!(read.passages, [Passage::new("", "is_safe: true")]);
+        assert_eq!(read.sections, [Section::new("", "is_safe: true")]);
         let parts = json!([{"type": "text", "text": "a"}, {"type": "image_url"}]);
         assert_eq!(content(&parts), "a\n{\"type\":\"image_url\"}");
         assert_eq!(content(&Value::Null), "");
-        let mut passages = Vec::new();
-        plain_request(&json!({"text": "q", "options": null}), &mut passages);
-        assert_eq!(passages, [Passage::new("user", "q")]);
+        let mut sections = Vec::new();
+        plain_request(&json!({"text": "q", "options": null}), &mut sections);
+        assert_eq!(sections, [Section::new("user", "q")]);
         let strange = json!({"choices": [1, {"message": 2}]});
-        assert_eq!(answer(&strange).passages.len(), 2);
+        assert_eq!(answer(&strange).sections.len(), 2);
     }
 }

@@ -1,17 +1,17 @@
-//! One item's life, and the events of a run, in words for a person.
+//! The events of a run, and what happened to one item, in words for a person.
 //!
-//! [`Filter`] picks entries, [`Teller`] turns one entry into a [`Step`], [`Lives`] gathers the steps of the items that
-//! bear one prompt id. Nothing here knows how wide a terminal is.
+//! [`Filter`] selects events, [`ItemRenderer`] turns one event into a [`Step`], [`ItemTimelines`] collects the steps of each
+//! selected item. Nothing here knows how wide a terminal is.
 
 mod exchange;
 mod filter;
+mod item_renderer;
 mod json;
-mod life;
 mod step;
-mod teller;
+mod timeline;
 mod value;
 
 pub use filter::{Filter, Since, SinceError};
-pub use life::{Life, Lives};
-pub use step::{Passage, Step};
-pub use teller::Teller;
+pub use item_renderer::ItemRenderer;
+pub use step::{Section, Step};
+pub use timeline::{ItemTimeline, ItemTimelines};

@@ -21,21 +21,21 @@ pub struct Step {
     /// Dollars, where told.
     pub cost: Option<f64>,
     /// What was said, by whom.
-    pub passages: Vec<Passage>,
+    pub sections: Vec<Section>,
     /// The one text that tells most, for a line of its own; empty where there is none.
     pub brief: String,
 }
 
 /// A text and who said it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Passage {
+pub struct Section {
     /// A role, such as `user`, or the name of a field. Empty: nobody in particular.
     pub speaker: String,
     /// The text as it was, line breaks and all.
     pub text: String,
 }
 
-impl Passage {
+impl Section {
     pub(crate) fn new(speaker: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             speaker: speaker.into(),
@@ -45,9 +45,9 @@ impl Passage {
 }
 
 /// The text that tells most: the last one that somebody said, or else the first of all.
-pub(super) fn brief(passages: &[Passage]) -> String {
-    let said = passages.iter().rfind(|passage| !passage.speaker.is_empty());
-    match said.or(passages.first()).map(|passage| &*passage.text) {
+pub(super) fn brief(sections: &[Section]) -> String {
+    let said = sections.iter().rfind(|section| !section.speaker.is_empty());
+    match said.or(sections.first()).map(|section| &*section.text) {
         None => String::new(),
         Some(text) if is_blank(text) => "(a blank text)".to_owned(),
         Some(text) => text.to_owned(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Passage;
+use super::Section;
 
 /// A text that is longer or has several lines stands by itself.
 const LONG: usize = 60;
@@ -21,9 +21,9 @@ pub(crate) fn inline(value: &Value) -> String {
     }
 }
 
-/// The fields of `value` under `name`: short ones on a line each, `name: value`; long texts as passages of their own.
+/// The fields of `value` under `name`: short ones on a line each, `name: value`; long texts as sections of their own.
 /// Fields of objects bear the names of all they stand in, with dots between.
-pub(crate) fn passages(name: &str, value: &Value, into: &mut Vec<Passage>) {
+pub(crate) fn sections(name: &str, value: &Value, into: &mut Vec<Section>) {
     let mut short = Vec::new();
     let mut long = Vec::new();
     if name.is_empty() && value.as_object().is_some_and(Map::is_empty) {
@@ -31,7 +31,7 @@ pub(crate) fn passages(name: &str, value: &Value, into: &mut Vec<Passage>) {
     }
     gather(name, value, DEEPEST, &mut short, &mut long);
     if !short.is_empty() {
-        into.push(Passage::new("", short.join("\n")));
+        into.push(Section::new("", short.join("\n")));
     }
     into.append(&mut long);
 }
@@ -41,7 +41,7 @@ fn gather(
     value: &Value,
     depth: usize,
     short: &mut Vec<String>,
-    long: &mut Vec<Passage>,
+    long: &mut Vec<Section>,
 ) {
     match value {
         Value::Object(fields) if depth > 0 && !fields.is_empty() => {
@@ -55,7 +55,7 @@ fn gather(
         }
         Value::Array(values) if values.iter().all(is_flat) && !is_short(value) => {
             let lines: Vec<String> = values.iter().map(scalars).collect();
-            long.push(Passage::new(name, lines.join("\n")));
+            long.push(Section::new(name, lines.join("\n")));
         }
         Value::Array(values) if depth > 0 && !is_short(value) => {
             for (at, value) in values.iter().enumerate() {
@@ -63,7 +63,7 @@ fn gather(
             }
         }
         value if is_short(value) => short.push(format!("{name}: {}", inline(value))),
-        value => long.push(Passage::new(name, inline(value))),
+        value => long.push(Section::new(name, inline(value))),
     }
 }
 
@@ -117,25 +117,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_values_share_a_passage_and_long_texts_stand_alone() {
+    fn short_values_share_a_section_and_long_texts_stand_alone() {
         let text = "a long text ".repeat(10);
-        let mut passages_ = Vec::new();
-        passages(
+        let mut found = Vec::new();
+        sections(
             "annotation",
             &json!({"is_safe": true, "score": 1.0, "metadata": {"why": text, "list": ["a", 2], "none": {}},
                 "steps": [{"turn": 1, "do": "push"}, {"turn": 2}], "deep": [{"a": [1]}]}),
-            &mut passages_,
+            &mut found,
         );
         assert_eq!(
-            passages_,
+            found,
             [
-                Passage::new(
+                Section::new(
                     "",
                     "annotation.is_safe: true\nannotation.score: 1\nannotation.metadata.list: [\"a\",2]\n\
                      annotation.metadata.none: {}\nannotation.deep[0].a: [1]"
                 ),
-                Passage::new("annotation.metadata.why", text),
-                Passage::new("annotation.steps", "turn: 1, do: push\nturn: 2"),
+                Section::new("annotation.metadata.why", text),
+                Section::new("annotation.steps", "turn: 1, do: push\nturn: 2"),
             ]
         );
     }
@@ -154,7 +154,7 @@ mod tests {
             value = json!({ "a": value });
         }
         let mut shown = Vec::new();
-        passages("x", &value, &mut shown);
+        sections("x", &value, &mut shown);
         assert_eq!(shown.len(), 1);
         assert!(shown[0].speaker.starts_with("x.a.a.a.a"));
     }

@@ -27,7 +27,7 @@ pub struct JournalStep {
     /// Dollars it cost.
     pub cost: Option<f64>,
     /// Who said what. Nobody's name is empty.
-    pub passages: Vec<(String, String)>,
+    pub sections: Vec<(String, String)>,
     /// The one text that tells most; may be empty.
     pub brief: String,
 }
@@ -92,8 +92,8 @@ pub fn journal_item(item: &JournalItem, columns: usize) -> String {
     for step in &item.steps {
         text.push('\n');
         text.push_str(&hanging(&offset(step.after), 10, &step.head(), columns));
-        for (speaker, words) in &step.passages {
-            text.push_str(&passage(&clean(speaker), words, columns));
+        for (speaker, words) in &step.sections {
+            text.push_str(&section(&clean(speaker), words, columns));
         }
     }
     text
@@ -124,7 +124,7 @@ pub fn journal_line(step: &JournalStep, item: &str, columns: Option<usize>) -> S
 }
 
 /// What somebody said: the name in front, the words in a column of their own.
-fn passage(speaker: &str, words: &str, columns: usize) -> String {
+fn section(speaker: &str, words: &str, columns: usize) -> String {
     let mut text = String::new();
     let mut indent = INDENT.to_owned();
     let mut first = None;
@@ -178,7 +178,7 @@ mod tests {
             title: "fetched sut response".to_owned(),
             facts: vec!["turn 1".to_owned()],
             took: Some(0.02),
-            passages: vec![
+            sections: vec![
                 (
                     "user".to_owned(),
                     "Is it\u{1b}[2J so?\n\nSay yes.".to_owned(),

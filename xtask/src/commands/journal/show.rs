@@ -3,7 +3,7 @@
 use std::{ops::ControlFlow, path::Path};
 
 use jiff::Timestamp;
-use journal::{Filter, ItemKey, Life, Line, Lives, Step, Teller};
+use journal::{Filter, ItemKey, ItemRenderer, ItemTimeline, ItemTimelines, Line, Step};
 use report::{JournalItem, JournalStep, journal_item, journal_line};
 
 use super::{
@@ -53,24 +53,24 @@ fn items(
     filter: &Filter,
     page: &mut Page,
 ) -> Result<bool, Failure> {
-    let mut lives = Lives::new(filter.clone());
+    let mut timelines = ItemTimelines::new(filter.clone());
     read::lines(&context.terminal, path, |line| {
-        lives
+        timelines
             .push(line)
             .map_err(|error| bad_line(path, line, &error))?;
         Ok(ControlFlow::Continue(()))
     })?;
     let width = page::width(&context.terminal);
     let mut shown = false;
-    for (key, life) in lives
+    for (key, timeline) in timelines
         .into_items()
-        .filter(|(_, life)| !life.steps.is_empty())
+        .filter(|(_, timeline)| !timeline.steps.is_empty())
     {
         if shown && !page.write(b"\n\n")? {
             break;
         }
         shown = true;
-        let text = journal_item(&item(key, life), width);
+        let text = journal_item(&item(key, timeline), width);
         if !page.write(text.as_bytes())? {
             break;
         }
@@ -110,10 +110,9 @@ fn events(
             let text = text.map_err(|error| bad_line(path, line, &error))?;
             page.write(text.as_bytes())? && page.write(b"\n")?
         } else {
-            let entry = line
-                .to_entry()
-                .map_err(|error| bad_line(path, line, &error))?;
-            let step = step(Teller::default().tell(&entry), start);
+            let rendered = ItemRenderer::default().render(line);
+            let rendered = rendered.map_err(|error| bad_line(path, line, &error))?;
+            let step = step(rendered, start);
             let names = [prompt_id.or(test), sut];
             let names: Vec<&str> = names.into_iter().flatten().collect();
             page.write(journal_line(&step, &names.join(" "), edge).as_bytes())?
@@ -126,26 +125,26 @@ fn events(
     Ok(shown)
 }
 
-fn item(key: ItemKey, life: Life) -> JournalItem {
-    let start = life.start;
+fn item(key: ItemKey, timeline: ItemTimeline) -> JournalItem {
+    let start = timeline.start;
     JournalItem {
         prompt_id: key.prompt_id,
         test: key.test,
         sut: key.sut,
         start: start.map(|time| time.to_string()),
-        lasted: life.end.and_then(|end| seconds_from(start, end)),
-        outcome: life.outcome,
-        steps: life
+        lasted: timeline.end.and_then(|end| seconds_from(start, end)),
+        outcome: timeline.outcome,
+        steps: timeline
             .steps
             .into_iter()
-            .map(|told| step(told, start))
+            .map(|rendered| step(rendered, start))
             .collect(),
     }
 }
 
 /// A step with its time from `start`.
 fn step(step: Step, start: Option<Timestamp>) -> JournalStep {
-    let passages = step.passages.into_iter();
+    let sections = step.sections.into_iter();
     JournalStep {
         after: step.time.and_then(|time| seconds_from(start, time)),
         title: step.message,
@@ -153,8 +152,8 @@ fn step(step: Step, start: Option<Timestamp>) -> JournalStep {
         took: step.took,
         again_after: step.again_after,
         cost: step.cost,
-        passages: passages
-            .map(|passage| (passage.speaker, passage.text))
+        sections: sections
+            .map(|section| (section.speaker, section.text))
             .collect(),
         brief: step.brief,
     }
