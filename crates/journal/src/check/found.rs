@@ -1,13 +1,11 @@
-//! Failures before their prompts have names.
-
-use std::{collections::HashMap, io::BufRead};
+//! Failures before their numbers become names.
 
 use super::{
-    facts::Facts,
-    items::{Item, prompt_number},
+    items::Item,
+    names::Names,
     report::{Failure, LISTED, Row},
+    state::CheckState,
 };
-use crate::JournalReader;
 
 /// A failure whose names are numbers.
 #[derive(Debug)]
@@ -15,7 +13,7 @@ pub(crate) struct Found {
     what: String,
     test: Option<u32>,
     sut: Option<u32>,
-    prompt: Option<u64>,
+    prompt: Option<u32>,
     annotator: Option<u32>,
     hazard: Option<String>,
 }
@@ -124,76 +122,28 @@ impl Draft {
     }
 }
 
-/// The rows with names. The prompts' names are looked up in `again`, which reads the journal a second time.
-pub(crate) fn finish<R: BufRead>(
-    drafts: Vec<Draft>,
-    facts: &Facts,
-    again: impl FnOnce() -> Option<JournalReader<R>>,
-) -> Vec<Row> {
-    let mut prompts: HashMap<(u32, u64), Option<String>> = drafts
-        .iter()
-        .flat_map(|draft| &draft.found)
-        .filter_map(|found| Some(((found.test?, found.prompt?), None)))
-        .collect();
-    if !prompts.is_empty()
-        && let Some(reader) = again()
-    {
-        name(&mut prompts, facts, reader);
-    }
-    drafts
-        .into_iter()
-        .map(|draft| row(draft, facts, &prompts))
-        .collect()
+/// The rows with the names of `state`.
+pub(crate) fn finish(drafts: Vec<Draft>, state: &CheckState) -> Vec<Row> {
+    drafts.into_iter().map(|draft| row(draft, state)).collect()
 }
 
-fn row(draft: Draft, facts: &Facts, prompts: &HashMap<(u32, u64), Option<String>>) -> Row {
+fn row(draft: Draft, state: &CheckState) -> Row {
     let Draft {
         mut row,
         found,
         failed,
     } = draft;
     for found in found {
-        let prompt = found
-            .test
-            .zip(found.prompt)
-            .and_then(|key| prompts.get(&key).cloned().flatten());
+        let name = |names: &Names, number: Option<u32>| Some(names.text(number?).to_owned());
         row.fail(Failure {
             what: found.what,
-            test: found.test.map(|test| facts.tests.text(test).to_owned()),
-            sut: found.sut.map(|sut| facts.suts.text(sut).to_owned()),
-            prompt_id: prompt,
-            annotator: found
-                .annotator
-                .map(|annotator| facts.annotators.text(annotator).to_owned()),
+            test: name(&state.tests, found.test),
+            sut: name(&state.suts, found.sut),
+            prompt_id: name(&state.prompts, found.prompt),
+            annotator: name(&state.annotators, found.annotator),
             hazard: found.hazard,
         });
     }
     row.failed = row.failed.max(failed);
     row
-}
-
-/// Fills in the names of `prompts`, as far as the journal has them.
-fn name<R: BufRead>(
-    prompts: &mut HashMap<(u32, u64), Option<String>>,
-    facts: &Facts,
-    mut reader: JournalReader<R>,
-) {
-    let mut missing = prompts.len();
-    while missing > 0
-        && let Some(line) = reader.next_line()
-    {
-        let Ok(line) = line else { continue };
-        let (Some(test), Some(prompt_id)) = (&line.test, &line.prompt_id) else {
-            continue;
-        };
-        let Some(test) = facts.tests.find(test) else {
-            continue;
-        };
-        if let Some(name) = prompts.get_mut(&(test, prompt_number(prompt_id)))
-            && name.is_none()
-        {
-            *name = Some(prompt_id.as_ref().to_owned());
-            missing -= 1;
-        }
-    }
 }

@@ -1,7 +1,6 @@
 //! The consistency rules of a journal.
 //!
-//! [`check`] reads a journal once, keeps some 40 bytes for each item, and asks every rule. Only when one fails it reads the
-//! journal again, for the ids of the items that are to be named.
+//! [`check`] reads a journal once, counts the events of each item, and asks every rule.
 //!
 //! The rules are those of ModelBench's own checker, under its names, for several SUTs and for conversations of several turns,
 //! and some that only Probity's journals are asked for. Which journal is whose tells the `format_version` of "starting journal",
@@ -30,25 +29,24 @@
 //! ```
 //!
 //! # Limits
-//! - Memory grows with the items: 64 MB hold about a million. Each response that follows on calls of tools takes some 20 bytes more.
-//! - A prompt's id is held as a 64-bit number. Two ids of one test with the same number would be taken for one.
+//! Memory grows with the items: 450 MB hold about a million.
 
-mod facts;
 mod found;
 mod items;
 mod names;
+mod records;
 mod report;
 mod rules_annotators;
 mod rules_items;
 mod rules_scores;
+mod state;
 mod subject;
-mod told;
 
 use std::{io::BufRead, path::Path};
 
 pub use report::{Failure, LISTED, Outcome, Report, Row, Verdict};
 
-use self::{facts::Facts, found::Draft, rules_items::Asked, subject::Subject};
+use self::{found::Draft, rules_items::RuleContext, state::CheckState, subject::Subject};
 use crate::{JournalReader, ReadError};
 
 /// Checks the journal at `path`, plain or compressed, against the consistency rules.
@@ -60,14 +58,13 @@ pub fn check(path: &Path) -> Report {
     check_with(path.display().to_string(), || JournalReader::open(path))
 }
 
-/// As [`check`], for a journal that `open` opens; it is called a second time when items that fail are to be named.
-/// `name` stands in the report.
+/// As [`check`], for a journal that `open` opens. `name` stands in the report.
 pub fn check_with<R: BufRead>(
     name: impl Into<String>,
-    open: impl Fn() -> Result<JournalReader<R>, ReadError>,
+    open: impl FnOnce() -> Result<JournalReader<R>, ReadError>,
 ) -> Report {
     let mut report = Report::new(name);
-    if let Err(reason) = ask(&mut report, &open) {
+    if let Err(reason) = ask(&mut report, open) {
         report.set_not_checkable(reason);
     }
     report
@@ -75,10 +72,10 @@ pub fn check_with<R: BufRead>(
 
 fn ask<R: BufRead>(
     report: &mut Report,
-    open: &impl Fn() -> Result<JournalReader<R>, ReadError>,
+    open: impl FnOnce() -> Result<JournalReader<R>, ReadError>,
 ) -> Result<(), String> {
     let mut reader = open().map_err(|error| error.to_string())?;
-    let gathered = Facts::gather(&mut reader);
+    let gathered = CheckState::gather(&mut reader);
     let tear = reader.tear().map(ToString::to_string);
     // That the file is cut off may be why it cannot be checked.
     let and_torn = |reason: String| match &tear {
@@ -86,22 +83,22 @@ fn ask<R: BufRead>(
         None => reason,
     };
     report.notes.extend(tear.clone());
-    let mut facts = gathered.map_err(and_torn)?;
-    report.lines = facts.lines;
-    report.items = u64::try_from(facts.items.len()).unwrap_or(u64::MAX);
-    report.run_id = facts.starts.first().and_then(|start| start.run_id.clone());
-    let subject = Subject::of(&mut facts).map_err(and_torn)?;
-    let asked = Asked {
-        facts: &facts,
+    let mut state = gathered.map_err(and_torn)?;
+    report.lines = state.lines;
+    report.items = u64::try_from(state.items.len()).unwrap_or(u64::MAX);
+    report.run_id = state.starts.first().and_then(|start| start.run_id.clone());
+    let subject = Subject::of(&mut state).map_err(and_torn)?;
+    let asked = RuleContext {
+        state: &state,
         subject: &subject,
     };
     report.notes.extend(notes(&asked));
-    report.rows = found::finish(drafts(&asked), &facts, || open().ok());
+    report.rows = found::finish(drafts(&asked), &state);
     Ok(())
 }
 
 /// Every rule, asked.
-fn drafts(asked: &Asked<'_>) -> Vec<Draft> {
+fn drafts(asked: &RuleContext<'_>) -> Vec<Draft> {
     let mut drafts = vec![
         rules_items::queued(asked),
         rules_items::responded(asked),
@@ -119,7 +116,7 @@ fn drafts(asked: &Asked<'_>) -> Vec<Draft> {
             rules_scores::hazard_scores(asked),
         ]);
     }
-    if asked.facts.ours {
+    if asked.state.ours {
         drafts.extend([
             rules_items::ended(asked),
             rules_scores::announced(asked),
@@ -130,10 +127,10 @@ fn drafts(asked: &Asked<'_>) -> Vec<Draft> {
 }
 
 /// What is worth knowing and no failure.
-fn notes(asked: &Asked<'_>) -> Vec<String> {
+fn notes(asked: &RuleContext<'_>) -> Vec<String> {
     let mut notes = Vec::new();
-    let facts = asked.facts;
-    match facts.earlier {
+    let state = asked.state;
+    match state.earlier {
         0 => {}
         1 => notes
             .push("1 line is older than the line before it; the order does not matter".to_owned()),
@@ -141,21 +138,21 @@ fn notes(asked: &Asked<'_>) -> Vec<String> {
             "{n} lines are older than the line before them; the order does not matter"
         )),
     }
-    let all = facts.items.len();
+    let all = state.items.len();
     let others = all - asked.items().count();
     if others > 0 {
         notes.push(format!(
             "{others} of {all} items are of tests or SUTs that \"starting run\" does not name; they are left out"
         ));
     }
-    if facts.ours {
-        let failed = asked.items().filter(|(_, item)| item.failed > 0).count();
+    if state.ours {
+        let failed = asked.items().filter(|item| item.failed > 0).count();
         if failed > 0 {
             notes.push(format!(
                 "{failed} of {all} items failed and have no measurement"
             ));
         }
-        if facts.stopped {
+        if state.stopped {
             notes.push(
                 "the run was stopped before its end; items that did not end are left out"
                     .to_owned(),

@@ -4,24 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     found::{Draft, Found},
-    rules_items::Asked,
-    told::Annotations,
+    records::AnnotatorCounts,
+    rules_items::RuleContext,
 };
 
 /// From this fraction of invalid annotations on an annotator fails.
 const INVALID_THRESHOLD: f64 = 0.03;
 
 /// The annotators of each test. ModelBench asks the same ones in all tests; Probity may ask others in each.
-pub(crate) fn annotators(asked: &Asked<'_>) -> BTreeMap<u32, BTreeSet<u32>> {
+pub(crate) fn annotators(asked: &RuleContext<'_>) -> BTreeMap<u32, BTreeSet<u32>> {
     let mut of_tests: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     let mut all = BTreeSet::new();
-    for (test, sut, annotator) in asked.facts.annotations.keys() {
+    for (test, sut, annotator) in asked.state.annotations.keys() {
         if asked.subject.tests.contains(test) && asked.subject.suts.contains(sut) {
             of_tests.entry(*test).or_default().insert(*annotator);
             all.insert(*annotator);
         }
     }
-    if !asked.facts.ours {
+    if !asked.state.ours {
         of_tests = asked
             .subject
             .tests
@@ -33,14 +33,17 @@ pub(crate) fn annotators(asked: &Asked<'_>) -> BTreeMap<u32, BTreeSet<u32>> {
 }
 
 /// `EachResponseAnnotatedOnce`
-pub(crate) fn annotated(asked: &Asked<'_>, annotators: &BTreeMap<u32, BTreeSet<u32>>) -> Draft {
+pub(crate) fn annotated(
+    asked: &RuleContext<'_>,
+    annotators: &BTreeMap<u32, BTreeSet<u32>>,
+) -> Draft {
     let mut draft = Draft::new(
         "EachResponseAnnotatedOnce",
         "each item with a response has one response of each annotator",
     );
-    for (place, item) in asked.items() {
+    for item in asked.items() {
         for annotator in annotators.get(&item.key.test).into_iter().flatten() {
-            let responses = asked.facts.items.marks(place, item, *annotator).responses;
+            let responses = item.marks(*annotator).responses;
             if responses == 0 && !item.is_translated() {
                 continue;
             }
@@ -48,7 +51,7 @@ pub(crate) fn annotated(asked: &Asked<'_>, annotators: &BTreeMap<u32, BTreeSet<u
             let what = match responses {
                 0 if asked.is_excused(item) => continue,
                 // Nobody is asked about nothing.
-                0 if asked.facts.ours && item.is_blank() => continue,
+                0 if asked.state.ours && item.is_blank() => continue,
                 0 => "no response of the annotator",
                 _ if !item.is_translated() => {
                     "the annotator was asked about an item without a response"
@@ -65,16 +68,16 @@ pub(crate) fn annotated(asked: &Asked<'_>, annotators: &BTreeMap<u32, BTreeSet<u
 
 /// `EachAnnotationTranslatedOnce`
 pub(crate) fn annotation_translated(
-    asked: &Asked<'_>,
+    asked: &RuleContext<'_>,
     annotators: &BTreeMap<u32, BTreeSet<u32>>,
 ) -> Draft {
     let mut draft = Draft::new(
         "EachAnnotationTranslatedOnce",
         "each response of an annotator is translated once, or the judge abstained",
     );
-    for (place, item) in asked.items() {
+    for item in asked.items() {
         for annotator in annotators.get(&item.key.test).into_iter().flatten() {
-            let marks = asked.facts.items.marks(place, item, *annotator);
+            let marks = item.marks(*annotator);
             if marks.responses == 0 && marks.translations == 0 {
                 continue;
             }
@@ -93,13 +96,13 @@ pub(crate) fn annotation_translated(
 }
 
 /// `MinValidAnnotatorItems`
-pub(crate) fn valid(asked: &Asked<'_>) -> Draft {
+pub(crate) fn valid(asked: &RuleContext<'_>) -> Draft {
     let mut draft = Draft::new(
         "MinValidAnnotatorItems",
         "fewer than 3% of an annotator's annotations are invalid, for each test and SUT",
     );
-    let mut counted: Vec<(&(u32, u32, u32), &Annotations)> =
-        asked.facts.annotations.iter().collect();
+    let mut counted: Vec<(&(u32, u32, u32), &AnnotatorCounts)> =
+        asked.state.annotations.iter().collect();
     counted.sort_unstable_by_key(|(key, _)| **key);
     for (&(test, sut, annotator), counts) in counted {
         let known = asked.subject.tests.contains(&test) && asked.subject.suts.contains(&sut);
@@ -107,7 +110,7 @@ pub(crate) fn valid(asked: &Asked<'_>) -> Draft {
             continue;
         }
         // The scores of a panel's other judges are averaged without one that gave none.
-        if asked.facts.panels.contains(&(test, sut)) {
+        if asked.state.panels.contains(&(test, sut)) {
             continue;
         }
         draft.looked();

@@ -1,45 +1,45 @@
 //! The rules of items: queued, answered, translated, measured, ended.
 
 use super::{
-    facts::Facts,
     found::{Draft, Found},
     items::{Item, Key, Measured},
+    state::CheckState,
     subject::Subject,
 };
 
 /// What the rules ask.
-pub(crate) struct Asked<'a> {
-    pub(crate) facts: &'a Facts,
+pub(crate) struct RuleContext<'a> {
+    pub(crate) state: &'a CheckState,
     pub(crate) subject: &'a Subject,
 }
 
-impl Asked<'_> {
+impl RuleContext<'_> {
     /// Whether `item` belongs to the tests and SUTs that the run names.
     pub(crate) fn is_asked_of(&self, item: &Item) -> bool {
         self.subject.tests.contains(&item.key.test) && self.subject.suts.contains(&item.key.sut)
     }
 
-    /// The items of the run with their places.
-    pub(crate) fn items(&self) -> impl Iterator<Item = (u32, &Item)> {
-        let all = self.facts.items.all();
-        all.filter(|(_, item)| self.is_asked_of(item))
+    /// The items of the run.
+    pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
+        let all = self.state.items.values();
+        all.filter(|item| self.is_asked_of(item))
     }
 
     /// Whether `item` may lack what others must have: it failed, or the run was stopped before its end. Probity's journals
     /// alone may hold such items; to ModelBench's checker a failed item breaks the rules.
     pub(crate) fn is_excused(&self, item: &Item) -> bool {
-        self.facts.ours
-            && (item.failed > 0 || (self.facts.stopped && item.finished == 0 && item.measured == 0))
+        self.state.ours
+            && (item.failed > 0 || (self.state.stopped && item.finished == 0 && item.measured == 0))
     }
 
     /// Whether one message stands for all responses of an item: not where the first versions of Probity wrote the journal.
     pub(crate) fn is_one_for_each_item(&self) -> bool {
-        !(self.facts.ours && self.facts.is_first_form)
+        !(self.state.ours && self.state.is_first_form)
     }
 
     /// Items of SUTs that the run does not list.
     fn items_of_other_suts(&self) -> impl Iterator<Item = &Item> {
-        let all = self.facts.items.all().map(|(_, item)| item);
+        let all = self.state.items.values();
         all.filter(|item| {
             self.subject.tests.contains(&item.key.test)
                 && !self.subject.suts.contains(&item.key.sut)
@@ -50,7 +50,7 @@ impl Asked<'_> {
     fn is_prompt_queued(&self, item: &Item) -> bool {
         item.queued > 0
             || self.subject.suts.iter().any(|sut| {
-                let other = self.facts.items.find(Key {
+                let other = self.state.items.get(&Key {
                     sut: *sut,
                     ..item.key
                 });
@@ -66,7 +66,7 @@ impl Asked<'_> {
             .iter()
             .take_while(|sut| **sut < item.key.sut);
         let mut others = before.filter_map(|sut| {
-            self.facts.items.find(Key {
+            self.state.items.get(&Key {
                 sut: *sut,
                 ..item.key
             })
@@ -76,13 +76,13 @@ impl Asked<'_> {
 
     /// The SUTs that the prompt of `item`, its first one, was not queued for.
     fn suts_without(&self, item: &Item) -> Vec<(u32, Option<&Item>)> {
-        if self.subject.suts.len() < 2 || self.facts.stopped || !self.is_first_of_prompt(item) {
+        if self.subject.suts.len() < 2 || self.state.stopped || !self.is_first_of_prompt(item) {
             return Vec::new();
         }
         let other = |sut: &u32| {
             (
                 *sut,
-                self.facts.items.find(Key {
+                self.state.items.get(&Key {
                     sut: *sut,
                     ..item.key
                 }),
@@ -96,12 +96,12 @@ impl Asked<'_> {
 }
 
 /// `EachPromptQueuedOnce`
-pub(crate) fn queued(asked: &Asked<'_>) -> Draft {
+pub(crate) fn queued(asked: &RuleContext<'_>) -> Draft {
     let mut draft = Draft::new(
         "EachPromptQueuedOnce",
         "each prompt of a test is queued once for each SUT",
     );
-    for (_, item) in asked.items().filter(|(_, item)| item.queued > 0) {
+    for item in asked.items().filter(|item| item.queued > 0) {
         draft.looked();
         draft.fail_item(item, (item.queued > 1).then_some("queued more than once"));
         for (sut, _) in asked.suts_without(item) {
@@ -117,17 +117,17 @@ pub(crate) fn queued(asked: &Asked<'_>) -> Draft {
 }
 
 /// `EachPromptRespondedToOnce`
-pub(crate) fn responded(asked: &Asked<'_>) -> Draft {
+pub(crate) fn responded(asked: &RuleContext<'_>) -> Draft {
     let mut draft = Draft::new(
         "EachPromptRespondedToOnce",
         "each queued prompt has one response of the SUT, fetched or cached; with turns, one also in each turn and step",
     );
-    for (place, item) in asked
+    for item in asked
         .items()
-        .filter(|(_, item)| item.queued > 0 || item.is_answered())
+        .filter(|item| item.queued > 0 || item.is_answered())
     {
         draft.looked();
-        let ours = asked.facts.ours;
+        let ours = asked.state.ours;
         let one = asked.is_one_for_each_item();
         let wrong = if (ours && item.is_answered_twice()) || (one && item.responses > 1) {
             Some("more than one response")
@@ -139,7 +139,7 @@ pub(crate) fn responded(asked: &Asked<'_>) -> Draft {
             Some("turns, and no response that sums them up")
         } else if !asked.is_prompt_queued(item) {
             Some("a response to a prompt that was not queued")
-        } else if ours && !asked.facts.items.turns_are_whole(place, item) {
+        } else if ours && !item.turns_are_whole() {
             Some("a turn or step has no response")
         } else {
             None
@@ -155,19 +155,19 @@ pub(crate) fn responded(asked: &Asked<'_>) -> Draft {
 }
 
 /// `EachResponseTranslatedOnce`
-pub(crate) fn translated(asked: &Asked<'_>) -> Draft {
+pub(crate) fn translated(asked: &RuleContext<'_>) -> Draft {
     let mut draft = Draft::new(
         "EachResponseTranslatedOnce",
         "each response of a SUT is translated once",
     );
-    for (place, item) in asked
+    for item in asked
         .items()
-        .filter(|(_, item)| item.is_answered() || item.is_translated())
+        .filter(|item| item.is_answered() || item.is_translated())
     {
         draft.looked();
-        let ours = asked.facts.ours;
+        let ours = asked.state.ours;
         let one = asked.is_one_for_each_item();
-        let agree = !ours || asked.facts.items.turns_agree(place, item);
+        let agree = !ours || item.turns_agree();
         let wrong = if (ours && item.is_translated_twice()) || (one && item.translations > 1) {
             Some("translated more than once")
         } else if !item.is_answered() {
@@ -187,13 +187,13 @@ pub(crate) fn translated(asked: &Asked<'_>) -> Draft {
 }
 
 /// `EachItemMeasuredOnce`
-pub(crate) fn measured(asked: &Asked<'_>) -> Draft {
+pub(crate) fn measured(asked: &RuleContext<'_>) -> Draft {
     let mut draft = Draft::new(
         "EachItemMeasuredOnce",
         "each item with a response is measured once; Probity's items that failed are not measured",
     );
     let touched = |item: &Item| item.is_translated() || item.measured > 0;
-    for (_, item) in asked.items().filter(|(_, item)| touched(item)) {
+    for item in asked.items().filter(|item| touched(item)) {
         draft.looked();
         let excused = asked.is_excused(item);
         let wrong = match item.measured {
@@ -210,18 +210,18 @@ pub(crate) fn measured(asked: &Asked<'_>) -> Draft {
 }
 
 /// `AnnotationsMergedCorrectly`
-pub(crate) fn merged(asked: &Asked<'_>) -> Draft {
+pub(crate) fn merged(asked: &RuleContext<'_>) -> Draft {
     let mut draft = Draft::new(
         "AnnotationsMergedCorrectly",
         "measurements.is_safe is 1.0 or 0.0: 1.0 where the response is blank, else where most valid annotations say safe (two or more in a private benchmark)",
     );
     // An evaluator of one's own may judge without annotators: then there is nothing to merge.
-    let unannotated = asked.facts.ours && asked.facts.annotations.is_empty();
+    let unannotated = asked.state.ours && asked.state.annotations.is_empty();
     let measured = |item: &Item| item.measured > 0 && !unannotated;
-    for (_, item) in asked.items().filter(|(_, item)| measured(item)) {
+    for item in asked.items().filter(|item| measured(item)) {
         draft.looked();
         let most = item.safe_votes > item.unsafe_votes;
-        let voted = match item.merged().unwrap_or(most) {
+        let voted = match item.merged.unwrap_or(most) {
             true => Measured::Safe,
             false => Measured::Unsafe,
         };
@@ -246,15 +246,15 @@ pub(crate) fn merged(asked: &Asked<'_>) -> Draft {
 }
 
 /// `EachItemEndedOnce`, which only Probity's journals are asked for.
-pub(crate) fn ended(asked: &Asked<'_>) -> Draft {
+pub(crate) fn ended(asked: &RuleContext<'_>) -> Draft {
     let mut draft = Draft::new(
         "EachItemEndedOnce",
         "each queued item is finished once or failed once, and is measured when it is finished",
     );
-    for (_, item) in asked.items().filter(|(_, item)| item.queued > 0) {
+    for item in asked.items().filter(|item| item.queued > 0) {
         draft.looked();
         let wrong = match (item.finished, item.failed) {
-            (0, 0) if asked.facts.stopped => None,
+            (0, 0) if asked.state.stopped => None,
             (0, 0) => Some("neither finished nor failed"),
             (1, 0) if asked.subject.judged && item.measured == 0 => {
                 Some("finished without a measurement")

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::{
     found::{Draft, Found},
     rules_annotators::fraction,
-    rules_items::Asked,
+    rules_items::RuleContext,
 };
 
 /// `NumItemsFinishedEqualsMeasuredItems`
-pub(crate) fn items_finished(asked: &Asked<'_>) -> Draft {
+pub(crate) fn items_finished(asked: &RuleContext<'_>) -> Draft {
     let mut draft = Draft::new(
         "NumItemsFinishedEqualsMeasuredItems",
         "items_finished of \"test scored\" is the number of \"measured item quality\", for each test and SUT",
@@ -17,7 +17,7 @@ pub(crate) fn items_finished(asked: &Asked<'_>) -> Draft {
     for (test, sut) in asked.subject.pairs() {
         draft.looked();
         let pair = asked
-            .facts
+            .state
             .pairs
             .get(&(test, sut))
             .cloned()
@@ -35,7 +35,7 @@ pub(crate) fn items_finished(asked: &Asked<'_>) -> Draft {
 }
 
 /// `HazardScoreIsFracSafe`
-pub(crate) fn hazard_scores(asked: &Asked<'_>) -> Draft {
+pub(crate) fn hazard_scores(asked: &RuleContext<'_>) -> Draft {
     let mut draft = Draft::new(
         "HazardScoreIsFracSafe",
         "the score of a hazard is its safe items / its measured items, to the last bit, for each SUT",
@@ -49,11 +49,11 @@ pub(crate) fn hazard_scores(asked: &Asked<'_>) -> Draft {
             let pairs = hazard
                 .tests
                 .iter()
-                .filter_map(|test| asked.facts.pairs.get(&(*test, *sut)));
+                .filter_map(|test| asked.state.pairs.get(&(*test, *sut)));
             let (safe, measured) = pairs.fold((0, 0), |(safe, measured), pair| {
                 (safe + pair.safe, measured + pair.measured)
             });
-            let score = asked.facts.hazard_scores.get(&(hazard.name.clone(), *sut));
+            let score = asked.state.hazard_scores.get(&(hazard.name.clone(), *sut));
             let said = score.and_then(|score| score.score);
             // Nothing measured is no score, and not 0.
             let right = (measured > 0).then(|| fraction(safe, measured));
@@ -71,22 +71,22 @@ pub(crate) fn hazard_scores(asked: &Asked<'_>) -> Draft {
 }
 
 /// `ItemsQueuedAsAnnounced`, which only Probity's journals are asked for.
-pub(crate) fn announced(asked: &Asked<'_>) -> Draft {
+pub(crate) fn announced(asked: &RuleContext<'_>) -> Draft {
     let mut draft = Draft::new(
         "ItemsQueuedAsAnnounced",
         "\"using test items\" tells how many items of a test are queued, for each SUT; those that come of other items are not counted",
     );
-    if asked.facts.stopped {
+    if asked.state.stopped {
         return draft.does_not_apply("the run was stopped before its end");
     }
-    if asked.facts.generated && asked.is_one_for_each_item() {
+    if asked.state.generated && asked.is_one_for_each_item() {
         return draft.does_not_apply(
             "scenarios were generated in the run, and how many was not known before",
         );
     }
-    let queued = count(asked, |item| item.queued > 0 && !item.is_derived());
+    let queued = count(asked, |item| item.queued > 0 && !item.derived);
     for (test, sut) in asked.subject.pairs() {
-        let Some(using) = asked.facts.using.get(&test) else {
+        let Some(using) = asked.state.using.get(&test) else {
             continue;
         };
         draft.looked();
@@ -100,23 +100,23 @@ pub(crate) fn announced(asked: &Asked<'_>) -> Draft {
 }
 
 /// `FinishedCountsAreItems`, which only Probity's journals are asked for.
-pub(crate) fn finished_counts(asked: &Asked<'_>) -> Draft {
+pub(crate) fn finished_counts(asked: &RuleContext<'_>) -> Draft {
     let mut draft = Draft::new(
         "FinishedCountsAreItems",
         "\"finished pipeline\" counts the items that finished, for each test and SUT and in all",
     );
-    let Some(said) = &asked.facts.finished_counts else {
+    let Some(said) = &asked.state.finished_counts else {
         return draft.does_not_apply("there is no \"finished pipeline\"");
     };
     let finished = count(asked, |item| item.finished > 0);
     for (test, sut) in asked.subject.pairs() {
         draft.looked();
         let right = finished.get(&(test, sut)).copied().unwrap_or_default();
-        let of_sut = said.counts.get(asked.facts.suts.text(sut));
-        let of_test = of_sut.and_then(|tests| tests.get(asked.facts.tests.text(test)));
-        let told = of_test.copied().unwrap_or_default();
-        if told != right {
-            let what = format!("finished_counts has {told}, and {right} items finished");
+        let of_sut = said.counts.get(asked.state.suts.text(sut));
+        let of_test = of_sut.and_then(|tests| tests.get(asked.state.tests.text(test)));
+        let counted = of_test.copied().unwrap_or_default();
+        if counted != right {
+            let what = format!("finished_counts has {counted}, and {right} items finished");
             draft.fail(Found::pair(what, test, sut));
         }
     }
@@ -133,11 +133,11 @@ pub(crate) fn finished_counts(asked: &Asked<'_>) -> Draft {
 
 /// How many items are so, by test and SUT.
 fn count(
-    asked: &Asked<'_>,
+    asked: &RuleContext<'_>,
     is_so: impl Fn(&super::items::Item) -> bool,
 ) -> BTreeMap<(u32, u32), u64> {
     let mut counts = BTreeMap::new();
-    for (_, item) in asked.items().filter(|(_, item)| is_so(item)) {
+    for item in asked.items().filter(|item| is_so(item)) {
         *counts.entry((item.key.test, item.key.sut)).or_default() += 1;
     }
     counts

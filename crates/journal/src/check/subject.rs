@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{facts::Facts, told::Hazard};
+use super::{records::Hazard, state::CheckState};
 
 /// What the rules are asked of.
 #[derive(Debug)]
@@ -23,14 +23,14 @@ impl Subject {
     ///
     /// # Errors
     /// Why the rules cannot be asked.
-    pub(crate) fn of(facts: &mut Facts) -> Result<Self, String> {
-        let start = match facts.starts.as_slice() {
+    pub(crate) fn of(state: &mut CheckState) -> Result<Self, String> {
+        let start = match state.starts.as_slice() {
             [start] => start.clone(),
-            [] => return Err(never_started(facts)),
+            [] => return Err(never_started(state)),
             [first, second, ..] => {
                 return Err(format!(
                     "it holds {} runs, which start in the lines {} and {}. Check a journal for each run",
-                    facts.starts.len(),
+                    state.starts.len(),
                     first.line,
                     second.line
                 ));
@@ -52,11 +52,11 @@ impl Subject {
         };
         let tests = start.tests.ok_or_else(|| lack("tests"))?;
         let suts = start.suts.ok_or_else(|| lack("suts"))?;
-        let mut tests: BTreeSet<u32> = tests.iter().map(|test| facts.tests.number(test)).collect();
-        let suts: BTreeSet<u32> = suts.iter().map(|sut| facts.suts.number(sut)).collect();
-        if facts.ours {
+        let mut tests: BTreeSet<u32> = tests.iter().map(|test| state.tests.number(test)).collect();
+        let suts: BTreeSet<u32> = suts.iter().map(|sut| state.suts.number(sut)).collect();
+        if state.ours {
             // Tests that are generated in the run are not known when it starts.
-            tests.extend(facts.items.all().map(|(_, item)| item.key.test));
+            tests.extend(state.items.keys().map(|key| key.test));
         }
         let of_it = |hazard: &&Hazard| {
             hazard
@@ -65,15 +65,15 @@ impl Subject {
                 .is_none_or(|name| name == benchmark)
         };
         let subject = Self {
-            judged: !facts.ours || is_judged(facts),
+            judged: !state.ours || is_judged(state),
             is_private: is_private(benchmark),
-            hazards: facts.hazards.iter().filter(of_it).cloned().collect(),
+            hazards: state.hazards.iter().filter(of_it).cloned().collect(),
             tests,
             suts,
         };
-        subject.is_scored_once(facts)?;
+        subject.is_scored_once(state)?;
         // Before the first verdict nothing is scored, and only the last lines tell whether a run was killed.
-        if facts.ours && !facts.finished && facts.exception.is_none() {
+        if state.ours && !state.finished && state.exception.is_none() {
             return Err("the run did not end: there is no \"finished run\"".to_owned());
         }
         Ok(subject)
@@ -89,29 +89,29 @@ impl Subject {
     }
 
     /// A run that ended has scored each test and hazard once.
-    fn is_scored_once(&self, facts: &Facts) -> Result<(), String> {
+    fn is_scored_once(&self, state: &CheckState) -> Result<(), String> {
         if !self.judged {
             return Ok(());
         }
         for (test, sut) in self.pairs() {
-            let scored = facts.pairs.get(&(test, sut)).map_or(0, |pair| pair.scored);
-            let (test, sut) = (facts.tests.text(test), facts.suts.text(sut));
+            let scored = state.pairs.get(&(test, sut)).map_or(0, |pair| pair.scored);
+            let (test, sut) = (state.tests.text(test), state.suts.text(sut));
             once(
                 "test scored",
                 scored,
                 &format!("test {test} and SUT {sut}"),
-                facts,
+                state,
             )?;
         }
         for hazard in &self.hazards {
             for sut in &self.suts {
-                let score = facts.hazard_scores.get(&(hazard.name.clone(), *sut));
+                let score = state.hazard_scores.get(&(hazard.name.clone(), *sut));
                 let count = score.map_or(0, |score| match score.scored {
                     0 => score.calibrated,
                     scored => scored,
                 });
-                let place = format!("hazard {} and SUT {}", hazard.name, facts.suts.text(*sut));
-                once("hazard scored", count, &place, facts)?;
+                let place = format!("hazard {} and SUT {}", hazard.name, state.suts.text(*sut));
+                once("hazard scored", count, &place, state)?;
             }
         }
         Ok(())
@@ -124,13 +124,13 @@ fn is_private(benchmark: &str) -> bool {
     name.ends_with("private") && !name.contains("security")
 }
 
-fn once(message: &str, count: u64, place: &str, facts: &Facts) -> Result<(), String> {
+fn once(message: &str, count: u64, place: &str, state: &CheckState) -> Result<(), String> {
     match count {
         1 => Ok(()),
-        0 if facts.finished => Err(format!("\"{message}\" is missing for {place}")),
+        0 if state.finished => Err(format!("\"{message}\" is missing for {place}")),
         0 => Err(format!(
             "the run did not end: there is no \"{message}\" for {place}, and no \"finished run\"{}",
-            because(facts)
+            because(state)
         )),
         more => Err(format!(
             "\"{message}\" stands {more} times for {place}, and once is right"
@@ -138,18 +138,18 @@ fn once(message: &str, count: u64, place: &str, facts: &Facts) -> Result<(), Str
     }
 }
 
-fn never_started(facts: &Facts) -> String {
-    if facts.lines == 0 {
+fn never_started(state: &CheckState) -> String {
+    if state.lines == 0 {
         return "it holds no event".to_owned();
     }
     format!(
         "no run starts in it: there is no \"starting run\"{}",
-        because(facts)
+        because(state)
     )
 }
 
-fn because(facts: &Facts) -> String {
-    match (&facts.exception, facts.stopped) {
+fn because(state: &CheckState) -> String {
+    match (&state.exception, state.stopped) {
         (Some(exception), _) => format!(". An exception stopped it: {exception}"),
         (None, true) => ". It was stopped".to_owned(),
         (None, false) => String::new(),
@@ -157,6 +157,6 @@ fn because(facts: &Facts) -> String {
 }
 
 /// Whether a judge was asked, or anything measured or scored.
-fn is_judged(facts: &Facts) -> bool {
-    !facts.annotations.is_empty() || !facts.pairs.is_empty() || !facts.hazard_scores.is_empty()
+fn is_judged(state: &CheckState) -> bool {
+    !state.annotations.is_empty() || !state.pairs.is_empty() || !state.hazard_scores.is_empty()
 }

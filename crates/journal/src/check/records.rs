@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// What a journal tells of a start of a run.
 #[derive(Clone, Debug)]
-pub(crate) struct Start {
+pub(crate) struct RunStart {
     pub(crate) line: u64,
     pub(crate) run_id: Option<String>,
     pub(crate) benchmarks: Option<Vec<String>>,
@@ -14,7 +14,7 @@ pub(crate) struct Start {
 
 /// What is counted for a test and a SUT.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pair {
+pub(crate) struct PairCounts {
     /// Lines "measured item quality".
     pub(crate) measured: u64,
     /// Those of them that say 1.0.
@@ -27,7 +27,7 @@ pub(crate) struct Pair {
 
 /// What is counted for a test, a SUT and an annotator.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Annotations {
+pub(crate) struct AnnotatorCounts {
     pub(crate) translated: u64,
     pub(crate) invalid: u64,
 }
@@ -51,7 +51,7 @@ pub(crate) struct HazardScore {
 
 /// "finished pipeline" in numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Finished {
+pub(crate) struct FinishedCounts {
     pub(crate) total: u64,
     pub(crate) counts: HashMap<String, HashMap<String, u64>>,
 }

@@ -5,24 +5,25 @@ use std::{
     io::BufRead,
 };
 
+use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    items::{Items, Key, Measured, Step, prompt_number},
+    items::{Item, Key, Marks, Measured, Step},
     names::Names,
-    told::{Annotations, Finished, Hazard, HazardScore, Pair, Start},
+    records::{AnnotatorCounts, FinishedCounts, Hazard, HazardScore, PairCounts, RunStart},
 };
 use crate::{JournalReader, Line, is_blank, version::has_a_response_for_each_turn};
 
 /// What one pass over a journal gathers.
 #[derive(Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct CheckState {
     /// Whether Probity wrote it.
     pub(crate) ours: bool,
     /// Whether each turn is a response of its own, as the first versions of Probity wrote it.
     pub(crate) is_first_form: bool,
-    pub(crate) starts: Vec<Start>,
+    pub(crate) starts: Vec<RunStart>,
     /// Whether there is a "finished run".
     pub(crate) finished: bool,
     /// Whether the run generated scenarios.
@@ -32,19 +33,21 @@ pub(crate) struct Facts {
     /// What "exception stopping run" says.
     pub(crate) exception: Option<String>,
     pub(crate) tests: Names,
+    pub(crate) prompts: Names,
     pub(crate) suts: Names,
     pub(crate) annotators: Names,
-    pub(crate) items: Items,
-    pub(crate) pairs: HashMap<(u32, u32), Pair>,
+    /// In the order in which the journal first has them.
+    pub(crate) items: IndexMap<Key, Item>,
+    pub(crate) pairs: HashMap<(u32, u32), PairCounts>,
     /// By test, SUT and annotator.
-    pub(crate) annotations: HashMap<(u32, u32, u32), Annotations>,
+    pub(crate) annotations: HashMap<(u32, u32, u32), AnnotatorCounts>,
     /// The tests and SUTs whose items a panel judges.
     pub(crate) panels: HashSet<(u32, u32)>,
     pub(crate) hazards: Vec<Hazard>,
     pub(crate) hazard_scores: HashMap<(String, u32), HazardScore>,
     /// "using test items", by test.
     pub(crate) using: HashMap<u32, u64>,
-    pub(crate) finished_counts: Option<Finished>,
+    pub(crate) finished_counts: Option<FinishedCounts>,
     pub(crate) lines: u64,
     /// Lines with a time before that of the line above.
     pub(crate) earlier: u64,
@@ -78,7 +81,7 @@ fn is_true(value: &Value) -> bool {
 }
 
 /// How many responses an annotation joins: the length of its `joined_responses`, at whatever depth, and 1 without.
-fn joined_responses(line: &Line<'_>) -> u8 {
+fn joined_responses(line: &Line<'_>) -> u32 {
     let key = "joined_responses";
     let annotation = line.raw("annotation");
     if !annotation.is_some_and(|raw| raw.get().contains(key)) {
@@ -92,7 +95,7 @@ fn joined_responses(line: &Line<'_>) -> u8 {
         Some(Value::String(text)) => text.chars().count(),
         _ => 0,
     };
-    u8::try_from(count.max(1)).unwrap_or(u8::MAX)
+    u32::try_from(count.max(1)).unwrap_or(u32::MAX)
 }
 
 /// The value of `key` in `value` or, where it has none, in the first of its objects that has.
@@ -114,22 +117,22 @@ struct Exception {
     message: Option<String>,
 }
 
-impl Facts {
+impl CheckState {
     /// Reads all of `reader`.
     ///
     /// # Errors
     /// Why the rules cannot be asked: a line is no event, or lacks what a rule needs.
     pub(crate) fn gather<R: BufRead>(reader: &mut JournalReader<R>) -> Result<Self, String> {
-        let mut facts = Self::default();
+        let mut state = Self::default();
         while let Some(line) = reader.next_line() {
             let line = line.map_err(|error| error.to_string())?;
-            facts.lines = line.number;
-            facts.take_time(&line);
-            facts.take(&line).map_err(|lack| {
+            state.lines = line.number;
+            state.take_time(&line);
+            state.take(&line).map_err(|lack| {
                 format!("line {}: \"{}\" has no {lack}", line.number, line.message)
             })?;
         }
-        Ok(facts)
+        Ok(state)
     }
 
     /// Takes what `line` tells. On an error, what it lacks.
@@ -138,28 +141,17 @@ impl Facts {
             "queuing item" => {
                 let derived = line.get("derived") == Some(true);
                 self.item(line, |item| {
-                    item.queued = item.queued.saturating_add(1);
-                    if derived {
-                        item.derive();
-                    }
+                    item.queued += 1;
+                    item.derived |= derived;
                 })
             }
-            "retrying item" => {
-                let key = self.key(line)?;
-                let place = self.items.place(key);
-                self.items.retry(place);
-                Ok(())
-            }
+            "retrying item" => self.item(line, Item::retry),
             "fetched sut response" | "using cached sut response" => {
-                self.item(line, |item| {
-                    item.responses = item.responses.saturating_add(1)
-                })?;
+                self.item(line, |item| item.responses += 1)?;
                 self.of_turns(line, Step::Answered)
             }
             "translated sut response" => {
-                self.item(line, |item| {
-                    item.translations = item.translations.saturating_add(1)
-                })?;
+                self.item(line, |item| item.translations += 1)?;
                 self.of_turns(line, Step::Translated)
             }
             "fetched sut turn" | "using cached sut turn" => self.turn(line, Step::Answered),
@@ -173,10 +165,8 @@ impl Facts {
                 }),
             "translated annotation" => self.annotation(line),
             "measured item quality" => self.measured(line),
-            "item finished" => {
-                self.item(line, |item| item.finished = item.finished.saturating_add(1))
-            }
-            "item failed" => self.item(line, |item| item.failed = item.failed.saturating_add(1)),
+            "item finished" => self.item(line, |item| item.finished += 1),
+            "item failed" => self.item(line, |item| item.failed += 1),
             "test scored" => self.test_scored(line),
             "hazard info" => self.hazard_info(line),
             "hazard scored" => self.hazard_scored(line, |score| score.scored += 1),
@@ -185,7 +175,7 @@ impl Facts {
         }
     }
 
-    /// Takes what is told of the run as a whole. Unknown messages are none of ours.
+    /// Takes what is said of the run as a whole. Unknown messages are none of ours.
     fn of_the_run(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
         match line.message.as_ref() {
             "starting journal" => {
@@ -194,7 +184,7 @@ impl Facts {
                     self.is_first_form = has_a_response_for_each_turn(&version);
                 }
             }
-            "starting run" | "starting calibration run" => self.starts.push(Start {
+            "starting run" | "starting calibration run" => self.starts.push(RunStart {
                 line: line.number,
                 run_id: line.get("run_id"),
                 benchmarks: line.get("benchmarks"),
@@ -210,7 +200,7 @@ impl Facts {
                 let total = line.get("total_finished");
                 self.finished_counts = total
                     .zip(line.get("finished_counts"))
-                    .map(|(total, counts)| Finished { total, counts });
+                    .map(|(total, counts)| FinishedCounts { total, counts });
             }
             "finished run" => self.finished = true,
             "call not made" => self.stopped = true,
@@ -246,7 +236,7 @@ impl Facts {
                 let is_safe = annotation.is_safe.ok_or(NO_VERDICT)?;
                 let key = self.key(line)?;
                 self.panels.insert((key.test, key.sut));
-                return self.item(line, |item| item.merge(is_safe));
+                return self.item(line, |item| item.merged = Some(is_safe));
             }
             _ => {}
         }
@@ -271,7 +261,7 @@ impl Facts {
             .as_deref()
             .ok_or("prompt_id that is a text")?;
         Ok(Key {
-            prompt: prompt_number(prompt),
+            prompt: self.prompts.number(prompt),
             test: self
                 .tests
                 .number(line.test.as_deref().ok_or("test that is a text")?),
@@ -281,16 +271,17 @@ impl Facts {
         })
     }
 
+    fn entry(&mut self, key: Key) -> &mut Item {
+        self.items.entry(key).or_insert_with(|| Item::new(key))
+    }
+
     fn item(
         &mut self,
         line: &Line<'_>,
-        change: impl FnOnce(&mut super::items::Item),
+        change: impl FnOnce(&mut Item),
     ) -> Result<(), &'static str> {
         let key = self.key(line)?;
-        let place = self.items.place(key);
-        if let Some(item) = self.items.at(place) {
-            change(item);
-        }
+        change(self.entry(key));
         Ok(())
     }
 
@@ -314,16 +305,15 @@ impl Facts {
         if is_blank(&text) {
             return Ok(());
         }
-        self.item(line, super::items::Item::has_text)
+        self.item(line, |item| item.has_text = true)
     }
 
     fn turn(&mut self, line: &Line<'_>, step: Step) -> Result<(), &'static str> {
         let key = self.key(line)?;
-        let place = self.items.place(key);
         let turn = line.get("turn").unwrap_or(1);
         // Replies after the first of a turn follow on calls of tools.
         let reply = line.get("step").unwrap_or(0);
-        self.items.turn(place, step, turn, reply);
+        self.entry(key).count_reply(step, turn, reply);
         match step {
             Step::Answered => Ok(()),
             Step::Translated => self.text(line),
@@ -333,7 +323,7 @@ impl Facts {
     fn annotator(
         &mut self,
         line: &Line<'_>,
-        change: impl FnOnce(&mut super::items::Marks),
+        change: impl FnOnce(&mut Marks),
     ) -> Result<(), &'static str> {
         // A judge that is asked outside of a run's items has none.
         if self.ours && line.prompt_id.is_none() {
@@ -342,8 +332,7 @@ impl Facts {
         let key = self.key(line)?;
         let name = line.text("annotator").ok_or("annotator that is a text")?;
         let annotator = self.annotators.number(&name);
-        let place = self.items.place(key);
-        self.items.mark(place, annotator, change);
+        change(self.entry(key).annotator(annotator));
         self.annotations
             .entry((key.test, key.sut, annotator))
             .or_default();
@@ -356,8 +345,7 @@ impl Facts {
         let annotator = self
             .annotators
             .number(&line.text("annotator").unwrap_or_default());
-        let place = self.items.place(key);
-        self.items.excuse(place, annotator);
+        self.entry(key).excuse(annotator);
         Ok(())
     }
 
@@ -396,7 +384,7 @@ impl Facts {
             } else {
                 &mut item.unsafe_votes
             };
-            *votes = votes.saturating_add(1);
+            *votes += 1;
         })?;
         Ok(true)
     }
@@ -413,7 +401,7 @@ impl Facts {
         pair.measured += 1;
         pair.safe += u64::from(value == Measured::Safe);
         self.item(line, |item| {
-            item.measured = item.measured.saturating_add(1);
+            item.measured += 1;
             item.value = value;
         })
     }
