@@ -12,6 +12,7 @@
 //! - [`Tool`], [`ToolSpec`], [`ToolCall`]: tools that a benchmark declares, as the model is told of them, and as it calls them.
 //! - [`ChatModel`], [`ChatRequest`], [`ChatReply`], [`ModelError`]: one call to a language model.
 //! - [`Item`]: one sample of one test against one system under test, the handle that phases get.
+//! - [`TranscriptBuilder`]: the conversation of an item while it is simulated.
 //! - [`event`]: the events of a run, which journals record.
 //! - [`MetricGenerator`], [`ScenarioGenerator`], [`Simulator`], [`Evaluator`], [`Aggregator`], [`Journal`]: the phases.
 //! - [`reply`]: strict parsing of a model's JSON reply, and asking again with what was wrong.
@@ -65,6 +66,7 @@ mod standards;
 mod summary;
 pub mod text;
 mod tool;
+mod transcript_builder;
 pub mod yaml;
 
 pub use benchmark::{Benchmark, Brief, Metric, MetricType, ScenarioDefaults};
@@ -95,6 +97,7 @@ pub use special_file::{is_own_stream, special_file, unreadable_special};
 pub use standards::{Standards, StandardsFile, StandardsMetadata};
 pub use summary::{Rate, Summary};
 pub use tool::{Tool, ToolAnswer, ToolCall, ToolChoice, ToolSpec};
+pub use transcript_builder::TranscriptBuilder;
 
 /// A JSON object that keeps the order of its keys. Rows hold the keys Probity does not know in one of these.
 pub type Extra = serde_json::Map<String, serde_json::Value>;

@@ -8,8 +8,8 @@ use std::{error::Error, sync::Arc};
 use llm_client::{HttpClient, Provider};
 use pipeline::{PhaseSettings, Phases, Pipeline, PipelineError, RunOptions, demo};
 use schema::{
-    ChatModel, Conversation, Fingerprint, Item, ModelErrorKind, PhaseError, Purpose, Role,
-    Scenario, Simulator, Spend, TargetRef, Turn,
+    ChatModel, Conversation, Fingerprint, Item, PhaseError, Purpose, Scenario, Simulator,
+    TargetRef, TranscriptBuilder,
 };
 use simulator::Side;
 
@@ -31,40 +31,25 @@ impl Simulator for Doubter {
             scenario.target_system_prompt.as_deref().map(Arc::from),
             item.call(Purpose::TargetTurn, 0),
         );
-        let (mut transcript, mut spend, mut error) = (Vec::new(), Spend::default(), None);
+        let mut said = TranscriptBuilder::new(scenario, &self.target, item);
         let lines = std::iter::once(scenario.user_goal.as_str()).chain(self.doubts);
         for (turn, line) in (1..).zip(lines) {
             side.set_turn(turn);
             side.hear(line);
-            transcript.push(Turn::new(Role::User, line));
+            said.say(line);
             match self.model.chat(side.request()).await {
                 Ok(reply) => {
-                    spend.add(&reply.spend());
-                    let said: Arc<str> = reply.content.into();
-                    transcript.push(Turn::new(Role::Assistant, Arc::clone(&said)));
-                    side.say(said);
+                    said.answer(&reply);
+                    side.say(reply.content);
                 }
-                // Nobody's fault: the row is not written, and the next run plays it.
-                Err(failure) if is_stopping(failure.kind()) => {
-                    return Err(PhaseError::from_model(&self.target.id, failure));
-                }
-                // A failed call costs this row only, and the row keeps what was said.
-                Err(failure) => {
-                    spend.add(failure.spend());
-                    error = Some(format!("target {}, turn {turn}: {failure}", self.target.id));
+                // A failed call costs this row only, and the row keeps what was said. The error is for a run that is stopping.
+                Err(error) => {
+                    said.call_failed(format!("target {}, turn {turn}", self.target.id), error)?;
                     break;
                 }
             }
         }
-        Ok(Conversation {
-            conv_id: Conversation::make_id(&scenario.id, &self.target.id, item.sample()),
-            scenario: Scenario::clone(scenario),
-            target: self.target.clone(),
-            sample: item.sample(),
-            transcript,
-            error,
-            usage: Some(spend.to_phase_cost()),
-        })
+        Ok(said.finish())
     }
 
     fn fingerprint(&self) -> Fingerprint {
@@ -75,10 +60,6 @@ impl Simulator for Doubter {
             settings,
         }
     }
-}
-
-fn is_stopping(kind: ModelErrorKind) -> bool {
-    matches!(kind, ModelErrorKind::Cancelled | ModelErrorKind::OverBudget)
 }
 
 #[tokio::main]

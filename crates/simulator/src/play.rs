@@ -7,8 +7,8 @@ mod user;
 use std::sync::Arc;
 
 use schema::{
-    Conversation, Event, EventBody, FinishReason, Item, ModelError, PhaseError, PhaseErrorKind,
-    Purpose, Scenario, Spend, Turn, text::is_blank,
+    Conversation, FinishReason, Item, ModelError, PhaseError, PhaseErrorKind, Purpose, Scenario,
+    TranscriptBuilder, text::is_blank,
 };
 
 use self::user::Said;
@@ -37,8 +37,7 @@ pub(crate) struct Play<'a> {
     call_ids: CallIds,
     /// The calls so far, for tools that have to be consistent.
     answered: Vec<AnsweredCall>,
-    transcript: Vec<Turn>,
-    spend: Spend,
+    said: TranscriptBuilder<'a>,
 }
 
 /// Why a conversation stops before its end.
@@ -58,7 +57,7 @@ impl From<PhaseError> for Stop {
 impl<'a> Play<'a> {
     pub(crate) fn new(
         simulator: &'a ChatSimulator,
-        scenario: &'a Scenario,
+        scenario: &'a Arc<Scenario>,
         item: &'a Item,
     ) -> Result<Self, PhaseError> {
         check(scenario)?;
@@ -79,8 +78,7 @@ impl<'a> Play<'a> {
             tools,
             call_ids: CallIds::default(),
             answered: Vec::new(),
-            transcript: Vec::new(),
-            spend: Spend::default(),
+            said: TranscriptBuilder::new(scenario, &simulator.target_ref, item),
             simulator,
             scenario,
             item,
@@ -89,21 +87,12 @@ impl<'a> Play<'a> {
 
     /// Plays to the end and gives the row.
     pub(crate) async fn run(mut self) -> Result<Conversation, PhaseError> {
-        let error = match self.exchanges().await {
-            Ok(()) => None,
-            Err(Stop::Row(error)) => Some(error),
+        match self.exchanges().await {
+            Ok(()) => {}
+            Err(Stop::Row(error)) => self.said.fail(error),
             Err(Stop::Phase(error)) => return Err(error),
-        };
-        let target = &self.simulator.target_ref;
-        Ok(Conversation {
-            scenario: self.scenario.clone(),
-            conv_id: Conversation::make_id(&self.scenario.id, &target.id, self.item.sample()),
-            target: target.clone(),
-            sample: self.item.sample(),
-            transcript: self.transcript,
-            error,
-            usage: Some(self.spend.to_phase_cost()),
-        })
+        }
+        Ok(self.said.finish())
     }
 
     async fn exchanges(&mut self) -> Result<(), Stop> {
@@ -120,12 +109,8 @@ impl<'a> Play<'a> {
     }
 
     fn call_failed(&mut self, who: String, error: ModelError) -> Stop {
-        self.spend.add(error.spend());
+        self.said.spend(error.spend());
         stopped(PhaseError::from_model(who, error))
-    }
-
-    fn record(&self, body: EventBody) {
-        self.item.record(Event::new(body));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use schema::{CallContext, EventBody, Purpose, Role, ToolCall, Turn, event::ToolAnswered};
+use schema::{CallContext, Purpose, ToolCall};
 
 use super::{Play, Stop, stopped};
 use crate::tools::{AnsweredCall, ToolReply};
@@ -14,8 +14,6 @@ impl Play<'_> {
     /// Answers the calls of one reply in their order. `text` is what the target said beside them.
     pub(super) async fn answer_calls(
         &mut self,
-        turn: u32,
-        step: u32,
         text: Arc<str>,
         calls: Vec<ToolCall>,
     ) -> Result<(), Stop> {
@@ -28,11 +26,11 @@ impl Play<'_> {
         for call in calls {
             let answer = self.tools.answer(&call, &self.answered, &context).await;
             let reply = answer.map_err(|failed| {
-                self.spend.add(&failed.spend);
+                self.said.spend(&failed.spend);
                 stopped(failed.error)
             })?;
-            self.spend.add(&reply.spend);
-            self.record_answer(turn, step, &call, &reply);
+            self.said.spend(&reply.spend);
+            self.record_answer(&call, &reply);
             self.target
                 .hear_tool(call.id.as_str(), Arc::clone(&reply.text));
             self.answered.push(AnsweredCall {
@@ -45,35 +43,20 @@ impl Play<'_> {
     }
 
     /// The target called tools although it was asked to answer in words, after as many rounds of calls as a turn may have.
-    pub(super) fn refuse_calls(&mut self, turn: u32, step: u32, calls: &[ToolCall], most: u32) {
+    pub(super) fn refuse_calls(&mut self, turn: u32, calls: &[ToolCall], most: u32) {
         let row = &self.target.request().context.row;
         tracing::debug!(%row, turn, "the limit of tool steps ends the conversation");
         let reply = ToolReply::error(format!(
             "the limit of {most} rounds of tool calls in one turn is reached; this call was not made"
         ));
         for call in calls {
-            self.record_answer(turn, step, call, &reply);
+            self.record_answer(call, &reply);
         }
     }
 
-    /// Takes an answer into the journal and the transcript.
-    fn record_answer(&mut self, turn: u32, step: u32, call: &ToolCall, reply: &ToolReply) {
-        let tool_call_id: Arc<str> = call.id.as_str().into();
-        let name: Arc<str> = call.name.as_str().into();
-        self.record(EventBody::ToolAnswered(ToolAnswered {
-            turn,
-            step: Some(step),
-            tool_call_id: Arc::clone(&tool_call_id),
-            name: Arc::clone(&name),
-            response_text: Arc::clone(&reply.text),
-            error: reply.is_error.then_some(true),
-            source: None,
-        }));
-        self.transcript.push(Turn {
-            tool_call_id: Some(tool_call_id),
-            name: Some(name),
-            ..Turn::new(Role::Tool, Arc::clone(&reply.text))
-        });
+    fn record_answer(&mut self, call: &ToolCall, reply: &ToolReply) {
+        self.said
+            .tool(&call.id, &call.name, &reply.text, reply.is_error);
     }
 }
 

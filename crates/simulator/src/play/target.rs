@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use schema::{
-    ChatReply, EventBody, Role, ToolChoice, Turn, event::TranslatedSutReply, text::is_blank,
-};
+use schema::{ChatReply, Role, ToolChoice, Turn, text::is_blank};
 
 use super::{Play, Stop, kept};
 use crate::prompts::without_notes;
@@ -27,15 +25,12 @@ impl Play<'_> {
             self.call_ids.make_unique(&mut calls);
             let text: Arc<str> = reply.content.into();
             let reasoning = reply.reasoning.map(Arc::from);
-            self.record_reply(
-                (turn, step),
-                Turn {
-                    reasoning,
-                    tool_calls: calls.clone(),
-                    finish_reason: kept(reply.finish, !calls.is_empty()),
-                    ..Turn::new(Role::Assistant, Arc::clone(&text))
-                },
-            );
+            self.said.reply(Turn {
+                reasoning,
+                tool_calls: calls.clone(),
+                finish_reason: kept(reply.finish, !calls.is_empty()),
+                ..Turn::new(Role::Assistant, Arc::clone(&text))
+            });
             let blank = is_blank(&text);
             if !blank {
                 said.push(Arc::clone(&text));
@@ -51,10 +46,10 @@ impl Play<'_> {
                 return Ok(true);
             }
             if last {
-                self.refuse_calls(turn, step, &calls, most);
+                self.refuse_calls(turn, &calls, most);
                 return Ok(false);
             }
-            self.answer_calls(turn, step, text, calls).await?;
+            self.answer_calls(text, calls).await?;
         }
         Ok(false)
     }
@@ -68,7 +63,7 @@ impl Play<'_> {
         });
         match self.simulator.target.chat(self.target.request()).await {
             Ok(reply) => {
-                self.spend.add(&reply.spend());
+                self.said.spend(&reply.spend());
                 Ok(reply)
             }
             Err(error) => {
@@ -76,14 +71,6 @@ impl Play<'_> {
                 Err(self.call_failed(who, error))
             }
         }
-    }
-
-    /// Takes a reply into the journal and the transcript.
-    fn record_reply(&mut self, (turn, step): (u32, u32), reply: Turn) {
-        self.record(EventBody::TranslatedSutResponse(TranslatedSutReply::new(
-            &reply, turn, step,
-        )));
-        self.transcript.push(reply);
     }
 }
 

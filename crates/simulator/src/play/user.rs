@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use schema::{
-    ChatReply, EventBody, FinishReason, Origin, PhaseError, Role, Turn,
-    event::TranslatedUserResponse, reply::advice, text::is_blank,
+    ChatReply, FinishReason, Origin, PhaseError, Role, Turn, reply::advice, text::is_blank,
 };
 
 use super::{LATER_RUNS, Play, Stop, kept};
@@ -52,10 +51,7 @@ impl Play<'_> {
             finish_reason: kept(reply.finish, false),
             ..Turn::new(Role::User, Arc::clone(&text))
         };
-        self.record(EventBody::TranslatedUserResponse(
-            TranslatedUserResponse::new(&said, turn),
-        ));
-        self.transcript.push(said);
+        self.said.user(said);
         Ok(Said::Words { text, last })
     }
 
@@ -75,7 +71,7 @@ impl Play<'_> {
                 Ok(reply) => reply,
                 Err(error) => return Err(self.call_failed(self.user_at(turn), error)),
             };
-            self.spend.add(&reply.spend());
+            self.said.spend(&reply.spend());
             if reply.origin == Origin::Fetched {
                 most = tries;
             }

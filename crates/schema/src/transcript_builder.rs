@@ -1,0 +1,153 @@
+//! A conversation while it is simulated.
+
+use std::sync::Arc;
+
+use crate::{
+    ChatReply, Conversation, Event, EventBody, FinishReason, Item, ModelError, PhaseError,
+    PhaseErrorKind, Role, Scenario, Spend, TargetRef, Turn,
+    event::{ToolAnswered, TranslatedSutReply, TranslatedUserResponse},
+};
+
+/// The conversation of an item while a simulator makes it: what is said is in the transcript and recorded in the item.
+///
+/// ```
+/// use std::sync::Arc;
+/// use schema::{ChatReply, Item, ModelId, NoJournal, Scenario, TargetRef, TranscriptBuilder};
+///
+/// let scenario = Arc::new(Scenario { id: "m01_s001_v01".to_owned(), ..Scenario::default() });
+/// let target = TargetRef { id: ModelId::new("careful")?, model: String::new() };
+/// let item = Item::new(&scenario, &target.id, 0, Arc::new(NoJournal));
+/// let mut said = TranscriptBuilder::new(&scenario, &target, &item);
+/// said.say("Is the earth flat?");
+/// said.answer(&ChatReply::text("No, it is round."));
+/// let conversation = said.finish();
+/// assert_eq!(conversation.conv_id, "m01_s001_v01__careful");
+/// assert_eq!(conversation.transcript.len(), 2);
+/// # Ok::<(), schema::IdError>(())
+/// ```
+#[derive(Debug)]
+pub struct TranscriptBuilder<'i> {
+    scenario: Arc<Scenario>,
+    target: TargetRef,
+    item: &'i Item,
+    transcript: Vec<Turn>,
+    spend: Spend,
+    error: Option<String>,
+    /// From 1; 0 before anything was said.
+    turn: u32,
+    /// Replies of the target in this turn.
+    replies: u32,
+}
+
+impl<'i> TranscriptBuilder<'i> {
+    /// The conversation of `item`, which is a sample of `scenario` against `target`. Nothing is said yet.
+    #[must_use]
+    pub fn new(scenario: &Arc<Scenario>, target: &TargetRef, item: &'i Item) -> Self {
+        Self {
+            scenario: Arc::clone(scenario),
+            target: target.clone(),
+            item,
+            transcript: Vec::new(),
+            spend: Spend::default(),
+            error: None,
+            turn: 0,
+            replies: 0,
+        }
+    }
+
+    /// The simulated user says `text`, and a turn begins.
+    pub fn say(&mut self, text: impl Into<Arc<str>>) {
+        self.user(Turn::new(Role::User, text));
+    }
+
+    /// The target answers with `reply`, which is paid for.
+    pub fn answer(&mut self, reply: &ChatReply) {
+        self.spend(&reply.spend());
+        self.reply(Turn {
+            reasoning: reply.reasoning.as_deref().map(Arc::from),
+            finish_reason: Some(reply.finish.clone())
+                .filter(|finish| *finish != FinishReason::Stop),
+            ..Turn::new(Role::Assistant, reply.content.as_str())
+        });
+    }
+
+    /// A message of the simulated user, with all that the row keeps of it. A turn begins.
+    pub fn user(&mut self, said: Turn) {
+        self.turn += 1;
+        self.replies = 0;
+        let event = TranslatedUserResponse::new(&said, self.turn);
+        self.push(said, EventBody::TranslatedUserResponse(event));
+    }
+
+    /// A message of the target, with all that the row keeps of it.
+    pub fn reply(&mut self, said: Turn) {
+        let event = TranslatedSutReply::new(&said, self.turn, self.replies);
+        self.replies += 1;
+        self.push(said, EventBody::TranslatedSutResponse(event));
+    }
+
+    /// The answer `text` of the tool `name` to the call `id` of the last reply. `is_error`: the call could not be answered as it was
+    /// meant.
+    pub fn tool(&mut self, id: &str, name: &str, text: &Arc<str>, is_error: bool) {
+        let answer = ToolAnswered {
+            turn: self.turn,
+            step: Some(self.replies.saturating_sub(1)),
+            tool_call_id: id.into(),
+            name: name.into(),
+            response_text: Arc::clone(text),
+            error: is_error.then_some(true),
+            source: None,
+        };
+        self.push(answer.to_turn(), EventBody::ToolAnswered(answer));
+    }
+
+    /// Adds what a call used and cost that is in no [`answer`](Self::answer).
+    pub fn spend(&mut self, spend: &Spend) {
+        self.spend.add(spend);
+    }
+
+    /// The conversation failed, and keeps what was said.
+    pub fn fail(&mut self, error: impl Into<String>) {
+        self.error = Some(error.into());
+    }
+
+    /// A call failed for good, and the conversation with it. `who` names the model and the turn.
+    ///
+    /// # Errors
+    /// The failure, where there is nothing to keep: the run is stopping, or its budget is spent.
+    pub fn call_failed(
+        &mut self,
+        who: impl std::fmt::Display,
+        error: ModelError,
+    ) -> Result<(), PhaseError> {
+        self.spend(error.spend());
+        let error = PhaseError::from_model(who, error);
+        match error.kind() {
+            PhaseErrorKind::Cancelled | PhaseErrorKind::OverBudget => Err(error),
+            _ => {
+                self.fail(error.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    /// The row of the conversation.
+    #[must_use]
+    pub fn finish(self) -> Conversation {
+        let sample = self.item.sample();
+        Conversation {
+            conv_id: Conversation::make_id(&self.scenario.id, &self.target.id, sample),
+            scenario: Arc::unwrap_or_clone(self.scenario),
+            target: self.target,
+            sample,
+            transcript: self.transcript,
+            error: self.error,
+            usage: Some(self.spend.to_phase_cost()),
+        }
+    }
+
+    fn push(&mut self, said: Turn, event: EventBody) {
+        self.item.record(Event::new(event));
+        self.transcript.push(said);
+    }
+}
