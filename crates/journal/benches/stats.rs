@@ -40,7 +40,7 @@ fn write_journal(path: &Path) -> Result<(), Box<dyn Error>> {
             )?,
             1 => writeln!(
                 file,
-                r#"{{"message":"retrying call",{common},"kind":"rate_limited","status":429,"reason":"{said}","delay":0.5}}"#
+                r#"{{"message":"retrying call",{common},"model":"careful","purpose":"target","row":"m01_s001_v01","sample":0,"turn":1,"attempt":1,"kind":"rate_limited","status":429,"reason":"{said}","delay":0.5}}"#
             )?,
             2 | 4 | 6 => writeln!(
                 file,
@@ -48,7 +48,7 @@ fn write_journal(path: &Path) -> Result<(), Box<dyn Error>> {
             )?,
             3 | 5 => writeln!(
                 file,
-                r#"{{"message":"using cached user response",{common},"model":"user",{exchange}}}"#
+                r#"{{"message":"using cached user response",{common},"model":"user","purpose":"simulated user","row":"m01_s001_v01",{exchange}}}"#
             )?,
             7 => writeln!(
                 file,

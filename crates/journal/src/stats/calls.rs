@@ -1,12 +1,15 @@
 //! Calls to models, by role and name.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
-use schema::Spend;
+use schema::{
+    EventBody, JsonText, Spend,
+    event::{ModelException, ModelReply},
+};
 use serde::{Deserialize, Serialize};
 
 use super::{Latency, OTHERS, Used, latency::Latencies};
-use crate::Line;
+use crate::replay::summarised_turns;
 
 /// So many models are told apart; the rest are counted together. Each has a histogram of up to 100 KB.
 const MODELS: usize = 100;
@@ -25,56 +28,108 @@ pub(super) enum Ending {
 /// A call that ended.
 pub(super) struct Call<'a> {
     role: &'static str,
-    model: Cow<'a, str>,
+    model: &'a str,
     pub(super) ending: Ending,
     run_time: Option<f64>,
-    /// What was used now; nothing for a reply from a cache. `None` where the journal does not tell.
+    /// What was used now; nothing for a reply from a cache. `None` where the journal does not say.
     pub(super) spend: Option<Spend>,
 }
 
 impl<'a> Call<'a> {
-    /// The call that `line` tells of; `None` when it tells of something else.
-    pub(super) fn of(line: &Line<'a>) -> Option<Self> {
-        let (part, ending) = part(line.call_message())?;
-        let role = ROLES.into_iter().find(|role| *role == part)?;
-        let model = match role {
-            "sut" => line.sut.clone(),
-            "annotator" => line.text("annotator"),
-            _ => line.text("model"),
+    /// The call that `event` of the system under test `sut` records; `None` for an event that is no call, or sums up several.
+    pub(super) fn of(event: &'a EventBody, sut: &'a str) -> Option<Self> {
+        if summarised_turns(event).is_some() {
+            return None;
+        }
+        let call = match event {
+            EventBody::FetchedSutTurn(reply) | EventBody::FetchedSutResponse(reply) => {
+                let spend = reply.spend.or_else(|| usage(reply.response.as_ref()));
+                Self::fetched("sut", sut, reply.run_time, spend)
+            }
+            EventBody::UsingCachedSutTurn(_) | EventBody::UsingCachedSutResponse(_) => {
+                Self::cached("sut", sut)
+            }
+            EventBody::SutException(failed) => Self::failed("sut", sut, failed.spend),
+            EventBody::FetchedAnnotatorTurn(reply) | EventBody::FetchedAnnotatorResponse(reply) => {
+                let spend = reply.spend.or_else(|| usage(reply.response.as_ref()));
+                Self::fetched("annotator", &reply.annotator, reply.run_time, spend)
+            }
+            EventBody::UsingCachedAnnotatorTurn(reply)
+            | EventBody::UsingCachedAnnotatorResponse(reply) => {
+                Self::cached("annotator", &reply.annotator)
+            }
+            EventBody::AnnotatorException(failed) => {
+                Self::failed("annotator", &failed.annotator, failed.spend)
+            }
+            other => return Self::of_helper(other),
         };
-        let spend = match ending {
-            Ending::Cached => None,
-            Ending::Failed => line.get("spend"),
-            Ending::Fetched => line.get("spend").or_else(|| usage(line)),
+        Some(call)
+    }
+
+    /// As [`of`](Self::of), for a model that is neither the system under test nor a judge.
+    fn of_helper(event: &'a EventBody) -> Option<Self> {
+        let fetched = |role, reply: &'a ModelReply| {
+            Self::fetched(role, &reply.model, reply.run_time, Some(reply.spend))
         };
-        Some(Self {
-            role,
-            model: model.unwrap_or_default(),
-            ending,
-            run_time: match ending {
-                Ending::Fetched => line.get("run_time"),
-                _ => None,
-            },
-            spend,
+        let failed = |role, failed: &'a ModelException| {
+            Self::failed(role, &failed.model, Some(failed.spend))
+        };
+        Some(match event {
+            EventBody::FetchedUserResponse(reply) => fetched("user", reply),
+            EventBody::UsingCachedUserResponse(reply) => Self::cached("user", &reply.model),
+            EventBody::UserException(exception) => failed("user", exception),
+            EventBody::FetchedToolResponse(reply) => fetched("tool", reply),
+            EventBody::UsingCachedToolResponse(reply) => Self::cached("tool", &reply.model),
+            EventBody::ToolException(exception) => failed("tool", exception),
+            EventBody::FetchedGeneratorResponse(reply) => fetched("generator", reply),
+            EventBody::UsingCachedGeneratorResponse(reply) => {
+                Self::cached("generator", &reply.model)
+            }
+            EventBody::GeneratorException(exception) => failed("generator", exception),
+            EventBody::FetchedProbeResponse(reply) => fetched("probe", reply),
+            EventBody::ProbeException(exception) => failed("probe", exception),
+            _ => return None,
         })
     }
-}
 
-/// Who was asked, and how it ended.
-fn part(message: &str) -> Option<(&str, Ending)> {
-    if let Some(part) = message.strip_suffix(" response") {
-        let fetched = part.strip_prefix("fetched ");
-        let fetched = fetched.map(|part| (part, Ending::Fetched));
-        let cached = part.strip_prefix("using cached ");
-        fetched.or(cached.map(|part| (part, Ending::Cached)))
-    } else {
-        let part = message.strip_suffix(" exception")?;
-        Some((part, Ending::Failed))
+    fn fetched(
+        role: &'static str,
+        model: &'a str,
+        run_time: Option<f64>,
+        spend: Option<Spend>,
+    ) -> Self {
+        Self {
+            role,
+            model,
+            ending: Ending::Fetched,
+            run_time,
+            spend,
+        }
+    }
+
+    fn cached(role: &'static str, model: &'a str) -> Self {
+        Self {
+            role,
+            model,
+            ending: Ending::Cached,
+            run_time: None,
+            spend: None,
+        }
+    }
+
+    fn failed(role: &'static str, model: &'a str, spend: Option<Spend>) -> Self {
+        Self {
+            role,
+            model,
+            ending: Ending::Failed,
+            run_time: None,
+            spend,
+        }
     }
 }
 
-/// What the raw response tells of tokens. It tells no price.
-fn usage(line: &Line<'_>) -> Option<Spend> {
+/// The tokens that a raw response reports. It has no price.
+fn usage(response: Option<&JsonText>) -> Option<Spend> {
     #[derive(Deserialize)]
     struct Response {
         usage: Usage,
@@ -86,7 +141,8 @@ fn usage(line: &Line<'_>) -> Option<Spend> {
         #[serde(alias = "output_tokens")]
         completion_tokens: u64,
     }
-    let usage = line.get::<Response>("response")?.usage;
+    let response: Response = serde_json::from_str(response?.get()).ok()?;
+    let usage = response.usage;
     Some(Spend {
         calls: 1,
         input_tokens: usage.prompt_tokens,
@@ -134,9 +190,9 @@ pub(super) struct Calls {
 impl Calls {
     pub(super) fn push(&mut self, call: &Call<'_>) {
         let models = self.roles.entry(call.role).or_default();
-        let known = models.contains_key(&*call.model);
+        let known = models.contains_key(call.model);
         let name = if known || self.models < MODELS {
-            &*call.model
+            call.model
         } else {
             OTHERS
         };
@@ -183,12 +239,23 @@ impl Calls {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Line;
+
+    const SPEND: &str = r#""spend":{"calls":1,"input_tokens":10,"cached_input_tokens":0,"output_tokens":5,"reasoning_tokens":0,"priced_cost":0.25,"unpriced_calls":0}"#;
+
+    /// A reply of a model that is neither the system under test nor a judge.
+    fn reply(message: &str, model: &str) -> String {
+        format!(
+            r#"{{"message":"{message}","model":"{model}","purpose":"p","row":"r","request":{{}},"response":{{}},{SPEND}}}"#
+        )
+    }
 
     fn calls(lines: &[&str]) -> Vec<CallStats> {
         let mut calls = Calls::default();
         for line in lines {
             let line = Line::parse(line.as_bytes()).unwrap();
-            if let Some(call) = Call::of(&line) {
+            let event = line.event().unwrap().unwrap();
+            if let Some(call) = Call::of(&event, line.sut.as_deref().unwrap_or_default()) {
                 calls.push(&call);
             }
         }
@@ -200,7 +267,7 @@ mod tests {
         let all = calls(&[
             r#"{"message":"fetched sut response","sut":"a","run_time":0.5,"response":{"usage":{"prompt_tokens":7,"completion_tokens":2}}}"#,
             r#"{"message":"fetched annotator response","sut":"b","annotator":"a","response":{"is_safe":true}}"#,
-            r#"{"message":"using cached sut response","sut":"a","spend":{"calls":1}}"#,
+            r#"{"message":"using cached sut response","sut":"a"}"#,
             r#"{"message":"sut exception","sut":"a","exception":{}}"#,
             r#"{"message":"annotation exception","sut":"a","exception":{}}"#,
             r#"{"message":"translated sut response","sut":"a"}"#,
@@ -221,8 +288,14 @@ mod tests {
 
     #[test]
     fn every_role_is_told_in_its_order() {
-        let lines = ["tool", "probe", "user", "sut", "annotator", "generator"]
-            .map(|role| format!(r#"{{"message":"fetched {role} response","model":"m"}}"#));
+        let lines =
+            ["tool", "probe", "user", "sut", "annotator", "generator"].map(|role| match role {
+                "sut" => r#"{"message":"fetched sut response","sut":"m"}"#.to_owned(),
+                "annotator" => {
+                    r#"{"message":"fetched annotator response","annotator":"m"}"#.to_owned()
+                }
+                role => reply(&format!("fetched {role} response"), "m"),
+            });
         let all = calls(&lines.each_ref().map(String::as_str));
         let roles: Vec<&str> = all.iter().map(|call| call.role).collect();
         assert_eq!(roles, ROLES);
@@ -230,9 +303,8 @@ mod tests {
 
     #[test]
     fn what_a_call_spent_counts_when_it_was_made_now() {
-        let spend = r#""spend":{"calls":1,"input_tokens":10,"cached_input_tokens":0,"output_tokens":5,"reasoning_tokens":0,"priced_cost":0.25,"unpriced_calls":0}"#;
-        let fetched = format!(r#"{{"message":"fetched user response","model":"u",{spend}}}"#);
-        let cached = format!(r#"{{"message":"using cached user response","model":"u",{spend}}}"#);
+        let fetched = reply("fetched user response", "u");
+        let cached = reply("using cached user response", "u");
         let all = calls(&[&fetched, &cached]);
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].used.input_tokens, Some(10));

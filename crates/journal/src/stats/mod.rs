@@ -8,6 +8,7 @@ mod used;
 use std::collections::HashMap;
 
 use jiff::Timestamp;
+use schema::{EventBody, event::FailedAttempt};
 use serde::{Serialize, Serializer};
 
 pub use calls::CallStats;
@@ -114,30 +115,32 @@ impl StatsBuilder {
                 *self.events.entry(message.to_owned()).or_default() += 1;
             }
         }
-        if let Some(call) = Call::of(line) {
+        // A line that lacks what its message has counts among the events only.
+        let Some(Ok(event)) = line.event() else {
+            return;
+        };
+        match &event {
+            EventBody::RetryingCall(attempt) => {
+                let count = self.attempt(attempt);
+                count.retried += 1;
+                count.waited += attempt.delay.unwrap_or_default().max(0.0);
+            }
+            EventBody::ModelCallFailed(attempt) => self.attempt(attempt).given_up += 1,
+            _ => {}
+        }
+        if let Some(call) = Call::of(&event, line.sut.as_deref().unwrap_or_default()) {
             self.calls.push(&call);
             self.over_time.push(time, &call);
-        } else if matches!(&*line.message, "retrying call" | "model call failed") {
-            self.attempt(line);
         }
     }
 
-    fn attempt(&mut self, line: &Line<'_>) {
-        let mut cause = (
-            line.get::<String>("kind").unwrap_or_default(),
-            line.get("status"),
-        );
+    /// The count of attempts that failed for the same cause.
+    fn attempt(&mut self, attempt: &FailedAttempt) -> &mut RetryCount {
+        let mut cause = (attempt.kind.clone().into_owned(), attempt.status);
         if !self.retries.contains_key(&cause) && self.retries.len() >= NAMES {
             cause = (OTHERS.to_owned(), None);
         }
-        let count = self.retries.entry(cause).or_default();
-        if line.message == "retrying call" {
-            count.retried += 1;
-            let delay = line.get::<f64>("delay").unwrap_or_default();
-            count.waited += delay.max(0.0);
-        } else {
-            count.given_up += 1;
-        }
+        self.retries.entry(cause).or_default()
     }
 
     /// The figures.
@@ -201,7 +204,7 @@ mod tests {
     fn retries_are_counted_by_kind_and_status() {
         let retry = |message: &str, status: &str, delay: &str| {
             format!(
-                r#"{{"message":"{message}","kind":"transient","status":{status},"delay":{delay}}}"#
+                r#"{{"message":"{message}","model":"m","purpose":"p","row":"r","sample":0,"turn":1,"attempt":1,"kind":"transient","status":{status},"reason":"x","delay":{delay}}}"#
             )
         };
         let stats = stats([
@@ -222,10 +225,11 @@ mod tests {
             stats.retries,
             [
                 count("transient", Some(503), 2, 2.0, 1),
-                count("", None, 1, 0.0, 0),
                 count("transient", None, 1, 1.0, 0),
             ]
         );
+        assert_eq!(stats.entries, 5);
+        assert_eq!(stats.events[0].count, 4);
     }
 
     #[test]

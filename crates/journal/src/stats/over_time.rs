@@ -134,13 +134,14 @@ fn as_usize(n: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use schema::{EventBody, event::SutReply};
+
     use super::*;
-    use crate::Line;
 
     fn over_time(times: impl IntoIterator<Item = String>) -> OverTime {
         let mut builder = OverTimeBuilder::default();
-        let line = Line::parse(br#"{"message":"fetched sut response"}"#).unwrap();
-        let call = Call::of(&line).unwrap();
+        let event = EventBody::FetchedSutResponse(SutReply::default());
+        let call = Call::of(&event, "").unwrap();
         for time in times {
             builder.push(time.parse().ok(), &call);
         }
