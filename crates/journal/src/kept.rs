@@ -1,15 +1,15 @@
 //! Scores of earlier runs that a run of Probity graded again.
 
-use schema::{BenchmarkScore, Estimate, Grade};
+use schema::{Estimate, Grade, event::KeptResults};
 
-use crate::{Line, ScoreRow};
+use crate::ScoreRow;
 
-/// The scores that a `kept results` tells: those of the hazards, and that of the benchmark. A journal without grades has none.
-pub(crate) fn rows(line: &Line<'_>, run_id: &str, benchmark: &str) -> Vec<ScoreRow> {
-    let Some(graded) = line.get::<BenchmarkScore>("graded") else {
+/// The scores of the hazards and of the benchmark. There are none where the run gave no grade.
+pub(crate) fn rows(kept: &KeptResults, run_id: &str, benchmark: &str) -> Vec<ScoreRow> {
+    let Some(graded) = &kept.graded else {
         return Vec::new();
     };
-    let standards = line.get::<Option<String>>("standards").flatten();
+    let standards = &kept.standards;
     let row = |kind| ScoreRow {
         kind,
         run_id: run_id.to_owned(),
@@ -68,17 +68,26 @@ fn text(grade: Option<Grade>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use schema::EventBody;
+
     use super::*;
+
+    fn kept(line: &str) -> KeptResults {
+        match EventBody::read("kept results", line.as_bytes()) {
+            Some(Ok(EventBody::KeptResults(kept))) => kept,
+            other => panic!("{other:?}"),
+        }
+    }
 
     #[test]
     fn kept_results_are_scores_where_they_were_graded() {
         let line = |graded: &str| {
             format!(
-                r#"{{"message":"kept results","sut":"s","summary":{{}},"standards":"standards.json"{graded}}}"#
+                r#"{{"message":"kept results","sut":"s","summary":{{"target_model":"s","n_positive":0,"n_negative":0,"n_total":0,"by_metric":{{}},"by_scenario":{{}}}},"standards":"standards.json"{graded}}}"#
             )
         };
         let none = line("");
-        assert_eq!(rows(&Line::parse(none.as_bytes()).unwrap(), "r", "b"), []);
+        assert_eq!(rows(&kept(&none), "r", "b"), []);
         let graded = line(
             r#","graded":{"sut":"s","score":{"lower":0.1,"estimate":0.5,"upper":0.9,"samples":4},"passed":2,"unscored":1,
             "reference":null,"numeric_grade":null,"hazards":[{"hazard":"h","name":"H","score":{"lower":0.5,"estimate":1.0,"upper":1.0,
@@ -86,7 +95,7 @@ mod tests {
             "passed":0,"unscored":1,"reference":0.5,"numeric_grade":null,"tests":[]}]}"#,
         )
         .replace('\n', "");
-        let rows = rows(&Line::parse(graded.as_bytes()).unwrap(), "r", "b");
+        let rows = rows(&kept(&graded), "r", "b");
         let told: Vec<_> = rows
             .iter()
             .map(|row| {

@@ -2,7 +2,8 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use serde::{Deserialize, Serialize};
+use schema::{EventBody, event::MeasuredItemQuality};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{Line, kept};
@@ -87,35 +88,39 @@ pub struct Scores {
 impl Scores {
     /// Takes a line.
     pub fn push(&mut self, line: &Line<'_>) {
-        match &*line.message {
-            "measured item quality" => self.measure(line),
-            "starting run" | "starting calibration run" => {
-                self.run_id = text(line, "run_id");
-                self.benchmark = match line.get::<Vec<Cow<'_, str>>>("benchmarks").as_deref() {
-                    Some([one]) => one.clone().into_owned(),
-                    _ => String::new(),
-                };
+        let Some(Ok(event)) = line.event() else {
+            return;
+        };
+        match event {
+            EventBody::MeasuredItemQuality(quality) => self.measure(line, &quality),
+            EventBody::StartingRun(run) => {
+                self.start(run.run_id.unwrap_or_default(), run.benchmarks);
             }
-            "test scored" => self.row("test", line),
-            "hazard scored" | "hazard calibrated" => self.row("hazard", line),
-            "benchmark scored" | "benchmark calibrated" => self.row("benchmark", line),
-            "kept results" => {
+            EventBody::StartingCalibrationRun(run) => self.start(run.run_id, run.benchmarks),
+            EventBody::TestScored(_) => self.row("test", line),
+            EventBody::HazardScored(_) | EventBody::HazardCalibrated(_) => self.row("hazard", line),
+            EventBody::BenchmarkScored(_) | EventBody::BenchmarkCalibrated(_) => {
+                self.row("benchmark", line);
+            }
+            EventBody::KeptResults(kept) => {
                 self.rows
-                    .extend(kept::rows(line, &self.run_id, &self.benchmark));
+                    .extend(kept::rows(&kept, &self.run_id, &self.benchmark));
             }
             _ => {}
         }
     }
 
-    fn measure(&mut self, line: &Line<'_>) {
-        #[derive(Deserialize)]
-        struct Measurements {
-            is_safe: f64,
-        }
+    fn start(&mut self, run_id: String, mut benchmarks: Vec<String>) {
+        self.run_id = run_id;
+        let only = benchmarks.pop().filter(|_| benchmarks.is_empty());
+        self.benchmark = only.unwrap_or_default();
+    }
+
+    fn measure(&mut self, line: &Line<'_>, quality: &MeasuredItemQuality) {
         let (Some(sut), Some(test)) = (&line.sut, &line.test) else {
             return;
         };
-        let Some(Measurements { is_safe }) = line.get("measurements") else {
+        let Some(is_safe) = quality.measurements.get("is_safe") else {
             return;
         };
         if !self.measured.contains_key(&**sut) {
@@ -130,11 +135,12 @@ impl Scores {
                 *measured += 1;
             }
             None => {
-                tests.insert(test.to_string(), (is_safe, 1));
+                tests.insert(test.to_string(), (*is_safe, 1));
             }
         }
     }
 
+    /// Adds a row with the numbers as they are in the line, to the last digit.
     fn row(&mut self, kind: &'static str, line: &Line<'_>) {
         let own = |text: &Option<Cow<'_, str>>| text.as_deref().unwrap_or_default().to_owned();
         let mut row = ScoreRow {
@@ -242,7 +248,7 @@ mod tests {
     fn scores_keep_every_digit_and_tests_are_counted() {
         let mut scores = Scores::default();
         for line in [
-            r#"{"message":"starting run","run_id":"r","benchmarks":["b"]}"#,
+            r#"{"message":"starting run","run_id":"r","benchmarks":["b"],"tests":["t"],"suts":["s"]}"#,
             r#"{"message":"measured item quality","test":"t","sut":"s","measurements":{"is_safe":1.0}}"#,
             r#"{"message":"measured item quality","test":"t","sut":"s","measurements":{"is_safe":0.0}}"#,
             r#"{"message":"measured item quality","test":"t","sut":"other","measurements":{"is_safe":0.0}}"#,
