@@ -320,7 +320,7 @@ async fn what_is_wrong_with_tools_is_told_before_the_first_call() {
     );
     let told = error(&YAML.replace("name: pay", "name: get_balance"), SCENARIOS).await;
     assert!(
-        told.contains("tools[1]: the name \"get_balance\" stands twice"),
+        told.contains("tools[1]: duplicate name \"get_balance\""),
         "{told}"
     );
     let told = error(

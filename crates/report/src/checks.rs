@@ -104,7 +104,7 @@ mod tests {
         let expected = "\
 ok    user_model (gpt-4.1)  https://api.openai.com/v1  answered as gpt-4.1 in 0.4 s
 FAIL  targets[0] (llama)    http://localhost:8080/v1   the connection failed: nothing listens there
-      to mend it: is the server running?
+      help: is the server running?
 ";
         assert_eq!(checks_table(&checks(), 99), expected);
         assert_ne!(checks_table(&checks(), 98), expected);
@@ -123,7 +123,7 @@ FAIL  targets[0] (llama)
       http://localhost:8080/v1
       the connection failed: nothing
       listens there
-      to mend it: is the server running?
+      help: is the server running?
 "
         );
         let narrow = checks_table(&checks(), 20);

@@ -144,20 +144,20 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_named() {
         for (text, reason) in [
-            ("", "no kind"),
-            ("melt", "no kind"),
+            ("", "unknown fault"),
+            ("melt", "unknown fault"),
             ("99", "from 200 to 599"),
             ("big", "needs a number"),
             ("hang; first", "key=value"),
             ("hang; first=x", "needs a number"),
             ("hang; share=2", "from 0 to 1"),
-            ("hang; model=gpt", "no scripted model"),
-            ("hang; task=gpt", "no task"),
+            ("hang; model=gpt", "unknown scripted model"),
+            ("hang; task=gpt", "unknown task"),
             ("hang; retry-after=1", "status only"),
             ("429; header=x", "NAME: VALUE"),
-            ("429; header=x y: z", "no header name"),
-            ("hang; colour=red", "no condition"),
-            ("unsupported:logprobs", "no parameter"),
+            ("429; header=x y: z", "not a valid header name"),
+            ("hang; colour=red", "unknown condition"),
+            ("unsupported:logprobs", "is not a parameter"),
         ] {
             let error = text.parse::<Fault>().unwrap_err().to_string();
             assert!(error.contains(reason), "{text}: {error}");

@@ -243,7 +243,7 @@ fn a_toolbox_refuses_what_cannot_be_offered_and_names_it() {
         error.to_string()
     };
     let told = error(json!([{"name": "a", "answer": 1}, {"name": "a", "answer": 2}]));
-    assert_eq!(told, "tool \"a\": the name stands twice");
+    assert_eq!(told, "tool \"a\": duplicate name");
     let told = error(json!([{"name": "a"}]));
     assert!(told.starts_with("tool \"a\": it has no answer"), "{told}");
     let told =

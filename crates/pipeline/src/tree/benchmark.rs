@@ -151,7 +151,7 @@ mod tests {
             ),
             ("hazards[0].metrics[0] (h): there is no metric", Some(11)),
             ("metrics is not there", None),
-            ("tools[7]: the name stands twice", None),
+            ("tools[7]: duplicate name", None),
         ] {
             assert_eq!(line(text, what), expected, "{what}");
         }

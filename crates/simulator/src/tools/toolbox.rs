@@ -56,7 +56,7 @@ impl Toolbox {
         for tool in tools {
             check(tool).map_err(|reason| refused(&tool.name, reason))?;
             if toolbox.names().any(|name| name == tool.name) {
-                return Err(refused(&tool.name, "the name stands twice"));
+                return Err(refused(&tool.name, "duplicate name"));
             }
             let answerer: Arc<dyn ToolAnswerer> = match (&tool.answer, tool.simulated) {
                 (Some(answer), _) => Arc::new(FixedAnswer(answer.clone())),
