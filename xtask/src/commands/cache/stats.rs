@@ -1,6 +1,6 @@
 //! `cache stats`: what the cache holds.
 
-use std::path::Path;
+use std::{path::Path, time::SystemTime};
 
 use llm_client::{CacheContents, CacheGroup, SqliteStore};
 use report::{JournalCell, JournalTable, journal_tables};
@@ -64,6 +64,12 @@ fn text(text: Option<String>) -> JournalCell {
     text.map_or(JournalCell::Unknown, JournalCell::from)
 }
 
+/// The day in UTC: with the time of day too, the table is wider than a terminal.
+fn day(at: SystemTime) -> Option<String> {
+    let time = time(at)?;
+    Some(time.split_once('T')?.0.to_owned())
+}
+
 fn whole(path: &Path, contents: &CacheContents) -> JournalTable {
     JournalTable {
         title: path.display().to_string(),
@@ -86,8 +92,8 @@ fn groups(contents: &CacheContents) -> JournalTable {
             text(group.model.clone()),
             group.replies.into(),
             size(group.bytes).into(),
-            text(time(group.oldest)),
-            text(time(group.newest)),
+            text(day(group.oldest)),
+            text(day(group.newest)),
         ]
     };
     JournalTable {
