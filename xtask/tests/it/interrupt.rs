@@ -27,8 +27,11 @@ struct Running {
 
 impl Running {
     fn start(ground: &Ground, args: &[&str]) -> Self {
-        let mut child = ground
-            .command(args)
+        Self::of(ground.command(args))
+    }
+
+    fn of(mut command: Command) -> Self {
+        let mut child = command
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -166,7 +169,12 @@ async fn a_terminal_that_is_closed_and_a_request_to_terminate_end_a_run_in_order
         let ground = Ground::new();
         ground.served_by(&server, "");
         server.hold_after(60);
-        let mut run = Running::start(&ground, &["run", "flattery"]);
+        // Tests that are started by `nohup` pass on that the signal of a closed terminal is ignored.
+        let reset: &[&str] = match cfg!(target_os = "linux") {
+            true => &["env", "--default-signal=HUP"],
+            false => &["env"],
+        };
+        let mut run = Running::of(ground.launched(reset, &["run", "flattery"]));
         server.wait_held(1).await;
         run.signal(signal);
         run.wait_for_stopping();
