@@ -77,7 +77,7 @@ pub use chat::{
 pub use conversation::{Conversation, TargetRef, Turn};
 pub use cost::{CostSum, PhaseCost, Spend, Usage};
 pub use error::{ModelError, ModelErrorKind, PhaseError, PhaseErrorKind};
-pub use event::{Event, EventBody, ItemKey, Journal, NoJournal};
+pub use event::{Event, EventBody, EventKind, ItemKey, Journal, NoJournal};
 pub use grade::{BenchmarkScore, Estimate, Grade, HazardScore, TestScore};
 pub use grades::{BenchmarkRef, Grades, StandardsRef};
 pub use hazard::Hazard;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use journal::{JournalReader, Source};
-use schema::json_rows::JsonRows;
+use schema::{EventKind, json_rows::JsonRows};
 use serde_json::Value;
 
 use crate::{Kind, json, tree};
@@ -165,14 +165,14 @@ fn safety(name: &str, text: &str, value: &Value) -> Option<Kind> {
     })
 }
 
-/// What the first line of a journal says. Logs of other programs have a `message` too.
+/// Whether a journal begins with `message`. Logs of other programs have a `message` too.
 fn begins_journal(message: &str) -> bool {
-    [
-        "starting journal",
-        "starting run",
-        "starting calibration run",
-    ]
-    .contains(&message)
+    matches!(
+        EventKind::of(message),
+        Some(
+            EventKind::StartingJournal | EventKind::StartingRun | EventKind::StartingCalibrationRun
+        )
+    )
 }
 
 fn packed_file(path: &Path) -> Option<Kind> {

@@ -1,7 +1,10 @@
 //! The list of messages.
 
+use std::{borrow::Cow, fmt};
+
 use schemars::{Schema, SchemaGenerator};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::{
     AnnotationException, AnnotatorException, AnnotatorReply, BenchmarkCalibrated, BenchmarkScored,
@@ -16,7 +19,7 @@ use super::{
     UsingTestItems,
 };
 
-/// Makes the enum, and what is read off the list, from `Variant(Struct) = "message" by "Class"::"method"`.
+/// Makes both enums, and what is read off the list, from `Variant(Struct) = "message" by "Class"::"method"`.
 macro_rules! events {
     ($($variant:ident($fields:ty) = $message:literal by $class:literal::$method:literal,)*) => {
         /// The message of an event with its own fields.
@@ -27,16 +30,11 @@ macro_rules! events {
         }
 
         impl EventBody {
-            /// The message of every event that Probity writes or wrote in earlier versions, calibrations and safety evaluations
-            /// included; `docs/journal.md` documents each. A journal has those that happened in its run, and one of another
-            /// program or of a later version may have others.
-            pub const MESSAGES: &'static [&'static str] = &[$($message),*];
-
-            /// The type of the event: `fetched sut response`, for example.
+            /// Which event it is.
             #[must_use]
-            pub fn message(&self) -> &'static str {
+            pub fn kind(&self) -> EventKind {
                 match self {
-                    $(Self::$variant(_) => $message,)*
+                    $(Self::$variant(_) => EventKind::$variant,)*
                 }
             }
 
@@ -51,10 +49,9 @@ macro_rules! events {
             /// skipped. `None` for a message that is not in the list.
             #[must_use]
             pub fn read(message: &str, line: &[u8]) -> Option<serde_json::Result<Self>> {
-                match message {
-                    $($message => Some(serde_json::from_slice(line).map(Self::$variant)),)*
-                    _ => None,
-                }
+                Some(match EventKind::of(message)? {
+                    $(EventKind::$variant => serde_json::from_slice(line).map(Self::$variant),)*
+                })
             }
 
             /// Each message with the JSON schema of its own fields.
@@ -63,7 +60,97 @@ macro_rules! events {
                 vec![$(($message, generator.subschema_for::<$fields>()),)*]
             }
         }
+
+        /// The type of an event, without its fields. It is written, shown and compared as its message.
+        ///
+        /// ```
+        /// use schema::EventKind;
+        ///
+        /// assert_eq!(EventKind::of("finished run"), Some(EventKind::FinishedRun));
+        /// assert_eq!(EventKind::FinishedRun.message(), "finished run");
+        /// let line = serde_json::json!({"message": EventKind::FinishedRun, "run_id": "run-1"});
+        /// assert!(line["message"] == EventKind::FinishedRun);
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum EventKind {
+            $(#[doc = concat!("`", $message, "`.")] $variant,)*
+        }
+
+        impl EventKind {
+            /// Every event that Probity writes or wrote in earlier versions, calibrations and safety evaluations included;
+            /// `docs/journal.md` documents each. A journal has those that happened in its run, and one of another program or of a
+            /// later version may have others.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The message: `fetched sut response`, for example.
+            #[must_use]
+            pub const fn message(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $message,)*
+                }
+            }
+
+            /// The event of `message`; `None` for one that is not in the list.
+            #[must_use]
+            pub fn of(message: &str) -> Option<Self> {
+                match message {
+                    $($message => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+        }
     };
+}
+
+impl EventBody {
+    /// The type of the event: `fetched sut response`, for example.
+    #[must_use]
+    pub fn message(&self) -> &'static str {
+        self.kind().message()
+    }
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.message())
+    }
+}
+
+impl Serialize for EventKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.message())
+    }
+}
+
+impl PartialEq<EventKind> for str {
+    fn eq(&self, kind: &EventKind) -> bool {
+        self == kind.message()
+    }
+}
+
+impl PartialEq<EventKind> for &str {
+    fn eq(&self, kind: &EventKind) -> bool {
+        *self == kind.message()
+    }
+}
+
+impl PartialEq<EventKind> for String {
+    fn eq(&self, kind: &EventKind) -> bool {
+        self == kind.message()
+    }
+}
+
+impl PartialEq<EventKind> for Cow<'_, str> {
+    fn eq(&self, kind: &EventKind) -> bool {
+        self == kind.message()
+    }
+}
+
+/// A field `message` of JSON.
+impl PartialEq<EventKind> for Value {
+    fn eq(&self, kind: &EventKind) -> bool {
+        self == kind.message()
+    }
 }
 
 events! {
@@ -143,8 +230,8 @@ mod tests {
     fn messages_are_those_of_the_documentation() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/journal.md");
         let text = std::fs::read_to_string(path).unwrap();
-        for message in EventBody::MESSAGES {
-            assert!(text.contains(message), "{message} is not in {path}");
+        for kind in EventKind::ALL {
+            assert!(text.contains(kind.message()), "{kind} is not in {path}");
         }
         let mut documented: Vec<&str> = text
             .lines()
@@ -162,7 +249,7 @@ mod tests {
         for message in documented {
             let is_message = message.contains(' ') && message != "Judging alone";
             assert!(
-                !is_message || EventBody::MESSAGES.contains(&message),
+                !is_message || EventKind::of(message).is_some(),
                 "{message} is not in the list"
             );
         }

@@ -1,7 +1,7 @@
 //! The events of a run: what a journal records.
 //!
 //! [`EventBody`] lists every message that Probity writes or wrote, each with the struct of its own fields. The lines of a journal,
-//! their JSON schema, their reader and the list of messages come from it. Fields that ModelBench writes too are required where it
+//! their JSON schema, their reader and the list of messages come from it. [`EventKind`] names the messages alone. Fields that ModelBench writes too are required where it
 //! always writes them; fields of our own may be absent.
 //!
 //! ```
@@ -38,7 +38,7 @@ pub use items::{
     JudgeAbstained, JudgeScored, MeasuredItemQuality, MergedAnnotation, QueuingItem, RetryingItem,
     ScoreFinished, ToolAnswered, TranslatedAnnotation, TranslatedSutReply, TranslatedUserResponse,
 };
-pub use list::EventBody;
+pub use list::{EventBody, EventKind};
 pub use run::{
     BudgetReached, CacheInfo, ClosingJournal, ExceptionStoppingRun, FinishedPipeline, FinishedRun,
     HazardInfo, ResumingRun, RunningPipeline, StartingCalibrationRun, StartingJournal, StartingRun,

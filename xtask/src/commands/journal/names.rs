@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, ops::ControlFlow, path::Path};
 
 use journal::Filter;
-use schema::EventBody;
+use schema::EventKind;
 
 use super::read;
 use crate::{config::nearest, exit::Failure, terminal::Terminal};
@@ -19,7 +19,7 @@ struct Names<'a> {
     wanted: Option<&'a str>,
     there: BTreeSet<String>,
     /// What a journal may have besides.
-    known: &'static [&'static str],
+    known: &'static [EventKind],
     found: bool,
 }
 
@@ -35,8 +35,9 @@ impl<'a> Names<'a> {
     }
 
     /// A name that is known is right, whether the journal has it or not.
-    fn known(self, known: &'static [&'static str]) -> Self {
-        let found = self.wanted.is_some_and(|wanted| known.contains(&wanted));
+    fn known(self, known: &'static [EventKind]) -> Self {
+        let is_wanted = |kind: &EventKind| self.wanted == Some(kind.message());
+        let found = known.iter().any(is_wanted);
         Self {
             known,
             found,
@@ -59,7 +60,7 @@ impl<'a> Names<'a> {
         let wanted = self.wanted.filter(|_| !self.found)?;
         let names = || self.there.iter().map(String::as_str);
         let inside = |name: &&str| name.to_lowercase().contains(&wanted.to_lowercase());
-        let known = || self.known.iter().copied();
+        let known = || self.known.iter().map(|kind| kind.message());
         let near = nearest(wanted, names().chain(known()))
             .or_else(|| names().find(inside))
             .or_else(|| known().find(inside));
@@ -94,7 +95,7 @@ pub fn missing(
     let mut prompts = Names::new("prompt", filter.prompt_id.as_ref());
     let mut suts = Names::new("system under test", filter.sut.as_ref());
     let mut tests = Names::new("test", filter.test.as_ref());
-    let mut messages = Names::new("event", filter.message.as_ref()).known(EventBody::MESSAGES);
+    let mut messages = Names::new("event", filter.message.as_ref()).known(EventKind::ALL);
     read::lines(terminal, path, |line| {
         prompts.look(line.prompt_id.as_deref());
         suts.look(line.sut.as_deref());

@@ -3,11 +3,9 @@
 use std::{ops::ControlFlow, path::Path};
 
 use journal::{JournalReader, Line};
+use schema::EventKind;
 
 use crate::{exit::Failure, terminal::Terminal};
-
-/// What a run begins with, and with it a journal's figures.
-const STARTS: [&str; 2] = ["starting run", "starting calibration run"];
 
 /// Gives every line of the journal to `take` until that breaks off. Lines that are not events are skipped and reported, as
 /// is a journal that is cut off, and one that holds several runs: `take` gets the lines of all.
@@ -29,7 +27,7 @@ pub fn lines(
         match line {
             Ok(line) => {
                 read += 1;
-                runs += u64::from(STARTS.contains(&&*line.message));
+                runs += u64::from(begins_run(&line));
                 if take(&line)?.is_break() {
                     return Ok(());
                 }
@@ -64,4 +62,12 @@ pub fn lines(
         }
         _ => Ok(()),
     }
+}
+
+/// Whether a run begins, and with it a journal's figures.
+fn begins_run(line: &Line<'_>) -> bool {
+    matches!(
+        EventKind::of(&line.message),
+        Some(EventKind::StartingRun | EventKind::StartingCalibrationRun)
+    )
 }
