@@ -3,9 +3,10 @@
 use std::{fs, path::Path};
 
 use pipeline::Layout;
+use schema::nearest;
 use tempfile::TempDir;
 
-use crate::{config::nearest, exit::Failure, flags::Which, shipped, terminal::Terminal};
+use crate::{exit::Failure, flags::Which, shipped, terminal::Terminal};
 
 /// The benchmarks that a command line means.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,12 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args, CommandFactory, Parser, Subcommand, ValueEnum,
+    error::{ContextKind, ContextValue},
+};
+use schema::nearest;
 
 use crate::commands::{
     CacheCommand, CalibrateArgs, ExportArgs, ImportArgs, JournalCommand, SafetyCommand,
@@ -42,6 +46,38 @@ pub struct Cli {
     /// Options of every command.
     #[command(flatten)]
     pub global: Global,
+}
+
+impl Cli {
+    /// Reads the process's command line. Ends the process where it is invalid, or only asks for help.
+    pub fn from_command_line() -> Self {
+        let arguments: Vec<OsString> = std::env::args_os().collect();
+        Self::try_parse_from(&arguments).unwrap_or_else(|error| suggested(error, &arguments).exit())
+    }
+}
+
+/// Adds the command that was meant to clap's error. Clap's own measure of likeness misses short words: `rnu` for `run`.
+fn suggested(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return error;
+    }
+    let root = Cli::command();
+    let mut parent = &root;
+    for argument in arguments
+        .iter()
+        .take_while(|argument| *argument != typed.as_str())
+    {
+        parent = parent.find_subcommand(argument).unwrap_or(parent);
+    }
+    let names = parent.get_subcommands().map(clap::Command::get_name);
+    if let Some(near) = nearest(typed, names) {
+        let near = ContextValue::Strings(vec![near.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, near);
+    }
+    error
 }
 
 /// The commands.
@@ -167,12 +203,29 @@ pub enum ColorChoice {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_command_line_makes_sense() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_misspelled_command_gets_a_suggestion() {
+        for (line, expected) in [
+            (&["xtask", "rnu"][..], Some("run")),
+            (&["xtask", "simulat"], Some("simulate")),
+            (&["xtask", "--quiet", "journal", "shwo"], Some("show")),
+            (&["xtask", "frobnicate"], None),
+        ] {
+            let arguments: Vec<OsString> = line.iter().map(OsString::from).collect();
+            let error = Cli::try_parse_from(&arguments).unwrap_err();
+            let text = suggested(error, &arguments).to_string();
+            let tip = expected.map(|name| format!("similar subcommand exists: '{name}'"));
+            match tip {
+                Some(tip) => assert!(text.contains(&tip), "{text}"),
+                None => assert!(!text.contains("similar"), "{text}"),
+            }
+        }
     }
 }

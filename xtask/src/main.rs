@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 mod bench;
 mod benchmarks;
 mod cli;
@@ -26,5 +24,5 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     open_files::raise();
-    commands::dispatch(cli::Cli::parse()).into()
+    commands::dispatch(cli::Cli::from_command_line()).into()
 }

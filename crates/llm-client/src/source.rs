@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use schema::ModelId;
+use schema::{ModelId, nearest};
 
 use crate::settings::{ModelSettings, StructuredSupport, TokenLimitName};
 
@@ -179,7 +179,7 @@ impl Source {
             .into_iter()
             .find(|source| source.name() == wanted)
             .ok_or_else(|| UnknownSource {
-                nearest: nearest(&wanted),
+                nearest: nearest(&wanted, Self::ALL.map(Self::name)),
                 name: name.to_owned(),
             })
     }
@@ -279,16 +279,6 @@ impl fmt::Display for UnknownSource {
             " Known sources: {names}. For any other OpenAI-compatible endpoint, set base_url"
         )
     }
-}
-
-/// The known name that is most like `name`, if one is.
-fn nearest(name: &str) -> Option<&'static str> {
-    Source::ALL
-        .into_iter()
-        .map(|source| (strsim::jaro_winkler(name, source.name()), source.name()))
-        .filter(|(likeness, _)| *likeness > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
 }
 
 #[cfg(test)]

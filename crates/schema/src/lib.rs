@@ -18,6 +18,7 @@
 //! - [`reply`]: strict parsing of a model's JSON reply, and asking again with what was wrong.
 //! - [`prompt`]: prompt templates that a user can replace.
 //! - [`json_rows`]: the rows of a large JSON list, one at a time.
+//! - [`nearest`]: the known word that a misspelled one stands for.
 //! - [`yaml`]: why a YAML text cannot be read, in words for its author.
 //! - [`safety`]: seed cases, settings, scores and files of safety evaluations, and the traits of their parts.
 //!
@@ -50,6 +51,7 @@ mod item;
 pub mod json_rows;
 mod json_text;
 mod message;
+mod nearest;
 mod phase;
 pub mod prompt;
 mod prompt_tags;
@@ -85,6 +87,7 @@ pub use id::{IdError, ModelId};
 pub use item::Item;
 pub use json_text::JsonText;
 pub use message::Message;
+pub use nearest::nearest;
 pub use phase::{
     Aggregator, Evaluator, Fingerprint, MetricGenerator, ScenarioGenerator, Simulator,
 };

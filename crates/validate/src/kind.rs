@@ -184,7 +184,7 @@ impl FromStr for Kind {
         let found = Self::ALL.into_iter().find(|kind| kind.name() == word);
         found.ok_or_else(|| UnknownKind {
             word: word.to_owned(),
-            hint: match schema::safety::nearest(word, names) {
+            hint: match schema::nearest(word, names) {
                 Some(near) => format!("; did you mean `{near}`?"),
                 None => format!("; known are {}", names.join(", ")),
             },

@@ -1,6 +1,6 @@
 //! Keys that a reader keeps because it does not know them, and that are nearly a known one.
 
-use schema::safety::nearest;
+use schema::nearest;
 use serde_json::{Map, Value};
 
 use crate::{checker::Found, pointer};

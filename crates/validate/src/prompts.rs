@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pipeline::PROMPT_NAMES;
-use schema::{prompt::Prompt, safety::nearest};
+use schema::{nearest, prompt::Prompt};
 
 use crate::{FileReport, Finding};
 

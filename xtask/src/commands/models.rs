@@ -10,12 +10,13 @@ use llm_client::{
 use pipeline::{Models, Phase, RunJournals};
 use schema::{
     ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelErrorKind, ModelId, TargetRef,
+    nearest,
 };
 use scripted_llm::ScriptedServer;
 
 use super::{imported::Imported, traced::Traced};
 use crate::{
-    config::{ConfigError, Endpoints, Limits, ModelEntry, Route, Settings, nearest},
+    config::{ConfigError, Endpoints, Limits, ModelEntry, Route, Settings},
     exit::Failure,
     open_files,
     terminal::Terminal,

@@ -38,7 +38,6 @@ pub use layers::Flag;
 pub use models::{ModelEntry, Route};
 pub use read::Text;
 pub use settings::Settings;
-pub use table::nearest;
 pub use tuning::Limits;
 pub use vars::Vars;
 

@@ -1,12 +1,12 @@
 //! Which models there are and how each is reached.
 
 use llm_client::{Source, wire_name};
-use schema::ModelId;
+use schema::{ModelId, nearest};
 
 use super::{
     error::ConfigError,
     read::{Node, Reader, Text},
-    table::{Table, nearest},
+    table::Table,
     tuning::{Tuning, read_headers},
 };
 

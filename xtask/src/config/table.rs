@@ -1,6 +1,7 @@
 //! Tables of the configuration, and the keys that nobody knows.
 
 use config::{Map, Value, ValueKind};
+use schema::nearest;
 
 use super::read::{Node, Reader, origin};
 
@@ -104,23 +105,6 @@ fn meant<'a>(key: &str, known: &[&'a str]) -> Option<&'a str> {
     }
 }
 
-/// The known word that `word` is a likely misspelling of.
-pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let squeezed = |text: &str| text.to_lowercase().replace(['-', ' '], "_");
-    let typed = squeezed(word);
-    known
-        .into_iter()
-        .map(|candidate| {
-            (
-                strsim::damerau_levenshtein(&typed, &squeezed(candidate)),
-                candidate,
-            )
-        })
-        .filter(|(distance, candidate)| *distance <= candidate.chars().count().min(9) / 3)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,15 +115,5 @@ mod tests {
         assert_eq!(meant("judge", &known), Some("evaluator_model"));
         assert_eq!(meant("budgets", &known), Some("budget"));
         assert_eq!(meant("judge", &["judge_models"]), None);
-    }
-
-    #[test]
-    fn near_words_are_found_and_far_ones_are_not() {
-        let known = ["concurrency", "force", "turns", "id"];
-        assert_eq!(nearest("concurency", known), Some("concurrency"));
-        assert_eq!(nearest("Turns", known), Some("turns"));
-        assert_eq!(nearest("turn", known), Some("turns"));
-        assert_eq!(nearest("metadata", known), None);
-        assert_eq!(nearest("x", known), None);
     }
 }

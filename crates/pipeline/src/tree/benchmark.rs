@@ -3,8 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use schema::{
-    Benchmark, Metric,
-    safety::nearest,
+    Benchmark, Metric, nearest,
     text::is_blank,
     yaml::{YamlError, line_of},
 };

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use schema::{Benchmark, Hazard};
+use schema::{Benchmark, Hazard, nearest};
 
 /// Checks that every metric is in exactly one hazard, and that the benchmark's own names can be used. The error says where.
 pub(super) fn check_hazards(benchmark: &Benchmark) -> Result<(), String> {
@@ -75,7 +75,7 @@ fn check_metrics<'b>(
         if benchmark.metric(id).is_none() {
             return Err(format!(
                 "{place}: unknown metric {id:?}{}",
-                nearest(id, benchmark)
+                meant(id, benchmark)
             ));
         }
         match owners.insert(id, &hazard.id) {
@@ -93,27 +93,21 @@ fn check_metrics<'b>(
     Ok(())
 }
 
-/// What may have been meant.
-fn nearest(id: &str, benchmark: &Benchmark) -> String {
+/// The metric that may have been meant by `id`, or all of them.
+fn meant(id: &str, benchmark: &Benchmark) -> String {
     if benchmark.metrics.is_empty() {
         return ". There are no metrics yet: leave `hazards` out until they are written".to_owned();
     }
     let ids = benchmark.metrics.iter().map(|metric| metric.id.as_str());
-    let wanted = id.to_lowercase();
-    let likeness = |known: &str| strsim::jaro_winkler(&wanted, &known.to_lowercase());
     // By name, too: people remember names better than numbers.
-    let by_name = benchmark
-        .metrics
-        .iter()
+    let mut metrics = benchmark.metrics.iter();
+    let by_name = metrics
         .find(|metric| metric.name.eq_ignore_ascii_case(id))
         .map(|metric| metric.id.as_str());
-    let best = ids.clone().map(likeness).fold(0.0, f64::max);
-    let mut like_it = ids.clone().filter(|known| likeness(known) >= best);
-    // Of several that are alike none is meant more than another.
-    let by_id = match (like_it.next(), like_it.next()) {
-        (Some(known), None) if best >= 0.7 => Some(known),
-        _ => None,
-    };
+    // Ids differ in digits only: of several near ones none is more likely than another.
+    let is_only_one =
+        |near: &&str| nearest(id, ids.clone().filter(|known| known != near)).is_none();
+    let by_id = nearest(id, ids.clone()).filter(is_only_one);
     match by_name.or(by_id) {
         Some(known) => format!(". Did you mean {known:?}?"),
         None => format!(". The metrics are {}", ids.collect::<Vec<_>>().join(", ")),

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, path::Path};
 
-use schema::{Benchmark, Scenario, safety::nearest};
+use schema::{Benchmark, Scenario, nearest};
 
 use crate::error::PipelineError;
 

@@ -5,10 +5,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    MaxTurns, SettingError, Threshold,
-    nearest::{hint, squeezed},
-};
+use super::{MaxTurns, SettingError, Threshold};
+use crate::nearest::{hint, squeezed};
 
 /// Which cases of a layer are rewritten for the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

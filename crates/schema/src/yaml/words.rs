@@ -2,7 +2,7 @@
 
 use serde_saphyr::Error;
 
-use crate::safety::nearest;
+use crate::nearest;
 
 /// The error itself, without the drawing of its place and the alias that led to it.
 pub(super) fn original(error: &Error) -> &Error {

@@ -1,7 +1,7 @@
 //! Whether a tool can be offered, and whether arguments fit it.
 
 use jsonschema::Validator;
-use schema::{Extra, Tool, reply::kind_of, safety::nearest};
+use schema::{Extra, Tool, nearest, reply::kind_of};
 use serde_json::Value;
 
 use super::no_schema;

@@ -4,7 +4,7 @@ use jsonschema::{
     ValidationError,
     error::{TypeKind, ValidationErrorKind},
 };
-use schema::safety::nearest;
+use schema::nearest;
 use serde_json::Value;
 
 /// The types of JSON schema.

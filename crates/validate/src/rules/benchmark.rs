@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use schema::{Benchmark, Hazard, safety::nearest, text::is_blank};
+use schema::{Benchmark, Hazard, nearest, text::is_blank};
 
 use crate::checker::Found;
 

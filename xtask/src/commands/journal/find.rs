@@ -5,8 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use schema::nearest;
+
 use super::{super::Context, Which};
-use crate::{benchmarks::name_of, config::nearest, exit::Failure};
+use crate::{benchmarks::name_of, exit::Failure};
 
 /// The journal that the command line means.
 ///

@@ -3,10 +3,10 @@
 use std::{collections::BTreeSet, ops::ControlFlow, path::Path};
 
 use journal::Filter;
-use schema::EventKind;
+use schema::{EventKind, nearest};
 
 use super::read;
-use crate::{config::nearest, exit::Failure, terminal::Terminal};
+use crate::{exit::Failure, terminal::Terminal};
 
 /// So many ids are looked at for one that is near.
 const LOOKED_AT: usize = 20_000;

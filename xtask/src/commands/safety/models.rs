@@ -3,11 +3,11 @@
 use std::{path::Path, sync::Arc};
 
 use llm_client::{ModelSettings, Provider};
-use schema::{ChatModel, Extra, text::is_blank, unreadable_special};
+use schema::{ChatModel, Extra, nearest, text::is_blank, unreadable_special};
 
 use super::args::SafetyArgs;
 use crate::{
-    config::{Config, ConfigError, ModelEntry, Route, nearest},
+    config::{Config, ConfigError, ModelEntry, Route},
     exit::Failure,
 };
 

@@ -4,7 +4,10 @@ use crate::text::is_blank;
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Header, PackError, PackFormat, PackOptions, stem};
-use crate::safety::{CaseKind, TestCase, TestCaseGroup, nearest::hint};
+use crate::{
+    nearest::hint,
+    safety::{CaseKind, TestCase, TestCaseGroup},
+};
 
 /// The keys of a case.
 const KEYS: [&str; 8] = [

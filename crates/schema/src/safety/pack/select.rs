@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::{PackError, TestCasePack};
-use crate::safety::{
-    TestCaseGroup,
+use crate::{
     nearest::{hint, squeezed},
+    safety::TestCaseGroup,
 };
 
 /// The groups of several packs. Groups of one name are put together, in the order of the packs; the first description counts.

@@ -5,7 +5,8 @@ use super::{
     row::{Row, RowField, RowValue, kind_reason},
 };
 use crate::{
-    safety::{CaseKind, nearest::hint},
+    nearest::hint,
+    safety::CaseKind,
     yaml::{Key, Node, NodeValue, YamlError},
 };
 

@@ -7,7 +7,7 @@ use super::{
     CaseError, ConversationDetail, Form, MultiTurnResults, MultiTurnRow, SafetyFile, SafetyResults,
     SingleTurnResults, SingleTurnRow,
 };
-use crate::{Extra, reply::kind_of, safety::nearest::hint};
+use crate::{Extra, nearest::hint, reply::kind_of};
 
 pub(super) const SINGLE: &str = "single_turn_response";
 pub(super) const MULTI: &str = "multi_turn_response";

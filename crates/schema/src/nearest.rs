@@ -1,6 +1,17 @@
-//! Finding the word that was meant.
+//! The known word that a misspelled one stands for.
 
-/// The known word that `word` is a likely misspelling of. Case, `-`, `_` and blanks do not count.
+/// Returns the known word that `word` is a likely misspelling of, `None` if there is none. Case, `-`, `_` and blanks do not count.
+///
+/// A misspelling may be off by a third of the known word's characters, by three at most: inserted, deleted and replaced characters and
+/// swapped neighbours count as one each (Damerau-Levenshtein distance). Of several words as near, the first is returned.
+///
+/// ```
+/// use schema::nearest;
+///
+/// assert_eq!(nearest("rnu", ["run", "plan"]), Some("run"));
+/// assert_eq!(nearest("Gen_Metrics", ["gen-metrics", "gen-scenarios"]), Some("gen-metrics"));
+/// assert_eq!(nearest("weather", ["run", "plan"]), None);
+/// ```
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let typed = squeezed(word);
@@ -16,12 +27,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 }
 
 /// A name without what people mix up: case, and `-`, `_` and blanks.
-pub(super) fn squeezed(text: &str) -> String {
+pub(crate) fn squeezed(text: &str) -> String {
     text.trim().to_lowercase().replace(['-', ' '], "_")
 }
 
 /// `; did you mean X?`, or the known words where none is near. Empty where nothing is known.
-pub(super) fn hint(word: &str, known: &[&str], list: &str) -> String {
+pub(crate) fn hint(word: &str, known: &[&str], list: &str) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("; did you mean `{near}`?"),
         None if known.is_empty() => String::new(),
@@ -39,5 +50,9 @@ mod tests {
         assert_eq!(nearest("promt", known), Some("prompt"));
         assert_eq!(nearest("Self_Harm_Risk", known), Some("self-harm-risk"));
         assert_eq!(nearest("weather", known), None);
+        let keys = ["concurrency", "force", "turns", "id"];
+        assert_eq!(nearest("concurency", keys), Some("concurrency"));
+        assert_eq!(nearest("turn", keys), Some("turns"));
+        assert_eq!(nearest("x", keys), None);
     }
 }
