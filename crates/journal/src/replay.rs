@@ -133,6 +133,16 @@ impl<R: BufRead> Replay<R> {
         self.open.len() - usize::from(self.ended.is_some())
     }
 
+    /// The items that are open, by their keys: after the last event, those that the journal does not end.
+    pub fn into_open_items(mut self) -> impl Iterator<Item = (ItemKey, ItemHistory)> {
+        if let Some(ended) = self.ended.take() {
+            self.open.remove(&ended);
+        }
+        let mut open: Vec<_> = self.open.into_iter().collect();
+        open.sort_by(|a, b| a.0.cmp(&b.0));
+        open.into_iter()
+    }
+
     /// The next event; `None` at the end. After an error in one line, the next ones can be read.
     pub fn next_event(&mut self) -> Option<Result<Replayed<'_>, ReadError>> {
         if let Some(ended) = self.ended.take() {

@@ -9,10 +9,10 @@ use std::{
 };
 
 use journal::JournalReader;
-use schema::{Benchmark, ModelId};
+use schema::{Benchmark, EventBody, ModelId, event::StartingRun};
 use serde::Deserialize;
 
-use super::told::{Replies, Telling};
+use super::replies::{Coverage, Replies};
 use crate::{
     error::PipelineError,
     layout::{BenchmarkDir, Layout},
@@ -57,36 +57,39 @@ pub(super) fn count_scenarios(dir: &BenchmarkDir, benchmark: &Benchmark) -> Opti
     Some(count)
 }
 
-/// A journal, and the targets of whose conversations it tells.
-pub(super) struct Source {
+/// A journal, and the targets whose conversations it reports.
+pub(super) struct JournalSource {
     pub(super) journal: PathBuf,
     pub(super) targets: BTreeSet<String>,
-    /// Those of them whose rows an earlier run made, of which this one got the same again from the cache.
+    /// Those of them whose rows an earlier run made; this run got the same replies from the cache.
     pub(super) repeated: BTreeSet<String>,
 }
 
-/// A journal that tells of conversations in the tree.
-struct Found {
+/// A journal that reports conversations in the tree.
+struct FoundJournal {
     journal: PathBuf,
-    told: BTreeMap<String, Telling>,
-    plays: bool,
+    reported: BTreeMap<String, Coverage>,
+    simulates: bool,
     judges: bool,
 }
 
-impl Found {
-    /// Whether it tells of all rows of `target`, and those behind it, which are older, do so too: then it made nothing.
+impl FoundJournal {
+    /// Whether it reports all rows of `target`, and so do older ones: then it made nothing.
     fn repeats(&self, target: &str, older: &[Self]) -> bool {
-        let whole = |found: &&Self| found.told.get(target).is_some_and(|told| told.is_whole());
+        let whole = |found: &&Self| {
+            let coverage = found.reported.get(target);
+            coverage.is_some_and(|coverage| coverage.is_whole())
+        };
         let made = |does: fn(&Self) -> bool| !does(self) || older.iter().filter(whole).any(does);
-        let told = self.told.get(target);
-        told.is_some_and(|told| told.is_cached() && told.is_whole())
-            && made(|found| found.plays)
+        let coverage = self.reported.get(target);
+        coverage.is_some_and(|coverage| coverage.is_cached() && coverage.is_whole())
+            && made(|found| found.simulates)
             && made(|found| found.judges)
     }
 }
 
 /// The journals, the oldest first; `found` has the newest first.
-fn sources(found: Vec<Found>, targets: &[ModelId]) -> Vec<Source> {
+fn sources(found: Vec<FoundJournal>, targets: &[ModelId]) -> Vec<JournalSource> {
     let mut repeated: Vec<BTreeSet<String>> = vec![BTreeSet::new(); found.len()];
     for target in targets {
         let mut older = found.as_slice();
@@ -95,7 +98,7 @@ fn sources(found: Vec<Found>, targets: &[ModelId]) -> Vec<Source> {
                 break;
             };
             older = rest;
-            if !one.told.contains_key(target.as_str()) {
+            if !one.reported.contains_key(target.as_str()) {
                 continue;
             }
             if !one.repeats(target.as_str(), rest) {
@@ -105,10 +108,10 @@ fn sources(found: Vec<Found>, targets: &[ModelId]) -> Vec<Source> {
         }
     }
     let sources = found.into_iter().zip(repeated);
-    let mut sources: Vec<Source> = sources
-        .map(|(found, repeated)| Source {
+    let mut sources: Vec<JournalSource> = sources
+        .map(|(found, repeated)| JournalSource {
             journal: found.journal,
-            targets: found.told.into_keys().collect(),
+            targets: found.reported.into_keys().collect(),
             repeated,
         })
         .collect();
@@ -116,18 +119,18 @@ fn sources(found: Vec<Found>, targets: &[ModelId]) -> Vec<Source> {
     sources
 }
 
-/// The newest journals of the benchmark `name` that together tell how all of `targets` were played and judged, the oldest first.
+/// The newest journals of the benchmark `name` that together report how all of `targets` were simulated and judged, the oldest first.
 /// `replies` are those of the tree.
 pub(super) fn journals(
     layout: &Layout,
     name: &str,
     targets: &[ModelId],
     replies: &Replies,
-) -> Vec<Source> {
+) -> Vec<JournalSource> {
     let runs = layout.state().join("runs");
     let mut found = Vec::new();
-    let mut played: BTreeSet<String> = targets.iter().map(ModelId::to_string).collect();
-    let mut judged = played.clone();
+    let mut simulated: BTreeSet<String> = targets.iter().map(ModelId::to_string).collect();
+    let mut judged = simulated.clone();
     let mut earlier = None;
     let mut folders = names(&runs);
     folders.reverse();
@@ -138,33 +141,34 @@ pub(super) fn journals(
             };
             // A run that went on from an earlier one has that one's replies from the cache, which does not know their times.
             let is_earlier = earlier.is_some() && earlier == head.run_id;
-            let [plays, judges] = ["simulate", "evaluate"].map(|phase| head.has(phase));
-            let is_open =
-                |sut: &String| (plays && played.contains(sut)) || (judges && judged.contains(sut));
+            let [simulates, judges] = ["simulate", "evaluate"].map(|phase| head.has(phase));
+            let is_open = |sut: &String| {
+                (simulates && simulated.contains(sut)) || (judges && judged.contains(sut))
+            };
             let is_wanted = |sut: &&String| {
                 is_open(sut) || (is_earlier && targets.iter().any(|id| id.as_str() == sut.as_str()))
             };
             let wanted = head.suts.iter().filter(is_wanted).cloned().collect();
-            let told = replies.told_by(&journal, &wanted);
-            if !is_earlier && told.is_empty() {
+            let reported = replies.reported_by(&journal, &wanted);
+            if !is_earlier && reported.is_empty() {
                 continue;
             }
             // What came from the cache is in an earlier journal too, which has the time when it was fetched.
-            let is_left = |id: &String| told.get(id).is_none_or(|told| told.cached);
-            if plays {
-                played.retain(is_left);
+            let is_left = |id: &String| reported.get(id).is_none_or(|coverage| coverage.cached);
+            if simulates {
+                simulated.retain(is_left);
             }
             if judges {
                 judged.retain(is_left);
             }
-            found.push(Found {
+            found.push(FoundJournal {
                 journal,
-                told,
-                plays,
+                reported,
+                simulates,
                 judges,
             });
             earlier = head.earlier;
-            if earlier.is_none() && played.is_empty() && judged.is_empty() {
+            if earlier.is_none() && simulated.is_empty() && judged.is_empty() {
                 return sources(found, targets);
             }
         }
@@ -182,17 +186,27 @@ fn is_journal(file: &str) -> bool {
     file.starts_with("journal-") && (file.ends_with(".jsonl") || file.ends_with(".jsonl.zst"))
 }
 
-/// What a journal says of itself.
+/// How the run of a journal began.
 struct Head {
     run_id: Option<String>,
     /// The run that this one went on from.
     earlier: Option<String>,
     folder: String,
-    phases: Vec<String>,
+    phases: Vec<Cow<'static, str>>,
     suts: Vec<String>,
 }
 
 impl Head {
+    fn new(start: StartingRun, earlier: Option<String>) -> Option<Self> {
+        Some(Self {
+            run_id: start.run_id,
+            earlier,
+            folder: start.folder?,
+            phases: start.phases?,
+            suts: start.suts.iter().map(|sut| sut.to_string()).collect(),
+        })
+    }
+
     fn has(&self, phase: &str) -> bool {
         self.phases.iter().any(|of| of == phase)
     }
@@ -202,18 +216,10 @@ fn head(path: &Path) -> Option<Head> {
     let mut reader = JournalReader::open(path).ok()?;
     let mut earlier = None;
     while let Some(line) = reader.next_line() {
-        let line = line.ok()?;
-        if line.message == "resuming run" {
-            earlier = line.text("earlier_run").map(Cow::into_owned);
-        }
-        if line.message == "starting run" {
-            return Some(Head {
-                run_id: line.text("run_id").map(Cow::into_owned),
-                earlier,
-                folder: line.text("folder").map(Cow::into_owned)?,
-                phases: line.get("phases")?,
-                suts: line.get("suts")?,
-            });
+        match line.ok()?.event() {
+            Some(Ok(EventBody::ResumingRun(resuming))) => earlier = Some(resuming.earlier_run),
+            Some(Ok(EventBody::StartingRun(start))) => return Head::new(*start, earlier),
+            _ => {}
         }
     }
     None

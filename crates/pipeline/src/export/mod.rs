@@ -1,14 +1,16 @@
-//! Finished runs in the formats of others: what the tree holds, joined with what only journals know.
+//! Finished runs in the formats of others: what the tree holds, joined with what only journals report.
 
-mod facts;
+mod disk_index;
+mod exchange;
 mod find;
-mod item;
+mod journal_index;
 mod problems;
+mod replies;
+mod reported_item;
 mod rows;
 mod safety;
 mod scores;
 mod source;
-mod told;
 
 use std::{ops::ControlFlow, path::Path, thread};
 
@@ -17,11 +19,11 @@ use schema::{Benchmark, ModelId, TargetRef};
 
 pub use self::safety::export_safety;
 use self::{
-    facts::Facts,
+    journal_index::JournalIndex,
     problems::{Expected, Problems},
+    replies::Replies,
     rows::Rows,
     scores::Scores,
-    told::Replies,
 };
 use crate::{
     error::{PipelineError, PipelineErrorKind},
@@ -48,7 +50,7 @@ pub struct ExportReport {
     pub conversations: u64,
     /// Files and notes of the exporter.
     pub exported: Exported,
-    /// What is not whole, and was exported as far as it goes: one line each.
+    /// What is incomplete, and was exported as far as it goes: one line each.
     pub problems: Vec<String>,
     /// Targets of which nothing could be exported, with the reason.
     pub refused: Vec<String>,
@@ -57,21 +59,21 @@ pub struct ExportReport {
 }
 
 impl ExportReport {
-    /// Takes in what is not whole at `place`.
-    fn tell(&mut self, place: &str, told: Vec<String>) {
-        let told = told.into_iter().map(|what| format!("{place}: {what}"));
-        self.problems.extend(told);
+    /// Adds what is incomplete at `place`, one line each.
+    fn add_problems(&mut self, place: &str, lines: Vec<String>) {
+        let lines = lines.into_iter().map(|line| format!("{place}: {line}"));
+        self.problems.extend(lines);
     }
 
-    /// Takes in that nothing of a target can be exported; gives the error back where it is about more than the target.
+    /// Adds that nothing of a target can be exported; returns the error where it is about more than the target.
     fn refuse(&mut self, place: &str, error: ExportError) -> Result<(), PipelineError> {
         if !error.is_of_target() {
             return Err(failed(error));
         }
-        let told = error.to_string();
-        self.refused.push(match told.starts_with(place) {
-            true => told,
-            false => format!("{place}: {told}"),
+        let text = error.to_string();
+        self.refused.push(match text.starts_with(place) {
+            true => text,
+            false => format!("{place}: {text}"),
         });
         Ok(())
     }
@@ -80,7 +82,7 @@ impl ExportReport {
 /// Exports the benchmarks `names` with `exporter`. Files of the tree and journals are read row by row; memory holds a few hundred bytes
 /// for each conversation.
 ///
-/// Settings, usage, times and ids of calls come from the newest journals that tell of the rows in the tree. Where there is none they
+/// Settings, usage, times and ids of calls come from the newest journals that report the rows in the tree. Where there is none they
 /// are unknown.
 ///
 /// # Errors
@@ -117,15 +119,15 @@ fn once_or_twice(
         }
     }
     let mut report = work(&mut *exporter)?;
-    let told = report.problems.iter().chain(&report.refused);
-    let told: Vec<&str> = told.map(String::as_str).collect();
+    let lines = report.problems.iter().chain(&report.refused);
+    let lines: Vec<&str> = lines.map(String::as_str).collect();
     if report.targets == 0 {
-        return Err(PipelineError::input(match told.is_empty() {
+        return Err(PipelineError::input(match lines.is_empty() {
             true => "nothing is exported: no run of the given targets".to_owned(),
-            false => told.join("\n"),
+            false => lines.join("\n"),
         }));
     }
-    exporter.tell(&told);
+    exporter.tell(&lines);
     report.exported = exporter.finish().map_err(failed)?;
     Ok(report)
 }
@@ -189,15 +191,15 @@ impl<'a> Work<'a> {
             let benchmark = read_benchmark(&dir)?;
             let replies = Replies::read(&dir, &benchmark, &targets);
             let journals = find::journals(self.layout, name, &targets, &replies);
-            let mut facts = Facts::read(&journals, &targets)?;
-            self.report.problems.extend(facts.notes().iter().cloned());
+            let mut index = JournalIndex::read(&journals, &targets)?;
+            self.report.problems.extend(index.notes().iter().cloned());
             let bench = Bench {
                 scenarios: find::count_scenarios(&dir, &benchmark),
                 benchmark,
                 dir,
             };
             for target in targets {
-                self.target(&bench, &mut facts, target, exporter)?;
+                self.target(&bench, &mut index, target, exporter)?;
             }
         }
         Ok(())
@@ -225,7 +227,7 @@ impl<'a> Work<'a> {
     fn target(
         &mut self,
         bench: &Bench,
-        facts: &mut Facts,
+        index: &mut JournalIndex,
         id: ModelId,
         exporter: &mut dyn Exporter,
     ) -> Result<(), PipelineError> {
@@ -242,20 +244,20 @@ impl<'a> Work<'a> {
                 .push(format!("{place}: {contradiction}"));
             return Ok(());
         }
-        self.report.tell(&place, faults.odd);
+        self.report.add_problems(&place, faults.odd);
         // Both read through large files.
         let (content, scores) = thread::scope(|scope| {
-            let content = scope.spawn(|| source::content(facts, &id, &files));
+            let content = scope.spawn(|| source::content(index, &id, &files));
             let scores = Scores::read(&files.scores(), &id, &bench.benchmark.metrics);
             (content.join(), scores)
         });
         let mut scores = match scores {
             Ok(scores) => scores,
             Err(error) if error.kind() == PipelineErrorKind::Input => {
-                let told = format!(
+                let text = format!(
                     "{place}: {error}. Make the file readable, or move it away to export without scores"
                 );
-                self.report.refused.push(told);
+                self.report.refused.push(text);
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -272,7 +274,7 @@ impl<'a> Work<'a> {
             true => read_scenarios(&bench.dir.scenarios())?,
             false => Vec::new(),
         };
-        let run = source::run(bench, facts, first, &files, content);
+        let run = source::run(bench, index, first, &files, content);
         problems.outcome(run.outcome.as_deref());
         let expected = Expected {
             scenarios: bench.scenarios.unwrap_or_default(),
@@ -289,25 +291,25 @@ impl<'a> Work<'a> {
             path: files.conversations(),
             id: &id,
             scenarios: &scenarios,
-            facts,
+            index,
             scores: &mut scores,
         };
         let read = rows.each(|sample| {
-            problems.look_at(&sample);
+            problems.add(&sample);
             exporter.push(&sample).map_err(failed)
         })?;
         let unread = read.is_some() && problems.rows == 0;
         if let Some(error) = read {
-            let told = format!("exported until then: {}", explained(&error));
-            problems.told.push(told);
+            let line = format!("exported until then: {}", explained(&error));
+            problems.lines.push(line);
         }
         self.report.conversations += problems.rows;
-        let told = problems.finish(expected, scores.left(), &self.layout.xtask());
-        self.report.tell(&place, told);
+        let lines = problems.finish(expected, scores.left(), &self.layout.xtask());
+        self.report.add_problems(&place, lines);
         match exporter.end() {
             Ok(()) if unread => {
-                let told = format!("{place}: no conversation can be read");
-                self.report.refused.push(told);
+                let text = format!("{place}: no conversation can be read");
+                self.report.refused.push(text);
                 Ok(())
             }
             Ok(()) => {
@@ -319,7 +321,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// An error of reading, with what to do about one that its words do not tell.
+/// An error of reading, with what to do about one whose text does not say.
 fn explained(error: &impl std::fmt::Display) -> String {
     let text = error.to_string();
     if text.contains("hex escape") {
@@ -331,7 +333,7 @@ fn explained(error: &impl std::fmt::Display) -> String {
     text
 }
 
-/// The bounds that are told of rates, as in `grades.json`.
+/// The bounds of rates, as in `grades.json`.
 const INTERVAL: Interval = Interval {
     method: "clopper-pearson",
     level: 0.95,

@@ -1,20 +1,20 @@
-//! What is not whole in what is exported.
+//! What is incomplete in the results.
 
 use std::collections::BTreeSet;
 
 use interop::Sample;
 
-/// What is to be there.
+/// How many rows a complete run has.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Expected {
     pub(super) scenarios: u64,
-    /// Of each scenario, as the run was to play it; 0 where there is no journal.
+    /// Of each scenario, as the run was to simulate it; 0 where there is no journal.
     pub(super) samples: u32,
 }
 
-/// What is not whole in the rows of a target.
+/// What is incomplete in the rows of a target.
 pub(super) struct Problems {
-    pub(super) told: Vec<String>,
+    pub(super) lines: Vec<String>,
     pub(super) rows: u64,
     failed: u64,
     not_judged: u64,
@@ -25,9 +25,9 @@ pub(super) struct Problems {
 }
 
 impl Problems {
-    pub(super) fn new(told: Option<String>) -> Self {
+    pub(super) fn new(note: Option<String>) -> Self {
         Self {
-            told: told.into_iter().collect(),
+            lines: note.into_iter().collect(),
             rows: 0,
             failed: 0,
             not_judged: 0,
@@ -40,7 +40,7 @@ impl Problems {
     /// Not all scores could be read, for this reason.
     pub(super) fn scores_cut(&mut self, why: &str, benchmark: &str) {
         self.scores_cut = true;
-        self.told.push(format!(
+        self.lines.push(format!(
             "{why}. The scores from there on are not exported; `cargo xtask evaluate {benchmark}` rewrites the file, and calls only for \
              verdicts that are not in the cache"
         ));
@@ -49,12 +49,12 @@ impl Problems {
     /// Why rows are missing, by how the run ended.
     pub(super) fn outcome(&mut self, outcome: Option<&str>) {
         if outcome == Some("interrupted") {
-            let told = "the run was interrupted: rows are missing";
-            self.told.push(told.to_owned());
+            let line = "the run was interrupted: rows are missing";
+            self.lines.push(line.to_owned());
         }
     }
 
-    pub(super) fn look_at(&mut self, sample: &Sample) {
+    pub(super) fn add(&mut self, sample: &Sample) {
         self.rows += 1;
         self.by_sample.insert(sample.conversation.sample);
         if sample.conversation.error.is_some() {
@@ -66,14 +66,14 @@ impl Problems {
         }
     }
 
-    /// One line for each thing that is not whole. `orphans` are scores without a conversation.
+    /// One line for each thing that is incomplete. `orphans` are scores without a conversation.
     /// A command that fixes one begins with `xtask`.
     pub(super) fn finish(mut self, expected: Expected, orphans: usize, xtask: &str) -> Vec<String> {
         let seen = u64::try_from(self.by_sample.len().max(1)).unwrap_or(u64::MAX);
         let samples = seen.max(expected.samples.into());
         let expected = expected.scenarios.saturating_mul(samples);
         if self.rows < expected {
-            self.told
+            self.lines
                 .push(format!("{} of {expected} conversations exist", self.rows));
         }
         let not_judged = match self.scores_cut {
@@ -86,15 +86,15 @@ impl Problems {
             (self.abstained, "have no verdict of the judge".to_owned()),
         ] {
             if count > 0 {
-                self.told
+                self.lines
                     .push(format!("{count} of {} conversations {what}", self.rows));
             }
         }
         if orphans > 0 {
-            self.told.push(format!(
+            self.lines.push(format!(
                 "{orphans} scores belong to no existing conversation and are left out"
             ));
         }
-        self.told
+        self.lines
     }
 }

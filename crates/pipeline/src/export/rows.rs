@@ -5,7 +5,7 @@ use std::{ops::ControlFlow, path::PathBuf, sync::mpsc, thread};
 use interop::{Asked, Sample};
 use schema::{Conversation, ModelId, Scenario, TargetRef};
 
-use super::{Bench, facts::Facts, scores::Scores};
+use super::{Bench, journal_index::JournalIndex, scores::Scores};
 use crate::{error::PipelineError, tree::read_conversations};
 
 /// Where samples go.
@@ -22,7 +22,7 @@ pub(super) struct Rows<'a> {
     pub(super) id: &'a ModelId,
     /// For rows that name their scenario and do not hold it.
     pub(super) scenarios: &'a [Scenario],
-    pub(super) facts: &'a mut Facts,
+    pub(super) index: &'a mut JournalIndex,
     pub(super) scores: &'a mut Scores,
 }
 
@@ -68,21 +68,21 @@ impl Rows<'_> {
         ControlFlow::Continue(())
     }
 
-    /// A row with its scores and what journals know of it.
+    /// A row with its scores and what journals report of it.
     fn sample(&mut self, row: Conversation) -> Result<Sample, PipelineError> {
         let scores = self.scores.of(&row)?;
         let mut sample = Sample::new(row, scores);
-        self.facts.join(&mut sample)?;
-        // No journal tells what the target was asked: that of a judge alone does not.
-        let played = sample.calls.iter().any(|call| call.by != Asked::Judge);
-        if sample.system_prompt.is_none() && !played {
+        self.index.join(&mut sample)?;
+        // No journal reports the request to the target: that of a judge alone does not.
+        let simulated = sample.calls.iter().any(|call| call.by != Asked::Judge);
+        if sample.system_prompt.is_none() && !simulated {
             let own = sample.conversation.scenario.target_system_prompt.as_deref();
             let shared = self.bench.benchmark.scenario.user_context.as_deref();
-            let told = [own, shared]
+            let given = [own, shared]
                 .into_iter()
                 .flatten()
                 .find(|text| !text.trim().is_empty());
-            sample.system_prompt = told.map(Into::into);
+            sample.system_prompt = given.map(Into::into);
         }
         Ok(sample)
     }

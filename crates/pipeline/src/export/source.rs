@@ -16,19 +16,19 @@ use sha2::{Digest, Sha256};
 use super::Bench;
 use crate::{
     error::PipelineError,
-    export::facts::{Facts, TargetFacts},
+    export::journal_index::{JournalIndex, ReportedTarget},
     layout::TargetDir,
 };
 
 /// The run of `target`; `content` is its [`content`].
 pub(super) fn run(
     bench: &Bench,
-    facts: &Facts,
+    index: &JournalIndex,
     target: TargetRef,
     files: &TargetDir,
     content: Option<String>,
 ) -> Run {
-    let known = facts.target(&target.id);
+    let known = index.target(&target.id);
     let manifest = Manifest::beside(&known);
     let ended = manifest.time("end").or(known.ended);
     let known_time = ended.or_else(|| manifest.time("start"));
@@ -78,11 +78,11 @@ pub(super) fn run(
 /// A hash of what the target's files hold: it stands for the run's id where there is no journal, and a copy of the files has the same.
 /// `None` where one does.
 pub(super) fn content(
-    facts: &Facts,
+    index: &JournalIndex,
     target: &ModelId,
     files: &TargetDir,
 ) -> Result<Option<String>, PipelineError> {
-    if facts.target(target).run_id.is_some() {
+    if index.target(target).run_id.is_some() {
         return Ok(None);
     }
     let mut hash = Sha256::new();
@@ -147,7 +147,7 @@ pub(super) fn sourced(judge: Judge, entry: &Value) -> Judge {
 pub(super) struct Manifest(Value);
 
 impl Manifest {
-    fn beside(known: &TargetFacts) -> Self {
+    fn beside(known: &ReportedTarget) -> Self {
         Self::at(known.journal.as_ref().and_then(|journal| journal.parent()))
     }
 

@@ -21,9 +21,8 @@ use self::{
     run::Source,
 };
 use super::{
-    ExportOptions, ExportReport, explained,
-    facts::Facts,
-    failed,
+    ExportOptions, ExportReport, explained, failed,
+    journal_index::JournalIndex,
     problems::{Expected, Problems},
     source::modified,
 };
@@ -87,14 +86,14 @@ impl Work<'_> {
         let place = path.display().to_string();
         let rows = Rows::of(source.results);
         if rows.rows.is_empty() && rows.unlisted.is_empty() {
-            let told = format!("{place}: no conversation to export");
-            self.report.refused.push(told);
+            let text = format!("{place}: no conversation to export");
+            self.report.refused.push(text);
             return Ok(());
         }
         let records = source.records(self.layout);
-        let mut facts = source.facts(records.as_deref())?;
-        self.report.problems.extend(facts.notes().iter().cloned());
-        let run = source.run(&rows, &facts, records.as_deref());
+        let mut index = source.index(records.as_deref())?;
+        self.report.problems.extend(index.notes().iter().cloned());
+        let run = source.run(&rows, &index, records.as_deref());
         let mut problems = Problems::new(None);
         problems.outcome(run.outcome.as_deref());
         if let Err(error) = exporter.begin(&run) {
@@ -102,13 +101,13 @@ impl Work<'_> {
         }
         tell(&rows, &mut problems);
         for row in rows.rows {
-            let sample = sample(&run, &mut facts, row)?;
-            problems.look_at(&sample);
+            let sample = sample(&run, &mut index, row)?;
+            problems.add(&sample);
             exporter.push(&sample).map_err(failed)?;
         }
         self.report.conversations += problems.rows;
-        let told = problems.finish(Expected::default(), 0, &self.layout.xtask());
-        self.report.tell(&place, told);
+        let lines = problems.finish(Expected::default(), 0, &self.layout.xtask());
+        self.report.add_problems(&place, lines);
         match exporter.end() {
             Ok(()) => {
                 self.report.targets += 1;
@@ -134,19 +133,19 @@ fn tell(rows: &Rows, problems: &mut Problems) {
         (rows.not_run, "cases were not run"),
     ] {
         if count > 0 {
-            problems.told.push(format!("{count} {what}"));
+            problems.lines.push(format!("{count} {what}"));
         }
     }
 }
 
-/// A row as a sample, with what the journal knows of it.
-fn sample(run: &Run, facts: &mut Facts, row: Row) -> Result<Sample, PipelineError> {
+/// A row as a sample, with what the journal reports of it.
+fn sample(run: &Run, index: &mut JournalIndex, row: Row) -> Result<Sample, PipelineError> {
     let id = row.id;
     let mut sample = plain(run, row);
     if let Some(id) = id {
-        let told = sample.system_prompt.take();
-        facts.join_numbered(&mut sample, id)?;
-        sample.system_prompt = sample.system_prompt.or(told);
+        let own = sample.system_prompt.take();
+        index.join_numbered(&mut sample, id)?;
+        sample.system_prompt = sample.system_prompt.or(own);
     }
     Ok(sample)
 }

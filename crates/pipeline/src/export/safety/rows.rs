@@ -18,7 +18,7 @@ use schema::{
 };
 use serde_json::Value;
 
-/// The group of a conversation that no group is told of.
+/// The group of a conversation whose group is unknown.
 const NO_GROUP: &str = "safety";
 
 /// What a file holds.

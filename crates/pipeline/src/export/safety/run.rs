@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{
-    super::{INTERVAL, facts::Facts, find, source},
+    super::{INTERVAL, find, journal_index::JournalIndex, source},
     rows::Rows,
 };
 use crate::{error::PipelineError, layout::Layout};
@@ -51,25 +51,25 @@ impl Source<'_> {
         is_name.then(|| layout.run(id))
     }
 
-    /// What journals of the run tell.
-    pub(super) fn facts(&self, records: Option<&Path>) -> Result<Facts, PipelineError> {
+    /// What journals of the run report.
+    pub(super) fn index(&self, records: Option<&Path>) -> Result<JournalIndex, PipelineError> {
         let target = &self.target().id;
         let journals = records.map(find::journals_in).unwrap_or_default();
         let journals: Vec<_> = journals
             .into_iter()
-            .map(|journal| find::Source {
+            .map(|journal| find::JournalSource {
                 journal,
                 targets: [target.to_string()].into(),
                 repeated: Default::default(),
             })
             .collect();
-        Facts::read(&journals, std::slice::from_ref(target))
+        JournalIndex::read(&journals, std::slice::from_ref(target))
     }
 
     /// The run of the file.
-    pub(super) fn run(&self, rows: &Rows, facts: &Facts, records: Option<&Path>) -> Run {
+    pub(super) fn run(&self, rows: &Rows, index: &JournalIndex, records: Option<&Path>) -> Run {
         let given = self.parameters();
-        let known = facts.target(&self.target().id);
+        let known = index.target(&self.target().id);
         let manifest = source::Manifest::at(records);
         let started = given.and_then(|run| run.started.as_deref()?.parse().ok());
         let started = started.or_else(|| manifest.time("start"));

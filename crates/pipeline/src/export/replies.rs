@@ -1,4 +1,4 @@
-//! Which journals tell of the conversations in a tree, by the replies.
+//! Which journals report the conversations in a tree, by the replies.
 //!
 //! A journal names its benchmark by the folder's name alone, and runs of several folders of benchmarks may share their records.
 
@@ -8,13 +8,11 @@ use std::{
     path::Path,
 };
 
-use journal::JournalReader;
-use schema::{Benchmark, Conversation, ModelId, Scenario, TargetRef};
+use interop::Asked;
+use journal::{JournalReader, Replay, Replayed, Scope};
+use schema::{Benchmark, Conversation, EventBody, ModelId, Scenario, TargetRef, Turn};
 
-use super::{
-    item::{reply_key, reply_keys},
-    scores::key,
-};
+use super::{disk_index::hash_key, exchange::Exchange, reported_item::reply_keys};
 use crate::{
     layout::BenchmarkDir,
     tree::{read_conversations, read_scenarios},
@@ -46,72 +44,55 @@ impl Replies {
         Self(targets.iter().map(read).collect())
     }
 
-    /// Those of `targets` of whose conversations in the tree the journal at `path` tells: of one at least, with all its replies.
-    pub(super) fn told_by(
+    /// Those of `targets` of whose conversations in the tree the journal at `path` reports: of one at least, with all its replies.
+    pub(super) fn reported_by(
         &self,
         path: &Path,
         targets: &BTreeSet<String>,
-    ) -> BTreeMap<String, Telling> {
-        let mut told: BTreeMap<String, Telling> = BTreeMap::new();
-        let Ok(mut reader) = JournalReader::open(path) else {
-            return told;
+    ) -> BTreeMap<String, Coverage> {
+        let mut reported: BTreeMap<String, Coverage> = BTreeMap::new();
+        let Ok(reader) = JournalReader::open(path) else {
+            return reported;
         };
-        let mut open: HashMap<(String, String), Vec<u64>> = HashMap::new();
+        let mut replay = Replay::new(reader);
         while !targets.is_empty()
-            && let Some(line) = reader.next_line()
+            && let Some(replayed) = replay.next_event()
         {
-            let Ok(line) = line else { continue };
-            let (Some(prompt), Some(sut)) = (&line.prompt_id, &line.sut) else {
+            let Ok(Replayed {
+                event: Some(Ok(event)),
+                scope,
+                ..
+            }) = replayed
+            else {
                 continue;
             };
-            let Some(target) = targets.get(sut.as_ref()) else {
-                continue;
+            let (key, item) = match scope {
+                Scope::Run => continue,
+                Scope::Item(key, item) => (key, Some(item)),
+                Scope::Closed(key) => (key, None),
             };
-            let telling = told.entry(target.clone()).or_default();
-            if line.raw("source").is_none() {
-                match line.call_message() {
-                    "fetched sut response" | "fetched annotator response" => telling.fetched = true,
-                    "using cached sut response" | "using cached annotator response" => {
-                        telling.cached = true;
-                    }
-                    _ => {}
-                }
+            if !targets.contains(&key.sut) {
+                continue;
             }
-            let item = (prompt.to_string(), sut.to_string());
-            match line.call_message() {
-                "queuing item" => {
-                    open.insert(item, Vec::new());
-                }
-                "translated sut response" => {
-                    if let Some(replies) = open.get_mut(&item) {
-                        let text = line.text("response_text").unwrap_or_default();
-                        let calls: Vec<_> = line.get("tool_calls").unwrap_or_default();
-                        replies.push(reply_key(&text, &calls));
-                    }
-                }
-                "item finished" | "item failed" => {
-                    let Some(replies) = open.remove(&item) else {
-                        continue;
-                    };
-                    telling.items += 1;
-                    if let Some(of) = self.0.get(target.as_str()) {
-                        telling.rows = of.rows.len() as u64;
-                        telling.same += u64::from(of.has(&item.0, &replies));
-                        telling.is_told |= of.holds(&item.0, &replies);
-                    }
-                }
-                _ => {}
+            let replies = self.0.get(&key.sut);
+            let coverage = reported.entry(key.sut).or_default();
+            coverage.add_call(&event);
+            if let (EventBody::ItemFinished(_) | EventBody::ItemFailed(_), Some(item)) =
+                (event, item)
+            {
+                coverage.add_item(replies, &key.prompt_id, &item.transcript);
             }
         }
-        told.retain(|_, telling| telling.is_told);
-        told
+        reported.retain(|_, coverage| coverage.is_reported);
+        reported
     }
 }
 
-/// The facts in a journal about the conversations of one target.
+/// How much of one target's conversations a journal reports.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Telling {
-    is_told: bool,
+pub(super) struct Coverage {
+    /// Whether it reports a conversation of the tree.
+    is_reported: bool,
     /// Items that ended.
     items: u64,
     /// Those of them whose replies are those in the tree.
@@ -124,8 +105,8 @@ pub(super) struct Telling {
     pub(super) cached: bool,
 }
 
-impl Telling {
-    /// Whether it tells of all rows in the tree, and of no others.
+impl Coverage {
+    /// Whether it reports all rows in the tree, and no others.
     pub(super) fn is_whole(self) -> bool {
         self.items == self.rows && self.same == self.rows
     }
@@ -133,6 +114,25 @@ impl Telling {
     /// Whether every reply came from the cache.
     pub(super) fn is_cached(self) -> bool {
         self.cached && !self.fetched
+    }
+
+    fn add_call(&mut self, event: &EventBody) {
+        if let Some((Asked::Target | Asked::Judge, call)) = Exchange::of(event, "")
+            && call.exception.is_none()
+        {
+            self.fetched |= !call.cached;
+            self.cached |= call.cached;
+        }
+    }
+
+    fn add_item(&mut self, of: Option<&OfTarget>, prompt: &str, transcript: &[Turn]) {
+        self.items += 1;
+        if let Some(of) = of {
+            let replies: Vec<u64> = reply_keys(transcript).collect();
+            self.rows = of.rows.len() as u64;
+            self.same += u64::from(of.has(prompt, &replies));
+            self.is_reported |= of.holds(prompt, &replies);
+        }
     }
 }
 
@@ -164,15 +164,16 @@ impl OfTarget {
         let prompt = Conversation::prompt_id(&row.scenario.id, row.sample);
         let replies: Vec<u64> = reply_keys(&row.transcript).collect();
         self.replied |= !replies.is_empty();
-        self.rows.insert(key(prompt.as_str()), key(replies));
+        self.rows
+            .insert(hash_key(prompt.as_str()), hash_key(replies));
     }
 
-    /// Whether the tree holds conversation `prompt` with these replies. That there are none tells nothing where others have some.
+    /// Whether the tree holds conversation `prompt` with these replies. That there are none proves nothing where others have some.
     fn holds(&self, prompt: &str, replies: &[u64]) -> bool {
         self.has(prompt, replies) && replies.is_empty() != self.replied
     }
 
     fn has(&self, prompt: &str, replies: &[u64]) -> bool {
-        self.rows.get(&key(prompt)) == Some(&key(replies))
+        self.rows.get(&hash_key(prompt)) == Some(&hash_key(replies))
     }
 }

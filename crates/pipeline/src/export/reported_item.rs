@@ -1,0 +1,99 @@
+//! What a journal reports of one item.
+
+use interop::{Asked, Call};
+use jiff::Timestamp;
+use journal::ItemHistory;
+use schema::{EventBody, Role, ToolCall, Turn};
+use serde::{Deserialize, Serialize};
+
+use super::{disk_index::hash_key, exchange::Exchange};
+
+/// What a journal reports of an item and the tree does not hold.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct ReportedItem {
+    /// The number of the conversation in the result file of a safety evaluation.
+    pub(super) number: Option<i64>,
+    pub(super) system_prompt: Option<String>,
+    pub(super) calls: Vec<Call>,
+    /// Keys of the target's replies, as they went into the transcript.
+    replies: Vec<u64>,
+    /// Whether the conversation was simulated in this run, not taken from the tree.
+    simulated: bool,
+    /// Microseconds since 1970.
+    started: Option<i64>,
+    ended: Option<i64>,
+}
+
+impl ReportedItem {
+    /// An item that was queued at `time`.
+    pub(super) fn queued(item: &ItemHistory, time: Option<Timestamp>) -> Self {
+        #[derive(Deserialize)]
+        struct Context {
+            conversation_id: Option<i64>,
+        }
+        let context = item.queued.context.as_ref();
+        let context = context.and_then(|text| serde_json::from_str::<Context>(text.get()).ok());
+        Self {
+            number: context.and_then(|context| context.conversation_id),
+            started: time.map(Timestamp::as_microsecond),
+            ..Self::default()
+        }
+    }
+
+    /// Adds an event of the item.
+    pub(super) fn add(&mut self, event: &EventBody, sut: &str) {
+        match event {
+            EventBody::TranslatedSutTurn(said) | EventBody::TranslatedSutResponse(said) => {
+                self.simulated |= said.turns.is_none() && said.source.is_none();
+            }
+            other => {
+                let Some((by, exchange)) = Exchange::of(other, sut) else {
+                    return;
+                };
+                if by == Asked::Target && self.system_prompt.is_none() {
+                    self.system_prompt = exchange.system_prompt();
+                }
+                self.calls.push(exchange.to_call(by));
+            }
+        }
+    }
+
+    /// Sets when the item ended.
+    pub(super) fn end(&mut self, time: Option<Timestamp>) {
+        self.ended = time.map(Timestamp::as_microsecond);
+    }
+
+    /// Sets the replies to those of `transcript`.
+    pub(super) fn set_replies(&mut self, transcript: &[Turn]) {
+        self.replies = reply_keys(transcript).collect();
+    }
+
+    /// When it was queued, and when it ended.
+    pub(super) fn times(&self) -> [Option<Timestamp>; 2] {
+        [self.started, self.ended].map(|time| Timestamp::from_microsecond(time?).ok())
+    }
+
+    /// Whether the replies are those of `transcript`.
+    pub(super) fn fits(&self, transcript: &[Turn]) -> bool {
+        reply_keys(transcript).eq(self.replies.iter().copied())
+    }
+
+    /// Whether the conversation was simulated in this run.
+    pub(super) fn simulated(&self) -> bool {
+        self.simulated || self.calls.iter().any(|call| call.by != Asked::Judge)
+    }
+}
+
+/// Keys of the target's replies in `transcript`.
+pub(super) fn reply_keys(transcript: &[Turn]) -> impl Iterator<Item = u64> {
+    let replies = transcript
+        .iter()
+        .filter(|turn| turn.role == Role::Assistant);
+    replies.map(|turn| reply_key(&turn.content, &turn.tool_calls))
+}
+
+/// A key of a reply. Ids of calls are left out: the simulator may give a call another one than the model did.
+fn reply_key(text: &str, calls: &[ToolCall]) -> u64 {
+    let calls = calls.iter().map(|call| (&*call.name, &*call.arguments));
+    hash_key((text, calls.collect::<Vec<_>>()))
+}
