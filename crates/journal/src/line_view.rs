@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use schema::EventBody;
 use serde::{
     Deserialize, Deserializer,
-    de::{Error as _, MapAccess, Visitor},
+    de::{DeserializeSeed, Error as _, IntoDeserializer, MapAccess, Visitor},
 };
 use serde_json::{Map, value::RawValue};
 
-use crate::Entry;
+use crate::{Entry, PartialEvent};
 
 /// One line of a journal, borrowed from the reader's buffer: the fast form of [`Entry`](crate::Entry).
 ///
@@ -102,6 +102,13 @@ impl<'a> Line<'a> {
         EventBody::read(&self.message, self.text)
     }
 
+    /// The event with the fields that are of the right type, for rules that look at single fields of a line that may be wrong.
+    /// `None` for a message that this version does not know.
+    #[must_use]
+    pub fn partial_event(&self) -> Option<PartialEvent> {
+        PartialEvent::read(self)
+    }
+
     /// When it was written; `None` where the file does not tell, or not in a form that is a time.
     #[must_use]
     pub fn time(&self) -> Option<Timestamp> {
@@ -145,6 +152,38 @@ impl<'a> Line<'a> {
     pub fn raw(&self, name: &str) -> Option<&'a RawValue> {
         let mut fields = self.fields.iter().rev();
         fields.find(|field| field.0 == name).map(|field| field.1)
+    }
+
+    /// Whether the line has the field `name`, one of the texts that have a place of their own or another.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.item_field(name).is_some() || self.raw(name).is_some()
+    }
+
+    /// Deserializes the field `name`.
+    pub(crate) fn field<'de, S: DeserializeSeed<'de>>(
+        &self,
+        name: &str,
+        seed: S,
+    ) -> serde_json::Result<S::Value>
+    where
+        'a: 'de,
+    {
+        match (self.item_field(name), self.raw(name)) {
+            (Some(text), _) => seed.deserialize(text.into_deserializer()),
+            (None, Some(raw)) => {
+                seed.deserialize(&mut serde_json::Deserializer::from_str(raw.get()))
+            }
+            (None, None) => Err(serde_json::Error::custom("the field is missing")),
+        }
+    }
+
+    fn item_field(&self, name: &str) -> Option<&str> {
+        match name {
+            "test" => self.test.as_deref(),
+            "prompt_id" => self.prompt_id.as_deref(),
+            "sut" => self.sut.as_deref(),
+            _ => None,
+        }
     }
 
     /// The field `name` as a `T`; `None` when it is not there, or is no `T`.

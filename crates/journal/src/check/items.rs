@@ -1,7 +1,5 @@
 //! The items of a journal, and what is counted for each.
 
-use std::collections::BTreeMap;
-
 /// Which item: a prompt of a test against a SUT, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
@@ -48,14 +46,17 @@ pub(crate) struct Item {
     pub(crate) has_text: bool,
     /// The verdict that the judges of a panel were merged into.
     pub(crate) merged: Option<bool>,
-    /// By turn, from 1, and step, from 0.
-    replies: BTreeMap<(u32, u32), Reply>,
-    annotators: BTreeMap<u32, Marks>,
+    /// Sorted by place. Few, so that a list needs less memory than a map.
+    replies: Vec<Reply>,
+    /// Few, by annotator.
+    annotators: Vec<(u32, Marks)>,
 }
 
 /// One reply of the SUT. Counters stop at 255.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Reply {
+    /// The turn, from 1, and the step in it, from 0.
+    place: (u32, u32),
     answered: u8,
     translated: u8,
 }
@@ -78,6 +79,28 @@ pub(crate) enum Step {
     Translated,
 }
 
+impl Reply {
+    fn count(&mut self, step: Step) {
+        let count = match step {
+            Step::Answered => &mut self.answered,
+            Step::Translated => &mut self.translated,
+        };
+        *count = count.saturating_add(1);
+    }
+}
+
+impl Marks {
+    /// Counts a response.
+    pub(crate) fn count_response(&mut self) {
+        self.responses = self.responses.saturating_add(1);
+    }
+
+    /// Counts a translation.
+    pub(crate) fn count_translation(&mut self) {
+        self.translations = self.translations.saturating_add(1);
+    }
+}
+
 impl Item {
     pub(crate) fn new(key: Key) -> Self {
         Self {
@@ -95,8 +118,8 @@ impl Item {
             derived: false,
             has_text: false,
             merged: None,
-            replies: BTreeMap::new(),
-            annotators: BTreeMap::new(),
+            replies: Vec::new(),
+            annotators: Vec::new(),
         }
     }
 
@@ -107,32 +130,49 @@ impl Item {
 
     /// Whether any response is there.
     pub(crate) fn is_answered(&self) -> bool {
-        self.responses > 0 || self.replies.values().any(|reply| reply.answered > 0)
+        self.responses > 0 || self.replies.iter().any(|reply| reply.answered > 0)
     }
 
     /// Whether any response is translated.
     pub(crate) fn is_translated(&self) -> bool {
-        self.translations > 0 || self.replies.values().any(|reply| reply.translated > 0)
+        self.translations > 0 || self.replies.iter().any(|reply| reply.translated > 0)
     }
 
     /// Whether a reply has two responses.
     pub(crate) fn is_answered_twice(&self) -> bool {
-        self.replies.values().any(|reply| reply.answered > 1)
+        self.replies.iter().any(|reply| reply.answered > 1)
     }
 
     /// Whether a reply is translated twice.
     pub(crate) fn is_translated_twice(&self) -> bool {
-        self.replies.values().any(|reply| reply.translated > 1)
+        self.replies.iter().any(|reply| reply.translated > 1)
     }
 
     /// Counts `step` of the reply of `turn`, from 1, and `number` in it, from 0.
     pub(crate) fn count_reply(&mut self, step: Step, turn: u32, number: u32) {
-        let reply = self.replies.entry((turn, number)).or_default();
-        let count = match step {
-            Step::Answered => &mut reply.answered,
-            Step::Translated => &mut reply.translated,
-        };
-        *count = count.saturating_add(1);
+        let place = (turn, number);
+        match self.find_reply(place) {
+            Ok(at) => self
+                .replies
+                .get_mut(at)
+                .into_iter()
+                .for_each(|reply| reply.count(step)),
+            Err(at) => {
+                let mut reply = Reply {
+                    place,
+                    answered: 0,
+                    translated: 0,
+                };
+                reply.count(step);
+                self.replies.insert(at, reply);
+            }
+        }
+    }
+
+    /// Where the reply at `place` is, or belongs.
+    fn find_reply(&self, place: (u32, u32)) -> Result<usize, usize> {
+        self.replies
+            .binary_search_by_key(&place, |reply| reply.place)
     }
 
     /// Forgets the replies of an attempt that was given up.
@@ -144,11 +184,12 @@ impl Item {
     /// Whether the turns that were answered are 1 to n, and the replies of each 0 to m.
     pub(crate) fn turns_are_whole(&self) -> bool {
         let has = |turn: u32, number: u32| {
-            let reply = self.replies.get(&(turn, number));
+            let at = self.find_reply((turn, number)).ok();
+            let reply = at.and_then(|at| self.replies.get(at));
             reply.is_some_and(|reply| reply.answered > 0)
         };
-        let mut answered = self.replies.iter().filter(|(_, reply)| reply.answered > 0);
-        answered.all(|(place, _)| match *place {
+        let mut answered = self.replies.iter().filter(|reply| reply.answered > 0);
+        answered.all(|reply| match reply.place {
             (1, 0) => true,
             (0, 0) => false,
             (turn, 0) => has(turn - 1, 0),
@@ -158,23 +199,31 @@ impl Item {
 
     /// Whether the same replies were answered and translated.
     pub(crate) fn turns_agree(&self) -> bool {
-        let mut replies = self.replies.values();
+        let mut replies = self.replies.iter();
         replies.all(|reply| (reply.answered > 0) == (reply.translated > 0))
     }
 
-    /// The counts of an annotator, to be changed.
-    pub(crate) fn annotator(&mut self, annotator: u32) -> &mut Marks {
-        self.annotators.entry(annotator).or_default()
+    /// Changes the counts of an annotator.
+    pub(crate) fn annotator(&mut self, annotator: u32, change: impl FnOnce(&mut Marks)) {
+        let mut known = self.annotators.iter_mut();
+        if let Some((_, marks)) = known.find(|(known, _)| *known == annotator) {
+            return change(marks);
+        }
+        let mut marks = Marks::default();
+        change(&mut marks);
+        self.annotators.push((annotator, marks));
     }
 
     /// The annotator was called, and counts as having responded: its response may be missing, or come later.
     pub(crate) fn excuse(&mut self, annotator: u32) {
-        self.annotator(annotator).excused = true;
+        self.annotator(annotator, |marks| marks.excused = true);
     }
 
     /// How often an annotator responded to the item.
     pub(crate) fn marks(&self, annotator: u32) -> Marks {
-        let mut marks = self.annotators.get(&annotator).copied().unwrap_or_default();
+        let mut known = self.annotators.iter();
+        let known = known.find(|(known, _)| *known == annotator);
+        let mut marks = known.map_or_else(Marks::default, |(_, marks)| *marks);
         if marks.excused {
             marks.responses = marks.responses.max(1);
         }

@@ -29,8 +29,9 @@
 //! ```
 //!
 //! # Limits
-//! Memory grows with the items: 450 MB hold about a million.
+//! Memory grows with the items: 350 MB hold about a million.
 
+mod annotation;
 mod found;
 mod items;
 mod names;

@@ -1,8 +1,26 @@
-//! What single events tell, and what is counted of them.
+//! What the rules take from single events, and what is counted.
 
 use std::collections::HashMap;
 
-/// What a journal tells of a start of a run.
+use schema::{EventBody, event::FinishedPipeline};
+use serde::Deserialize;
+
+use crate::PartialEvent;
+
+/// A field that a rule cannot do without. Shown behind "has no".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MissingField {
+    #[error("{0} that is a text")]
+    Text(&'static str),
+    #[error("{0} that are a list of texts")]
+    Texts(&'static str),
+    #[error("annotation whose is_safe is true or false")]
+    Verdict,
+    #[error("{0}")]
+    Any(&'static str),
+}
+
+/// A line "starting run". Lists that are missing, or not of texts, are `None`.
 #[derive(Clone, Debug)]
 pub(crate) struct RunStart {
     pub(crate) line: u64,
@@ -10,6 +28,32 @@ pub(crate) struct RunStart {
     pub(crate) benchmarks: Option<Vec<String>>,
     pub(crate) tests: Option<Vec<String>>,
     pub(crate) suts: Option<Vec<String>>,
+}
+
+impl RunStart {
+    /// The start that `event` in line `line` is, if it is one.
+    pub(crate) fn read(line: u64, event: &PartialEvent) -> Option<Self> {
+        let if_fits = |name: &str, list: &[String]| event.fits(name).then(|| list.to_vec());
+        Some(match &event.body {
+            EventBody::StartingRun(run) => Self {
+                line,
+                run_id: run.run_id.clone(),
+                benchmarks: if_fits("benchmarks", &run.benchmarks),
+                tests: if_fits("tests", &run.tests),
+                suts: event
+                    .fits("suts")
+                    .then(|| run.suts.iter().map(ToString::to_string).collect()),
+            },
+            EventBody::StartingCalibrationRun(run) => Self {
+                line,
+                run_id: event.fits("run_id").then(|| run.run_id.clone()),
+                benchmarks: if_fits("benchmarks", &run.benchmarks),
+                tests: run.tests.clone(),
+                suts: run.suts.clone(),
+            },
+            _ => return None,
+        })
+    }
 }
 
 /// What is counted for a test and a SUT.
@@ -54,4 +98,15 @@ pub(crate) struct HazardScore {
 pub(crate) struct FinishedCounts {
     pub(crate) total: u64,
     pub(crate) counts: HashMap<String, HashMap<String, u64>>,
+}
+
+impl FinishedCounts {
+    /// The numbers in `finished`; `None` where one of them is missing.
+    pub(crate) fn read(finished: &FinishedPipeline) -> Option<Self> {
+        let counts = finished.finished_counts.as_ref()?;
+        Some(Self {
+            total: finished.total_finished?,
+            counts: Deserialize::deserialize(counts).ok()?,
+        })
+    }
 }

@@ -3,18 +3,25 @@
 use std::{
     collections::{HashMap, HashSet},
     io::BufRead,
+    sync::Arc,
 };
 
 use indexmap::IndexMap;
+use schema::{
+    EventBody,
+    event::{HazardInfo, TranslatedSutReply},
+};
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::{
+    annotation::{Annotation, joined_responses},
     items::{Item, Key, Marks, Measured, Step},
     names::Names,
-    records::{AnnotatorCounts, FinishedCounts, Hazard, HazardScore, PairCounts, RunStart},
+    records::{
+        AnnotatorCounts, FinishedCounts, Hazard, HazardScore, MissingField, PairCounts, RunStart,
+    },
 };
-use crate::{JournalReader, Line, is_blank, version::has_a_response_for_each_turn};
+use crate::{JournalReader, Line, PartialEvent, is_blank, version::has_a_response_for_each_turn};
 
 /// What one pass over a journal gathers.
 #[derive(Debug, Default)]
@@ -54,67 +61,10 @@ pub(crate) struct CheckState {
     last_time: String,
 }
 
-#[derive(Deserialize)]
-struct Annotation {
-    is_safe: Option<bool>,
-    /// As Python takes it: absent is true, null is not.
-    #[serde(default = "yes")]
-    is_valid: Value,
-}
-
-const NO_VERDICT: &str = "annotation whose is_safe is true or false";
-
-fn yes() -> Value {
-    Value::Bool(true)
-}
-
-/// Whether Python takes `value` for true.
-fn is_true(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::Bool(value) => *value,
-        Value::Number(n) => n.as_f64() != Some(0.0),
-        Value::String(text) => !text.is_empty(),
-        Value::Array(list) => !list.is_empty(),
-        Value::Object(map) => !map.is_empty(),
-    }
-}
-
-/// How many responses an annotation joins: the length of its `joined_responses`, at whatever depth, and 1 without.
-fn joined_responses(line: &Line<'_>) -> u32 {
-    let key = "joined_responses";
-    let annotation = line.raw("annotation");
-    if !annotation.is_some_and(|raw| raw.get().contains(key)) {
-        return 1;
-    }
-    let found = line.get("annotation");
-    let found = found.as_ref().and_then(|value| nested(value, key));
-    let count = match found {
-        Some(Value::Array(list)) => list.len(),
-        Some(Value::Object(map)) => map.len(),
-        Some(Value::String(text)) => text.chars().count(),
-        _ => 0,
-    };
-    u32::try_from(count.max(1)).unwrap_or(u32::MAX)
-}
-
-/// The value of `key` in `value` or, where it has none, in the first of its objects that has.
-fn nested<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
-    let map = value.as_object()?;
-    match map.get(key) {
-        Some(found) => Some(found),
-        None => map.values().find_map(|inner| nested(inner, key)),
-    }
-}
-
+/// What the rules need of the measurements. Others may be of any type.
 #[derive(Deserialize)]
 struct Measurements {
     is_safe: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct Exception {
-    message: Option<String>,
 }
 
 impl CheckState {
@@ -128,119 +78,142 @@ impl CheckState {
             let line = line.map_err(|error| error.to_string())?;
             state.lines = line.number;
             state.take_time(&line);
-            state.take(&line).map_err(|lack| {
-                format!("line {}: \"{}\" has no {lack}", line.number, line.message)
+            state.take(&line).map_err(|missing| {
+                format!(
+                    "line {}: \"{}\" has no {missing}",
+                    line.number, line.message
+                )
             })?;
         }
         Ok(state)
     }
 
-    /// Takes what `line` tells. On an error, what it lacks.
-    fn take(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
-        match line.message.as_ref() {
-            "queuing item" => {
-                let derived = line.get("derived") == Some(true);
-                self.item(line, |item| {
-                    item.queued += 1;
-                    item.derived |= derived;
-                })
+    /// Counts the event in `line`. Unknown messages are skipped.
+    fn take(&mut self, line: &Line<'_>) -> Result<(), MissingField> {
+        let Some(event) = line.partial_event() else {
+            return Ok(());
+        };
+        match &event.body {
+            EventBody::QueuingItem(queued) => self.item(line, |item| {
+                item.queued += 1;
+                item.derived |= queued.derived == Some(true);
+            }),
+            EventBody::RetryingItem(_) => self.item(line, Item::retry),
+            EventBody::ItemFinished(_) => self.item(line, |item| item.finished += 1),
+            EventBody::ItemFailed(_) => self.item(line, |item| item.failed += 1),
+            EventBody::FetchedSutTurn(reply) | EventBody::UsingCachedSutTurn(reply) => {
+                self.reply(line, Step::Answered, reply.turn, reply.step)
             }
-            "retrying item" => self.item(line, Item::retry),
-            "fetched sut response" | "using cached sut response" => {
+            EventBody::FetchedSutResponse(reply) | EventBody::UsingCachedSutResponse(reply) => {
                 self.item(line, |item| item.responses += 1)?;
-                self.of_turns(line, Step::Answered)
+                match event.is_summary() {
+                    true => Ok(()),
+                    false => self.reply(line, Step::Answered, reply.turn, reply.step),
+                }
             }
-            "translated sut response" => {
+            EventBody::TranslatedSutTurn(said) => {
+                self.reply(line, Step::Translated, said.turn, said.step)?;
+                self.text(line, said)
+            }
+            EventBody::TranslatedSutResponse(said) => {
                 self.item(line, |item| item.translations += 1)?;
-                self.of_turns(line, Step::Translated)
+                if !event.is_summary() {
+                    self.reply(line, Step::Translated, said.turn, said.step)?;
+                }
+                self.text(line, said)
             }
-            "fetched sut turn" | "using cached sut turn" => self.turn(line, Step::Answered),
-            "translated sut turn" => self.turn(line, Step::Translated),
-            "fetched annotator turn" | "using cached annotator turn" => {
-                self.annotator(line, |_| {})
+            EventBody::MeasuredItemQuality(_) => self.measured(line),
+            EventBody::TestScored(_) => self.test_scored(line),
+            EventBody::HazardInfo(info) => self.hazard_info(&event, info),
+            EventBody::HazardScored(scored) => {
+                let score = self.hazard_score(line, &event, &scored.hazard)?;
+                score.scored += 1;
+                score.score = scored.score;
+                Ok(())
             }
-            "fetched annotator response" | "using cached annotator response" => self
-                .annotator(line, |marks| {
-                    marks.responses = marks.responses.saturating_add(1)
-                }),
-            "translated annotation" => self.annotation(line),
-            "measured item quality" => self.measured(line),
-            "item finished" => self.item(line, |item| item.finished += 1),
-            "item failed" => self.item(line, |item| item.failed += 1),
-            "test scored" => self.test_scored(line),
-            "hazard info" => self.hazard_info(line),
-            "hazard scored" => self.hazard_scored(line, |score| score.scored += 1),
-            "hazard calibrated" => self.hazard_scored(line, |score| score.calibrated += 1),
-            _ => self.of_the_run(line),
+            EventBody::HazardCalibrated(scored) => {
+                let score = self.hazard_score(line, &event, &scored.hazard)?;
+                score.calibrated += 1;
+                score.score = scored.score;
+                Ok(())
+            }
+            _ => self.take_judge(line, &event),
         }
     }
 
-    /// Takes what is said of the run as a whole. Unknown messages are none of ours.
-    fn of_the_run(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
-        match line.message.as_ref() {
-            "starting journal" => {
-                if let Some(version) = line.text("format_version") {
-                    self.ours = true;
-                    self.is_first_form = has_a_response_for_each_turn(&version);
-                }
+    /// Counts what judges did. Each method asks for the annotator by itself, so that a line without an item is reported as such.
+    fn take_judge(&mut self, line: &Line<'_>, event: &PartialEvent) -> Result<(), MissingField> {
+        let annotator = |name| event.fits("annotator").then_some(name);
+        match &event.body {
+            EventBody::FetchedAnnotatorTurn(reply) => {
+                self.annotator(line, annotator(&reply.annotator), |_| {})
             }
-            "starting run" | "starting calibration run" => self.starts.push(RunStart {
-                line: line.number,
-                run_id: line.get("run_id"),
-                benchmarks: line.get("benchmarks"),
-                tests: line.get("tests"),
-                suts: line.get("suts"),
-            }),
-            "using test items" => {
-                if let (Some(test), Some(using)) = (&line.test, line.get("using")) {
-                    self.using.insert(self.tests.number(test), using);
-                }
+            EventBody::UsingCachedAnnotatorTurn(reply) => {
+                self.annotator(line, annotator(&reply.annotator), |_| {})
             }
-            "finished pipeline" => {
-                let total = line.get("total_finished");
-                self.finished_counts = total
-                    .zip(line.get("finished_counts"))
-                    .map(|(total, counts)| FinishedCounts { total, counts });
+            EventBody::FetchedAnnotatorResponse(reply) => {
+                self.annotator(line, annotator(&reply.annotator), Marks::count_response)
             }
-            "finished run" => self.finished = true,
-            "call not made" => self.stopped = true,
-            "fetched generator response" | "using cached generator response" => {
-                let purpose = line.text("purpose");
-                self.generated |=
-                    matches!(purpose.as_deref(), Some("gen_scenarios" | "gen_variant"));
+            EventBody::UsingCachedAnnotatorResponse(reply) => {
+                self.annotator(line, annotator(&reply.annotator), Marks::count_response)
             }
-            "exception stopping run" => {
-                self.stopped = true;
-                let exception: Option<Exception> = line.get("exc_val");
-                self.exception = exception.and_then(|exception| exception.message);
+            EventBody::TranslatedAnnotation(verdict) => {
+                self.annotation(line, annotator(&verdict.annotator))
             }
-            "judge abstained" if self.ours => {
-                return self.annotator(line, |marks| {
-                    marks.translations = marks.translations.saturating_add(1);
-                });
+            EventBody::JudgeAbstained(judge) if self.ours => {
+                self.annotator(line, judge.annotator.as_ref(), Marks::count_translation)
             }
-            // A judge of a panel. One whose call failed was asked and has no score; the others of the panel stand in for it.
-            "judge scored" if self.ours => {
-                let score: Option<f64> = line.get("safe_response_score");
-                self.annotator(line, |marks| {
-                    marks.translations = marks.translations.saturating_add(1);
-                })?;
-                return match score {
+            EventBody::JudgeScored(judge) if self.ours => {
+                let annotator = annotator(&judge.annotator);
+                self.annotator(line, annotator, Marks::count_translation)?;
+                match judge.safe_response_score {
                     Some(_) => Ok(()),
-                    None => self.excuse(line),
-                };
+                    // A judge of a panel whose call failed was called and has no score; the others stand in for it.
+                    None => self.excuse(line, annotator),
+                }
             }
-            // Of a panel, whose scores are averaged: their verdict, and not that of most judges.
-            "merged annotation" if self.ours => {
-                let annotation: Annotation = line.get("annotation").ok_or(NO_VERDICT)?;
-                let is_safe = annotation.is_safe.ok_or(NO_VERDICT)?;
-                let key = self.key(line)?;
-                self.panels.insert((key.test, key.sut));
-                return self.item(line, |item| item.merged = Some(is_safe));
+            EventBody::MergedAnnotation(_) if self.ours => self.merged(line),
+            _ => {
+                self.take_run(line, event);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes what is said of the run as a whole.
+    fn take_run(&mut self, line: &Line<'_>, event: &PartialEvent) {
+        match &event.body {
+            EventBody::StartingJournal(start) => {
+                if let Some(version) = &start.format_version {
+                    self.ours = true;
+                    self.is_first_form = has_a_response_for_each_turn(version);
+                }
+            }
+            EventBody::StartingRun(_) | EventBody::StartingCalibrationRun(_) => {
+                self.starts.extend(RunStart::read(line.number, event));
+            }
+            EventBody::UsingTestItems(items) if event.fits("using") => {
+                if let Some(test) = &line.test {
+                    self.using.insert(self.tests.number(test), items.using);
+                }
+            }
+            EventBody::FinishedPipeline(finished) => {
+                self.finished_counts = FinishedCounts::read(finished);
+            }
+            EventBody::FinishedRun(_) => self.finished = true,
+            EventBody::CallNotMade(_) => self.stopped = true,
+            EventBody::FetchedGeneratorResponse(reply)
+            | EventBody::UsingCachedGeneratorResponse(reply) => {
+                self.generated |= matches!(&*reply.purpose, "gen_scenarios" | "gen_variant");
+            }
+            EventBody::ExceptionStoppingRun(stopped) => {
+                self.stopped = true;
+                let exception = stopped.exc_val.as_ref();
+                let message = exception.and_then(|exception| exception.get("message")?.as_str());
+                self.exception = message.map(str::to_owned);
             }
             _ => {}
         }
-        Ok(())
     }
 
     fn take_time(&mut self, line: &Line<'_>) {
@@ -255,20 +228,24 @@ impl CheckState {
         self.last_time.push_str(time);
     }
 
-    fn key(&mut self, line: &Line<'_>) -> Result<Key, &'static str> {
-        let prompt = line
-            .prompt_id
-            .as_deref()
-            .ok_or("prompt_id that is a text")?;
+    fn key(&mut self, line: &Line<'_>) -> Result<Key, MissingField> {
+        let prompt = line.prompt_id.as_deref();
+        let prompt = prompt.ok_or(MissingField::Text("prompt_id"))?;
         Ok(Key {
             prompt: self.prompts.number(prompt),
-            test: self
-                .tests
-                .number(line.test.as_deref().ok_or("test that is a text")?),
-            sut: self
-                .suts
-                .number(line.sut.as_deref().ok_or("sut that is a text")?),
+            test: self.test(line)?,
+            sut: self.sut(line)?,
         })
+    }
+
+    fn test(&mut self, line: &Line<'_>) -> Result<u32, MissingField> {
+        let test = line.test.as_deref().ok_or(MissingField::Text("test"))?;
+        Ok(self.tests.number(test))
+    }
+
+    fn sut(&mut self, line: &Line<'_>) -> Result<u32, MissingField> {
+        let sut = line.sut.as_deref().ok_or(MissingField::Text("sut"))?;
+        Ok(self.suts.number(sut))
     }
 
     fn entry(&mut self, key: Key) -> &mut Item {
@@ -279,60 +256,48 @@ impl CheckState {
         &mut self,
         line: &Line<'_>,
         change: impl FnOnce(&mut Item),
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), MissingField> {
         let key = self.key(line)?;
         change(self.entry(key));
         Ok(())
     }
 
-    /// Takes a response of the SUT, or its translation, that stands for the whole item. The turns that it sums up have messages of
-    /// their own.
-    fn of_turns(&mut self, line: &Line<'_>, step: Step) -> Result<(), &'static str> {
-        if line.raw("turns").is_none() {
-            return self.turn(line, step);
-        }
-        match step {
-            Step::Answered => Ok(()),
-            Step::Translated => self.text(line),
-        }
-    }
-
-    /// Takes what the SUT said.
-    fn text(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
-        let text = line
-            .text("response_text")
-            .ok_or("response_text that is a text")?;
-        if is_blank(&text) {
-            return Ok(());
-        }
-        self.item(line, |item| item.has_text = true)
-    }
-
-    fn turn(&mut self, line: &Line<'_>, step: Step) -> Result<(), &'static str> {
-        let key = self.key(line)?;
-        let turn = line.get("turn").unwrap_or(1);
+    /// Counts `step` of one reply of the SUT.
+    fn reply(
+        &mut self,
+        line: &Line<'_>,
+        step: Step,
+        turn: Option<u32>,
+        number: Option<u32>,
+    ) -> Result<(), MissingField> {
         // Replies after the first of a turn follow on calls of tools.
-        let reply = line.get("step").unwrap_or(0);
-        self.entry(key).count_reply(step, turn, reply);
-        match step {
-            Step::Answered => Ok(()),
-            Step::Translated => self.text(line),
+        let (turn, number) = (turn.unwrap_or(1), number.unwrap_or(0));
+        self.item(line, |item| item.count_reply(step, turn, number))
+    }
+
+    /// Looks whether what the SUT said is more than blanks.
+    fn text(&mut self, line: &Line<'_>, said: &TranslatedSutReply) -> Result<(), MissingField> {
+        let text = said.response_text.as_deref();
+        match is_blank(text.ok_or(MissingField::Text("response_text"))?) {
+            true => Ok(()),
+            false => self.item(line, |item| item.has_text = true),
         }
     }
 
     fn annotator(
         &mut self,
         line: &Line<'_>,
+        annotator: Option<&Arc<str>>,
         change: impl FnOnce(&mut Marks),
-    ) -> Result<(), &'static str> {
-        // A judge that is asked outside of a run's items has none.
+    ) -> Result<(), MissingField> {
+        // A judge that is called outside of a run's items has none.
         if self.ours && line.prompt_id.is_none() {
             return Ok(());
         }
         let key = self.key(line)?;
-        let name = line.text("annotator").ok_or("annotator that is a text")?;
-        let annotator = self.annotators.number(&name);
-        change(self.entry(key).annotator(annotator));
+        let annotator = annotator.ok_or(MissingField::Text("annotator"))?;
+        let annotator = self.annotators.number(annotator);
+        self.entry(key).annotator(annotator, change);
         self.annotations
             .entry((key.test, key.sut, annotator))
             .or_default();
@@ -340,56 +305,71 @@ impl CheckState {
     }
 
     /// Takes an annotator that has no response, or one that is summed up further on.
-    fn excuse(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
+    fn excuse(
+        &mut self,
+        line: &Line<'_>,
+        annotator: Option<&Arc<str>>,
+    ) -> Result<(), MissingField> {
         let key = self.key(line)?;
-        let annotator = self
-            .annotators
-            .number(&line.text("annotator").unwrap_or_default());
+        let annotator = annotator.ok_or(MissingField::Text("annotator"))?;
+        let annotator = self.annotators.number(annotator);
         self.entry(key).excuse(annotator);
         Ok(())
     }
 
-    fn annotation(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
+    fn annotation(
+        &mut self,
+        line: &Line<'_>,
+        annotator: Option<&Arc<str>>,
+    ) -> Result<(), MissingField> {
         let key = self.key(line)?;
-        self.annotator(line, |marks| {
-            marks.translations = marks.translations.saturating_add(1)
-        })?;
-        let valid = self.vote(line)?;
-        if self.ours && !valid {
+        self.annotator(line, annotator, Marks::count_translation)?;
+        let is_valid = self.vote(line)?;
+        if self.ours && !is_valid {
             // A judge of a panel whose call failed was called and has no response; the others stand in for it.
-            self.excuse(line)?;
+            self.excuse(line, annotator)?;
         }
-        let name = line.text("annotator").unwrap_or_default();
+        let annotator = self.annotators.number(annotator.map_or("", |name| name));
         let counts = self
             .annotations
-            .entry((key.test, key.sut, self.annotators.number(&name)))
+            .entry((key.test, key.sut, annotator))
             .or_default();
         counts.translated += 1;
-        counts.invalid += u64::from(!valid);
+        counts.invalid += u64::from(!is_valid);
         Ok(())
     }
 
-    /// Counts what an annotation says of its item. Whether it is valid.
-    fn vote(&mut self, line: &Line<'_>) -> Result<bool, &'static str> {
-        let annotation: Annotation = line.get("annotation").ok_or(NO_VERDICT)?;
-        if !is_true(&annotation.is_valid) {
+    /// Counts the verdict of an annotation. Returns whether it is valid.
+    fn vote(&mut self, line: &Line<'_>) -> Result<bool, MissingField> {
+        let annotation = line.raw("annotation").ok_or(MissingField::Verdict)?;
+        let verdict = Annotation::read(annotation).ok_or(MissingField::Verdict)?;
+        if !verdict.is_valid {
             return Ok(false);
         }
-        let is_safe = annotation.is_safe.ok_or(NO_VERDICT)?;
-        let joined = joined_responses(line);
+        let is_safe = verdict.is_safe.ok_or(MissingField::Verdict)?;
+        let joined = joined_responses(annotation);
         self.item(line, |item| {
             item.joined = item.joined.saturating_add(joined);
-            let votes = if is_safe {
-                &mut item.safe_votes
-            } else {
-                &mut item.unsafe_votes
-            };
-            *votes += 1;
+            match is_safe {
+                true => item.safe_votes += 1,
+                false => item.unsafe_votes += 1,
+            }
         })?;
         Ok(true)
     }
 
-    fn measured(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
+    /// The scores of a panel are averaged: its verdict is this one, and not that of most judges.
+    fn merged(&mut self, line: &Line<'_>) -> Result<(), MissingField> {
+        let verdict = line.raw("annotation").and_then(Annotation::read);
+        let is_safe = verdict.and_then(|verdict| verdict.is_safe);
+        let is_safe = is_safe.ok_or(MissingField::Verdict)?;
+        let key = self.key(line)?;
+        self.panels.insert((key.test, key.sut));
+        self.entry(key).merged = Some(is_safe);
+        Ok(())
+    }
+
+    fn measured(&mut self, line: &Line<'_>) -> Result<(), MissingField> {
         let key = self.key(line)?;
         let measurements: Option<Measurements> = line.get("measurements");
         let value = match measurements.and_then(|measurements| measurements.is_safe) {
@@ -400,53 +380,59 @@ impl CheckState {
         let pair = self.pairs.entry((key.test, key.sut)).or_default();
         pair.measured += 1;
         pair.safe += u64::from(value == Measured::Safe);
-        self.item(line, |item| {
-            item.measured += 1;
-            item.value = value;
-        })
+        let item = self.entry(key);
+        item.measured += 1;
+        item.value = value;
+        Ok(())
     }
 
-    fn test_scored(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
-        let test = self
-            .tests
-            .number(line.test.as_deref().ok_or("test that is a text")?);
-        let sut = self
-            .suts
-            .number(line.sut.as_deref().ok_or("sut that is a text")?);
+    fn test_scored(&mut self, line: &Line<'_>) -> Result<(), MissingField> {
+        let (test, sut) = (self.test(line)?, self.sut(line)?);
         let pair = self.pairs.entry((test, sut)).or_default();
         pair.scored += 1;
+        // ModelBench's checker compares any number.
         pair.items_finished = line.get("items_finished");
         Ok(())
     }
 
-    fn hazard_info(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
-        let name: String = line.get("hazard").ok_or("hazard that is a text")?;
-        let tests: Vec<String> = line.get("tests").ok_or("tests that are a list of texts")?;
-        line.raw("benchmark").ok_or("benchmark")?;
-        let tests = tests.iter().map(|test| self.tests.number(test)).collect();
-        if self.hazards.iter().all(|hazard| hazard.name != name) {
+    fn hazard_info(&mut self, event: &PartialEvent, info: &HazardInfo) -> Result<(), MissingField> {
+        if !event.fits("hazard") {
+            return Err(MissingField::Text("hazard"));
+        }
+        if !event.fits("tests") {
+            return Err(MissingField::Texts("tests"));
+        }
+        if !event.has("benchmark") {
+            return Err(MissingField::Any("benchmark"));
+        }
+        let tests = info.tests.iter().map(|test| self.tests.number(test));
+        let tests = tests.collect();
+        if self.hazards.iter().all(|hazard| hazard.name != info.hazard) {
             self.hazards.push(Hazard {
-                name,
-                benchmark: line.get("benchmark"),
+                name: info.hazard.clone(),
+                benchmark: event.fits("benchmark").then(|| info.benchmark.clone()),
                 tests,
             });
         }
         Ok(())
     }
 
-    fn hazard_scored(
+    fn hazard_score(
         &mut self,
         line: &Line<'_>,
-        count: impl FnOnce(&mut HazardScore),
-    ) -> Result<(), &'static str> {
-        let hazard: String = line.get("hazard").ok_or("hazard that is a text")?;
-        let sut = self
-            .suts
-            .number(line.sut.as_deref().ok_or("sut that is a text")?);
-        line.raw("score").ok_or("score")?;
-        let score = self.hazard_scores.entry((hazard, sut)).or_default();
-        count(score);
-        score.score = line.get("score");
-        Ok(())
+        event: &PartialEvent,
+        hazard: &str,
+    ) -> Result<&mut HazardScore, MissingField> {
+        if !event.fits("hazard") {
+            return Err(MissingField::Text("hazard"));
+        }
+        let sut = self.sut(line)?;
+        if !event.has("score") {
+            return Err(MissingField::Any("score"));
+        }
+        Ok(self
+            .hazard_scores
+            .entry((hazard.to_owned(), sut))
+            .or_default())
     }
 }

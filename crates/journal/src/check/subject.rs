@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use schema::EventKind;
+
 use super::{records::Hazard, state::CheckState};
 
 /// What the rules are asked of.
@@ -97,7 +99,7 @@ impl Subject {
             let scored = state.pairs.get(&(test, sut)).map_or(0, |pair| pair.scored);
             let (test, sut) = (state.tests.text(test), state.suts.text(sut));
             once(
-                "test scored",
+                EventKind::TestScored,
                 scored,
                 &format!("test {test} and SUT {sut}"),
                 state,
@@ -111,7 +113,7 @@ impl Subject {
                     scored => scored,
                 });
                 let place = format!("hazard {} and SUT {}", hazard.name, state.suts.text(*sut));
-                once("hazard scored", count, &place, state)?;
+                once(EventKind::HazardScored, count, &place, state)?;
             }
         }
         Ok(())
@@ -124,7 +126,7 @@ fn is_private(benchmark: &str) -> bool {
     name.ends_with("private") && !name.contains("security")
 }
 
-fn once(message: &str, count: u64, place: &str, state: &CheckState) -> Result<(), String> {
+fn once(message: EventKind, count: u64, place: &str, state: &CheckState) -> Result<(), String> {
     match count {
         1 => Ok(()),
         0 if state.finished => Err(format!("\"{message}\" is missing for {place}")),

@@ -1,6 +1,7 @@
 //! Journals of ModelBench's form, changed in one place.
 
 use journal::check::Verdict;
+use schema::EventKind;
 use serde_json::{Value, json};
 
 use crate::{check_events, check_text, events, failed, failures, text};
@@ -8,19 +9,19 @@ use crate::{check_events, check_text, events, failed, failures, text};
 /// A change to a journal that passes.
 type Fault = fn(&mut Vec<Value>);
 
-fn at(events: &[Value], message: &str, prompt: &str) -> usize {
+fn at(events: &[Value], message: EventKind, prompt: &str) -> usize {
     let is_it = |event: &Value| event["message"] == message && event["prompt_id"] == prompt;
     events.iter().position(is_it).unwrap()
 }
 
-fn first(events: &[Value], message: &str) -> usize {
+fn first(events: &[Value], message: EventKind) -> usize {
     events
         .iter()
         .position(|event| event["message"] == message)
         .unwrap()
 }
 
-fn double(events: &mut Vec<Value>, message: &str) {
+fn double(events: &mut Vec<Value>, message: EventKind) {
     let place = at(events, message, "vcr_1");
     events.insert(place, events[place].clone());
 }
@@ -29,45 +30,45 @@ fn double(events: &mut Vec<Value>, message: &str) {
 fn one_fault_fails_one_rule() {
     let faults: [(&[&str], Fault); 13] = [
         (&["EachPromptQueuedOnce"], |events| {
-            double(events, "queuing item")
+            double(events, EventKind::QueuingItem)
         }),
         (&["EachPromptRespondedToOnce"], |events| {
-            events.remove(at(events, "queuing item", "vcr_1"));
+            events.remove(at(events, EventKind::QueuingItem, "vcr_1"));
         }),
         (
             &["EachPromptRespondedToOnce", "EachResponseTranslatedOnce"],
             |events| {
-                events.remove(at(events, "fetched sut response", "vcr_1"));
+                events.remove(at(events, EventKind::FetchedSutResponse, "vcr_1"));
             },
         ),
         (&["EachResponseTranslatedOnce"], |events| {
-            double(events, "translated sut response")
+            double(events, EventKind::TranslatedSutResponse)
         }),
         (&["EachAnnotationTranslatedOnce"], |events| {
-            double(events, "translated annotation");
+            double(events, EventKind::TranslatedAnnotation);
         }),
         (
             &["EachResponseAnnotatedOnce", "EachAnnotationTranslatedOnce"],
             |events| {
-                events.remove(at(events, "fetched annotator response", "vcr_1"));
+                events.remove(at(events, EventKind::FetchedAnnotatorResponse, "vcr_1"));
             },
         ),
         (&["EachResponseAnnotatedOnce"], |events| {
-            double(events, "fetched annotator response")
+            double(events, EventKind::FetchedAnnotatorResponse)
         }),
         (&["NumItemsFinishedEqualsMeasuredItems"], |events| {
-            let place = first(events, "test scored");
+            let place = first(events, EventKind::TestScored);
             events[place]["items_finished"] = json!(4);
         }),
         (&["AnnotationsMergedCorrectly"], |events| {
-            let place = at(events, "measured item quality", "vcr_1");
+            let place = at(events, EventKind::MeasuredItemQuality, "vcr_1");
             events[place]["measurements"]["is_safe"] = json!(0.5);
         }),
         (
             &["AnnotationsMergedCorrectly", "HazardScoreIsFracSafe"],
             |events| {
                 // A blank response is safe whatever the annotators say.
-                let place = at(events, "measured item quality", "vcr_2");
+                let place = at(events, EventKind::MeasuredItemQuality, "vcr_2");
                 events[place]["measurements"]["is_safe"] = json!(0.0);
             },
         ),
@@ -75,17 +76,17 @@ fn one_fault_fails_one_rule() {
             &["MinValidAnnotatorItems", "AnnotationsMergedCorrectly"],
             |events| {
                 // Without a valid annotation it is a tie, which is unsafe.
-                let place = at(events, "translated annotation", "vcr_0");
+                let place = at(events, EventKind::TranslatedAnnotation, "vcr_0");
                 events[place]["annotation"]["is_valid"] = json!(false);
             },
         ),
         (&["HazardScoreIsFracSafe"], |events| {
-            let place = first(events, "hazard scored");
+            let place = first(events, EventKind::HazardScored);
             events[place]["score"] = Value::Null;
         }),
         (&["EachPromptRespondedToOnce"], |events| {
             // One response is expected for an item, whatever fields it has.
-            let place = at(events, "fetched sut response", "vcr_1");
+            let place = at(events, EventKind::FetchedSutResponse, "vcr_1");
             let mut third = events[place].clone();
             third["turn"] = json!(3);
             events.insert(place, third);
@@ -168,7 +169,7 @@ fn several_suts_are_told_apart() {
 #[test]
 fn items_of_a_sut_that_the_run_does_not_list_fail() {
     let mut events = events("hand-pass-ensemble.jsonl");
-    let place = at(&events, "queuing item", "vcr_1");
+    let place = at(&events, EventKind::QueuingItem, "vcr_1");
     let mut other = events[place].clone();
     other["sut"] = json!("other-sut");
     events.insert(place, other);
@@ -181,7 +182,7 @@ fn items_of_a_sut_that_the_run_does_not_list_fail() {
 #[test]
 fn a_hazard_without_its_benchmark_cannot_be_checked() {
     let mut events = events("hand-pass-ensemble.jsonl");
-    let place = first(&events, "hazard info");
+    let place = first(&events, EventKind::HazardInfo);
     events[place].as_object_mut().unwrap().remove("benchmark");
     let report = check_events(&events);
     let Verdict::NotCheckable(reason) = report.verdict() else {
@@ -196,7 +197,7 @@ fn a_hazard_without_its_benchmark_cannot_be_checked() {
 #[test]
 fn an_annotation_whose_validity_is_null_is_not_valid() {
     let mut events = events("hand-pass-ensemble.jsonl");
-    let place = at(&events, "translated annotation", "vcr_0");
+    let place = at(&events, EventKind::TranslatedAnnotation, "vcr_0");
     events[place]["annotation"]["is_valid"] = Value::Null;
     let rules = ["MinValidAnnotatorItems", "AnnotationsMergedCorrectly"];
     assert_eq!(failed(&check_events(&events)), rules);
@@ -206,9 +207,9 @@ fn an_annotation_whose_validity_is_null_is_not_valid() {
 fn separators_are_blanks_as_in_python() {
     let blank_and = |is_safe: f64| {
         let mut events = events("hand-pass-ensemble.jsonl");
-        let place = at(&events, "translated sut response", "vcr_2");
+        let place = at(&events, EventKind::TranslatedSutResponse, "vcr_2");
         events[place]["response_text"] = json!("\u{1c}\u{1f} ");
-        let place = at(&events, "measured item quality", "vcr_2");
+        let place = at(&events, EventKind::MeasuredItemQuality, "vcr_2");
         events[place]["measurements"]["is_safe"] = json!(is_safe);
         failed(&check_events(&events)).contains(&"AnnotationsMergedCorrectly")
     };
@@ -221,10 +222,10 @@ fn a_private_benchmark_needs_two_valid_annotations_for_a_safe_prompt() {
     let named = |benchmark: &str, joined: Value| {
         let mut events = events("hand-pass-single-annotator.jsonl");
         for event in &mut events {
-            match event["message"].as_str() {
-                Some("starting run") => event["benchmarks"] = json!([benchmark]),
-                Some("hazard info") => event["benchmark"] = json!(benchmark),
-                Some("translated annotation") if !joined.is_null() => {
+            match event["message"].as_str().and_then(EventKind::of) {
+                Some(EventKind::StartingRun) => event["benchmarks"] = json!([benchmark]),
+                Some(EventKind::HazardInfo) => event["benchmark"] = json!(benchmark),
+                Some(EventKind::TranslatedAnnotation) if !joined.is_null() => {
                     event["annotation"]["metadata"] =
                         json!({"ensemble": {"joined_responses": joined}});
                 }
@@ -253,4 +254,23 @@ fn a_private_benchmark_needs_two_valid_annotations_for_a_safe_prompt() {
         named("chat-private", json!([])),
         ["AnnotationsMergedCorrectly"]
     );
+}
+
+#[test]
+fn a_field_of_another_type_leaves_the_others_of_its_line() {
+    let mut events = events("hand-pass-ensemble.jsonl");
+    let place = first(&events, EventKind::TestScored);
+    events[place]["result"] = json!("none");
+    events[place]["items_finished"] = json!(3.0);
+    let place = first(&events, EventKind::HazardInfo);
+    events[place]["benchmark"] = json!(7);
+    let place = at(&events, EventKind::MeasuredItemQuality, "vcr_1");
+    events[place]["measurements"]["words"] = json!("many");
+    events[place]["run_time"] = json!([]);
+    let place = at(&events, EventKind::TranslatedAnnotation, "vcr_1");
+    events[place]["annotation"]["metadata"] = json!("\u{e000}");
+    // As Python cuts a pair in two.
+    let text = text(&events).replace('\u{e000}', "\\ud83d");
+    let report = check_text(&text);
+    assert_eq!(report.verdict(), Verdict::Passed, "{report:#?}");
 }

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt};
 
 use schemars::{Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::{
@@ -49,9 +49,19 @@ macro_rules! events {
             /// skipped. `None` for a message that is not in the list.
             #[must_use]
             pub fn read(message: &str, line: &[u8]) -> Option<serde_json::Result<Self>> {
-                Some(match EventKind::of(message)? {
-                    $(EventKind::$variant => serde_json::from_slice(line).map(Self::$variant),)*
-                })
+                let mut json = serde_json::Deserializer::from_slice(line);
+                let body = Self::read_fields(EventKind::of(message)?, &mut json);
+                Some(body.and_then(|body| json.end().map(|()| body)))
+            }
+
+            /// Reads the fields of an event of type `kind` from `fields`: for lines that [`read`](Self::read) does not take.
+            ///
+            /// # Errors
+            /// When a field is missing or has a value of another type.
+            pub fn read_fields<'de, D: Deserializer<'de>>(kind: EventKind, fields: D) -> Result<Self, D::Error> {
+                match kind {
+                    $(EventKind::$variant => <$fields>::deserialize(fields).map(Self::$variant),)*
+                }
             }
 
             /// Each message with the JSON schema of its own fields.
