@@ -13,6 +13,7 @@ use schema::{
     PhaseError, PhaseErrorKind, Purpose, Score,
     event::{AnnotationException, JudgeAbstained, TranslatedAnnotation},
     reply::{AskFailed, Asked, Unusable, advice, ask},
+    text::hex,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -252,8 +253,5 @@ impl Evaluator for JudgeEvaluator {
 /// The SHA-256, in hexadecimal, of what of a metric decides its scores.
 fn hash(metric: &Metric) -> String {
     let decides = json!([metric.metric_type, metric.definition, metric.examples]);
-    Sha256::digest(decides.to_string())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&Sha256::digest(decides.to_string()))
 }

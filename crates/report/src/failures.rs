@@ -1,11 +1,8 @@
 //! What failed or was left out, and why.
 
-use schema::ModelId;
+use schema::{ModelId, text::counted};
 
-use crate::{
-    numbers::counted,
-    text::{clean, excerpt, wrapped},
-};
+use crate::text::{clean, excerpt, wrapped};
 
 /// How many examples of a reason are kept.
 const EXAMPLES: usize = 3;

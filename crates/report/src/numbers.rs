@@ -39,11 +39,6 @@ pub(crate) fn short(n: u64) -> String {
     n.to_string()
 }
 
-/// `1 row`, `2 rows`.
-pub(crate) fn counted(n: u64, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

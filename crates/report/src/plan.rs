@@ -1,7 +1,9 @@
 //! What a run would ask for and cost.
 
+use schema::text::counted;
+
 use crate::{
-    numbers::{counted, dollars, short},
+    numbers::{dollars, short},
     table::Table,
     text::{clean, wrapped},
 };

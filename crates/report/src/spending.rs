@@ -1,12 +1,8 @@
 //! What a run called for and used, beside the cost of all its results.
 
-use schema::PhaseCost;
+use schema::{PhaseCost, text::counted};
 
-use crate::{
-    numbers::{counted, short},
-    results::cost_text,
-    text::hanging,
-};
+use crate::{numbers::short, results::cost_text, text::hanging};
 
 /// Calls, tokens and cost: of this run and altogether.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

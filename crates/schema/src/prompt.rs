@@ -4,6 +4,8 @@ use minijinja::{Environment, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::text::hex;
+
 pub use crate::prompt_tags::{fenced, fenced_for, unframed};
 
 /// A prompt in the minijinja language (<https://docs.rs/minijinja>, the syntax of Jinja2).
@@ -71,10 +73,7 @@ impl Prompt {
     /// The SHA-256 of the template's text, in hexadecimal, for fingerprints.
     #[must_use]
     pub fn hash(&self) -> String {
-        Sha256::digest(&self.source)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        hex(&Sha256::digest(&self.source))
     }
 }
 

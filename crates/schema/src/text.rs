@@ -1,4 +1,4 @@
-//! Characters that show nothing, or change how the text around them is shown.
+//! Small rules for texts: characters that show nothing or change how the text around them is shown, counts in words, hexadecimal digits.
 
 use std::borrow::Cow;
 
@@ -68,6 +68,31 @@ pub fn spell_bidi(text: &str) -> Cow<'_, str> {
         }
     }
     spelled.into()
+}
+
+/// A number with its noun: `1 row`, `2 rows`.
+///
+/// ```
+/// use schema::text::counted;
+///
+/// assert_eq!(counted(1, "new reply", "new replies"), "1 new reply");
+/// assert_eq!(counted(0, "row", "rows"), "0 rows");
+/// ```
+#[must_use]
+pub fn counted(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// Lowercase hexadecimal digits, two a byte: the usual form of a digest.
+///
+/// ```
+/// assert_eq!(schema::text::hex(&[0, 0x1f, 0xa0]), "001fa0");
+/// ```
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or_default();
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.map(digit).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use pipeline::{
     BenchmarkReport, Phase,
     provenance::{Difference, ReplaceReason, ReplacedFile, TableProvenance, compare, label},
 };
-use schema::ModelId;
+use schema::{ModelId, text::counted};
 
 use super::{Context, again::Again};
 use crate::config::Config;
@@ -119,14 +119,14 @@ fn references(report: &BenchmarkReport, table: &TableProvenance) -> Option<Strin
     };
     let graded = table.turns.iter().filter(|(_, turns)| other(**turns));
     let graded: Vec<String> = graded
-        .map(|(id, turns)| format!("{id} with {}", counted((*turns).into(), "turn")))
+        .map(|(id, turns)| format!("{id} with {}", counted((*turns).into(), "turn", "turns")))
         .collect();
     if graded.is_empty() {
         return None;
     }
     let references = report.reference_turns.iter();
     let references: Vec<String> = references
-        .map(|(id, turns)| format!("{id} with {}", counted(*turns, "turn")))
+        .map(|(id, turns)| format!("{id} with {}", counted(*turns, "turn", "turns")))
         .collect();
     Some(format!(
         "{}: the references of the grades were simulated with other turns ({}) than {}, so those grades say little. Simulate all with \
@@ -163,11 +163,4 @@ pub fn replaced(report: &BenchmarkReport) -> Vec<String> {
         )
     };
     report.replaced.iter().map(line).collect()
-}
-
-fn counted(n: u64, what: &str) -> String {
-    match n {
-        1 => format!("1 {what}"),
-        n => format!("{n} {what}s"),
-    }
 }

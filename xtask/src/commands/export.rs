@@ -13,7 +13,7 @@ use interop::{
     summary::JobSummary,
 };
 use pipeline::{ExportOptions, ExportReport};
-use schema::{ModelId, TargetRef};
+use schema::{ModelId, TargetRef, text::counted};
 use serde_json::json;
 
 use super::Context;
@@ -249,17 +249,13 @@ fn append_to_job(context: &Context, report: &ExportReport) -> Result<(), Failure
 fn text(report: &ExportReport) -> String {
     let mut text = format!(
         "exported {} of {}\n",
-        counted(report.conversations, "conversation"),
-        counted(report.targets, "target")
+        counted(report.conversations, "conversation", "conversations"),
+        counted(report.targets, "target", "targets")
     );
     for path in &report.exported.files {
         text.push_str(&format!("wrote {}\n", path.display()));
     }
     text
-}
-
-fn counted(count: u64, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 fn value(args: &ExportArgs, report: &ExportReport) -> serde_json::Value {

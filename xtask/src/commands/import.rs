@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use pipeline::{ImportFormat, ImportOptions, ImportReport};
-use schema::{Extra, Metric, MetricType};
+use schema::{Extra, Metric, MetricType, text::counted};
 use serde_json::json;
 
 use super::Context;
@@ -138,9 +138,9 @@ fn metrics(args: &ImportArgs) -> Result<Vec<Metric>, Failure> {
 fn text(context: &Context, report: &ImportReport) -> String {
     let mut text = format!(
         "imported {} of {} for {} into {}\n",
-        counted(report.conversations(), "conversation"),
-        counted(report.targets.len() as u64, "target"),
-        counted(report.metrics.len() as u64, "metric"),
+        counted(report.conversations(), "conversation", "conversations"),
+        counted(report.targets.len() as u64, "target", "targets"),
+        counted(report.metrics.len() as u64, "metric", "metrics"),
         report.folder.display()
     );
     for target in &report.targets {
@@ -155,7 +155,7 @@ fn text(context: &Context, report: &ImportReport) -> String {
         text.push_str(&format!(
             "  {}{model}: {}{failed}\n",
             target.target.id,
-            counted(target.conversations, "conversation"),
+            counted(target.conversations, "conversation", "conversations"),
         ));
     }
     text.push_str(&format!(
@@ -189,10 +189,6 @@ fn shown(text: &str) -> String {
         }
     }
     shown
-}
-
-fn counted(count: u64, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 fn value(report: &ImportReport) -> serde_json::Value {

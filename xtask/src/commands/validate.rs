@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use schema::text::spell_bidi;
+use schema::text::{counted, spell_bidi};
 use serde_json::{Value, json};
 use validate::{FileReport, Finding, Kind, Options, Report, Severity, check};
 
@@ -175,19 +175,15 @@ fn summary(report: &Report) -> String {
     let files = report.files.len();
     let noted = match notes {
         0 => String::new(),
-        notes => format!(", {}", counted(notes, "note")),
+        notes => format!(", {}", counted(notes, "note", "notes")),
     };
-    let checked = counted(files as u64, "file");
+    let checked = counted(files as u64, "file", "files");
     match problems {
         0 => format!("{checked}: no problems{noted}\n"),
-        problems => format!("{checked}: {}{noted}\n", counted(problems, "problem")),
-    }
-}
-
-fn counted(number: u64, what: &str) -> String {
-    match number {
-        1 => format!("1 {what}"),
-        number => format!("{number} {what}s"),
+        problems => format!(
+            "{checked}: {}{noted}\n",
+            counted(problems, "problem", "problems")
+        ),
     }
 }
 

@@ -8,6 +8,7 @@ use std::{
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use llm_client::{Health, ModelStatus};
+use schema::text::counted;
 
 /// A wait that is shorter is not worth a line.
 const SHORT: Duration = Duration::from_secs(3);
@@ -107,22 +108,16 @@ fn wait_text(status: &ModelStatus) -> Option<String> {
                 None => return None,
             },
         };
-        let counted = match failing.attempts {
-            1 => "1 attempt".to_owned(),
-            attempts => format!("{attempts} attempts"),
-        };
+        let attempts = counted(failing.attempts.into(), "attempt", "attempts");
         return Some(format!(
-            "waiting for {model}, {until}: {} ({counted} failed in {}, circuit breaker opens in {}, {endpoint})",
+            "waiting for {model}, {until}: {} ({attempts} failed in {}, circuit breaker opens in {}, {endpoint})",
             failing.last,
             seconds(failing.lasting),
             seconds(failing.opens_in),
         ));
     }
     let longest = status.longest.filter(|longest| *longest >= LONG)?;
-    let calls = match status.in_flight {
-        1 => "1 call".to_owned(),
-        calls => format!("{calls} calls"),
-    };
+    let calls = counted(status.in_flight as u64, "call", "calls");
     Some(format!(
         "waiting for {model}: {calls} in flight, the oldest for {} ({endpoint})",
         seconds(longest)

@@ -18,12 +18,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use schema::text::hex;
 use sha2::{Digest, Sha256};
 
 use self::{
     aggregate::{Aggregate, Instances},
     counts::{Counts, Seen},
-    names::{ModelName, collection, hex, uuid_of},
+    names::{ModelName, collection, uuid_of},
     row::Ids,
 };
 use crate::{ExportError, Exported, Exporter, OutFile, Run, Sample, json};

@@ -1,6 +1,6 @@
 //! Names and ids: of models, folders and files.
 
-use schema::{Extra, TargetRef};
+use schema::{Extra, TargetRef, text::hex};
 use sha2::{Digest, Sha256};
 
 use crate::words;
@@ -145,18 +145,6 @@ pub(super) fn uuid_of(text: &str) -> String {
         at(16, 20),
         at(20, 32)
     )
-}
-
-/// Lowercase hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes
-        .iter()
-        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-            // Writing to a text does not fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }
 
 /// `sample_hash`: SHA-256 of `{"raw":…,"reference":[…]}`, all but ASCII escaped.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use schema::ChatRequest;
+use schema::{ChatRequest, text::hex};
 use sha2::{Digest, Sha256};
 
 use crate::{settings::ModelSettings, wire::Canonical};
@@ -41,7 +41,7 @@ impl CacheKey {
 
 impl fmt::Debug for CacheKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex(&self.0))
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use interop::{Judge, Run};
 use jiff::Timestamp;
-use schema::{Extra, ModelId, TargetRef};
+use schema::{Extra, ModelId, TargetRef, text::hex};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -94,9 +94,7 @@ pub(super) fn content(
             Err(error) => return Err(PipelineError::read(&path, error)),
         }
     }
-    let digest = hash.finalize();
-    let digits = digest.iter().map(|byte| format!("{byte:02x}"));
-    Ok(Some(digits.collect()))
+    Ok(Some(hex(&hash.finalize())))
 }
 
 /// When the files of a target were last written. Where no record of the run is left, no more is known of its time.

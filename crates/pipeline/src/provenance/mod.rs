@@ -15,7 +15,7 @@ use std::{
     path::Path,
 };
 
-use schema::{ModelId, Scenario};
+use schema::{ModelId, Scenario, text::hex};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -190,8 +190,4 @@ pub(crate) fn hash_of_file(path: &Path) -> Option<String> {
             read => hash.update(buffer.get(..read)?),
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -5,7 +5,7 @@ use std::{
     ops::ControlFlow,
 };
 
-use schema::{Benchmark, Conversation, MetricType, ModelId};
+use schema::{Benchmark, Conversation, MetricType, ModelId, text::counted};
 use serde::{Deserialize, Deserializer};
 
 use super::each_row;
@@ -167,10 +167,7 @@ enum Odd {
 
 impl Odd {
     fn in_words(&self, count: u64) -> String {
-        let rows = match count {
-            1 => "1 row is".to_owned(),
-            n => format!("{n} rows are"),
-        };
+        let rows = counted(count, "row is", "rows are");
         match self {
             Self::Metric(metric) => {
                 format!("{rows} of the metric {metric}, which benchmark.yaml does not have")

@@ -12,11 +12,12 @@ use schema::{
         Band,
         results::{Details, SafetyResults},
     },
+    text::counted,
 };
 
 use crate::{
     Spending,
-    numbers::{counted, percent},
+    numbers::percent,
     spending::lines,
     text::{clean, wrapped},
 };

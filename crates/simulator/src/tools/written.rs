@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use schema::ToolAnswer;
+use schema::{ToolAnswer, text::hex};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -54,8 +54,5 @@ fn text(answer: &Value) -> Arc<str> {
 
 /// The SHA-256 of a value, in hexadecimal, for fingerprints.
 pub(super) fn hash(value: &Value) -> String {
-    Sha256::digest(value.to_string())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&Sha256::digest(value.to_string()))
 }

@@ -4,6 +4,7 @@ use std::{path::Path, time::SystemTime};
 
 use jiff::Zoned;
 use llm_client::{PruneFilter, Pruned, SqliteStore, Unshrunk};
+use schema::text::counted;
 use serde_json::{Value, json};
 
 use super::{PruneArgs, existing, size};
@@ -59,10 +60,7 @@ fn value(path: &Path, args: &PruneArgs, pruned: &Pruned) -> Value {
 }
 
 fn text(path: &Path, args: &PruneArgs, pruned: &Pruned) -> String {
-    let rows = match pruned.rows {
-        1 => "1 row".to_owned(),
-        rows => format!("{rows} rows"),
-    };
+    let rows = counted(pruned.rows, "row", "rows");
     let (path, bytes) = (path.display(), size(pruned.bytes));
     if args.dry_run {
         return format!("would remove {rows} ({bytes} of text) from {path}\n");

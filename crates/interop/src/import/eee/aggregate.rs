@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use schema::{Extra, Metric, MetricType};
+use schema::{Extra, Metric, MetricType, text::hex};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -197,11 +197,7 @@ fn measured(path: &Path) -> std::io::Result<(u64, String)> {
         let read = chunk.len();
         reader.consume(read);
     }
-    let digest = hash.finalize();
-    Ok((
-        rows,
-        digest.iter().map(|byte| format!("{byte:02x}")).collect(),
-    ))
+    Ok((rows, hex(&hash.finalize())))
 }
 
 fn text(details: &Extra, key: &str) -> Option<String> {

@@ -10,6 +10,7 @@ use schema::{
         CaseKind, Threshold,
         results::{RunParameters, SafetyResults},
     },
+    text::hex,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -230,8 +231,4 @@ fn fingerprints(run: &RunParameters) -> Extra {
     parts
         .filter_map(|part| Some((name(part)?, part.clone())))
         .collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
