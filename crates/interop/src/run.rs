@@ -210,18 +210,7 @@ impl Sample {
         let mut sum = None;
         for call in self.calls_to(Asked::Target) {
             let used = call.usage?;
-            let so_far = sum.get_or_insert_with(Usage::default);
-            so_far.input_tokens = so_far.input_tokens.saturating_add(used.input_tokens);
-            so_far.cached_input_tokens = so_far
-                .cached_input_tokens
-                .saturating_add(used.cached_input_tokens);
-            so_far.cache_write_tokens = so_far
-                .cache_write_tokens
-                .saturating_add(used.cache_write_tokens);
-            so_far.output_tokens = so_far.output_tokens.saturating_add(used.output_tokens);
-            so_far.reasoning_tokens = so_far
-                .reasoning_tokens
-                .saturating_add(used.reasoning_tokens);
+            sum.get_or_insert_with(Usage::default).add(&used);
         }
         sum
     }

@@ -21,6 +21,18 @@ pub struct Usage {
     pub reasoning_tokens: u64,
 }
 
+impl Usage {
+    /// Adds `other` to this. A sum that does not fit stays at the largest number.
+    pub fn add(&mut self, other: &Self) {
+        let add = |sum: &mut u64, n: u64| *sum = sum.saturating_add(n);
+        add(&mut self.input_tokens, other.input_tokens);
+        add(&mut self.cached_input_tokens, other.cached_input_tokens);
+        add(&mut self.cache_write_tokens, other.cache_write_tokens);
+        add(&mut self.output_tokens, other.output_tokens);
+        add(&mut self.reasoning_tokens, other.reasoning_tokens);
+    }
+}
+
 /// What a number of calls used and cost. Sums with [`Spend::add`].
 ///
 /// Unknown is not zero: a call whose price is not known counts in `unpriced_calls`, and [`Spend::total_cost`] is then `None`.
@@ -64,18 +76,25 @@ impl Spend {
 
     /// Adds `other` to this.
     pub fn add(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
-        self.cached_input_tokens = self
-            .cached_input_tokens
-            .saturating_add(other.cached_input_tokens);
-        self.cache_write_tokens = self
-            .cache_write_tokens
-            .saturating_add(other.cache_write_tokens);
-        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
-        self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
-        self.priced_cost += other.priced_cost;
-        self.unpriced_calls += other.unpriced_calls;
+        let mut used = self.usage();
+        used.add(&other.usage());
+        *self = Self {
+            calls: self.calls + other.calls,
+            priced_cost: self.priced_cost + other.priced_cost,
+            unpriced_calls: self.unpriced_calls + other.unpriced_calls,
+            ..Self::of_call(Some(used), None)
+        };
+    }
+
+    /// The tokens of all the calls.
+    fn usage(&self) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens,
+            cached_input_tokens: self.cached_input_tokens,
+            cache_write_tokens: self.cache_write_tokens,
+            output_tokens: self.output_tokens,
+            reasoning_tokens: self.reasoning_tokens,
+        }
     }
 
     /// What was spent since `earlier`, an earlier reading of the same sum.

@@ -1,18 +1,15 @@
 //! Where the files of a tree come from, as the records of earlier runs tell it: from scripted models or from real ones.
 
-use std::{collections::BTreeMap, fs};
+use std::collections::BTreeMap;
 
-use pipeline::{Layout, Phase, tree::read_benchmark};
-use serde::Deserialize;
+use pipeline::{Layout, Phase, provenance::earlier_runs, tree::read_benchmark};
+use serde_json::Value;
 
 use super::Context;
 use crate::config::Config;
 
 /// The source that scripted models have in the configuration, and the beginning of their names.
 const SCRIPTED: &str = "scripted";
-
-/// How many records are looked through, the newest first.
-const RECORDS: usize = 300;
 
 /// What the records say of one benchmark. What no record tells of is not in here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,25 +26,27 @@ impl Origins {
     pub fn read(layout: &Layout, benchmark: &str) -> Self {
         let mut origins = Self::default();
         let (mut metrics, mut scenarios) = (None, None);
-        for record in records(layout) {
-            let Some(result) = record.results.get(benchmark) else {
-                continue;
+        for run in earlier_runs(layout) {
+            let author = || {
+                (
+                    is_scripted(&run.config["generator_model"]),
+                    run.run_id.clone(),
+                )
             };
-            let author = record.config.generator_model.as_ref();
-            let author = || (author.is_some_and(Model::is_scripted), &record.run_id);
-            for count in result.counts.iter().filter(|count| count.rows.done > 0) {
-                match (count.phase.as_str(), &count.target) {
+            for phase in run.finished_phases(benchmark) {
+                match phase {
                     ("gen_metrics", _) => {
-                        let _ = metrics.get_or_insert_with(|| owned(author()));
+                        let _ = metrics.get_or_insert_with(author);
                     }
                     ("gen_scenarios", _) => {
-                        let _ = scenarios.get_or_insert_with(|| owned(author()));
+                        let _ = scenarios.get_or_insert_with(author);
                     }
                     ("simulate", Some(id)) => {
-                        let target = record.config.targets.iter().find(|model| model.id == *id);
-                        if let Some(target) = target {
-                            let known = origins.targets.entry(id.clone());
-                            known.or_insert_with(|| target.is_scripted());
+                        let targets = run.config["targets"].as_array();
+                        let mut targets = targets.into_iter().flatten();
+                        if let Some(target) = targets.find(|model| model["id"] == id) {
+                            let known = origins.targets.entry(id.to_owned());
+                            known.or_insert_with(|| is_scripted(target));
                         }
                     }
                     _ => {}
@@ -67,73 +66,10 @@ impl Origins {
     }
 }
 
-fn owned((scripted, run): (bool, &String)) -> (bool, String) {
-    (scripted, run.clone())
-}
-
-/// The manifests of the newest runs, the newest first. What cannot be read is passed over.
-fn records(layout: &Layout) -> impl Iterator<Item = Record> {
-    let folder = layout.state().join("runs");
-    let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-    let mut runs: Vec<_> = entries.map(|entry| entry.file_name()).collect();
-    // Their names begin with the time.
-    runs.sort();
-    runs.into_iter().rev().take(RECORDS).filter_map(move |run| {
-        let text = fs::read(folder.join(run).join("manifest.json")).ok()?;
-        serde_json::from_slice(&text).ok()
-    })
-}
-
-/// The part of a manifest that tells who wrote what.
-#[derive(Deserialize)]
-struct Record {
-    run_id: String,
-    #[serde(default)]
-    config: Models,
-    #[serde(default)]
-    results: BTreeMap<String, Results>,
-}
-
-#[derive(Default, Deserialize)]
-struct Models {
-    #[serde(default)]
-    generator_model: Option<Model>,
-    #[serde(default)]
-    targets: Vec<Model>,
-}
-
-#[derive(Deserialize)]
-struct Model {
-    #[serde(default)]
-    id: String,
-    #[serde(default)]
-    source: Option<String>,
-}
-
-impl Model {
-    fn is_scripted(&self) -> bool {
-        let source = self.source.as_deref();
-        source.is_some_and(|source| source.eq_ignore_ascii_case(SCRIPTED))
-    }
-}
-
-#[derive(Deserialize)]
-struct Results {
-    #[serde(default)]
-    counts: Vec<Count>,
-}
-
-#[derive(Deserialize)]
-struct Count {
-    phase: String,
-    target: Option<String>,
-    rows: Rows,
-}
-
-#[derive(Deserialize)]
-struct Rows {
-    #[serde(default)]
-    done: u64,
+/// Whether an entry for a model in the configuration names a scripted one.
+fn is_scripted(model: &Value) -> bool {
+    let source = model["source"].as_str();
+    source.is_some_and(|source| source.eq_ignore_ascii_case(SCRIPTED))
 }
 
 impl Context {
@@ -179,6 +115,8 @@ impl Context {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use serde_json::json;
 
     use super::*;

@@ -1,4 +1,4 @@
-//! What the manifests of earlier runs tell of targets that have no record of their own.
+//! The manifests of earlier runs: who wrote what, and how targets were measured that have no record of their own.
 
 use std::{collections::BTreeMap, fs};
 
@@ -21,22 +21,19 @@ pub(super) fn of_targets(
     targets: &[&ModelId],
 ) -> BTreeMap<String, TargetProvenance> {
     let mut found: BTreeMap<String, TargetProvenance> = BTreeMap::new();
-    for manifest in manifests(layout) {
-        let Some(result) = manifest.results.get(benchmark) else {
-            continue;
-        };
-        for count in &result.counts {
-            let id = count.target.as_deref().unwrap_or_default();
-            if count.rows.done == 0 || !targets.iter().any(|target| target.as_str() == id) {
+    for run in earlier_runs(layout) {
+        for (phase, target) in run.finished_phases(benchmark) {
+            let id = target.unwrap_or_default();
+            if !targets.iter().any(|target| target.as_str() == id) {
                 continue;
             }
             let known = found.entry(id.to_owned()).or_default();
-            match count.phase.as_str() {
+            match phase {
                 "simulate" if known.conversations.is_none() => {
-                    known.conversations = Some(manifest.simulated(result, id));
+                    known.conversations = Some(run.simulated(benchmark, id));
                 }
                 "evaluate" if known.scores.is_none() => {
-                    known.scores = Some(manifest.judged(result));
+                    known.scores = Some(run.judged(benchmark));
                 }
                 _ => {}
             }
@@ -48,8 +45,8 @@ pub(super) fn of_targets(
     found
 }
 
-/// The newest manifests, the newest first. What cannot be read is passed over.
-fn manifests(layout: &Layout) -> impl Iterator<Item = Manifest> {
+/// Reads the manifests of the latest 300 runs, the newest first. Those that cannot be read are passed over.
+pub fn earlier_runs(layout: &Layout) -> impl Iterator<Item = EarlierRun> {
     let folder = layout.run("");
     let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
     let mut runs: Vec<_> = entries.map(|entry| entry.file_name()).collect();
@@ -61,21 +58,42 @@ fn manifests(layout: &Layout) -> impl Iterator<Item = Manifest> {
     })
 }
 
-/// The part of a manifest that tells how conversations were simulated and judged.
-#[derive(Deserialize)]
-struct Manifest {
+/// The parts of an earlier run's manifest that tell who wrote what, and under which settings.
+#[derive(Clone, Debug, Deserialize)]
+pub struct EarlierRun {
+    /// The run's id.
     #[serde(default)]
-    run_id: String,
+    pub run_id: String,
+    /// The resolved configuration, without secrets. Null where the manifest has none.
     #[serde(default)]
-    config: Value,
+    pub config: Value,
+    /// By benchmark.
     #[serde(default)]
     results: BTreeMap<String, Results>,
 }
 
-impl Manifest {
-    fn simulated(&self, result: &Results, target: &str) -> FileProvenance {
-        let key = format!("simulator:{target}");
-        let fingerprint = result.fingerprints.get(&key).cloned().unwrap_or_default();
+impl EarlierRun {
+    /// The phases of `benchmark` in which the run finished at least one row, each with its target where it has one.
+    pub fn finished_phases(
+        &self,
+        benchmark: &str,
+    ) -> impl Iterator<Item = (&str, Option<&str>)> + use<'_> {
+        let results = self.results.get(benchmark).into_iter();
+        let counts = results.flat_map(|results| &results.counts);
+        counts
+            .filter(|count| count.rows.done > 0)
+            .map(|count| (count.phase.as_str(), count.target.as_deref()))
+    }
+
+    /// The fingerprint of a phase, null where there is none.
+    fn fingerprint(&self, benchmark: &str, phase: &str) -> Value {
+        let results = self.results.get(benchmark);
+        let fingerprint = results.and_then(|results| results.fingerprints.get(phase));
+        fingerprint.cloned().unwrap_or_default()
+    }
+
+    fn simulated(&self, benchmark: &str, target: &str) -> FileProvenance {
+        let fingerprint = self.fingerprint(benchmark, &format!("simulator:{target}"));
         let generation = &self.config["generation"];
         let samples = generation["num_samples"].as_u64();
         let mut settings =
@@ -92,17 +110,17 @@ impl Manifest {
         }
     }
 
-    fn judged(&self, result: &Results) -> FileProvenance {
-        let fingerprint = result.fingerprints.get("evaluator").cloned();
+    fn judged(&self, benchmark: &str) -> FileProvenance {
+        let fingerprint = self.fingerprint(benchmark, "evaluator");
         FileProvenance {
             run_id: self.run_id.clone(),
-            settings: evaluator_settings(&fingerprint.unwrap_or_default(), &self.config),
+            settings: evaluator_settings(&fingerprint, &self.config),
             ..FileProvenance::default()
         }
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 struct Results {
     #[serde(default)]
     fingerprints: BTreeMap<String, Value>,
@@ -110,14 +128,14 @@ struct Results {
     counts: Vec<Count>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 struct Count {
     phase: String,
     target: Option<String>,
     rows: Rows,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 struct Rows {
     #[serde(default)]
     done: u64,
