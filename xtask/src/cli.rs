@@ -216,7 +216,7 @@ mod tests {
             (&["xtask", "rnu"][..], Some("run")),
             (&["xtask", "simulat"], Some("simulate")),
             (&["xtask", "--quiet", "journal", "shwo"], Some("show")),
-            (&["xtask", "frobnicate"], None),
+            (&["xtask", "zzz"], None),
         ] {
             let arguments: Vec<OsString> = line.iter().map(OsString::from).collect();
             let error = Cli::try_parse_from(&arguments).unwrap_err();
