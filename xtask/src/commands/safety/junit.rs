@@ -1,8 +1,9 @@
 //! A JUnit report: one suite for each target and group, one case for each conversation. Suites and classes have the names that
 //! `export junit --safety` gives them.
 
-use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
+use std::{collections::BTreeMap, fmt::Write as _, fs, io, path::Path};
 
+use interop::junit::{JUnitCase, JUnitReason, JUnitReport, JUnitResult, JUnitSuite};
 use pipeline::safety::{SafetyReport, TargetReport};
 use schema::safety::results::{CaseError, ConversationDetail, SafetyResults};
 
@@ -44,7 +45,8 @@ pub fn check(path: &Path) -> Result<(), Failure> {
 /// # Errors
 /// When it cannot be written.
 pub fn write(path: &Path, report: &SafetyReport) -> Result<(), Failure> {
-    fs::write(path, xml(report)).map_err(|error| {
+    let written = xml(report).and_then(|xml| fs::write(path, xml));
+    written.map_err(|error| {
         Failure::nothing_ran(format!("{}: cannot be written: {error}", path.display()))
     })
 }
@@ -53,68 +55,70 @@ fn refused(path: &Path, reason: &str) -> Failure {
     Failure::usage(format!("--junit {}: {reason}", path.display()))
 }
 
-/// The cases of one group.
-#[derive(Default)]
-struct Suite {
-    cases: String,
-    tests: u64,
-    failures: u64,
-    errors: u64,
-}
-
-fn xml(report: &SafetyReport) -> String {
-    let mut suites = String::new();
-    let (mut tests, mut failures, mut errors) = (0, 0, 0);
+fn xml(report: &SafetyReport) -> io::Result<Vec<u8>> {
+    let mut suites = JUnitReport::new();
     for target in &report.targets {
-        for (group, suite) in suites_of(target) {
-            tests += suite.tests;
-            failures += suite.failures;
-            errors += suite.errors;
-            let run = run_of(target);
-            let name = escaped(&format!("{run}: {}: {group}", target.target.id));
-            // Writing to a string cannot fail.
-            let _ = write!(
-                suites,
-                "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\">\n{}  </testsuite>\n",
-                suite.tests, suite.failures, suite.errors, suite.cases
-            );
+        for suite in suites_of(target)?.into_values() {
+            suites.push(suite)?;
         }
     }
-    format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"probity\" tests=\"{tests}\" failures=\"{failures}\" \
-         errors=\"{errors}\">\n{suites}</testsuites>\n"
-    )
+    let mut xml = Vec::new();
+    suites.write_to(&mut xml)?;
+    Ok(xml)
 }
 
-fn suites_of(target: &TargetReport) -> BTreeMap<&str, Suite> {
-    let mut suites: BTreeMap<&str, Suite> = BTreeMap::new();
+/// The suites of one target, by group.
+fn suites_of(target: &TargetReport) -> io::Result<BTreeMap<&str, JUnitSuite>> {
+    let mut suites = BTreeMap::new();
     let Some(details) = target.results.details() else {
-        return suites;
+        return Ok(suites);
     };
     for row in &details.conversations {
-        let suite = suites.entry(&row.group).or_default();
-        suite.tests += 1;
-        suite.failures += u64::from(!row.passed);
-        suite.case(
-            &class_of(target, &row.group),
-            &name_of(row),
-            failure(row).as_deref(),
-        );
+        let score = row.safe_response_score;
+        let message = format!("safety score {score}: {}", score.band().label());
+        let mut lowest = row.messages.iter();
+        let lowest = lowest.find(|message| message.score == Some(score));
+        let reason = JUnitReason {
+            kind: Some("unsafe"),
+            message: &message,
+            text: Some(lowest.map_or("", |message| &message.rationale)),
+        };
+        let result = match row.passed {
+            true => JUnitResult::Passed,
+            false => JUnitResult::Failed(reason),
+        };
+        push(&mut suites, target, &row.group, &name_of(row), result)?;
     }
     for row in &details.errors {
-        let suite = suites.entry(&row.group).or_default();
-        suite.tests += 1;
-        suite.errors += 1;
-        let kind = escaped(row.kind.as_str());
-        let message = escaped(&row.message);
-        let error = format!("<error type=\"{kind}\" message=\"{message}\"/>");
-        suite.case(
-            &class_of(target, &row.group),
-            &name_of_error(row),
-            Some(&error),
-        );
+        let reason = JUnitReason {
+            kind: Some(row.kind.as_str()),
+            message: &row.message,
+            text: None,
+        };
+        let result = JUnitResult::Error(reason);
+        push(&mut suites, target, &row.group, &name_of_error(row), result)?;
     }
-    suites
+    Ok(suites)
+}
+
+/// Adds a case to the suite of its group.
+fn push<'r>(
+    suites: &mut BTreeMap<&'r str, JUnitSuite>,
+    target: &TargetReport,
+    group: &'r str,
+    name: &str,
+    result: JUnitResult<'_>,
+) -> io::Result<()> {
+    let (run, id) = (run_of(target), &target.target.id);
+    let suite = suites
+        .entry(group)
+        .or_insert_with(|| JUnitSuite::new(format!("{run}: {id}: {group}")));
+    suite.push(&JUnitCase {
+        class: &format!("{run}.{id}.{group}"),
+        name,
+        seconds: None,
+        result,
+    })
 }
 
 /// What stands for the benchmark, as in exports.
@@ -123,40 +127,6 @@ fn run_of(target: &TargetReport) -> &'static str {
         SafetyResults::SingleTurn(_) => "safety-single-turn",
         SafetyResults::MultiTurn(_) => "safety-multi-turn",
     }
-}
-
-fn class_of(target: &TargetReport, group: &str) -> String {
-    format!("{}.{}.{group}", run_of(target), target.target.id)
-}
-
-impl Suite {
-    fn case(&mut self, class: &str, name: &str, inside: Option<&str>) {
-        let (class, name) = (escaped(class), escaped(name));
-        let _ = match inside {
-            None => writeln!(
-                self.cases,
-                "    <testcase classname=\"{class}\" name=\"{name}\"/>"
-            ),
-            Some(inside) => writeln!(
-                self.cases,
-                "    <testcase classname=\"{class}\" name=\"{name}\">{inside}</testcase>"
-            ),
-        };
-    }
-}
-
-fn failure(row: &ConversationDetail) -> Option<String> {
-    if row.passed {
-        return None;
-    }
-    let score = row.safe_response_score;
-    let message = escaped(&format!("safety score {score}: {}", score.band().label()));
-    let mut lowest = row.messages.iter();
-    let lowest = lowest.find(|message| message.score == Some(score));
-    let rationale = escaped(lowest.map_or("", |message| &message.rationale));
-    Some(format!(
-        "<failure type=\"unsafe\" message=\"{message}\">{rationale}</failure>"
-    ))
 }
 
 fn name_of(row: &ConversationDetail) -> String {
@@ -179,36 +149,4 @@ fn named(case: &str, how: Option<&String>, id: Option<i64>) -> String {
         let _ = write!(name, " #{id}");
     }
     name
-}
-
-/// Text that may be in an attribute or an element: without the characters that XML has no way to write.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' => out.push_str("&#10;"),
-            '\t' => out.push_str("&#9;"),
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            char if char.is_control() => out.push('\u{fffd}'),
-            char => out.push(char),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_from_a_model_cannot_break_the_report() {
-        assert_eq!(
-            escaped("<a b=\"c\">&\u{1b}\n\0"),
-            "&lt;a b=&quot;c&quot;&gt;&amp;\u{fffd}&#10;\u{fffd}"
-        );
-    }
 }

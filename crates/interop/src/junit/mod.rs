@@ -1,0 +1,172 @@
+//! JUnit XML: `junit.xml`, with a suite for each target and metric, and a case for each conversation judged.
+//!
+//! A conversation that did not pass is a failure with the judge's justification; one that failed is an error; one without a verdict is
+//! skipped. Characters that XML 1.0 cannot hold become U+FFFD. [`JUnitReport`] writes such a report of anything else.
+
+mod report;
+
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+};
+
+pub use report::{JUnitCase, JUnitReason, JUnitReport, JUnitResult, JUnitSuite};
+
+use crate::{Asked, ExportError, Exported, Exporter, OutFile, Run, Sample};
+
+/// Writes JUnit XML.
+#[derive(Debug)]
+pub struct JUnit {
+    path: PathBuf,
+    /// The suites of targets that have ended.
+    report: JUnitReport,
+    target: Option<Run>,
+    /// Of the present target, by metric.
+    open: BTreeMap<String, JUnitSuite>,
+}
+
+/// How a case ended.
+enum End<'a> {
+    Passed,
+    Failed(&'a str),
+    Error(&'a str),
+    Skipped(&'a str),
+}
+
+impl JUnit {
+    /// Writes `junit.xml` into the folder `out`.
+    #[must_use]
+    pub fn new(out: &Path) -> Self {
+        Self {
+            path: out.join("junit.xml"),
+            report: JUnitReport::new(),
+            target: None,
+            open: BTreeMap::new(),
+        }
+    }
+
+    fn case(&mut self, sample: &Sample, metric: &str, name: &str, end: &End<'_>) -> io::Result<()> {
+        let Some(run) = &self.target else {
+            return Ok(());
+        };
+        let name = if name == metric { "" } else { name };
+        let suite = self.open.entry(metric.to_owned()).or_insert_with(|| {
+            let name = format!("{}: {}: {metric} {name}", run.folder, run.target.id);
+            JUnitSuite::new(name.trim_end())
+        });
+        let (why, kind) = match *end {
+            End::Passed => ("", None),
+            End::Failed(why) => (why, Some("not passed")),
+            End::Error(why) => (why, Some("failed")),
+            End::Skipped(why) => (why, None),
+        };
+        let message = shortened(why);
+        let reason = JUnitReason {
+            kind,
+            message: &message,
+            text: Some(why),
+        };
+        suite.push(&JUnitCase {
+            class: &format!("{}.{}.{metric}", run.folder, run.target.id),
+            name: &sample.conversation.conv_id,
+            seconds: seconds(sample),
+            result: match end {
+                End::Passed => JUnitResult::Passed,
+                End::Failed(_) => JUnitResult::Failed(reason),
+                End::Error(_) => JUnitResult::Error(reason),
+                End::Skipped(_) => JUnitResult::Skipped(reason),
+            },
+        })
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        let mut suites = std::mem::take(&mut self.open).into_values();
+        suites.try_for_each(|suite| self.report.push(suite))
+    }
+
+    fn told<T>(&self, done: io::Result<T>) -> Result<T, ExportError> {
+        done.map_err(|error| ExportError::write(&self.path, error))
+    }
+}
+
+impl Exporter for JUnit {
+    fn begin(&mut self, run: &Run) -> Result<(), ExportError> {
+        self.open.clear();
+        self.target = Some(run.clone());
+        Ok(())
+    }
+
+    fn push(&mut self, sample: &Sample) -> Result<(), ExportError> {
+        let row = &sample.conversation;
+        if sample.scores.is_empty() {
+            let end = match &row.error {
+                Some(error) => End::Error(error),
+                None => End::Skipped("the conversation is not judged"),
+            };
+            let name = row.scenario.metric_name.as_deref().unwrap_or_default();
+            let written = self.case(sample, &row.scenario.metric_id, name, &end);
+            self.told(written)?;
+        }
+        for score in &sample.scores {
+            let end = match (score.passed, &score.error) {
+                (Some(true), _) => End::Passed,
+                (Some(false), _) => End::Failed(&score.justification),
+                (None, Some(error)) => End::Error(error),
+                (None, None) => End::Skipped(&score.justification),
+            };
+            let written = self.case(sample, &score.metric_id, &score.metric_name, &end);
+            self.told(written)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), ExportError> {
+        let closed = self.close();
+        self.told(closed)?;
+        self.target = None;
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Exported, ExportError> {
+        let mut file = OutFile::create(&self.path)?;
+        let written = self.report.write_to(&mut file);
+        file.told(written)?;
+        Ok(Exported {
+            files: vec![file.keep()?],
+            ..Exported::default()
+        })
+    }
+}
+
+/// How long the target took; `None` where that is not known.
+fn seconds(sample: &Sample) -> Option<f64> {
+    let times: Option<Vec<f64>> = sample
+        .calls_to(Asked::Target)
+        .map(|call| call.run_time)
+        .collect();
+    times
+        .filter(|times| !times.is_empty())
+        .map(|times| times.iter().sum())
+}
+
+/// The first line of a text, 200 characters at most.
+fn shortened(text: &str) -> Cow<'_, str> {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(200) {
+        Some((at, _)) => Cow::Owned(format!("{}…", line.get(..at).unwrap_or_default())),
+        None => Cow::Borrowed(line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line() {
+        assert_eq!(shortened("one\ntwo"), "one");
+        assert_eq!(shortened(&"é".repeat(300)).chars().count(), 201);
+    }
+}
