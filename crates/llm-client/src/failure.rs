@@ -7,12 +7,9 @@ use std::{
 };
 
 use reqwest::StatusCode;
-use schema::{ModelError, ModelErrorKind, Purpose, Spend};
+use schema::{ModelError, ModelErrorKind, Purpose, Spend, out_of_files};
 
-use crate::{
-    files::out_of_files, scrub::Scrubber, settings::ModelSettings, unreached::Unreached,
-    wire::Refusal,
-};
+use crate::{scrub::Scrubber, settings::ModelSettings, unreached::Unreached, wire::Refusal};
 
 /// How much of an endpoint's words a message holds, in bytes.
 const EXCERPT: usize = 300;

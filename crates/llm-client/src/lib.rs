@@ -113,7 +113,6 @@ pub use cache::{
 };
 pub use circuit::{CircuitBreaker, FailingStatus, Health, ModelStatus};
 pub use failure::CallFailure;
-pub use files::{is_out_of_files, out_of_files};
 pub use http::{HttpClient, HttpOptions};
 pub use journaled::Journaled;
 pub use limited::Limited;

@@ -10,11 +10,12 @@ use std::{
 use async_openai::{error::OpenAIError, middleware::HttpRequestFactory};
 use futures::future::BoxFuture;
 use reqwest::{Body, Response, StatusCode, header::HeaderMap};
+use schema::is_out_of_files;
 use serde_json::value::RawValue;
 
 use crate::{
     causes::full_text,
-    files::{are_out, is_out_of_files},
+    files::are_out,
     http::{HttpClient, Route},
     room::{Taken, Waited},
     unreached::Unreached,

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use rustls::{Error as TlsError, InvalidMessage};
+use schema::error_causes;
 
-use crate::causes::{causes, full_text};
+use crate::causes::full_text;
 
 /// Why no reply came.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +35,7 @@ pub(crate) enum Unreached {
 impl Unreached {
     /// Classifies an error of sending a request or of reading its reply. Connecting was given `connect_timeout`.
     pub(crate) fn of(error: &reqwest::Error, connect_timeout: Duration) -> Self {
-        let tls = causes(error).find_map(|cause| cause.downcast_ref::<TlsError>());
+        let tls = error_causes(error).find_map(|cause| cause.downcast_ref::<TlsError>());
         match tls {
             Some(TlsError::InvalidCertificate(_) | TlsError::NoCertificatesPresented) => {
                 Self::Certificate(reason(error))
@@ -69,7 +70,7 @@ impl Unreached {
 /// The text of what went wrong below reqwest. Its own errors, and that of the client in it, name the URL and the stage only.
 fn reason(error: &reqwest::Error) -> String {
     let layers = if error.is_request() { 2 } else { 1 };
-    match causes(error).nth(layers) {
+    match error_causes(error).nth(layers) {
         Some(cause) => full_text(cause),
         None => "the connection failed".to_owned(),
     }

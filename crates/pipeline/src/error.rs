@@ -2,7 +2,7 @@
 
 use std::{error::Error, io, path::Path};
 
-use llm_client::{is_out_of_files, out_of_files};
+use schema::{is_out_of_files, out_of_files};
 
 /// Why a run could not start or could not write. Made to be read by people: it names the file and says what to do.
 ///

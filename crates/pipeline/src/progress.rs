@@ -1,5 +1,7 @@
 //! What a run tells while it goes.
 
+pub use schema::Phase;
+
 use schema::ModelId;
 
 /// Somebody who watches a run: a progress bar, a log, a test. An extension point.
@@ -16,55 +18,6 @@ pub struct NoObserver;
 
 impl Observer for NoObserver {
     fn on(&self, _progress: &Progress<'_>) {}
-}
-
-/// One phase of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// Metrics from the description.
-    GenMetrics,
-    /// Scenarios from the metrics.
-    GenScenarios,
-    /// Conversations from the scenarios.
-    Simulate,
-    /// Scores from the conversations.
-    Evaluate,
-    /// Summaries from the scores.
-    Aggregate,
-}
-
-impl Phase {
-    /// All phases, in order.
-    pub const ALL: [Self; 5] = [
-        Self::GenMetrics,
-        Self::GenScenarios,
-        Self::Simulate,
-        Self::Evaluate,
-        Self::Aggregate,
-    ];
-
-    /// The name in files: `gen_metrics`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::GenMetrics => "gen_metrics",
-            Self::GenScenarios => "gen_scenarios",
-            Self::Simulate => "simulate",
-            Self::Evaluate => "evaluate",
-            Self::Aggregate => "aggregate",
-        }
-    }
-
-    /// The name on the command line: `gen-metrics`.
-    #[must_use]
-    pub fn command(self) -> &'static str {
-        match self {
-            Self::GenMetrics => "gen-metrics",
-            Self::GenScenarios => "gen-scenarios",
-            other => other.as_str(),
-        }
-    }
 }
 
 /// How a row ended.

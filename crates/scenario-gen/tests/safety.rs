@@ -4,14 +4,14 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use llm_client::{HttpClient, ModelSettings, OpenAi};
-use scenario_gen::safety::{
-    LlmVariation, STRATEGIES, normalised, shipped_prompt, variation_strategies,
-};
+use scenario_gen::safety::{LlmVariation, STRATEGIES, shipped_prompt, variation_strategies};
 use schema::{
     ChatModel, ModelErrorKind, ModelId, PhaseError, PhaseErrorKind,
     prompt::Prompt,
     reply::Unusable,
-    safety::{CallScope, SafetyScore, TestCase, VariationRequest, VariationStrategy, Varied},
+    safety::{
+        CallScope, SafetyScore, TestCase, VariationRequest, VariationStrategy, Varied, normalised,
+    },
 };
 use scripted_llm::ScriptedServer;
 use std::error::Error;

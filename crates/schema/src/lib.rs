@@ -9,7 +9,8 @@
 //!   (`docs/formats/benchmark-tree.md`). Unknown keys of a row survive a round trip.
 //! - [`Hazard`], [`HazardScore`], [`BenchmarkScore`], [`Grade`], [`StandardsFile`], [`Grades`], [`Record`]: hazards, what they scored,
 //!   what the scores are compared with, and the files that hold them.
-//! - [`Tool`], [`ToolSpec`], [`ToolCall`]: tools that a benchmark declares, as the model is told of them, and as it calls them.
+//! - [`Tool`], [`ToolSpec`], [`ToolCall`]: tools that a benchmark declares, as they are sent to the model, and as it calls them;
+//!   [`check_tool`] checks a declaration, [`ArgumentValidator`] the arguments of a call.
 //! - [`ChatModel`], [`ChatRequest`], [`ChatReply`], [`ModelError`]: one call to a language model.
 //! - [`Item`]: one sample of one test against one system under test, the handle that phases get.
 //! - [`TranscriptBuilder`]: the conversation of an item while it is simulated.
@@ -42,6 +43,7 @@ mod chat;
 mod conversation;
 mod cost;
 mod error;
+mod error_causes;
 pub mod event;
 mod grade;
 mod grades;
@@ -52,6 +54,7 @@ pub mod json_rows;
 mod json_text;
 mod message;
 mod nearest;
+mod open_files;
 mod phase;
 pub mod prompt;
 mod prompt_tags;
@@ -59,6 +62,7 @@ pub mod reasoning;
 mod record;
 mod replies;
 pub mod reply;
+mod run_phase;
 pub mod safety;
 mod scenario;
 mod score;
@@ -68,6 +72,7 @@ mod standards;
 mod summary;
 pub mod text;
 mod tool;
+mod tool_check;
 mod transcript_builder;
 pub mod yaml;
 
@@ -79,6 +84,7 @@ pub use chat::{
 pub use conversation::{Conversation, TargetRef, Turn};
 pub use cost::{CostSum, PhaseCost, Spend, Usage};
 pub use error::{ModelError, ModelErrorKind, PhaseError, PhaseErrorKind};
+pub use error_causes::error_causes;
 pub use event::{Event, EventBody, EventKind, ItemKey, Journal, NoJournal};
 pub use grade::{BenchmarkScore, Estimate, Grade, HazardScore, TestScore};
 pub use grades::{BenchmarkRef, Grades, StandardsRef};
@@ -88,11 +94,13 @@ pub use item::Item;
 pub use json_text::JsonText;
 pub use message::Message;
 pub use nearest::nearest;
+pub use open_files::{is_out_of_files, out_of_files};
 pub use phase::{
     Aggregator, Evaluator, Fingerprint, MetricGenerator, ScenarioGenerator, Simulator,
 };
 pub use record::{Record, RecordCode, RecordMetadata, RecordRun};
 pub use replies::{IncompleteReplies, ReasoningReplies};
+pub use run_phase::Phase;
 pub use scenario::{Landmark, Scenario};
 pub use score::Score;
 pub use source_location::SourceLocation;
@@ -100,6 +108,7 @@ pub use special_file::{is_own_stream, special_file, unreadable_special};
 pub use standards::{Standards, StandardsFile, StandardsMetadata};
 pub use summary::{Rate, Summary};
 pub use tool::{Tool, ToolAnswer, ToolCall, ToolChoice, ToolSpec};
+pub use tool_check::{ArgumentValidator, check_tool};
 pub use transcript_builder::TranscriptBuilder;
 
 /// A JSON object that keeps the order of its keys. Rows hold the keys Probity does not know in one of these.

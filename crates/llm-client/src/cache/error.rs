@@ -7,7 +7,9 @@ use std::{
 
 use rusqlite::ErrorCode;
 
-use crate::files::{are_out, out_of_files};
+use schema::out_of_files;
+
+use crate::files::are_out;
 
 /// Why the response cache cannot be used. Its text is for people: it names the file and says what to do.
 #[derive(Debug, thiserror::Error)]

@@ -85,7 +85,7 @@ impl Run<'_> {
                 continue;
             }
             let prompt: Arc<str> = case.seed_prompt().into();
-            self.seen.insert(scenario_gen::safety::normalised(&prompt));
+            self.seen.insert(schema::safety::normalised(&prompt));
             let id = self.take_id();
             attempts.push(Attempt {
                 id,
@@ -171,7 +171,7 @@ impl Run<'_> {
         self.found.not_run.join(rewritten.not_run);
         let mut number = 0_u32;
         for (strategy, prompt) in rewritten.prompts {
-            if !self.seen.insert(scenario_gen::safety::normalised(&prompt)) {
+            if !self.seen.insert(schema::safety::normalised(&prompt)) {
                 self.found.dropped_duplicates += 1;
                 continue;
             }

@@ -17,8 +17,7 @@ pub(super) fn check_tools(benchmark: &Benchmark) -> Result<(), String> {
                 tool.name
             ));
         }
-        simulator::tools::check(tool)
-            .map_err(|reason| format!("{place} ({}): {reason}", tool.name))?;
+        schema::check_tool(tool).map_err(|reason| format!("{place} ({}): {reason}", tool.name))?;
     }
     Ok(())
 }

@@ -3,7 +3,6 @@
 //! - [`LlmVariation`] asks a model, the attacker. Its seven shipped strategies are [`STRATEGIES`]; one of your own is a text that
 //!   says how to rewrite, see [`LlmVariation::custom`]. Other ways altogether implement
 //!   [`VariationStrategy`](schema::safety::VariationStrategy).
-//! - [`normalised`] tells whether two prompts are the same.
 //!
 //! An attacker that declines is asked again; then [`Varied::refused`](schema::safety::Varied::refused) says so, and the caller
 //! tries another strategy.
@@ -12,8 +11,8 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use scenario_gen::safety::{LlmVariation, normalised};
-//! use schema::safety::{CallScope, SafetyScore, TestCase, VariationRequest, VariationStrategy};
+//! use scenario_gen::safety::LlmVariation;
+//! use schema::safety::{normalised, CallScope, SafetyScore, TestCase, VariationRequest, VariationStrategy};
 //! use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelId};
 //!
 //! /// An attacker that always says the same. Real ones come from `llm-client`.
@@ -51,13 +50,11 @@
 //! - Whether a rewritten prompt keeps the wish of its source is not checked. The prompts are in the result file, with their
 //!   strategy and source, for a person to look at.
 //! - A refusal is recognised by English expressions ([`schema::safety::sounds_like_refusal`]).
-//! - Two prompts that say the same in other words are not the same to [`normalised`].
+//! - Two prompts that say the same in other words are not the same to [`normalised`](schema::safety::normalised).
 
-mod normal;
 mod reply;
 mod shipped;
 mod variation;
 
-pub use normal::normalised;
 pub use shipped::{STRATEGIES, shipped_frame, shipped_prompt, variation_strategies};
 pub use variation::LlmVariation;

@@ -8,12 +8,11 @@ use schema::{
     ResponseFormat, Spend,
     prompt::{Prompt, fenced},
     reply::{self, Asked, Tries},
-    safety::{CallScope, TestCase, VariationRequest, VariationStrategy, Varied},
+    safety::{CallScope, TestCase, VariationRequest, VariationStrategy, Varied, normalised},
 };
 use serde_json::{Value, json};
 
 use super::{
-    normalised,
     reply::{Read, read},
     shipped::{shipped_frame, shipped_prompt},
 };

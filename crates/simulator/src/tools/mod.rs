@@ -5,16 +5,13 @@
 //! come from `benchmark.yaml`; a sandbox of one's own is a `ToolAnswerer` too.
 
 mod answerer;
-mod check;
 mod ids;
-mod no_schema;
 mod offer;
 mod simulated;
 mod toolbox;
 mod written;
 
 pub use answerer::{AnsweredCall, ToolAnswerer, ToolFailed, ToolReply, ToolRequest};
-pub use check::check;
 pub use simulated::SimulatedTools;
 pub use toolbox::Toolbox;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use schema::{CallContext, ToolCall, ToolSpec, reply::excerpt};
 
-use super::{AnsweredCall, ToolFailed, ToolReply, ToolRequest, check::misfits, toolbox::Entry};
+use super::{AnsweredCall, ToolFailed, ToolReply, ToolRequest, toolbox::Entry};
 
 /// The tools that the target is told of in one conversation, and the world they act in.
 pub(crate) struct Offer {
@@ -47,7 +47,7 @@ impl Offer {
                 )));
             }
         };
-        if let Some(reason) = misfits(&entry.validator, &arguments) {
+        if let Some(reason) = entry.validator.misfits(&arguments) {
             return Ok(ToolReply::error(reason));
         }
         let request = ToolRequest {

@@ -2,13 +2,14 @@
 
 use std::{fmt, sync::Arc};
 
-use jsonschema::Validator;
-use schema::{PhaseError, PhaseErrorKind, Scenario, Tool, ToolSpec, text::is_blank};
+use schema::{
+    ArgumentValidator, PhaseError, PhaseErrorKind, Scenario, Tool, ToolSpec, check_tool,
+    text::is_blank,
+};
 use serde_json::{Value, json};
 
 use super::{
     Offer, ToolAnswerer,
-    check::{check, validator},
     written::{AnswerTable, FixedAnswer, hash},
 };
 
@@ -36,7 +37,7 @@ pub struct Toolbox {
 /// A tool.
 pub(super) struct Entry {
     pub(super) spec: ToolSpec,
-    pub(super) validator: Validator,
+    pub(super) validator: ArgumentValidator,
     pub(super) answerer: Arc<dyn ToolAnswerer>,
 }
 
@@ -50,11 +51,11 @@ impl Toolbox {
     /// The tools of a benchmark. Those with `simulated: true` are answered by `simulated`.
     ///
     /// # Errors
-    /// `BadInput` when a name is duplicated or [`check`](super::check) refuses a tool. The text names the tool.
+    /// `BadInput` when a name is duplicated or [`check_tool`] refuses a tool. The text names the tool.
     pub fn new(tools: &[Tool], simulated: Arc<dyn ToolAnswerer>) -> Result<Self, PhaseError> {
         let mut toolbox = Self::default();
         for tool in tools {
-            check(tool).map_err(|reason| refused(&tool.name, reason))?;
+            check_tool(tool).map_err(|reason| refused(&tool.name, reason))?;
             if toolbox.names().any(|name| name == tool.name) {
                 return Err(refused(&tool.name, "duplicate name"));
             }
@@ -77,8 +78,8 @@ impl Toolbox {
         spec: ToolSpec,
         answerer: Arc<dyn ToolAnswerer>,
     ) -> Result<Self, PhaseError> {
-        let validator =
-            validator(&spec.parameters).map_err(|reason| refused(&spec.name, reason))?;
+        let validator = ArgumentValidator::new(&spec.parameters)
+            .map_err(|reason| refused(&spec.name, reason))?;
         let entry = Arc::new(Entry {
             spec,
             validator,

@@ -157,7 +157,7 @@ fn tools(benchmark: &Benchmark, found: &mut Vec<Found>) {
                 "tool",
             ));
         }
-        if let Err(reason) = simulator::tools::check(tool) {
+        if let Err(reason) = schema::check_tool(tool) {
             let at = match reason.starts_with("`parameters") {
                 true => format!("{at}/parameters"),
                 false => at,

@@ -1,12 +1,13 @@
 //! Whether a tool can be offered, and whether arguments fit it.
 
+mod no_schema;
+
 use jsonschema::Validator;
-use schema::{Extra, Tool, nearest, reply::kind_of};
 use serde_json::Value;
 
-use super::no_schema;
+use crate::{Extra, Tool, reply::kind_of, safety::nearest};
 
-/// How many of the things that are wrong with arguments are told.
+/// How many of the things that are wrong with arguments are reported.
 const TOLD: usize = 5;
 
 /// Whether `tool` can be offered: its name can be sent, it has exactly one way of answering, its parameters are a JSON schema
@@ -14,9 +15,9 @@ const TOLD: usize = 5;
 ///
 /// # Errors
 /// What is wrong, in words for the author of the file: the key and the reason.
-pub fn check(tool: &Tool) -> Result<(), String> {
+pub fn check_tool(tool: &Tool) -> Result<(), String> {
     tool.check()?;
-    validator(&tool.parameters)?;
+    ArgumentValidator::new(&tool.parameters)?;
     check_answers(tool)
 }
 
@@ -51,64 +52,75 @@ fn check_answers(tool: &Tool) -> Result<(), String> {
     Ok(())
 }
 
-/// Compiles the schema of a tool's arguments. A `$ref` to another document is refused: nothing is fetched.
-pub(super) fn validator(parameters: &Value) -> Result<Validator, String> {
-    let Some(schema) = parameters.as_object() else {
-        return Err(format!(
-            "`parameters` is {}, not a JSON schema: write `type: object` and `properties`",
-            kind_of(parameters)
-        ));
-    };
-    match schema.get("type") {
-        Some(Value::String(kind)) if kind == "object" => {}
-        Some(other) => {
-            return Err(format!(
-                "`parameters.type` is {other}; arguments are always an object: write `type: object`"
-            ));
-        }
-        None => {
-            return Err("`parameters` has no `type`: write `type: object`".to_owned());
-        }
-    }
-    jsonschema::options()
-        .offline()
-        .build(parameters)
-        .map_err(|error| {
-            format!(
-                "`parameters{}` is no JSON schema: {}",
-                dotted(error.instance_path().as_str()),
-                no_schema::why(&error)
-            )
-        })
-}
+/// The compiled schema of a tool's arguments.
+#[derive(Debug)]
+pub struct ArgumentValidator(Validator);
 
-/// What is wrong with the arguments of a call, in words for the target. Values are not repeated: they may be long.
-pub(super) fn misfits(validator: &Validator, arguments: &Extra) -> Option<String> {
-    // The validator takes a value; most calls fit, so the copy is that of a few short texts.
-    let arguments = Value::Object(arguments.clone());
-    let mut errors = validator.iter_errors(&arguments);
-    let told: Vec<String> = errors
-        .by_ref()
-        .take(TOLD)
-        .map(|error| {
-            let place = error.instance_path().as_str().to_owned();
-            match place.is_empty() {
-                true => error.masked().to_string(),
-                false => format!("{place}: {}", error.masked()),
+impl ArgumentValidator {
+    /// Compiles the schema of a tool's arguments. A `$ref` to another document is refused: nothing is fetched.
+    ///
+    /// # Errors
+    /// What is wrong with the schema, in words for the author of the file: the key and the reason.
+    pub fn new(parameters: &Value) -> Result<Self, String> {
+        let Some(schema) = parameters.as_object() else {
+            return Err(format!(
+                "`parameters` is {}, not a JSON schema: write `type: object` and `properties`",
+                kind_of(parameters)
+            ));
+        };
+        match schema.get("type") {
+            Some(Value::String(kind)) if kind == "object" => {}
+            Some(other) => {
+                return Err(format!(
+                    "`parameters.type` is {other}; arguments are always an object: write `type: object`"
+                ));
             }
-        })
-        .collect();
-    if told.is_empty() {
-        return None;
+            None => {
+                return Err("`parameters` has no `type`: write `type: object`".to_owned());
+            }
+        }
+        jsonschema::options()
+            .offline()
+            .build(parameters)
+            .map(Self)
+            .map_err(|error| {
+                format!(
+                    "`parameters{}` is no JSON schema: {}",
+                    dotted(error.instance_path().as_str()),
+                    no_schema::why(&error)
+                )
+            })
     }
-    let more = match errors.count() {
-        0 => String::new(),
-        n => format!(", and {n} more"),
-    };
-    Some(format!(
-        "the arguments do not fit the tool's parameters: {}{more}",
-        told.join("; ")
-    ))
+
+    /// What is wrong with the arguments of a call, in words for the target. Values are not repeated: they may be long.
+    #[must_use]
+    pub fn misfits(&self, arguments: &Extra) -> Option<String> {
+        // The validator takes a value; most calls fit, so the copy is that of a few short texts.
+        let arguments = Value::Object(arguments.clone());
+        let mut errors = self.0.iter_errors(&arguments);
+        let told: Vec<String> = errors
+            .by_ref()
+            .take(TOLD)
+            .map(|error| {
+                let place = error.instance_path().as_str().to_owned();
+                match place.is_empty() {
+                    true => error.masked().to_string(),
+                    false => format!("{place}: {}", error.masked()),
+                }
+            })
+            .collect();
+        if told.is_empty() {
+            return None;
+        }
+        let more = match errors.count() {
+            0 => String::new(),
+            n => format!(", and {n} more"),
+        };
+        Some(format!(
+            "the arguments do not fit the tool's parameters: {}{more}",
+            told.join("; ")
+        ))
+    }
 }
 
 /// `.properties.to` for `/properties/to`.
@@ -123,7 +135,7 @@ mod tests {
     use super::*;
 
     fn wrong(parameters: Value) -> String {
-        validator(&parameters).unwrap_err()
+        ArgumentValidator::new(&parameters).unwrap_err()
     }
 
     #[test]
@@ -149,7 +161,7 @@ mod tests {
         let tool = |answers: Value| -> Result<(), String> {
             let tool = json!({"name": "a", "answers": answers, "parameters": {
                 "type": "object", "properties": {"account": {}}, "additionalProperties": false}});
-            check(&serde_json::from_value(tool).unwrap())
+            check_tool(&serde_json::from_value(tool).unwrap())
         };
         let main = json!({"when": {"account": "main"}, "answer": 1});
         tool(json!([main, {"answer": 2}])).unwrap();
@@ -178,8 +190,8 @@ mod tests {
             "type": "object", "required": ["to"], "additionalProperties": false,
             "properties": {"to": {"type": "string"}, "amount": {"type": "number", "minimum": 1}},
         });
-        let validator = validator(&schema).unwrap();
-        let told = |arguments: Value| misfits(&validator, arguments.as_object().unwrap());
+        let validator = ArgumentValidator::new(&schema).unwrap();
+        let told = |arguments: Value| validator.misfits(arguments.as_object().unwrap());
         assert_eq!(told(json!({"to": "x", "amount": 2})), None);
         let wrong = told(json!({"amount": "x".repeat(1000)})).unwrap();
         assert!(wrong.contains("/amount: value is not of type"), "{wrong}");

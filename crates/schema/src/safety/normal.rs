@@ -5,7 +5,7 @@
 /// it is.
 ///
 /// ```
-/// use scenario_gen::safety::normalised;
+/// use schema::safety::normalised;
 ///
 /// assert_eq!(normalised("Can’t I  just\nwait?"), normalised("can't I just wait"));
 /// assert_ne!(normalised("Is 2 > 1?"), normalised("Is 2 < 1?"));

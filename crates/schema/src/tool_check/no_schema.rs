@@ -4,8 +4,9 @@ use jsonschema::{
     ValidationError,
     error::{TypeKind, ValidationErrorKind},
 };
-use schema::nearest;
 use serde_json::Value;
+
+use crate::safety::nearest;
 
 /// The types of JSON schema.
 const TYPES: [&str; 7] = [
@@ -65,13 +66,13 @@ fn called(kind: &str) -> &str {
 mod tests {
     use serde_json::json;
 
-    use super::super::check::validator;
+    use super::super::ArgumentValidator;
 
     #[test]
     fn what_is_no_schema_is_told_in_words_of_its_author() {
         let told = |schema: serde_json::Value| {
             let parameters = json!({"type": "object", "properties": {"x": schema}});
-            validator(&parameters).unwrap_err()
+            ArgumentValidator::new(&parameters).unwrap_err()
         };
         for (schema, expected) in [
             (
