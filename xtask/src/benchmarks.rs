@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use pipeline::Layout;
+use probity::Layout;
 use schema::nearest;
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, process::ExitCode};
 
-use pipeline::{PipelineError, PipelineErrorKind, RunOutcome};
+use probity::{PipelineError, PipelineErrorKind, RunOutcome};
 
 use crate::config::ConfigError;
 

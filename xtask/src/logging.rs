@@ -26,7 +26,7 @@ pub fn start(global: &Global, verbose: bool, terminal: &Terminal) -> Result<(), 
         .ok_or_else(|| {
             Failure::usage(format!(
                 "{name}: `{wanted}` is neither a level (error, warn, info, debug, trace, off) nor a filter such as \
-                 llm_client=debug,pipeline=info"
+                 llm_client=debug,engine=info"
             ))
         })?;
     let builder = tracing_subscriber::fmt()

@@ -12,7 +12,7 @@ use std::{
 };
 
 use llm_client::Health;
-use pipeline::{Observer, Phase, Progress};
+use probity::{Observer, Phase, Progress};
 
 use self::{task::Task, waits::Waits};
 use crate::terminal::Terminal;
@@ -239,7 +239,7 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
-    use pipeline::Outcome;
+    use probity::Outcome;
 
     use super::*;
     use crate::cli::Cli;

@@ -4,7 +4,6 @@
 //!   is asked for again with the reason, up to a limit.
 //! - [`ScenarioSettings`] say how many scenarios are written and for whom, and which ids the rows get.
 //! - [`safety`]: the prompts of safety evaluations in other words.
-//! - [`yaml_edit`] writes metrics into the text of a `benchmark.yaml` and leaves everything else in it alone.
 //!
 //! Both generators are behind traits of [`schema`], so either can be replaced: `examples/custom_scenarios.rs` does so.
 //!
@@ -70,7 +69,6 @@ mod rows;
 pub mod safety;
 mod scenarios;
 mod settings;
-pub mod yaml_edit;
 
 pub use metrics::LlmMetricGenerator;
 pub use prompts::{ScenarioPrompts, shipped_metric_prompt};

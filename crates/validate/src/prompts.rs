@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use pipeline::PROMPT_NAMES;
 use schema::{nearest, prompt::Prompt};
+use store::PROMPT_NAMES;
 
 use crate::{FileReport, Finding};
 

@@ -13,7 +13,7 @@ use interop::{
     eee::{Eee, EeeOptions},
     inspect::{InspectLogs, LogFormat},
 };
-use pipeline::{ExportOptions, Layout};
+use probity::{ExportOptions, Layout};
 use schema::{Conversation, Metric, MetricType, ModelId, Role, Scenario, Score, TargetRef, Turn};
 use serde::Serialize;
 
@@ -101,7 +101,7 @@ pub(super) fn run(folder: &Path, format: &str) -> Result<Measure, Box<dyn Error>
     };
     let layout = Layout::new(folder.join("benchmarks"));
     let names = ["bench".to_owned()];
-    let report = pipeline::export(&layout, &names, &ExportOptions::default(), exporter)?;
+    let report = probity::export(&layout, &names, &ExportOptions::default(), exporter)?;
     if let Some(problem) = report.problems.first() {
         return Err(problem.clone().into());
     }

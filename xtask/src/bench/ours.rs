@@ -13,8 +13,9 @@ use journal::{JournalReader, JournalWriter, RunId};
 use llm_client::{
     Cache, CacheSettings, HttpClient, HttpOptions, LimitSettings, ModelSettings, Price, Provider,
 };
-use pipeline::{
+use probity::{
     Concurrency, Layout, Models, Phase, PhaseSettings, Phases, Pipeline, RunOptions, RunOutcome,
+    standard_phases,
 };
 use schema::{ChatModel, Journal, ModelId, NoJournal, TargetRef};
 use serde_json::json;
@@ -142,7 +143,7 @@ fn phases(provider: &Provider, base_url: &str) -> Result<Phases, Box<dyn Error>>
     };
     let mut settings = PhaseSettings::default();
     settings.simulator.turns = TURNS;
-    Ok(Phases::standard(models, settings)?)
+    Ok(standard_phases(models, settings)?)
 }
 
 /// Writes the bodies of the requests that the run in `folder` sent, a line each, `most` of them at most.

@@ -1,6 +1,6 @@
 //! Targets side by side that were not measured alike, and files that a run replaced.
 
-use pipeline::{
+use probity::{
     BenchmarkReport, Phase,
     provenance::{Difference, ReplaceReason, ReplacedFile, TableProvenance, compare, label},
 };

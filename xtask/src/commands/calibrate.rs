@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pipeline::{CalibrateOptions, Calibration};
+use probity::{CalibrateOptions, Calibration};
 use report::standards_table;
 use schema::ModelId;
 use serde_json::json;
@@ -58,7 +58,7 @@ pub fn run(context: &Context, args: &CalibrateArgs) -> Result<Exit, Failure> {
         force: args.force,
         command: command(args),
     };
-    let calibration = pipeline::calibrate(&context.layout, name, &options)?;
+    let calibration = probity::calibrate(&context.layout, name, &options)?;
     for warning in &calibration.warnings {
         context.terminal.warning(warning);
     }

@@ -1,6 +1,7 @@
 //! The demonstration is run with real models only when somebody asks for it.
 
-use pipeline::{Phase, tree::read_benchmark};
+use probity::Phase;
+use store::read_benchmark;
 
 use super::{Context, origins::Origins};
 use crate::{benchmarks::Chosen, config::Config, exit::Failure, flags::PhaseArgs, shipped};

@@ -6,7 +6,7 @@ use std::{
 };
 
 use llm_client::{HttpClient, ModelSettings, Provider, RetryPolicy};
-use pipeline::Phase;
+use probity::Phase;
 use report::{ModelCheck, checks_table};
 use schema::{CallContext, ChatRequest, Message, ModelErrorKind, Purpose, Role};
 use serde_json::{Value, json};

@@ -12,7 +12,7 @@ use interop::{
     junit::JUnit,
     summary::JobSummary,
 };
-use pipeline::{ExportOptions, ExportReport};
+use probity::{ExportOptions, ExportReport};
 use schema::{ModelId, TargetRef, text::counted};
 use serde_json::json;
 
@@ -180,7 +180,7 @@ fn export(
             ..Which::default()
         };
         let chosen = choose(&context.layout, &which, false)?;
-        return Ok(pipeline::export(
+        return Ok(probity::export(
             &context.layout,
             &chosen.names,
             options,
@@ -192,7 +192,7 @@ fn export(
         id,
         model: args.model.clone(),
     };
-    Ok(pipeline::export_safety(
+    Ok(probity::export_safety(
         &context.layout,
         &args.safety,
         &unnamed,

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use llm_client::{Cache, Cached, ModelSettings};
-use pipeline::{Forecast, Models, PhaseSettings, Phases, RunOptions, forecast};
+use probity::{Forecast, Models, PhaseSettings, Phases, RunOptions, forecast, standard_phases};
 use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, TargetRef};
 
 use super::{Context, models::Parts};
@@ -67,7 +67,7 @@ fn phases(
         judge: model(parts.evaluator)?,
         targets,
     };
-    let mut phases = Phases::standard(models, settings)?;
+    let mut phases = standard_phases(models, settings)?;
     phases.targets.extend(parts.imported.iter().cloned());
     Ok(phases)
 }

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use pipeline::{
-    BenchmarkReport, Phase, imported_targets,
-    tree::{read_benchmark, read_scenarios},
-};
+use probity::{BenchmarkReport, Phase, imported_targets};
 use schema::ModelId;
+use store::{read_benchmark, read_scenarios};
 
 use super::{Context, again::Again, origins::Origins};
 use crate::config::Config;

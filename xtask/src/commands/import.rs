@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use pipeline::{ImportFormat, ImportOptions, ImportReport};
+use probity::{ImportFormat, ImportOptions, ImportReport};
 use schema::{Extra, Metric, MetricType, text::counted};
 use serde_json::json;
 
@@ -57,7 +57,7 @@ enum Polarity {
 /// When something cannot be read or used, or the benchmark cannot be written. Nothing is written then.
 pub fn run(context: &Context, args: &ImportArgs) -> Result<Exit, Failure> {
     logging::start(&context.global, false, &context.terminal)?;
-    let report = pipeline::import(&context.layout, &options(args)?)?;
+    let report = probity::import(&context.layout, &options(args)?)?;
     let exit = if report.left_out.is_empty() {
         Exit::Complete
     } else {
@@ -114,7 +114,7 @@ fn options(args: &ImportArgs) -> Result<ImportOptions, Failure> {
 
 fn metrics(args: &ImportArgs) -> Result<Vec<Metric>, Failure> {
     if let Some(file) = &args.metrics {
-        return Ok(pipeline::read_metrics(file)?);
+        return Ok(probity::read_metrics(file)?);
     }
     let (Some(definition), Some(polarity)) = (&args.definition, args.metric_type) else {
         return Ok(Vec::new());

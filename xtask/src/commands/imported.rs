@@ -1,6 +1,6 @@
 //! Targets whose conversations were imported: `evaluate` judges them, whether the configuration has them or not.
 
-use pipeline::{Layout, Phase, imported_targets};
+use probity::{Layout, Phase, imported_targets};
 use schema::{ModelId, TargetRef};
 
 use crate::{benchmarks::choose, exit::Failure, flags::Which};

@@ -43,7 +43,7 @@ pub use validate::ValidateArgs;
 
 use std::path::Path;
 
-use pipeline::{Layout, Phase};
+use probity::{Layout, Phase};
 
 use crate::{
     benchmarks::choose,

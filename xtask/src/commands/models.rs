@@ -7,7 +7,7 @@ use llm_client::{
     Budget, BudgetLimits, Cache, CacheMode, CacheSettings, Health, HttpClient, HttpOptions,
     LimitSettings, Meter, ModelSettings, Provider, RetryPolicy, Stop,
 };
-use pipeline::{Models, Phase, RunJournals};
+use probity::{Models, Phase, RunJournals};
 use schema::{
     ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelErrorKind, ModelId, TargetRef,
     nearest,

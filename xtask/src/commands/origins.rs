@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use pipeline::{Layout, Phase, provenance::earlier_runs, tree::read_benchmark};
+use probity::{Layout, Phase, provenance::earlier_runs};
 use serde_json::Value;
+use store::read_benchmark;
 
 use super::Context;
 use crate::config::Config;

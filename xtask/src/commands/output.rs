@@ -1,7 +1,7 @@
 //! Results for programs: `--json`.
 
 use journal::check::Verdict;
-use pipeline::{BenchmarkReport, JournalEnd, RunReport};
+use probity::{BenchmarkReport, JournalEnd, RunReport};
 use schema::PhaseCost;
 use serde_json::{Map, Value, json};
 

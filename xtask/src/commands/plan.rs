@@ -1,7 +1,7 @@
 //! `plan`: what a run would ask for and cost.
 
 use llm_client::ModelSettings;
-use pipeline::{Forecast, Phase, PlanModel, PlanSettings, Range, wanted_scenarios};
+use probity::{Forecast, Phase, PlanModel, PlanSettings, Range, wanted_scenarios};
 use report::{PlanRow, Span, plan_table};
 use schema::TargetRef;
 use serde_json::{Value, json};
@@ -143,7 +143,7 @@ fn of_run(
     config: &Config,
     args: &PhaseArgs,
     phases: &[Phase],
-) -> Result<(Vec<pipeline::PlanRow>, Vec<String>), Failure> {
+) -> Result<(Vec<probity::PlanRow>, Vec<String>), Failure> {
     let mut problems = Problems::default();
     // A plan always looks at the whole run: what a later phase asks follows from the earlier ones.
     let parts = Parts::of(&config.settings, &Phase::ALL, &args.targets);
@@ -159,7 +159,7 @@ fn of_run(
         return Err(problems.into_failure());
     };
     let rows = chosen.read(&context.layout, |layout, name| {
-        pipeline::plan(layout, &[name.to_owned()], &plan_settings)
+        probity::plan(layout, &[name.to_owned()], &plan_settings)
     })?;
     if let Some(reason) = demonstration::bought(context, config, args, phases, &chosen) {
         context
@@ -177,7 +177,7 @@ fn of_judging(
     config: &Config,
     args: &PhaseArgs,
     imported: Imported,
-) -> Result<(Vec<pipeline::PlanRow>, Vec<String>), Failure> {
+) -> Result<(Vec<probity::PlanRow>, Vec<String>), Failure> {
     let settings = &config.settings;
     let parts = Parts::and_imported(settings, &[Phase::Evaluate], &args.targets, imported)?;
     let endpoints = Endpoints::new(settings, &config.vars, Some(NOWHERE.to_owned()))?;
@@ -189,7 +189,7 @@ fn of_judging(
     let targets: Vec<TargetRef> = parts.imported.iter().cloned().chain(configured).collect();
     let chosen = choose(&context.layout, &args.which, false)?;
     let rows = chosen.read(&context.layout, |layout, name| {
-        pipeline::plan_judging(layout, name, &targets, &judge, settings.force)
+        probity::plan_judging(layout, name, &targets, &judge, settings.force)
     })?;
     Ok((rows.into_iter().flatten().collect(), chosen.names))
 }
@@ -237,7 +237,7 @@ fn plan_settings(config: &Config, parts: &Parts<'_>) -> Result<PlanSettings, Fai
     })
 }
 
-fn table_row(row: &pipeline::PlanRow) -> PlanRow {
+fn table_row(row: &probity::PlanRow) -> PlanRow {
     let tokens = row.input_tokens + row.output_tokens;
     PlanRow {
         benchmark: row.benchmark.clone(),
@@ -270,7 +270,7 @@ struct Budget {
 }
 
 impl Budget {
-    fn of(settings: &Settings, rows: &[pipeline::PlanRow]) -> Self {
+    fn of(settings: &Settings, rows: &[probity::PlanRow]) -> Self {
         let none = Range {
             low: 0.0,
             high: 0.0,
@@ -356,7 +356,7 @@ impl Budget {
     }
 }
 
-fn to_json(rows: &[pipeline::PlanRow], budget: &Budget, found: &[Forecast]) -> Value {
+fn to_json(rows: &[probity::PlanRow], budget: &Budget, found: &[Forecast]) -> Value {
     json!({
         "rows": rows,
         "total": {

@@ -1,6 +1,6 @@
 //! Replies that are empty or cut off, as nothing of what they lack can fail a negative metric, and replies that hold reasoning.
 
-use pipeline::{BenchmarkReport, imported_targets};
+use probity::{BenchmarkReport, imported_targets};
 use schema::{IncompleteReplies, ReasoningReplies};
 
 use super::Context;

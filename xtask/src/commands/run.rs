@@ -5,12 +5,13 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use indexmap::IndexMap;
 use journal::{Form, RunId};
 use llm_client::{Health, Meter, Stop, Tally};
-use pipeline::{
-    Concurrency, Expected, Layout, Phase, PhaseSettings, Phases, Pipeline, RunJournals, RunOptions,
-    RunReport, tree::read_benchmark,
+use probity::{
+    Concurrency, Expected, Layout, Phase, PhaseSettings, Pipeline, RunJournals, RunOptions,
+    RunReport, standard_phases,
 };
 use scenario_gen::ScenarioSettings;
 use simulator::SimulatorSettings;
+use store::read_benchmark;
 
 use super::{
     Context,
@@ -171,7 +172,7 @@ impl Job<'_> {
             .map(|(entry, settings)| (entry.id.clone(), settings.sent_options()))
             .collect();
         let models = build(&self.parts, resolved, &provider)?;
-        let mut phases = Phases::standard(models, self.settings.clone())?;
+        let mut phases = standard_phases(models, self.settings.clone())?;
         phases.targets.extend(self.parts.imported.iter().cloned());
         let options = RunOptions {
             add_scenarios: self.add,

@@ -4,12 +4,13 @@ use std::{collections::BTreeMap, path::Path};
 
 use journal::check::{self, Verdict};
 use llm_client::Tally;
-use pipeline::{BenchmarkReport, Phase, RunOutcome, RunReport, tree::read_costs};
+use probity::{BenchmarkReport, Phase, RunOutcome, RunReport};
 use report::{
     BenchmarkResults, FailureGroup, FailureGroups, FileEntry, Spending, failures_summary,
     files_list, grades_table, results_table, spending_lines,
 };
 use schema::{CostSum, ModelId, PhaseCost, Summary};
+use store::read_costs;
 
 use super::{Context, again::Again, alike, gaps, plan, replies, uncalled, unscored};
 use crate::config::Config;

@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use pipeline::{
-    Layout,
-    tree::{read_benchmark, read_scenarios},
-};
+use probity::Layout;
+use store::{read_benchmark, read_scenarios};
 use validate::{Finding, Options, Severity, check_inputs};
 
 use super::{Context, validate::place};

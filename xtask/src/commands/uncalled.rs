@@ -2,11 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use pipeline::{
-    BenchmarkReport, Phase,
-    tree::{read_benchmark, read_conversations, read_scenarios},
-};
+use probity::{BenchmarkReport, Phase};
 use schema::{Conversation, ModelId, TargetRef};
+use store::{read_benchmark, read_conversations, read_scenarios};
 
 use super::Context;
 

@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pipeline::{
-    BenchmarkReport, Phase, imported_targets,
-    tree::{Unscored, read_unscored},
-};
+use probity::{BenchmarkReport, Phase, imported_targets};
 use schema::{ModelId, Summary};
+use store::{Unscored, read_unscored};
 
 use super::{Context, again::Again};
 

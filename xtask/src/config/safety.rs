@@ -1,6 +1,6 @@
 //! The section `safety`: how safety evaluations are run.
 
-use pipeline::safety::{STRATEGIES, TEST_TYPES};
+use probity::safety::{STRATEGIES, TEST_TYPES};
 use schema::safety::{
     Gate, GoOn, MaxTurns, MultiTurnSettings, SettingError, Share, SingleTurnSettings, Threshold,
     check_names,

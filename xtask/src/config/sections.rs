@@ -1,6 +1,6 @@
 //! The sections of the configuration, key by key.
 
-use pipeline::PROMPT_NAMES;
+use probity::PROMPT_NAMES;
 
 use super::{
     models::{ModelEntry, Part, read_model},

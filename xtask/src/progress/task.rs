@@ -6,7 +6,7 @@ use std::{
 };
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use pipeline::{Outcome, Phase};
+use probity::{Outcome, Phase};
 
 use super::pace::{Pace, left_text, rate_text};
 

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use common::Ground;
 use journal::{JournalReader, check::Verdict};
-use pipeline::{Layout, check_journal, rebuild};
+use probity::{Layout, check_journal, rebuild};
 use scripted_llm::ScriptedServer;
 use serde_json::Value;
 

@@ -27,7 +27,31 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("probity-interop", &["probity-schema"]),
     ("probity-report", &["probity-schema"]),
     (
-        "probity-pipeline",
+        "probity-store",
+        &["probity-schema", "probity-journal", "probity-aggregator"],
+    ),
+    (
+        "probity-validate",
+        &[
+            "probity-schema",
+            "probity-aggregator",
+            "probity-journal",
+            "probity-interop",
+            "probity-store",
+        ],
+    ),
+    // No phase: what the engine runs comes from its caller.
+    (
+        "probity-engine",
+        &[
+            "probity-schema",
+            "probity-journal",
+            "probity-llm-client",
+            "probity-store",
+        ],
+    ),
+    (
+        "probity",
         &[
             "probity-schema",
             "probity-llm-client",
@@ -37,17 +61,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "probity-aggregator",
             "probity-journal",
             "probity-interop",
-        ],
-    ),
-    (
-        "probity-validate",
-        &[
-            "probity-schema",
-            "probity-simulator",
-            "probity-aggregator",
-            "probity-journal",
-            "probity-interop",
-            "probity-pipeline",
+            "probity-store",
+            "probity-engine",
         ],
     ),
 ];
@@ -122,6 +137,22 @@ fn arrows_point_one_way() {
             dependencies.contains_key(*package),
             "{package} is not in the workspace"
         );
+    }
+}
+
+/// One crate builds and tests in a minute as long as its tests need no crate above it.
+#[test]
+fn tests_of_a_crate_need_no_crate_above_it() {
+    let above = ["probity", "probity-engine", "probity-validate", "xtask"];
+    let metadata = metadata(&["--no-deps"]);
+    for package in metadata["packages"].as_array().unwrap() {
+        if above.contains(&package["name"].as_str().unwrap()) {
+            continue;
+        }
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let name = dependency["name"].as_str().unwrap();
+            assert!(!above.contains(&name), "{} uses {name}", package["name"]);
+        }
     }
 }
 

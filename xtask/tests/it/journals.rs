@@ -16,7 +16,7 @@ use journal::{
     JournalReader,
     check::{Outcome, Verdict},
 };
-use pipeline::{Layout, check_journal, rebuild};
+use probity::{Layout, check_journal, rebuild};
 use scripted_llm::ScriptedServer;
 
 /// The journals of all runs, oldest first.

@@ -17,7 +17,7 @@ use journal::{
     JournalReader,
     check::{Report, Verdict, check, check_with},
 };
-use pipeline::{Layout, check_journal};
+use probity::{Layout, check_journal};
 use scripted_llm::{Fault, ScriptedServer};
 use serde_json::Value;
 

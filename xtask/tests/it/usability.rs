@@ -247,8 +247,8 @@ fn diagnostics_tell_of_phases_rows_calls_and_cache_hits() {
     let ground = Ground::new();
     let first = ground.succeeds(&["run", "-q", "--log", "debug"]).err;
     for part in [
-        "pipeline::progress: phase begins",
-        "pipeline::progress: row ended",
+        "probity::progress: phase begins",
+        "probity::progress: row ended",
         "journal: fetched annotator response",
         "row=m01_s001_v01 test=m01 sut=scripted-careful",
     ] {

@@ -1,7 +1,7 @@
 //! Conversations out of other people's files: logs of Inspect, and instance files of Every Eval Ever.
 //!
 //! A file is read twice: [`source`] tells what holds for all of it, [`read`] hands on one conversation after the other. Whoever calls them
-//! decides what becomes of the conversations; `pipeline::import` makes a benchmark of them that evaluators judge.
+//! decides what becomes of the conversations; `probity::import` makes a benchmark of them that evaluators judge.
 //!
 //! ```
 //! use std::ops::ControlFlow;

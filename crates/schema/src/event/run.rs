@@ -166,6 +166,13 @@ pub struct ExceptionStoppingRun {
     pub exc_val: Option<Value>,
 }
 
+impl ExceptionStoppingRun {
+    /// The type where the run could not continue, on a full disk for one. The format keeps the name that it began with.
+    pub const ERROR: &str = "pipeline::PipelineError";
+    /// The type where the run was stopped.
+    pub const STOP: &str = "llm_client::Stop";
+}
+
 /// The last line of a journal that is whole.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ClosingJournal {}

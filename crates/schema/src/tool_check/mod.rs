@@ -5,7 +5,7 @@ mod no_schema;
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::{Extra, Tool, reply::kind_of, safety::nearest};
+use crate::{Extra, Tool, nearest, reply::kind_of};
 
 /// How many of the things that are wrong with arguments are reported.
 const TOLD: usize = 5;

@@ -6,7 +6,7 @@ use jsonschema::{
 };
 use serde_json::Value;
 
-use crate::safety::nearest;
+use crate::nearest;
 
 /// The types of JSON schema.
 const TYPES: [&str; 7] = [

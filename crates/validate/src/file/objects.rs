@@ -63,7 +63,7 @@ fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &Facts) -> Ve
             Ok(file) => rules::standards(&file, facts),
             Err(error) => vec![Found::problem("", error.to_string())],
         },
-        Kind::Cost => typed::<pipeline::tree::CostFile>(value, |costs| {
+        Kind::Cost => typed::<store::CostFile>(value, |costs| {
             let other = costs.iter().filter(|(name, entry)| **name != entry.phase);
             other
                 .map(|(name, entry)| {

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use pipeline::Layout;
 use schema::{
     Benchmark, Hazard,
     safety::pack::{self, PackFormat, PackOptions},
 };
 use serde_json::Value;
+use store::Layout;
 
 use super::{check_value, text};
 use crate::{
@@ -111,7 +111,7 @@ fn refused_by_a_run(path: &Path) -> Option<Found> {
     let folder = absolute.parent()?;
     let name = folder.file_name()?.to_str()?;
     let dir = Layout::new(folder.parent()?).benchmark(name).ok()?;
-    let error = pipeline::tree::read_benchmark(&dir).err()?.to_string();
+    let error = store::read_benchmark(&dir).err()?.to_string();
     let file = dir.yaml().display().to_string();
     let reason = error.strip_prefix(&file).unwrap_or(&error);
     Some(Found::problem(

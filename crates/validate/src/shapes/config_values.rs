@@ -75,7 +75,7 @@ impl JsonSchema for Prompts {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let entry = |name: &str| (name.to_owned(), json_schema!({"type": "string"}).to_value());
         let known: serde_json::Map<String, Value> =
-            pipeline::PROMPT_NAMES.into_iter().map(entry).collect();
+            store::PROMPT_NAMES.into_iter().map(entry).collect();
         json_schema!({"type": "object", "properties": known, "additionalProperties": false})
     }
 }

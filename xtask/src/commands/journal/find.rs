@@ -80,7 +80,7 @@ fn newest_of(name: &str, runs: &Path) -> Result<PathBuf, Failure> {
         let journals = in_folder(&runs.join(id)).unwrap_or_default();
         journals.into_iter().rev()
     });
-    let of = |path: &PathBuf| pipeline::journal_benchmark(path).as_deref() == Some(name);
+    let of = |path: &PathBuf| probity::journal_benchmark(path).as_deref() == Some(name);
     journals.find(of).ok_or_else(|| {
         Failure::usage(format!(
             "{}: no run of the benchmark `{name}` with a journal; run it first, or name a journal",

@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure};
 /// When there is no such journal, it does not hold what is needed, or `out` is not empty.
 pub fn run(context: &Context, which: &Which, out: &Path) -> Result<Exit, Failure> {
     let path = find::journal(context, which)?;
-    let rebuilt = pipeline::rebuild(&path, out)?;
+    let rebuilt = probity::rebuild(&path, out)?;
     for note in &rebuilt.notes {
         context.terminal.note(note);
     }

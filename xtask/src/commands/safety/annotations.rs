@@ -1,6 +1,6 @@
 //! Annotations for GitHub Actions: workflow commands, one a line.
 
-use pipeline::safety::{SafetyReport, TargetReport};
+use probity::safety::{SafetyReport, TargetReport};
 use schema::{safety::results::ConversationDetail, text::spell_bidi};
 
 use super::super::{

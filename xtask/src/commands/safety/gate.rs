@@ -1,6 +1,6 @@
 //! How an evaluation ends.
 
-use pipeline::safety::TargetReport;
+use probity::safety::TargetReport;
 use report::{FailureGroup, FailureGroups, failures_summary};
 use schema::safety::{GateOutcome, Stage};
 

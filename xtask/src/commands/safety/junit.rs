@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, fmt::Write as _, fs, io, path::Path};
 
 use interop::junit::{JUnitCase, JUnitReason, JUnitReport, JUnitResult, JUnitSuite};
-use pipeline::safety::{SafetyReport, TargetReport};
+use probity::safety::{SafetyReport, TargetReport};
 use schema::safety::results::{CaseError, ConversationDetail, SafetyResults};
 
 use crate::exit::Failure;

@@ -1,8 +1,8 @@
 //! What an evaluation would ask for and cost.
 
-use pipeline::{
+use probity::{
     PlanModel, Range,
-    safety::{SafetyPlanModels, SafetyPlanRow, plan_multi_turn, plan_single_turn},
+    safety::{SafetyPlanModels, SafetyPlanRow, attacker_calls, plan_multi_turn, plan_single_turn},
 };
 use report::{PlanRow, Span, plan_table};
 use serde_json::json;
@@ -87,7 +87,9 @@ fn rows(job: &Job<'_>) -> Result<Vec<SafetyPlanRow>, Failure> {
             (Mode::SingleTurn, Some(settings), _) => {
                 plan_single_turn(&job.groups, settings, &models)
             }
-            (Mode::MultiTurn, _, Some(settings)) => plan_multi_turn(&job.groups, settings, &models),
+            (Mode::MultiTurn, _, Some(settings)) => {
+                plan_multi_turn(&job.groups, settings, &models, attacker_calls)
+            }
             _ => Vec::new(),
         },
     )

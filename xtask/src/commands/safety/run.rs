@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use journal::{Form, RunId, check::Verdict};
 use llm_client::{Cache, Health, Meter, Stop, Tally};
-use pipeline::{
+use probity::{
     Concurrency, PipelineErrorKind,
     safety::{
         Cast as Names, OutputFiles, STRATEGIES, SafetyJournals, SafetyMode, SafetyReport,

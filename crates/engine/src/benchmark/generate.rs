@@ -1,0 +1,446 @@
+//! The generating phases: metrics into `benchmark.yaml`, scenarios into `scenarios.json`.
+//!
+//! What is there belongs to the user. Only what is missing is generated, unless the phase is forced.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    fs,
+    io::Write,
+    sync::Arc,
+};
+
+use futures::StreamExt;
+use schema::{Benchmark, Metric, Phase, PhaseErrorKind, Scenario, text::is_blank};
+
+use super::{
+    BenchmarkRun,
+    feed::{FeedRow, FeedWriter},
+};
+use crate::{
+    progress::Outcome, progress::Progress, wanted::WantedMetric, wanted::WantedScenarios,
+    wanted::is_users_own, wanted::wanted,
+};
+use store::{
+    PipelineError, check_belongs, fill_from_metrics, provenance::GeneratedScenarios,
+    read_scenarios, write_atomically, write_json,
+};
+
+impl BenchmarkRun<'_> {
+    /// Makes sure that the benchmark has metrics. Returns whether it has.
+    pub(super) async fn metrics(&mut self, force: bool) -> Result<bool, PipelineError> {
+        let have = self.loaded.benchmark.metrics.len();
+        if have > 0 && !force {
+            self.note(&format!(
+                "kept the {have} metrics of benchmark.yaml (gen-metrics --force replaces them)"
+            ));
+            return Ok(true);
+        }
+        self.tell(&Progress::Started {
+            phase: Phase::GenMetrics,
+            benchmark: self.dir.name(),
+            target: None,
+            rows: Some(1),
+        });
+        if is_blank(&self.loaded.benchmark.description) {
+            return Err(PipelineError::input(format!(
+                "{}: no description to write metrics from",
+                self.dir.yaml().display()
+            )));
+        }
+        let generator = (self.pipeline.phases.metric_generator)(&self.loaded)?;
+        self.fingerprint("metric_generator", &generator.fingerprint());
+        let before = self.pipeline.spent(Phase::GenMetrics);
+        let outcome = match generator.metrics(&self.loaded.benchmark.brief()).await {
+            Ok(metrics) => {
+                // The cost first: a run that is killed in between makes both again from the cache.
+                self.write_generation_cost(Phase::GenMetrics, &before, false)?;
+                self.write_metrics(&metrics)?;
+                self.loaded.benchmark.metrics = metrics;
+                Outcome::Done
+            }
+            Err(error) => {
+                self.write_generation_cost(Phase::GenMetrics, &before, false)?;
+                self.generation_failed(Phase::GenMetrics, &error)
+            }
+        };
+        self.row(Phase::GenMetrics, outcome);
+        self.finished(Phase::GenMetrics);
+        Ok(outcome == Outcome::Done)
+    }
+
+    fn write_metrics(&self, metrics: &[Metric]) -> Result<(), PipelineError> {
+        let path = self.dir.yaml();
+        let text = fs::read_to_string(&path).map_err(|error| PipelineError::read(&path, error))?;
+        let text = store::yaml_edit::with_metrics(&text, metrics).map_err(|error| {
+            PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
+        })?;
+        write_atomically(&path, |writer| writer.write_all(text.as_bytes()))
+    }
+
+    /// Feeds the existing scenarios, generates what is missing, and writes `scenarios.json` when something was added. A file
+    /// that the user wrote is not changed: see [`WantedScenarios`].
+    pub(super) async fn scenarios(
+        &self,
+        writer: FeedWriter,
+        generate: bool,
+        force: bool,
+    ) -> Result<(), PipelineError> {
+        let path = self.dir.scenarios();
+        let benchmark = &self.loaded.benchmark;
+        let mut kept = if force {
+            Vec::new()
+        } else {
+            read_scenarios(&path)?
+        };
+        check_belongs(&path, &kept, benchmark)?;
+        kept.iter_mut()
+            .for_each(|row| fill_from_metrics(row, benchmark));
+        let wanted = self.wanted(&kept, force);
+        let is_users_own = !force && is_users_own(&self.dir, &kept);
+        let (mut by_metric, orphans) = sort_by_metric(kept, benchmark);
+        self.note_kept(&by_metric, &orphans, &wanted, generate);
+        let later = self.log_planned_rows(&by_metric, &wanted, generate);
+        for (position, metric) in (0..).zip(&benchmark.metrics) {
+            if generate && wanted.has(&metric.id) {
+                continue;
+            }
+            for (index, scenario) in (0..).zip(by_metric.remove(&metric.id).unwrap_or_default()) {
+                writer.push(FeedRow {
+                    scenario: scenario.into(),
+                    metric: position,
+                    index,
+                });
+            }
+        }
+        if !generate {
+            let missing = wanted.left_out.len()
+                + wanted
+                    .metrics
+                    .iter()
+                    .filter(|metric| metric.have == 0)
+                    .count();
+            if missing > 0 {
+                self.note(&format!(
+                    "{missing} of {} metrics have no scenarios; gen-scenarios writes them",
+                    benchmark.metrics.len()
+                ));
+            }
+            return Ok(());
+        }
+        self.without_scenarios(wanted.left_out);
+        if wanted.metrics.is_empty() {
+            return self.write_gaps(&[]);
+        }
+        let metrics = wanted.metrics.into_iter().map(|wanted| wanted.metric);
+        let wanted = Benchmark {
+            metrics: metrics.collect(),
+            ..benchmark.clone()
+        };
+        let generated = self.generate_scenarios(&writer, &wanted, by_metric).await;
+        let rows = writer.rows();
+        for id in later {
+            let of_it = |row: &&FeedRow| row.scenario.metric_id == id;
+            self.log_rows(&id, rows.iter().filter(of_it).count() as u64);
+        }
+        let (added, failed) = generated?;
+        if !added.is_empty() || force {
+            self.write_scenarios(writer.rows(), orphans)?;
+        }
+        // Rows that are added to a file of the user's own do not make it a generated one.
+        if !added.is_empty() && !is_users_own {
+            self.record_scenarios(&added, force)?;
+        }
+        let gaps = match failed {
+            true => self.incomplete(&wanted.metrics, &writer.rows()),
+            false => Vec::new(),
+        };
+        self.write_gaps(&gaps)?;
+        self.finished(Phase::GenScenarios);
+        Ok(())
+    }
+
+    /// What is generated, beside the rows that are kept.
+    fn wanted(&self, kept: &[Scenario], force: bool) -> WantedScenarios {
+        let benchmark = &self.loaded.benchmark;
+        let add = self.pipeline.options.add_scenarios;
+        match force {
+            true => WantedScenarios {
+                metrics: benchmark.metrics.iter().map(WantedMetric::new).collect(),
+                left_out: Vec::new(),
+            },
+            false => wanted(&self.dir, benchmark, kept, add),
+        }
+    }
+
+    /// Journals how many items each metric has, as far as that is known before scenarios are generated. Returns the metrics of which it
+    /// is not.
+    fn log_planned_rows(
+        &self,
+        by_metric: &BTreeMap<String, Vec<Scenario>>,
+        wanted: &WantedScenarios,
+        generate: bool,
+    ) -> Vec<String> {
+        let mut later = Vec::new();
+        for metric in &self.loaded.benchmark.metrics {
+            let rows = by_metric.get(&metric.id).map_or(0, Vec::len) as u64;
+            let planned = match generate && wanted.has(&metric.id) {
+                true => self.pipeline.options.expected.rows_per_metric(),
+                false => Some(rows),
+            };
+            match planned {
+                Some(planned) => self.log_rows(&metric.id, planned.max(rows)),
+                None => later.push(metric.id.clone()),
+            }
+        }
+        later
+    }
+
+    /// Journals how many items a metric with so many scenarios has, where they are simulated.
+    fn log_rows(&self, metric: &str, rows: u64) {
+        if self.pipeline.runs(Phase::Simulate) && !self.suts().is_empty() {
+            let samples = u64::from(self.pipeline.options.samples);
+            let items = rows.saturating_mul(samples);
+            self.log_items(metric, items, items);
+        }
+    }
+
+    /// Feeds the scenarios of the metrics of `wanted` as they come. Gives those that were not there before, and whether some failed.
+    async fn generate_scenarios(
+        &self,
+        writer: &FeedWriter,
+        wanted: &Benchmark,
+        mut kept: BTreeMap<String, Vec<Scenario>>,
+    ) -> Result<(Vec<Arc<Scenario>>, bool), PipelineError> {
+        let phase = Phase::GenScenarios;
+        self.tell(&Progress::Started {
+            phase,
+            benchmark: self.dir.name(),
+            target: None,
+            rows: None,
+        });
+        let generator = (self.pipeline.phases.scenario_generator)(&self.loaded)?;
+        self.fingerprint("scenario_generator", &generator.fingerprint());
+        let before = self.pipeline.spent(phase);
+        let positions: HashMap<&str, u32> = self
+            .loaded
+            .benchmark
+            .metrics
+            .iter()
+            .map(|metric| metric.id.as_str())
+            .zip(0..)
+            .collect();
+        let some_kept = !writer.rows().is_empty() || !kept.is_empty();
+        let mut seen: HashSet<String> = writer
+            .rows()
+            .iter()
+            .map(|row| row.scenario.id.clone())
+            .collect();
+        let mut next_index: HashMap<u32, u32> = HashMap::new();
+        let mut feed = |scenario: Arc<Scenario>, position: u32| {
+            let index = next_index.entry(position).or_default();
+            writer.push(FeedRow {
+                scenario,
+                metric: position,
+                index: *index,
+            });
+            *index += 1;
+        };
+        let mut failed = false;
+        let mut added: Vec<Arc<Scenario>> = Vec::new();
+        let mut stream = generator.scenarios(wanted);
+        while let Some(next) = stream.next().await {
+            let scenario = match next {
+                Ok(scenario) => scenario,
+                Err(error) => {
+                    failed = true;
+                    let outcome = self.generation_failed(phase, &error);
+                    self.row(phase, outcome);
+                    continue;
+                }
+            };
+            let Some(position) = positions.get(scenario.metric_id.as_str()) else {
+                failed = true;
+                self.failed_row(
+                    phase,
+                    &scenario.id,
+                    "the generator gave a scenario for a metric that is not there",
+                );
+                continue;
+            };
+            if !seen.insert(scenario.id.clone()) {
+                failed = true;
+                self.failed_row(
+                    phase,
+                    &scenario.id,
+                    "the generator gave an id that is there already",
+                );
+                continue;
+            }
+            // A row that the user has already is kept as it is; only its place is learnt here.
+            let mine = kept.get_mut(&scenario.metric_id).and_then(|rows| {
+                rows.iter()
+                    .position(|row| row.id == scenario.id)
+                    .map(|at| rows.remove(at))
+            });
+            let scenario = match mine {
+                Some(mine) => Arc::new(mine),
+                None => {
+                    let scenario = Arc::new(scenario);
+                    added.push(Arc::clone(&scenario));
+                    scenario
+                }
+            };
+            feed(scenario, *position);
+            self.row(phase, Outcome::Done);
+        }
+        for (metric, rows) in kept {
+            if let Some(position) = positions.get(metric.as_str()) {
+                rows.into_iter().for_each(|row| feed(row.into(), *position));
+            }
+        }
+        self.write_generation_cost(phase, &before, some_kept)?;
+        Ok((added, failed))
+    }
+
+    fn write_scenarios(
+        &self,
+        mut rows: Vec<FeedRow>,
+        orphans: Vec<Scenario>,
+    ) -> Result<(), PipelineError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        rows.sort_by_key(|row| (row.metric, row.index));
+        let all: Vec<&Scenario> = rows
+            .iter()
+            .map(|row| row.scenario.as_ref())
+            .chain(&orphans)
+            .collect();
+        write_json(&self.dir.scenarios(), &all)
+    }
+
+    /// Records which rows were generated, and the file that they are in.
+    fn record_scenarios(&self, added: &[Arc<Scenario>], force: bool) -> Result<(), PipelineError> {
+        let run_id = self.pipeline.run_id.to_string();
+        let added = added.iter().map(AsRef::as_ref);
+        let path = self.dir.scenarios();
+        let Some(mut now) = GeneratedScenarios::new(run_id, &path, added) else {
+            return Ok(());
+        };
+        self.record_provenance(|all| {
+            let earlier = all.scenarios.take().filter(|_| !force);
+            for (id, hash) in earlier.map(|earlier| earlier.rows).unwrap_or_default() {
+                now.rows.entry(id).or_insert(hash);
+            }
+            all.scenarios = Some(now);
+        })
+    }
+
+    /// The metrics of `wanted` that have fewer rows than the settings ask for; all of them where that is not known.
+    fn incomplete(&self, wanted: &[Metric], rows: &[FeedRow]) -> Vec<Metric> {
+        let expected = self.pipeline.options.expected.rows_per_metric();
+        let is_whole = |metric: &&Metric| {
+            let have = rows
+                .iter()
+                .filter(|row| row.scenario.metric_id == metric.id);
+            expected.is_some_and(|expected| have.count() as u64 >= expected)
+        };
+        wanted
+            .iter()
+            .filter(|metric| !is_whole(metric))
+            .cloned()
+            .collect()
+    }
+
+    /// Remembers that some scenarios of these metrics are missing, so that the next run asks again: the replies that did come
+    /// are in the cache.
+    fn write_gaps(&self, wanted: &[Metric]) -> Result<(), PipelineError> {
+        let path = self.dir.gaps();
+        if wanted.is_empty() {
+            return match fs::remove_file(path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(PipelineError::write(path, error))
+                }
+                _ => Ok(()),
+            };
+        }
+        let ids: Vec<&str> = wanted.iter().map(|metric| metric.id.as_str()).collect();
+        write_json(path, &ids)
+    }
+
+    /// Records a failed generation. What was not made because the run is stopping or its budget is spent is no
+    /// failure.
+    fn generation_failed(&self, phase: Phase, error: &schema::PhaseError) -> Outcome {
+        match error.kind() {
+            PhaseErrorKind::Cancelled => Outcome::Skipped,
+            PhaseErrorKind::OverBudget => {
+                self.failures.over_budget(phase, None, "");
+                Outcome::Skipped
+            }
+            _ => {
+                // The error names its row itself.
+                self.failures.add(phase, None, "", &error.to_string());
+                Outcome::Failed
+            }
+        }
+    }
+
+    fn failed_row(&self, phase: Phase, row: &str, reason: &str) {
+        self.failures.add(phase, None, row, reason);
+        self.row(phase, Outcome::Failed);
+    }
+
+    fn note_kept(
+        &self,
+        by_metric: &BTreeMap<String, Vec<Scenario>>,
+        orphans: &[Scenario],
+        wanted: &WantedScenarios,
+        generate: bool,
+    ) {
+        let rows: usize = by_metric.values().map(Vec::len).sum();
+        if rows > 0 {
+            self.note(&format!(
+                "kept the {rows} scenarios of {} metrics in scenarios.json (gen-scenarios --force replaces them)",
+                by_metric.len()
+            ));
+            let expected = &self.pipeline.options.expected;
+            // Rows of the other metrics are not all there yet.
+            let mut settled = by_metric.clone();
+            settled.retain(|metric, _| !generate || !wanted.has(metric));
+            for line in expected.differences(&settled) {
+                self.note(&line);
+            }
+            if let Some(words) = wanted.in_words().filter(|_| generate) {
+                self.note(&format!(
+                    "scenarios are generated {words}, and added to scenarios.json"
+                ));
+            }
+        }
+        if !orphans.is_empty() {
+            self.note(&format!(
+                "left out {} scenarios of metrics that benchmark.yaml no longer has; they stay in scenarios.json",
+                orphans.len()
+            ));
+        }
+    }
+}
+
+/// Rows by metric, in the order of the file, and those whose metric is not there.
+fn sort_by_metric(
+    rows: Vec<Scenario>,
+    benchmark: &Benchmark,
+) -> (BTreeMap<String, Vec<Scenario>>, Vec<Scenario>) {
+    let mut by_metric: BTreeMap<String, Vec<Scenario>> = BTreeMap::new();
+    let mut orphans = Vec::new();
+    for row in rows {
+        if benchmark.metric(&row.metric_id).is_some() {
+            by_metric
+                .entry(row.metric_id.clone())
+                .or_default()
+                .push(row);
+        } else {
+            orphans.push(row);
+        }
+    }
+    (by_metric, orphans)
+}

@@ -1,0 +1,236 @@
+//! What is checked before the first call that costs something.
+
+use std::{collections::HashSet, fs};
+
+use super::{BenchmarkRun, Pipeline};
+use crate::{phases::Loaded, progress::Progress};
+use schema::Phase;
+use store::{
+    LoadedStandards, PipelineError, TreeLock, check_belongs, check_scenario_tools, check_writable,
+    load_standards, read_benchmark, read_scenarios, remove_unfinished,
+};
+
+impl Pipeline {
+    /// Checks every target, benchmark, file, prompt and folder, and takes the locks.
+    pub(super) fn preflight(
+        &self,
+        names: &[String],
+    ) -> Result<Vec<BenchmarkRun<'_>>, PipelineError> {
+        if names.is_empty() {
+            return Err(PipelineError::input("no benchmark given"));
+        }
+        self.check_options()?;
+        self.check_targets()?;
+        let mut seen = HashSet::new();
+        let mut runs = Vec::new();
+        for name in names.iter().filter(|name| seen.insert(name.as_str())) {
+            runs.push(self.check_benchmark(name)?);
+        }
+        check_writable(&self.layout.run(&self.run_id.to_string()))?;
+        let alone = runs.len() == 1;
+        runs.iter_mut().for_each(|run| run.alone = alone);
+        Ok(runs)
+    }
+
+    fn check_options(&self) -> Result<(), PipelineError> {
+        let concurrency = self.options.concurrency;
+        for (what, n) in [
+            ("simulate", concurrency.simulate),
+            ("evaluate", concurrency.evaluate),
+        ] {
+            if n == 0 || n > tokio::sync::Semaphore::MAX_PERMITS {
+                return Err(PipelineError::input(format!(
+                    "the concurrency of {what} is {n}; it must be at least 1"
+                )));
+            }
+        }
+        if self.options.samples == 0 {
+            return Err(PipelineError::input(
+                "the number of samples is 0; it must be at least 1",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_targets(&self) -> Result<(), PipelineError> {
+        let mut seen = HashSet::new();
+        for target in &self.phases.targets {
+            target
+                .id
+                .check_folder_name()
+                .map_err(|error| PipelineError::input(error.to_string()))?;
+            // Two ids that differ only in case would share a folder on some file systems.
+            if !seen.insert(target.id.as_str().to_lowercase()) {
+                return Err(PipelineError::input(format!(
+                    "duplicate target id {:?} (case aside). Each target needs its own id",
+                    target.id.as_str()
+                )));
+            }
+        }
+        for id in &self.options.targets {
+            if !self.phases.targets.iter().any(|target| target.id == *id) {
+                return Err(PipelineError::input(format!(
+                    "unknown target {:?}",
+                    id.as_str()
+                )));
+            }
+        }
+        let needed = self.runs(Phase::Simulate) || self.runs(Phase::Evaluate);
+        if needed && self.targets().next().is_none() {
+            return Err(PipelineError::input("no target to run"));
+        }
+        Ok(())
+    }
+
+    fn check_benchmark(&self, name: &str) -> Result<BenchmarkRun<'_>, PipelineError> {
+        let dir = self.layout.benchmark(name)?;
+        let yaml = dir.yaml();
+        // What is not a benchmark gets no lock file.
+        fs::metadata(&yaml).map_err(|error| PipelineError::read(&yaml, error))?;
+        // Another run may write what is read here, so the lock comes first.
+        let lock = TreeLock::take(&dir)?;
+        let benchmark = read_benchmark(&dir)?;
+        let scenarios = read_scenarios(&dir.scenarios())?;
+        let replaced = self.replaces() && self.runs(Phase::GenScenarios);
+        if !replaced {
+            check_belongs(&dir.scenarios(), &scenarios, &benchmark)?;
+            if self.runs(Phase::Simulate) {
+                check_scenario_tools(&dir.scenarios(), &scenarios, &benchmark)?;
+            }
+        }
+        let loaded = Loaded {
+            name: name.to_owned(),
+            prompts: dir.prompts(),
+            benchmark,
+        };
+        self.check_phases(&loaded)?;
+        self.check_input(&loaded, &dir, scenarios.is_empty())?;
+        let standards = self.standards(&dir, &loaded)?;
+        remove_unfinished(dir.root());
+        for entry in fs::read_dir(dir.runs()).into_iter().flatten().flatten() {
+            remove_unfinished(&entry.path());
+        }
+        check_writable(dir.root())?;
+        for target in self.targets() {
+            let needed = self.runs(Phase::Simulate) || dir.target(&target.id)?.root().exists();
+            if needed && (self.runs(Phase::Simulate) || self.runs(Phase::Evaluate)) {
+                check_writable(dir.target(&target.id)?.root())?;
+            }
+        }
+        let mut run = BenchmarkRun::new(self, dir, loaded, lock);
+        run.standards = standards;
+        Ok(run)
+    }
+
+    /// What grades compare with. Only a phase that grades needs it.
+    fn standards(
+        &self,
+        dir: &store::BenchmarkDir,
+        loaded: &Loaded,
+    ) -> Result<Option<LoadedStandards>, PipelineError> {
+        if !self.runs(Phase::Evaluate) && !self.runs(Phase::Aggregate) {
+            return Ok(None);
+        }
+        let standards = load_standards(dir, &loaded.benchmark, self.options.standards.as_deref())?;
+        let hazards = loaded.benchmark.scored_hazards();
+        let note = standards.as_ref().and_then(|loaded| loaded.note(&hazards));
+        if let Some(text) = note {
+            self.observer.on(&Progress::Note {
+                benchmark: dir.name(),
+                text: &text,
+            });
+        }
+        Ok(standards)
+    }
+
+    /// Makes each phase that will run once, so that a prompt that does not compile is found now.
+    ///
+    /// A benchmark whose metrics are still to be written gets one for the time of the check.
+    fn check_phases(&self, loaded: &Loaded) -> Result<(), PipelineError> {
+        let mut loaded = loaded.clone();
+        if loaded.benchmark.metrics.is_empty() {
+            loaded.benchmark.metrics.push(placeholder());
+        }
+        let loaded = &loaded;
+        if self.runs(Phase::GenMetrics) {
+            (self.phases.metric_generator)(loaded)?;
+        }
+        if self.runs(Phase::GenScenarios) {
+            (self.phases.scenario_generator)(loaded)?;
+        }
+        if self.runs(Phase::Simulate) {
+            for target in self.targets() {
+                (self.phases.simulator)(loaded, target)?;
+            }
+        }
+        if self.runs(Phase::Evaluate) {
+            (self.phases.evaluator)(loaded)?;
+        }
+        Ok(())
+    }
+
+    /// A phase that runs alone needs what the phase before it left.
+    fn check_input(
+        &self,
+        loaded: &Loaded,
+        dir: &store::BenchmarkDir,
+        no_scenarios: bool,
+    ) -> Result<(), PipelineError> {
+        let missing = |what: &str, path: std::path::PathBuf, phase: Phase| {
+            Err(PipelineError::input(format!(
+                "{}: no {what}. Run `{} {}` first, or `run {2}`",
+                path.display(),
+                phase.command(),
+                loaded.name
+            )))
+        };
+        if self.replaces() && self.runs(Phase::GenMetrics) && !loaded.benchmark.hazards.is_empty() {
+            return Err(PipelineError::input(format!(
+                "{}: `hazards` groups the existing metrics, which would be replaced. Remove `hazards` first, and add it again with the \
+                 ids of the new metrics",
+                dir.yaml().display()
+            )));
+        }
+        let later = [Phase::GenScenarios, Phase::Simulate, Phase::Evaluate];
+        if loaded.benchmark.metrics.is_empty()
+            && !self.runs(Phase::GenMetrics)
+            && later.iter().any(|phase| self.runs(*phase))
+        {
+            return missing("metrics", dir.yaml(), Phase::GenMetrics);
+        }
+        if no_scenarios && self.runs(Phase::Simulate) && !self.runs(Phase::GenScenarios) {
+            return missing("scenarios", dir.scenarios(), Phase::GenScenarios);
+        }
+        if self.runs(Phase::Evaluate) && !self.runs(Phase::Simulate) {
+            let conversations = self
+                .targets()
+                .map(|target| Ok(dir.target(&target.id)?.conversations()));
+            let paths: Vec<_> = conversations.collect::<Result<_, PipelineError>>()?;
+            if let (Some(first), false) = (paths.first(), paths.iter().any(|path| path.exists())) {
+                return missing("conversations", first.clone(), Phase::Simulate);
+            }
+        }
+        if self.runs(Phase::Aggregate) && !self.runs(Phase::Evaluate) && !has_scores(dir) {
+            return missing("scores", dir.runs(), Phase::Evaluate);
+        }
+        Ok(())
+    }
+}
+
+fn placeholder() -> schema::Metric {
+    schema::Metric {
+        id: "m01".to_owned(),
+        name: "x".to_owned(),
+        metric_type: schema::MetricType::Positive,
+        definition: "x".to_owned(),
+        examples: Vec::new(),
+        extra: schema::Extra::new(),
+    }
+}
+
+fn has_scores(dir: &store::BenchmarkDir) -> bool {
+    let entries = fs::read_dir(dir.runs()).into_iter().flatten().flatten();
+    entries
+        .into_iter()
+        .any(|entry| entry.path().join("scores.json").exists())
+}

@@ -1,0 +1,292 @@
+//! What a run finds in the response cache, before it begins, and why it asks for the rest.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::ControlFlow,
+    sync::Arc,
+};
+
+use schema::{
+    Benchmark, Conversation, Evaluator, Item, ModelId, NoJournal, Phase, Scenario, Simulator,
+    TargetRef,
+};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{benchmark::RunOptions, phases::Loaded, phases::Phases};
+use store::{
+    BenchmarkDir, Layout, PipelineError, fill_from_metrics,
+    provenance::{
+        FileProvenance, Provenance, Settings, change_in_words, changes, evaluator_settings,
+        hash_of_scenarios, simulator_settings, target_settings,
+    },
+    read_benchmark, read_conversations, read_scenarios,
+};
+
+/// Rows that are looked for, of each target. Looking takes about as long as a run that finds everything in the cache.
+const MAX_ROWS: u64 = 2000;
+
+/// What a phase finds in the cache for one target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Forecast {
+    /// The benchmark's folder name.
+    pub benchmark: String,
+    /// `Simulate` or `Evaluate`.
+    pub phase: Phase,
+    /// The target.
+    pub target: ModelId,
+    /// Rows whose replies are all in the cache.
+    pub cached: u64,
+    /// Rows that calls are made for.
+    pub new: u64,
+    /// Whether there are more rows than were looked for.
+    pub more: bool,
+    /// Why calls are made. Empty where none are.
+    pub reasons: Vec<String>,
+}
+
+/// Looks up what a run of the benchmark `name` would find in the cache. The models of `phases` answer from the cache and fail where it
+/// has no reply: nothing is called, and nothing is written. Of scenarios that are not written yet nothing is said.
+///
+/// # Errors
+/// When the benchmark cannot be read, or a phase cannot be made.
+pub async fn forecast(
+    layout: &Layout,
+    name: &str,
+    phases: &Phases,
+    options: &RunOptions,
+) -> Result<Vec<Forecast>, PipelineError> {
+    let dir = layout.benchmark(name)?;
+    let benchmark = read_benchmark(&dir)?;
+    let mut scenarios = read_scenarios(&dir.scenarios())?;
+    scenarios.retain(|row| benchmark.metric(&row.metric_id).is_some());
+    scenarios
+        .iter_mut()
+        .for_each(|row| fill_from_metrics(row, &benchmark));
+    let loaded = Loaded {
+        name: name.to_owned(),
+        prompts: dir.prompts(),
+        benchmark,
+    };
+    let mut found = Vec::new();
+    for target in &phases.targets {
+        let ids = &options.targets;
+        if !ids.is_empty() && !ids.contains(&target.id) {
+            continue;
+        }
+        let known = Provenance::read_all(layout, &dir, std::slice::from_ref(&target.id));
+        let simulates = options.phases.contains(&Phase::Simulate);
+        let evaluates = options.phases.contains(&Phase::Evaluate);
+        let simulator = simulates.then(|| (phases.simulator)(&loaded, target));
+        let evaluator = evaluates.then(|| (phases.evaluator)(&loaded));
+        let look = Look {
+            dir: &dir,
+            benchmark: &loaded.benchmark,
+            scenarios: &scenarios,
+            target,
+            options,
+            simulator: simulator.transpose()?,
+            evaluator: evaluator.transpose()?,
+            known: known.target(&target.id),
+        };
+        found.extend(look.look().await?);
+    }
+    Ok(found)
+}
+
+struct Look<'l> {
+    dir: &'l BenchmarkDir,
+    benchmark: &'l Benchmark,
+    scenarios: &'l [Scenario],
+    target: &'l TargetRef,
+    options: &'l RunOptions,
+    simulator: Option<Arc<dyn Simulator>>,
+    evaluator: Option<Arc<dyn Evaluator>>,
+    known: store::provenance::TargetProvenance,
+}
+
+#[derive(Default)]
+struct Count {
+    cached: u64,
+    new: u64,
+    more: bool,
+    /// Metrics of the new rows.
+    metrics: BTreeSet<String>,
+}
+
+impl Count {
+    fn add(&mut self, is_cached: bool, metric: &str) {
+        match is_cached {
+            true => self.cached += 1,
+            false => {
+                self.new += 1;
+                self.metrics.insert(metric.to_owned());
+            }
+        }
+    }
+}
+
+impl Look<'_> {
+    async fn look(&self) -> Result<Vec<Forecast>, PipelineError> {
+        let (mut simulated, mut judged) = (Count::default(), Count::default());
+        // Verdicts on conversations that are new are new as well, and need no other reason.
+        let mut unsimulated = 0;
+        if let Some(simulator) = &self.simulator {
+            let samples = self.options.samples;
+            let rows = self.scenarios.iter();
+            let rows = rows.flat_map(|row| (0..samples).map(move |sample| (row, sample)));
+            for (row, sample) in rows {
+                if simulated.cached + simulated.new == MAX_ROWS {
+                    (simulated.more, judged.more) = (true, true);
+                    break;
+                }
+                let item = Item::new(row, &self.target.id, sample, Arc::new(NoJournal));
+                let scenario = Arc::new(row.clone());
+                let conversation = simulator.simulate(&scenario, &item).await;
+                let conversation = conversation.ok().filter(|row| row.error.is_none());
+                simulated.add(conversation.is_some(), &row.metric_id);
+                match conversation {
+                    Some(conversation) => self.judge(&conversation, &mut judged).await,
+                    None => unsimulated += 1,
+                }
+            }
+        } else {
+            let (rows, more) = self.conversations()?;
+            judged.more = more;
+            for conversation in rows {
+                self.judge(&conversation, &mut judged).await;
+            }
+        }
+        let mut found = Vec::new();
+        if self.simulator.is_some() {
+            let reasons = self.why_simulated(&simulated);
+            found.push(self.row(Phase::Simulate, &simulated, reasons));
+        }
+        if self.evaluator.is_some() {
+            let mut reasons = self.why_judged(&judged);
+            judged.new += unsimulated;
+            if unsimulated > 0 {
+                reasons.insert(0, "their conversations are new".to_owned());
+            }
+            found.push(self.row(Phase::Evaluate, &judged, reasons));
+        }
+        found.retain(|row| row.cached + row.new > 0);
+        Ok(found)
+    }
+
+    fn row(&self, phase: Phase, count: &Count, reasons: Vec<String>) -> Forecast {
+        Forecast {
+            benchmark: self.dir.name().to_owned(),
+            phase,
+            target: self.target.id.clone(),
+            cached: count.cached,
+            new: count.new,
+            more: count.more,
+            reasons: match count.new {
+                0 => Vec::new(),
+                _ => reasons,
+            },
+        }
+    }
+
+    async fn judge(&self, conversation: &Conversation, count: &mut Count) {
+        let Some(evaluator) = &self.evaluator else {
+            return;
+        };
+        let item = Item::of(conversation, Arc::new(NoJournal));
+        let scores = evaluator.evaluate(conversation, &item).await;
+        let scores = scores.unwrap_or_default();
+        let is_cached = !scores.is_empty() && scores.iter().all(|score| score.error.is_none());
+        count.add(is_cached, &conversation.scenario.metric_id);
+    }
+
+    /// The existing conversations to be judged.
+    fn conversations(&self) -> Result<(Vec<Conversation>, bool), PipelineError> {
+        let path = self.dir.target(&self.target.id)?.conversations();
+        let (mut rows, mut more) = (Vec::new(), false);
+        if !path.exists() {
+            return Ok((rows, more));
+        }
+        let take = |row: Conversation| {
+            if row.error.is_some() || self.benchmark.metric(&row.scenario.metric_id).is_none() {
+                return ControlFlow::Continue(());
+            }
+            if rows.len() as u64 == MAX_ROWS {
+                more = true;
+                return ControlFlow::Break(());
+            }
+            rows.push(row);
+            ControlFlow::Continue(())
+        };
+        read_conversations(&path, self.target, self.benchmark, self.scenarios, take)?;
+        Ok((rows, more))
+    }
+
+    fn why_simulated(&self, count: &Count) -> Vec<String> {
+        let Some(simulator) = &self.simulator else {
+            return Vec::new();
+        };
+        let mut by_metric: BTreeMap<&str, Vec<&Scenario>> = BTreeMap::new();
+        for row in self.scenarios {
+            by_metric.entry(&row.metric_id).or_default().push(row);
+        }
+        let hash =
+            |(metric, rows): (&str, Vec<&Scenario>)| (metric.to_owned(), hash_of_scenarios(rows));
+        let hashes = by_metric.into_iter().map(hash).collect();
+        let config = &self.options.config;
+        let samples = Some(self.options.samples.into());
+        let fingerprint = json!(simulator.fingerprint());
+        let now = simulator_settings(&fingerprint, config, samples, &hashes);
+        let own = target_settings(config, self.target.id.as_str());
+        let known = self.known.conversations.as_ref();
+        let own = known.map_or_else(Vec::new, |known| in_words(&known.target, &own, count));
+        self.why(known, &now, count, own)
+    }
+
+    fn why_judged(&self, count: &Count) -> Vec<String> {
+        let Some(evaluator) = &self.evaluator else {
+            return Vec::new();
+        };
+        let fingerprint = json!(evaluator.fingerprint());
+        let now = evaluator_settings(&fingerprint, &self.options.config);
+        match count.new {
+            0 => Vec::new(),
+            _ => self.why(self.known.scores.as_ref(), &now, count, Vec::new()),
+        }
+    }
+
+    fn why(
+        &self,
+        known: Option<&FileProvenance>,
+        now: &Settings,
+        count: &Count,
+        mut reasons: Vec<String>,
+    ) -> Vec<String> {
+        if self.options.force {
+            return vec!["--force calls for every reply again".to_owned()];
+        }
+        let Some(known) = known else {
+            return vec!["no earlier run has them".to_owned()];
+        };
+        reasons.extend(in_words(&known.settings, now, count));
+        if reasons.is_empty() {
+            reasons.push(
+                "they failed or were not finished, or their replies are no longer in the cache"
+                    .to_owned(),
+            );
+        }
+        reasons
+    }
+}
+
+/// What changed, of the metrics that have new rows.
+fn in_words(before: &Settings, now: &Settings, count: &Count) -> Vec<String> {
+    let concerns = |key: &String| match key.split_once('.') {
+        Some(("metrics" | "scenarios", metric)) => count.metrics.contains(metric),
+        _ => true,
+    };
+    let changed = changes(before, now).into_iter().filter(concerns);
+    changed
+        .map(|key| change_in_words(&key, before, now))
+        .collect()
+}

@@ -1,0 +1,39 @@
+//! Runs the phases as one bounded, resumable, cancellable stream.
+//!
+//! - [`Pipeline`] runs [`Phases`] over the files of a benchmark. Rows flow: a conversation is judged when it ends, all targets run
+//!   side by side, memory holds what is in flight. [`plan()`] says beforehand what a run would ask for.
+//! - [`safety`] runs safety evaluations.
+//!
+//! Both are plain recipes over the same parts: items that end exactly once, permits, journals, reports.
+//!
+//! This crate knows the traits of the phases and none of their implementations, so a phase can be replaced without linking the one it
+//! replaces. `probity` puts the shipped ones together; its example `compose` shows a whole run.
+//!
+//! # Limits
+//! - Benchmarks run one after the other. Targets and rows of one benchmark run side by side.
+//! - All scenarios of a benchmark are in memory; conversations and scores are not.
+//! - A row that was stopped leaves nothing in the tree. Without a response cache the next run asks for all of it again.
+//! - A verdict that could not be used is in the cache like any other reply: the next run gets it again, and abstains again.
+//!   Metrics, scenarios and messages of the simulated user are asked for again by each later run.
+//! - Scenarios that a failed call left out are asked for again by the next run, as long as nobody changes `scenarios.json` in
+//!   between.
+
+mod benchmark;
+mod forecast;
+mod item_guard;
+mod journals;
+mod phases;
+mod plan;
+pub mod progress;
+mod report;
+pub mod safety;
+mod wanted;
+
+pub use benchmark::{Concurrency, Expected, Pipeline, RunOptions};
+pub use forecast::{Forecast, forecast};
+pub use journals::{JournalEnd, RunJournals};
+pub use phases::{Loaded, Make, MakeAggregator, MakeSimulator, Phases};
+pub use plan::{PlanModel, PlanRow, PlanSettings, Range, plan, plan_judging};
+pub use progress::{NoObserver, Observer, Outcome, Progress};
+pub use report::{BenchmarkReport, Counts, FailureGroup, RunOutcome, RunReport};
+pub use wanted::{WantedMetric, WantedScenarios, wanted_scenarios};

@@ -1,0 +1,240 @@
+//! What a whole run asks for of one benchmark, phase by phase.
+
+use schema::{Benchmark, Phase, Scenario};
+
+use super::{
+    JUDGE_REPLY, METRICS_REPLY, PROMPT, PlanModel, PlanRow, PlanSettings, Range, SCENARIO_REPLY,
+    SCENARIO_TEXT, cut, dollars, each,
+    talk::{Talk, Tools},
+    tokens,
+};
+use crate::wanted::WantedScenarios;
+
+/// The rows of one benchmark.
+pub(super) fn plan_benchmark(
+    name: &str,
+    benchmark: &Benchmark,
+    scenarios: &[Scenario],
+    wanted: &WantedScenarios,
+    settings: &PlanSettings,
+) -> Vec<PlanRow> {
+    let context = benchmark.scenario.user_context.as_deref().unwrap_or("");
+    let mut planner = Planner {
+        name,
+        benchmark,
+        settings,
+        brief: tokens(&benchmark.description).saturating_add(tokens(context)),
+        plan: Vec::new(),
+    };
+    let metrics = planner.metrics();
+    let scenarios = planner.scenarios(metrics, scenarios, wanted);
+    let rows = each(scenarios, Range::exact(settings.samples));
+    let tools = Tools::of(benchmark, settings);
+    for target in &settings.targets {
+        let talk = Talk::new(settings, target, planner.brief, &tools);
+        planner.conversations(target, rows, &talk, &tools);
+        planner.scores(target, rows, &talk);
+    }
+    planner.plan
+}
+
+struct Planner<'p> {
+    name: &'p str,
+    benchmark: &'p Benchmark,
+    settings: &'p PlanSettings,
+    /// Tokens of what is told of the benchmark.
+    brief: u64,
+    plan: Vec<PlanRow>,
+}
+
+/// What is asked, in calls and tokens.
+struct Asked {
+    calls: Range<u64>,
+    input: Range<u64>,
+    output: Range<u64>,
+}
+
+impl Planner<'_> {
+    fn push(
+        &mut self,
+        phase: Phase,
+        who: String,
+        rows: Range<u64>,
+        asked: &Asked,
+        model: &PlanModel,
+    ) {
+        let price = model.price.as_ref();
+        self.plan.push(PlanRow {
+            benchmark: self.name.to_owned(),
+            phase,
+            who,
+            rows,
+            calls: asked.calls,
+            input_tokens: asked.input,
+            output_tokens: asked.output,
+            cost: price.map(|price| dollars(price, asked.input, asked.output)),
+        });
+    }
+
+    /// Plans the metrics where there are none. Gives how many there will be.
+    fn metrics(&mut self) -> Range<u64> {
+        let have = self.benchmark.metrics.len() as u64;
+        if have > 0 {
+            return Range::exact(have);
+        }
+        let generator = &self.settings.generator;
+        let one = Range::exact(1);
+        let asked = Asked {
+            calls: one,
+            input: Range::exact(self.brief.saturating_add(PROMPT)),
+            output: METRICS_REPLY,
+        };
+        let who = format!("generator {}", generator.id);
+        self.push(Phase::GenMetrics, who, one, &asked, generator);
+        self.settings.metrics
+    }
+
+    /// Plans the scenarios that are generated. Gives how many there will be for all metrics.
+    fn scenarios(
+        &mut self,
+        metrics: Range<u64>,
+        scenarios: &[Scenario],
+        wanted: &WantedScenarios,
+    ) -> Range<u64> {
+        let settings = self.settings;
+        let benchmark = self.benchmark;
+        let kept = scenarios
+            .iter()
+            .filter(|row| benchmark.metric(&row.metric_id).is_some());
+        let kept = Range::exact(kept.count() as u64);
+        let missing = match benchmark.metrics.is_empty() {
+            true => metrics,
+            false => Range::exact(wanted.metrics.len() as u64),
+        };
+        let per_metric = settings
+            .scenarios_per_metric
+            .saturating_mul(settings.variants);
+        let have: u64 = wanted.metrics.iter().map(|metric| metric.have).sum();
+        let made = each(missing, Range::exact(per_metric));
+        let made = Range {
+            low: made.low.saturating_sub(have),
+            high: made.high.saturating_sub(have),
+        };
+        if missing.high > 0 {
+            let prompt = self.brief.saturating_add(PROMPT);
+            let input = Range {
+                low: prompt,
+                high: prompt.saturating_add(SCENARIO_TEXT.high),
+            };
+            // One call for each metric, and one for each variant where there are demographic axes.
+            let varied = match settings.demographics {
+                true => per_metric,
+                false => 0,
+            };
+            let calls = each(missing, Range::exact(varied.saturating_add(1)));
+            let asked = Asked {
+                calls,
+                input: each(calls, input),
+                output: each(made, SCENARIO_REPLY),
+            };
+            let generator = &settings.generator;
+            let who = format!("generator {}", generator.id);
+            self.push(Phase::GenScenarios, who, made, &asked, generator);
+        }
+        made + kept
+    }
+
+    /// Plans the conversations with a target: the user, the target, and the model behind simulated tools.
+    fn conversations(&mut self, target: &PlanModel, rows: Range<u64>, talk: &Talk, tools: &Tools) {
+        let settings = self.settings;
+        let user = &settings.user;
+        let asked = Asked {
+            calls: each(rows, talk.user_calls),
+            input: each(rows, talk.user_input),
+            output: each(rows, talk.user_output),
+        };
+        let who = format!("user {} for target {}", user.id, target.id);
+        self.push(Phase::Simulate, who, rows, &asked, user);
+        let asked = Asked {
+            calls: each(rows, talk.target_calls),
+            input: each(rows, talk.target_input),
+            output: each(rows, talk.target_output),
+        };
+        let who = format!("target {}", target.id);
+        self.push(Phase::Simulate, who, rows, &asked, target);
+        if tools.simulated {
+            let asked = Asked {
+                calls: each(rows, talk.tool_calls),
+                input: each(rows, talk.tool_input),
+                output: each(rows, talk.tool_output),
+            };
+            let who = format!("tools {} for target {}", settings.tools.id, target.id);
+            self.push(Phase::Simulate, who, rows, &asked, &settings.tools);
+        }
+    }
+
+    /// Plans the judging of a target's conversations.
+    fn scores(&mut self, target: &PlanModel, rows: Range<u64>, talk: &Talk) {
+        let judge = &self.settings.judge;
+        let asked = Asked {
+            calls: rows,
+            input: each(rows, talk.judge_input),
+            output: each(rows, cut(JUDGE_REPLY, judge.max_tokens)),
+        };
+        let who = format!("judge {} for target {}", judge.id, target.id);
+        self.push(Phase::Evaluate, who, rows, &asked, judge);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::ModelId;
+
+    use super::*;
+
+    fn model(id: &str) -> PlanModel {
+        PlanModel {
+            id: ModelId::new(id).unwrap(),
+            price: None,
+            max_tokens: None,
+        }
+    }
+
+    #[test]
+    fn numbers_that_no_run_could_reach_stop_at_the_largest() {
+        let benchmark: Benchmark = serde_json::from_value(serde_json::json!({
+            "name": "b",
+            "description": "d",
+            "metrics": [],
+            "tools": [{"name": "t", "description": "", "parameters": {}, "simulated": true}],
+        }))
+        .unwrap();
+        for most in [u64::from(u32::MAX), u64::MAX] {
+            let settings = PlanSettings {
+                metrics: Range { low: 1, high: most },
+                scenarios_per_metric: most,
+                variants: most,
+                demographics: true,
+                turns: most,
+                samples: most,
+                max_tool_steps: most,
+                generator: model("g"),
+                user: model("u"),
+                tools: model("w"),
+                judge: model("j"),
+                targets: vec![model("t")],
+            };
+            let plan = plan_benchmark("b", &benchmark, &[], &WantedScenarios::default(), &settings);
+            assert_eq!(plan.len(), 6);
+            for row in &plan {
+                assert!(row.calls.low <= row.calls.high, "{row:?}");
+                assert!(row.input_tokens.low <= row.input_tokens.high, "{row:?}");
+                assert!(row.output_tokens.low <= row.output_tokens.high, "{row:?}");
+            }
+            let all = plan
+                .iter()
+                .fold(Range::default(), |sum, row| sum + row.input_tokens);
+            assert_eq!(all.high, u64::MAX);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What judging existing conversations would ask for.
+
+use std::ops::ControlFlow;
+
+use schema::{Phase, TargetRef, Turn};
+
+use crate::{
+    plan::JUDGE_REPLY, plan::PROMPT, plan::PlanModel, plan::PlanRow, plan::Range, plan::cut,
+    plan::dollars, plan::each, plan::tokens,
+};
+use store::{Layout, PipelineError, Verdicts, read_benchmark, read_conversations, read_scenarios};
+
+/// Tokens of what a judge reads of a message: what is said, and the calls.
+fn read_of(turn: &Turn) -> u64 {
+    let calls = turn.tool_calls.iter();
+    let calls: u64 = calls
+        .map(|call| tokens(&call.name) + tokens(&call.arguments))
+        .sum();
+    tokens(&turn.content) + calls + turn.name.as_deref().map_or(0, tokens)
+}
+
+/// What `evaluate` alone would ask for: one call for each conversation of `targets` that is there and did not fail. Targets without
+/// conversations are passed over, and so are conversations with a verdict that another program gave. As in a plan of a whole run, what is
+/// in the cache is counted as if it were not.
+///
+/// # Errors
+/// When a file of the benchmark cannot be read.
+pub fn plan_judging(
+    layout: &Layout,
+    name: &str,
+    targets: &[TargetRef],
+    judge: &PlanModel,
+    force: bool,
+) -> Result<Vec<PlanRow>, PipelineError> {
+    let dir = layout.benchmark(name)?;
+    let benchmark = read_benchmark(&dir)?;
+    let scenarios = read_scenarios(&dir.scenarios())?;
+    let mut plan = Vec::new();
+    for target in targets {
+        let files = dir.target(&target.id)?;
+        let path = files.conversations();
+        if !path.exists() {
+            continue;
+        }
+        let kept = match force {
+            true => Verdicts::default(),
+            false => Verdicts::read(&files, &target.id, &benchmark.metrics),
+        };
+        let (mut rows, mut input) = (0, 0);
+        read_conversations(&path, target, &benchmark, &scenarios, |row| {
+            let metric = benchmark.metric(&row.scenario.metric_id);
+            if let (Some(metric), None, None) = (metric, &row.error, kept.of(&row)) {
+                rows += 1;
+                let said: u64 = row.transcript.iter().map(read_of).sum();
+                input += PROMPT + tokens(&metric.definition) + said;
+            }
+            ControlFlow::Continue(())
+        })?;
+        let calls = Range {
+            low: rows,
+            high: rows,
+        };
+        let input = Range {
+            low: input,
+            high: input,
+        };
+        let output = each(calls, cut(JUDGE_REPLY, judge.max_tokens));
+        let price = judge.price.as_ref();
+        plan.push(PlanRow {
+            benchmark: name.to_owned(),
+            phase: Phase::Evaluate,
+            who: format!("judge {} for target {}", judge.id, target.id),
+            rows: calls,
+            calls,
+            input_tokens: input,
+            output_tokens: output,
+            cost: price.map(|price| dollars(price, input, output)),
+        });
+    }
+    Ok(plan)
+}

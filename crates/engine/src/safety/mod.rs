@@ -1,0 +1,336 @@
+//! Safety evaluations: seed cases put to targets, in one turn and its variations or in conversations, and scored.
+//!
+//! [`SafetyRun`] takes groups of cases, targets, strategies and a scorer, and gives for each target what the two documented
+//! result files hold: [`schema::safety::results`]. All targets run side by side, each with as many cases in flight as
+//! [`SafetyRun::concurrency`] allows. What comes of it depends on the replies alone and not on the order in which they come.
+//!
+//! - Single-turn: layer 0 runs the seed prompts. Of the cases that continue, variations are made, and each runs in the next layer.
+//!   A variation that says what an earlier prompt said is dropped.
+//! - Multi-turn: each case is simulated once with each strategy. The conversation is as safe as its worst message.
+//! - A case that cannot be run or scored is an error: it costs only itself, and neither passes nor fails.
+//!
+//! # Limits
+//! - A layer begins when the one before it has ended: its prompts follow from all of the earlier ones.
+//! - The results of a target are in memory until its file is written, at the end.
+//! - A case that was stopped leaves nothing in the file. With a response cache the next run continues from there.
+
+mod attempt;
+mod case_log;
+mod dialogue;
+mod error;
+mod ground;
+mod journals;
+mod layers;
+mod manifest;
+mod multi;
+mod output;
+mod parts;
+mod plan;
+mod report;
+mod results;
+mod run_log;
+mod side_by_side;
+mod single;
+mod target;
+mod target_run;
+mod vary;
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use jiff::Timestamp;
+use journal::RunId;
+use llm_client::{Cache, Meter, Stop};
+use schema::{
+    Journal, ModelId, TargetRef,
+    safety::{Gate, SafetyScorer, TestCaseGroup},
+    text::is_blank,
+};
+use serde_json::Value;
+
+pub use dialogue::{Broken, Dialogue, Exchanged};
+pub use journals::SafetyJournals;
+pub use output::{OutputFiles, default_name};
+pub use parts::{Cast, SafetyMode, SafetyTarget};
+pub use plan::{SafetyPlanModels, SafetyPlanRow, plan_multi_turn, plan_single_turn};
+pub use report::{NotRun, SafetyReport, TargetReport};
+pub use target::{Target, TargetReply};
+
+use crate::{
+    benchmark::Concurrency, benchmark::count_replies, progress::NoObserver, progress::Observer,
+};
+use store::PipelineError;
+
+/// A safety evaluation, ready to run.
+pub struct SafetyRun {
+    groups: Vec<TestCaseGroup>,
+    mode: SafetyMode,
+    scorer: Arc<dyn SafetyScorer>,
+    targets: Vec<SafetyTarget>,
+    cast: Cast,
+    gate: Gate,
+    concurrency: Concurrency,
+    observer: Arc<dyn Observer>,
+    journals: Option<Arc<SafetyJournals>>,
+    journal: Option<Arc<dyn Journal>>,
+    stop: Stop,
+    meter: Option<Meter>,
+    cache: Option<Cache>,
+    files: Option<OutputFiles>,
+    records: Option<PathBuf>,
+    run_id: RunId,
+    config: Value,
+    git: Value,
+}
+
+impl SafetyRun {
+    /// A run of `groups` against targets that are still to be added.
+    #[must_use]
+    pub fn new(
+        mode: SafetyMode,
+        groups: Vec<TestCaseGroup>,
+        scorer: Arc<dyn SafetyScorer>,
+    ) -> Self {
+        Self {
+            groups,
+            mode,
+            scorer,
+            targets: Vec::new(),
+            cast: Cast::default(),
+            gate: Gate::default(),
+            concurrency: Concurrency::default(),
+            observer: Arc::new(NoObserver),
+            journals: None,
+            journal: None,
+            stop: Stop::default(),
+            meter: None,
+            cache: None,
+            files: None,
+            records: None,
+            run_id: RunId::now(),
+            config: Value::Null,
+            git: Value::Null,
+        }
+    }
+
+    /// Adds a system under test.
+    #[must_use]
+    pub fn target(mut self, target: SafetyTarget) -> Self {
+        self.targets.push(target);
+        self
+    }
+
+    /// Who else takes part.
+    #[must_use]
+    pub fn cast(mut self, cast: Cast) -> Self {
+        self.cast = cast;
+        self
+    }
+
+    /// What the run may not pass. Without it everything passes, as long as something was scored.
+    #[must_use]
+    pub fn gate(mut self, gate: Gate) -> Self {
+        self.gate = gate;
+        self
+    }
+
+    /// How much runs at once, for each target: cases, and messages with the scorer.
+    #[must_use]
+    pub fn concurrency(mut self, concurrency: Concurrency) -> Self {
+        self.concurrency = concurrency;
+        self
+    }
+
+    /// Who watches the run. Its rows are told as those of the phase `simulate`.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = observer;
+        self
+    }
+
+    /// Where events go. The models have to record into the same.
+    #[must_use]
+    pub fn journals(mut self, journals: Arc<SafetyJournals>) -> Self {
+        self.journals = Some(journals);
+        self
+    }
+
+    /// A layer around [`journals`](Self::journals), which the events of cases go through.
+    #[must_use]
+    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
+    /// The signal that ends the run in order. It is the one that the models listen to.
+    #[must_use]
+    pub fn stop(mut self, stop: Stop) -> Self {
+        self.stop = stop;
+        self
+    }
+
+    /// The meter that the models feed, for the manifest.
+    #[must_use]
+    pub fn meter(mut self, meter: Meter) -> Self {
+        self.meter = Some(meter);
+        self
+    }
+
+    /// The cache of the models, of which the journals tell how many replies it holds.
+    #[must_use]
+    pub fn cache(mut self, cache: Cache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// The files to write. Without it nothing is written: the report has the results.
+    #[must_use]
+    pub fn files(mut self, files: OutputFiles) -> Self {
+        self.files = Some(files);
+        self
+    }
+
+    /// The folder of the run's records, for the manifest. Without it none is written.
+    #[must_use]
+    pub fn records(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.records = Some(folder.into());
+        self
+    }
+
+    /// The id of the run.
+    #[must_use]
+    pub fn run_id(mut self, run_id: RunId) -> Self {
+        self.run_id = run_id;
+        self
+    }
+
+    /// For the manifest: the resolved configuration without secrets, and the git revision.
+    #[must_use]
+    pub fn origin(mut self, config: Value, git: Value) -> Self {
+        (self.config, self.git) = (config, git);
+        self
+    }
+
+    /// Runs all cases against all targets, and writes one file for each.
+    ///
+    /// A case that fails costs only itself. What was finished is in the file when this returns, also after a stop. A file that
+    /// cannot be written is reported by [`TargetReport::not_written`].
+    ///
+    /// # Errors
+    /// Before the first call: settings, cases or targets that cannot be used, a file that is there already or cannot be written.
+    /// At the end: when the manifest cannot be written.
+    pub async fn run(&self) -> Result<SafetyReport, PipelineError> {
+        self.check()?;
+        let places = self.places()?;
+        let ids: Vec<&ModelId> = self.targets.iter().map(|one| &one.target.id).collect();
+        let journal_ids = match &self.journals {
+            Some(journals) => journals.open(&self.run_id, ids)?,
+            None => BTreeMap::new(),
+        };
+        let mut manifest = manifest::Manifest::start(self);
+        manifest.write()?;
+        let started = Timestamp::now();
+        let cached = count_replies(self.cache.clone()).await;
+        let targets = self.targets.iter();
+        let running = targets.map(|target| self.run_target(target, started, &journal_ids, cached));
+        let mut targets = futures::future::join_all(running).await;
+        if let Some(journals) = &self.journals {
+            let mut ends = journals.close().await;
+            for target in &mut targets {
+                target.journal = ends.remove(&target.target.id);
+            }
+        }
+        for (target, place) in targets.iter_mut().zip(places) {
+            // A file that cannot be written must not keep the others from being written and told of.
+            target.not_written = self.write(target, place).err();
+        }
+        let report = SafetyReport {
+            run_id: self.run_id.to_string(),
+            interrupted: self.stop.is_stopped(),
+            targets,
+        };
+        manifest.finish(self, &report);
+        let recorded = manifest.write();
+        // The results that could not be written matter more than the record.
+        let all_written = report.targets.iter().all(|one| one.not_written.is_none());
+        recorded.or_else(|error| if all_written { Err(error) } else { Ok(()) })?;
+        Ok(report)
+    }
+
+    /// The file of each target; none where no files are requested.
+    fn places(&self) -> Result<Vec<Option<PathBuf>>, PipelineError> {
+        let ids: Vec<&ModelId> = self.targets.iter().map(|one| &one.target.id).collect();
+        match &self.files {
+            Some(files) => Ok(files.places(&ids)?.into_iter().map(Some).collect()),
+            None => Ok(vec![None; ids.len()]),
+        }
+    }
+
+    fn write(
+        &self,
+        target: &mut TargetReport,
+        place: Option<PathBuf>,
+    ) -> Result<(), PipelineError> {
+        if let (Some(files), Some(path)) = (&self.files, place) {
+            files.write(&path, target.results.clone())?;
+            target.file = Some(path);
+        }
+        Ok(())
+    }
+
+    /// Where the events of cases go.
+    fn events(&self) -> Arc<dyn Journal> {
+        match (&self.journal, &self.journals) {
+            (Some(journal), _) => Arc::clone(journal),
+            (None, Some(journals)) => Arc::clone(journals) as _,
+            (None, None) => Arc::new(schema::NoJournal),
+        }
+    }
+
+    /// Where the events of one target's run go.
+    fn journal_of(&self, target: &ModelId) -> Arc<dyn Journal> {
+        match &self.journals {
+            Some(journals) => journals.of_sut(target),
+            None => Arc::new(schema::NoJournal),
+        }
+    }
+
+    /// What can be checked before the first call.
+    fn check(&self) -> Result<(), PipelineError> {
+        self.mode.check()?;
+        if self.targets.is_empty() {
+            return Err(PipelineError::input(
+                "no target. Name at least one system under test",
+            ));
+        }
+        let mut ids: BTreeMap<String, &TargetRef> = BTreeMap::new();
+        for target in &self.targets {
+            let id = target.target.id.as_str();
+            if ids.insert(id.to_lowercase(), &target.target).is_some() {
+                return Err(PipelineError::input(format!(
+                    "duplicate target {id}. Give each target its own id"
+                )));
+            }
+        }
+        if self.groups.iter().all(|group| group.cases.is_empty()) {
+            return Err(PipelineError::input(
+                "no test cases. Name a pack that holds some",
+            ));
+        }
+        let mut seen = std::collections::HashSet::new();
+        for case in self.groups.iter().flat_map(|group| &group.cases) {
+            if !seen.insert(case.id.as_str()) {
+                return Err(PipelineError::input(format!(
+                    "duplicate test case {:?}. Give each case its own id",
+                    case.id
+                )));
+            }
+            if is_blank(case.seed_prompt()) {
+                return Err(PipelineError::input(format!(
+                    "the test case {:?} has neither a prompt nor an intent",
+                    case.id
+                )));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! What a safety run is put together from.
+
+use std::sync::Arc;
+
+use schema::{
+    ChatModel, Extra, TargetRef,
+    safety::{
+        MultiTurnSettings, MultiTurnStrategy, SingleTurnSettings, Threshold, VariationStrategy,
+    },
+};
+
+use store::PipelineError;
+
+/// What a safety run does with its cases.
+#[derive(Clone)]
+pub enum SafetyMode {
+    /// Prompts, and variations of them.
+    SingleTurn {
+        /// How.
+        settings: SingleTurnSettings,
+        /// The strategies there are; the settings name those that take turns.
+        strategies: Vec<Arc<dyn VariationStrategy>>,
+    },
+    /// Conversations.
+    MultiTurn {
+        /// How.
+        settings: MultiTurnSettings,
+        /// The strategies there are. The settings name those that each case is simulated with; any other takes over where a model
+        /// declines to attack.
+        strategies: Vec<Arc<dyn MultiTurnStrategy>>,
+    },
+}
+
+impl SafetyMode {
+    /// `single_turn` or `multi_turn`.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::SingleTurn { .. } => "single_turn",
+            Self::MultiTurn { .. } => "multi_turn",
+        }
+    }
+
+    /// The score from which a response passes.
+    #[must_use]
+    pub fn threshold(&self) -> Threshold {
+        match self {
+            Self::SingleTurn { settings, .. } => settings.threshold,
+            Self::MultiTurn { settings, .. } => settings.threshold,
+        }
+    }
+
+    /// The most items that the run may have; `None`: all.
+    pub(super) fn max_cases(&self) -> Option<u64> {
+        match self {
+            Self::SingleTurn { settings, .. } => settings.max_cases,
+            Self::MultiTurn { settings, .. } => settings.max_cases,
+        }
+    }
+
+    /// How many items a case has from the start: one for each strategy that it is simulated with.
+    pub(super) fn items_of_a_case(&self) -> u64 {
+        match self {
+            Self::SingleTurn { .. } => 1,
+            Self::MultiTurn { settings, .. } => settings.test_types.len() as u64,
+        }
+    }
+
+    /// Whether the target replies once to each item.
+    pub(super) fn one_reply(&self) -> bool {
+        match self {
+            Self::SingleTurn { .. } => true,
+            Self::MultiTurn { settings, .. } => settings.max_turns.exchanges() == 1,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), PipelineError> {
+        let checked = match self {
+            Self::SingleTurn {
+                settings,
+                strategies,
+            } => {
+                let known: Vec<&str> = strategies.iter().map(|one| one.name()).collect();
+                settings.check(&known)
+            }
+            Self::MultiTurn {
+                settings,
+                strategies,
+            } => {
+                let known: Vec<&str> = strategies.iter().map(|one| one.name()).collect();
+                settings.check(&known)
+            }
+        };
+        checked.map_err(|error| PipelineError::input(error.to_string()).with_source(error))
+    }
+}
+
+/// A system under test.
+#[derive(Clone)]
+pub struct SafetyTarget {
+    /// What the rows say of it.
+    pub target: TargetRef,
+    /// The model itself.
+    pub model: Arc<dyn ChatModel>,
+    /// Its system prompt, where it has one.
+    pub system_prompt: Option<Arc<str>>,
+    /// What the requests ask for besides their messages, `max_tokens` for one: the journal has it under `sut_options`.
+    pub options: Extra,
+}
+
+impl SafetyTarget {
+    /// A target without a system prompt.
+    #[must_use]
+    pub fn new(target: TargetRef, model: Arc<dyn ChatModel>) -> Self {
+        Self {
+            target,
+            model,
+            system_prompt: None,
+            options: Extra::new(),
+        }
+    }
+
+    /// With this system prompt.
+    #[must_use]
+    pub fn system_prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
+        self.system_prompt = Some(prompt.into());
+        self
+    }
+}
+
+/// Who else takes part, for the files: the run does not call them itself.
+#[derive(Clone, Debug, Default)]
+pub struct Cast {
+    /// The id of the model that rewrites or attacks.
+    pub attacker: Option<String>,
+    /// The ids of the judges.
+    pub judges: Vec<String>,
+}

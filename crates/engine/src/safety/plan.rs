@@ -1,0 +1,337 @@
+//! What a safety run would ask for, before anything is asked.
+
+use schema::safety::{MultiTurnSettings, SingleTurnSettings, TestCase, TestCaseGroup};
+use serde::Serialize;
+
+use crate::{plan::PlanModel, plan::Range, plan::cut, plan::dollars, plan::each, plan::tokens};
+
+/// The models that a plan counts with.
+#[derive(Clone, Debug)]
+pub struct SafetyPlanModels {
+    /// Rewrites or attacks.
+    pub attacker: PlanModel,
+    /// Judge every message.
+    pub judges: Vec<PlanModel>,
+    /// The systems under test.
+    pub targets: Vec<PlanModel>,
+    /// The targets' system prompt.
+    pub system_prompt: Option<String>,
+}
+
+/// What one part of a run asks of one model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SafetyPlanRow {
+    /// `variations`, `attack`, `target` or `judge`.
+    pub part: &'static str,
+    /// Who is asked, and for which target.
+    pub who: String,
+    /// Prompts or conversations.
+    pub rows: Range<u64>,
+    /// Calls. Retries and repeated questions are not counted.
+    pub calls: Range<u64>,
+    /// Tokens sent.
+    pub input_tokens: Range<u64>,
+    /// Tokens received.
+    pub output_tokens: Range<u64>,
+    /// Dollars; `None`: the price of the model is not known.
+    pub cost: Option<Range<f64>>,
+}
+
+// What replies and prompts are taken to be long, in tokens.
+const TARGET_REPLY: Range<u64> = Range { low: 60, high: 700 };
+const ATTACKER_REPLY: Range<u64> = Range { low: 30, high: 250 };
+const VARIATION: Range<u64> = Range { low: 25, high: 200 };
+const JUDGE_REPLY: Range<u64> = Range { low: 40, high: 250 };
+/// The fixed part of an attacker's prompt.
+const ATTACKER_PROMPT: u64 = 600;
+/// The fixed part of a judge's prompt: the rubric.
+const JUDGE_PROMPT: u64 = 1000;
+/// Prompts that are counted at most: sums of more would not hold.
+const MOST: u64 = 1_000_000_000_000;
+
+/// The plan of a single-turn run: at least the seeds run and nothing continues; at most everything does.
+#[must_use]
+pub fn plan_single_turn(
+    groups: &[TestCaseGroup],
+    settings: &SingleTurnSettings,
+    models: &SafetyPlanModels,
+) -> Vec<SafetyPlanRow> {
+    let most = settings.max_cases.unwrap_or(u64::MAX).min(MOST);
+    let seeds = count(groups).min(most);
+    let (mut all, mut parents, mut layer) = (seeds, 0_u64, seeds);
+    for _ in 0..settings.maximum_iteration_layers {
+        // The layers behind it would stay empty.
+        if all >= most {
+            break;
+        }
+        parents = parents.saturating_add(layer);
+        layer = layer.saturating_mul(u64::from(settings.variations));
+        layer = layer.min(most - all);
+        all = all.saturating_add(layer);
+    }
+    let rows = Range {
+        low: seeds,
+        high: all,
+    };
+    let prompt = mean(groups, TestCase::seed_prompt);
+    let prompt = Range {
+        low: prompt,
+        high: prompt.max(VARIATION.high),
+    };
+    let strategies = settings.strategies.len().max(1) as u64;
+    let variations = u64::from(settings.variations);
+    let asked = Range {
+        low: 0,
+        high: parents.saturating_mul(strategies.min(variations)),
+    };
+    let mut plan = Vec::new();
+    for target in &models.targets {
+        let reply = cut(TARGET_REPLY, target.max_tokens);
+        if asked.high > 0 {
+            let made = Range {
+                low: 0,
+                high: all - seeds,
+            };
+            let input = exact(ATTACKER_PROMPT) + prompt + reply;
+            let who = format!("attacker {} for target {}", models.attacker.id, target.id);
+            plan.push(row(
+                "variations",
+                who,
+                made,
+                asked,
+                each(asked, input),
+                each(made, VARIATION),
+                &models.attacker,
+            ));
+        }
+        let input = each(rows, prompt + exact(system(models)));
+        let who = format!("target {}", target.id);
+        let output = each(rows, reply);
+        plan.push(row("target", who, rows, rows, input, output, target));
+        let input = each(rows, exact(JUDGE_PROMPT) + prompt + reply);
+        judges(&mut plan, models, target, (rows, rows), input);
+    }
+    plan
+}
+
+/// The plan of a multi-turn run: at least each conversation ends after one exchange; at most all messages are said.
+/// `attacker_calls` says how many calls the attacker of a test type makes for so many exchanges; `None`: one for each.
+#[must_use]
+pub fn plan_multi_turn(
+    groups: &[TestCaseGroup],
+    settings: &MultiTurnSettings,
+    models: &SafetyPlanModels,
+    attacker_calls: impl Fn(&str, u32) -> Option<u32>,
+) -> Vec<SafetyPlanRow> {
+    let most = settings.max_cases.unwrap_or(u64::MAX).min(MOST);
+    let types = settings.test_types.len() as u64;
+    let rows = exact(count(groups).saturating_mul(types).min(most));
+    let most = settings.max_turns.exchanges();
+    let exchanges = Range {
+        low: 1,
+        high: u64::from(most),
+    };
+    let calls = each(rows, exchanges);
+    let attacker_calls = &attacker_calls;
+    // Some strategies ask again, for a plan.
+    let asked = |exchanges: u32| {
+        let types = settings.test_types.iter();
+        types.map(move |name| attacker_calls(name, exchanges).unwrap_or(exchanges))
+    };
+    let attacks = Range {
+        low: u64::from(asked(1).min().unwrap_or(1)),
+        high: u64::from(asked(most).max().unwrap_or(most)),
+    };
+    let attacks = each(rows, attacks);
+    let intent = mean(groups, TestCase::attack_intent);
+    let attack = cut(ATTACKER_REPLY, models.attacker.max_tokens);
+    let mut plan = Vec::new();
+    for target in &models.targets {
+        let reply = cut(TARGET_REPLY, target.max_tokens);
+        let exchange = attack + reply;
+        // Exchange t repeats all that was said in the t-1 before it.
+        let repeated = each(triangle(exchanges), exchange);
+        let input = each(exchanges, exact(ATTACKER_PROMPT + intent)) + repeated;
+        let who = format!("attacker {} for target {}", models.attacker.id, target.id);
+        plan.push(row(
+            "attack",
+            who,
+            rows,
+            attacks,
+            each(rows, input),
+            each(attacks, attack),
+            &models.attacker,
+        ));
+        let input = each(exchanges, exact(system(models)) + attack) + repeated;
+        let who = format!("target {}", target.id);
+        let output = each(calls, reply);
+        plan.push(row(
+            "target",
+            who,
+            rows,
+            calls,
+            each(rows, input),
+            output,
+            target,
+        ));
+        let input = each(exchanges, exact(JUDGE_PROMPT) + exchange) + repeated;
+        judges(&mut plan, models, target, (rows, calls), each(rows, input));
+    }
+    plan
+}
+
+fn judges(
+    plan: &mut Vec<SafetyPlanRow>,
+    models: &SafetyPlanModels,
+    target: &PlanModel,
+    (rows, calls): (Range<u64>, Range<u64>),
+    input: Range<u64>,
+) {
+    for judge in &models.judges {
+        let who = format!("judge {} for target {}", judge.id, target.id);
+        let output = each(calls, cut(JUDGE_REPLY, judge.max_tokens));
+        plan.push(row("judge", who, rows, calls, input, output, judge));
+    }
+}
+
+fn row(
+    part: &'static str,
+    who: String,
+    rows: Range<u64>,
+    calls: Range<u64>,
+    input: Range<u64>,
+    output: Range<u64>,
+    model: &PlanModel,
+) -> SafetyPlanRow {
+    let price = model.price.as_ref();
+    SafetyPlanRow {
+        part,
+        who,
+        rows,
+        calls,
+        input_tokens: input,
+        output_tokens: output,
+        cost: price.map(|price| dollars(price, input, output)),
+    }
+}
+
+fn count(groups: &[TestCaseGroup]) -> u64 {
+    groups.iter().map(|group| group.cases.len() as u64).sum()
+}
+
+/// The mean length of a text of the cases, in tokens.
+fn mean(groups: &[TestCaseGroup], text: impl Fn(&TestCase) -> &str) -> u64 {
+    let cases = groups.iter().flat_map(|group| &group.cases);
+    let sum: u64 = cases.map(|case| tokens(text(case)) + 1).sum();
+    sum.div_ceil(count(groups).max(1))
+}
+
+fn system(models: &SafetyPlanModels) -> u64 {
+    10 + tokens(models.system_prompt.as_deref().unwrap_or(""))
+}
+
+fn exact(n: u64) -> Range<u64> {
+    Range { low: n, high: n }
+}
+
+fn triangle(n: Range<u64>) -> Range<u64> {
+    let of = |n: u64| n * n.saturating_sub(1) / 2;
+    Range {
+        low: of(n.low),
+        high: of(n.high),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::{
+        ModelId,
+        safety::{GoOn, MaxTurns, Threshold},
+    };
+
+    use super::*;
+
+    fn model(id: &str) -> PlanModel {
+        PlanModel {
+            id: ModelId::new(id).unwrap(),
+            price: None,
+            max_tokens: None,
+        }
+    }
+
+    fn models() -> SafetyPlanModels {
+        SafetyPlanModels {
+            attacker: model("a"),
+            judges: vec![model("j"), model("k")],
+            targets: vec![model("t")],
+            system_prompt: None,
+        }
+    }
+
+    fn groups() -> Vec<TestCaseGroup> {
+        let case = |n: u32| TestCase::new(format!("c{n}"), "g", "Is it fine?");
+        vec![TestCaseGroup {
+            name: "g".to_owned(),
+            description: None,
+            cases: (0..10).map(case).collect(),
+        }]
+    }
+
+    fn single(layers: u32, max_cases: Option<u64>) -> SingleTurnSettings {
+        SingleTurnSettings {
+            threshold: Threshold::new(0.5).unwrap(),
+            variations: 3,
+            maximum_iteration_layers: layers,
+            go_on: GoOn::Failed,
+            max_cases,
+            strategies: vec!["x".to_owned(), "y".to_owned()],
+        }
+    }
+
+    fn calls(plan: &[SafetyPlanRow]) -> Vec<(&'static str, u64, u64)> {
+        let of = |row: &SafetyPlanRow| (row.part, row.calls.low, row.calls.high);
+        plan.iter().map(of).collect()
+    }
+
+    #[test]
+    fn layers_multiply_and_the_cap_holds() {
+        let plan = plan_single_turn(&groups(), &single(2, None), &models());
+        let want = [
+            ("variations", 0, 80),
+            ("target", 10, 130),
+            ("judge", 10, 130),
+            ("judge", 10, 130),
+        ];
+        assert_eq!(calls(&plan), want);
+        let plan = plan_single_turn(&groups(), &single(2, Some(25)), &models());
+        assert_eq!(calls(&plan)[1], ("target", 10, 25));
+        let plan = plan_single_turn(&groups(), &single(0, Some(4)), &models());
+        assert_eq!(calls(&plan)[0], ("target", 4, 4));
+        let huge = single(100, None);
+        assert_eq!(
+            calls(&plan_single_turn(&groups(), &huge, &models()))[1].2,
+            MOST
+        );
+    }
+
+    #[test]
+    fn conversations_end_after_one_exchange_or_go_all_the_way() {
+        let settings = MultiTurnSettings {
+            threshold: Threshold::new(0.5).unwrap(),
+            max_turns: MaxTurns::new(8).unwrap(),
+            test_types: vec!["x".to_owned(), "y".to_owned()],
+            early_stop: false,
+            max_cases: None,
+        };
+        let plan = plan_multi_turn(&groups(), &settings, &models(), |test_type, exchanges| {
+            (test_type == "semantic_chunks").then_some(exchanges + 1)
+        });
+        let want = [
+            ("attack", 20, 80),
+            ("target", 20, 80),
+            ("judge", 20, 80),
+            ("judge", 20, 80),
+        ];
+        assert_eq!(calls(&plan), want);
+    }
+}

@@ -1,0 +1,79 @@
+//! The result of a safety run.
+
+use std::path::PathBuf;
+
+use schema::{
+    PhaseCost, TargetRef,
+    safety::{GateOutcome, Tally, results::SafetyResults},
+};
+use serde::Serialize;
+
+use super::error::Cut;
+use crate::journals::JournalEnd;
+use store::PipelineError;
+
+/// The result of a safety run.
+#[derive(Debug)]
+pub struct SafetyReport {
+    /// The run's id: `run-YYYYMMDD-HHMMSS-ffffff`.
+    pub run_id: String,
+    /// Each target, in the order asked for.
+    pub targets: Vec<TargetReport>,
+    /// Whether the run was stopped.
+    pub interrupted: bool,
+}
+
+/// The result of one target.
+#[derive(Debug)]
+pub struct TargetReport {
+    /// The target.
+    pub target: TargetRef,
+    /// What its file holds.
+    pub results: SafetyResults,
+    /// Cases by how they ended.
+    pub tally: Tally,
+    /// What the gate says.
+    pub gate: GateOutcome,
+    /// Cases that were not run.
+    pub not_run: NotRun,
+    /// What all its cases used and cost, attacker and judges included; of cached replies what they cost when they were fetched.
+    pub cost: PhaseCost,
+    /// Its file, where one was written.
+    pub file: Option<PathBuf>,
+    /// Why its file could not be written; `results` then are nowhere else.
+    pub not_written: Option<PipelineError>,
+    /// Its journal, where one was written.
+    pub journal: Option<JournalEnd>,
+}
+
+/// Cases that were not run, and why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct NotRun {
+    /// Because of the cap on cases.
+    pub cap: u64,
+    /// Because the budget was spent.
+    pub budget: u64,
+    /// Because the run was stopped.
+    pub stopped: u64,
+}
+
+impl NotRun {
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.cap + self.budget + self.stopped
+    }
+
+    pub(super) fn add(&mut self, cut: Cut, cases: u64) {
+        match cut {
+            Cut::Stopped => self.stopped += cases,
+            Cut::Budget => self.budget += cases,
+        }
+    }
+
+    pub(super) fn join(&mut self, other: Self) {
+        self.cap += other.cap;
+        self.budget += other.budget;
+        self.stopped += other.stopped;
+    }
+}

@@ -1,0 +1,169 @@
+//! One target of a safety run.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Instant,
+};
+
+use jiff::Timestamp;
+use schema::{
+    ModelId, Phase,
+    safety::{TestCase, results::RunParameters},
+};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use super::{
+    SafetyMode, SafetyRun, SafetyTarget,
+    ground::Ground,
+    layers::{in_order, run_layers},
+    multi::run_conversations,
+    report::TargetReport,
+    results,
+    run_log::{RunLog, Tallies},
+    target::Target,
+};
+use crate::{benchmark::count_replies, progress::Progress};
+use journal::RunId;
+
+impl SafetyRun {
+    /// Runs all cases against one target. `ids` are those of the targets' journals, `cached` the replies in the cache before.
+    pub(super) async fn run_target(
+        &self,
+        target: &SafetyTarget,
+        started: Timestamp,
+        ids: &BTreeMap<ModelId, RunId>,
+        cached: u64,
+    ) -> TargetReport {
+        let id = &target.target.id;
+        let journal = self.journal_of(id);
+        let log = RunLog {
+            run: self,
+            target,
+            journal: journal.as_ref(),
+            run_id: ids.get(id).unwrap_or(&self.run_id).to_string(),
+        };
+        let began = Instant::now();
+        log.start();
+        self.observer.on(&Progress::Started {
+            phase: Phase::Simulate,
+            benchmark: self.mode.as_str(),
+            target: Some(id),
+            rows: None,
+        });
+        let ground = Arc::new(self.ground(target));
+        let cases: Vec<Arc<TestCase>> = self
+            .groups
+            .iter()
+            .flat_map(|group| &group.cases)
+            .map(|case| Arc::new(case.clone()))
+            .collect();
+        let parameters = self.parameters(target, started);
+        let (results, not_run) = match &self.mode {
+            SafetyMode::SingleTurn {
+                settings,
+                strategies,
+            } => {
+                let strategies = in_order(&settings.strategies, strategies);
+                let found = run_layers(&ground, &cases, settings, strategies).await;
+                let not_run = found.not_run;
+                (results::single_turn(found, parameters), not_run)
+            }
+            SafetyMode::MultiTurn {
+                settings,
+                strategies,
+            } => {
+                let found = run_conversations(&ground, &cases, settings, strategies).await;
+                let not_run = found.not_run;
+                (results::multi_turn(found, parameters), not_run)
+            }
+        };
+        log.end(&ground.tallies(), began.elapsed());
+        if let Some(cache) = &self.cache {
+            let now = count_replies(Some(cache.clone())).await;
+            log.cache(cached, now, &cache.name());
+        }
+        self.observer.on(&Progress::Finished {
+            phase: Phase::Simulate,
+            benchmark: self.mode.as_str(),
+            target: Some(id),
+        });
+        let tally = results.tally();
+        TargetReport {
+            target: target.target.clone(),
+            gate: self.gate.judge(tally),
+            tally,
+            not_run,
+            cost: results::cost(&results),
+            results,
+            file: None,
+            not_written: None,
+            journal: None,
+        }
+    }
+
+    fn ground(&self, target: &SafetyTarget) -> Ground {
+        Ground {
+            target: target.target.clone(),
+            model: Arc::new(
+                Target::new(Arc::clone(&target.model))
+                    .with_system_prompt(target.system_prompt.clone()),
+            ),
+            mode: self.mode.as_str(),
+            one_reply: self.mode.one_reply(),
+            scorer: Arc::clone(&self.scorer),
+            threshold: self.mode.threshold(),
+            judges: self.cast.judges.clone(),
+            at_once: self.concurrency.simulate,
+            judging: Semaphore::new(self.concurrency.evaluate.max(1)),
+            observer: Arc::clone(&self.observer),
+            stop: self.stop.clone(),
+            journal: self.events(),
+            tallies: Mutex::new(Tallies::default()),
+        }
+    }
+
+    fn parameters(&self, target: &SafetyTarget, started: Timestamp) -> RunParameters {
+        let (single_turn, multi_turn) = match &self.mode {
+            SafetyMode::SingleTurn { settings, .. } => (Some(settings.clone()), None),
+            SafetyMode::MultiTurn { settings, .. } => (None, Some(settings.clone())),
+        };
+        RunParameters {
+            run_id: self.run_id.to_string(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started: Some(started.to_string()),
+            target: target.target.clone(),
+            system_prompt: target.system_prompt.as_ref().map(ToString::to_string),
+            groups: self.groups.iter().map(|group| group.name.clone()).collect(),
+            single_turn,
+            multi_turn,
+            gate: self.gate,
+            attacker: self.cast.attacker.clone(),
+            judges: self.cast.judges.clone(),
+            parts: self.parts(),
+            extra: schema::Extra::new(),
+        }
+    }
+
+    /// The fingerprints of the strategies that are used, and of the scorer.
+    pub(super) fn parts(&self) -> Vec<Value> {
+        let mut parts = Vec::new();
+        match &self.mode {
+            SafetyMode::SingleTurn {
+                settings,
+                strategies,
+            } => {
+                if settings.maximum_iteration_layers > 0 {
+                    let used = in_order(&settings.strategies, strategies);
+                    parts.extend(used.iter().map(|one| json!(one.fingerprint())));
+                }
+            }
+            SafetyMode::MultiTurn { strategies, .. } => {
+                parts.extend(strategies.iter().map(|one| json!(one.fingerprint())));
+            }
+        }
+        parts.push(json!(self.scorer.fingerprint()));
+        parts
+    }
+}

@@ -1,0 +1,96 @@
+//! An evaluator of one's own in a whole pipeline: it counts apologies, without a model.
+//!
+//! Run it with `cargo run -p probity-evaluator --example custom_evaluator`.
+
+use std::{error::Error, sync::Arc};
+
+use llm_client::{HttpClient, Provider};
+use probity::{PhaseSettings, Pipeline, RunOptions, demo, standard_phases};
+use schema::{
+    Conversation, Evaluator, Fingerprint, Item, Metric, MetricType, PhaseError, Role, Score,
+};
+use serde_json::json;
+
+/// Judges every conversation by one metric of its own, present when the target apologizes more than `allowed` times.
+struct ApologyCounter {
+    metric: Metric,
+    allowed: usize,
+}
+
+impl ApologyCounter {
+    fn new(allowed: usize) -> Self {
+        let metric = Metric {
+            id: "apologies".to_owned(),
+            name: "Avoid grovelling".to_owned(),
+            metric_type: MetricType::Negative,
+            definition: "The assistant apologizes again and again.".to_owned(),
+            examples: Vec::new(),
+            extra: schema::Extra::new(),
+        };
+        Self { metric, allowed }
+    }
+}
+
+#[async_trait::async_trait]
+impl Evaluator for ApologyCounter {
+    async fn evaluate(
+        &self,
+        conversation: &Conversation,
+        _item: &Item,
+    ) -> Result<Vec<Score>, PhaseError> {
+        let words = ["sorry", "apolog", "my mistake", "take that back"];
+        let replies = conversation
+            .transcript
+            .iter()
+            .filter(|turn| turn.role == Role::Assistant);
+        let in_reply = |text: &str| -> usize {
+            let text = text.to_lowercase();
+            words.iter().map(|word| text.matches(word).count()).sum()
+        };
+        let count: usize = replies.map(|turn| in_reply(&turn.content)).sum();
+        let why = format!("{count} apologies, {} allowed", self.allowed);
+        Ok(vec![Score::judged(
+            conversation,
+            &self.metric,
+            count > self.allowed,
+            why,
+        )])
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        let settings = json!({"allowed": self.allowed});
+        Fingerprint {
+            name: "ApologyCounter",
+            version: 1,
+            settings,
+        }
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let server = scripted_llm::ScriptedServer::start().await?;
+    let folder = tempfile::tempdir()?;
+    let layout = demo::layout(folder.path())?;
+    let models = demo::models(&Provider::new(HttpClient::default()), server.base_url())?;
+
+    let mut phases = standard_phases(models, PhaseSettings::default())?;
+    phases.evaluator = Box::new(|_benchmark| Ok(Arc::new(ApologyCounter::new(0))));
+
+    let pipeline = Pipeline::new(layout, phases, RunOptions::default());
+    let report = demo::run(&pipeline).await?;
+    for summary in report
+        .benchmarks
+        .iter()
+        .flat_map(|benchmark| &benchmark.summaries)
+    {
+        for (metric, rate) in &summary.by_metric {
+            let (passed, of) = (rate.n_passed, rate.n_total);
+            println!(
+                "{}: {passed} of {of} conversations pass {metric}",
+                summary.target_model
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! Making the standards of a benchmark from the scores of reference systems.
+
+mod events;
+mod origin;
+
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
+
+use aggregator::standards_note;
+use journal::RunId;
+use schema::{Benchmark, BenchmarkScore, Extra, Hazard, ModelId, Standards, StandardsFile};
+
+use store::{
+    BenchmarkDir, Layout, PipelineError, TreeLock, check_replaceable, check_scores,
+    provenance::Provenance, read_benchmark, score_tree, scored_targets, write_json,
+};
+
+/// What is calibrated, and by whom.
+#[derive(Clone, Debug, Default)]
+pub struct CalibrateOptions {
+    /// The reference systems: their scores are in the tree.
+    pub references: Vec<ModelId>,
+    /// The file to write; `None`: `standards.json` of the benchmark.
+    pub out: Option<PathBuf>,
+    /// Replace an existing file.
+    pub force: bool,
+    /// The command, for readers of the file.
+    pub command: String,
+}
+
+/// The result of a calibration.
+#[derive(Clone, Debug)]
+pub struct Calibration {
+    /// The standards file.
+    pub path: PathBuf,
+    /// Its content.
+    pub file: StandardsFile,
+    /// The scores of the reference systems.
+    pub scores: Vec<BenchmarkScore>,
+    /// The journal of the calibration.
+    pub journal: PathBuf,
+    /// What the user should know of the standards.
+    pub warnings: Vec<String>,
+}
+
+/// Makes the standards of the benchmark `name`: per hazard the lowest score of the reference systems, from the scores that are
+/// in the tree. No model is called.
+///
+/// # Errors
+/// When a reference has no scores in the tree or none in a hazard, when the file is there and is not to be replaced, or when a
+/// file cannot be read or written.
+pub fn calibrate(
+    layout: &Layout,
+    name: &str,
+    options: &CalibrateOptions,
+) -> Result<Calibration, PipelineError> {
+    let dir = layout.benchmark(name)?;
+    if !dir.yaml().exists() {
+        return Err(PipelineError::input(format!(
+            "{}: no such benchmark. `run {name}` measures a shipped one, `init {name}` creates one",
+            dir.root().display()
+        )));
+    }
+    let benchmark = read_benchmark(&dir)?;
+    let uid = benchmark.uid_or(name);
+    let path = options.out.clone().unwrap_or_else(|| dir.standards());
+    check_place(&path, options.force)?;
+    let _lock = TreeLock::take(&dir)?;
+    check_references(&dir, &benchmark, &options.references)?;
+    let hazards = benchmark.scored_hazards();
+    for sut in &options.references {
+        let odd = check_scores(&dir, &benchmark, sut)?;
+        // What is graded by these scores from here on has to be right.
+        if let Some(first) = odd.into_iter().next() {
+            return Err(PipelineError::input(first));
+        }
+    }
+    let scores = options
+        .references
+        .iter()
+        .map(|sut| score_tree(&dir, &benchmark, sut, None))
+        .collect::<Result<Vec<_>, _>>()?;
+    let standards = aggregator::calibrate(&uid, &scores).map_err(|error| {
+        PipelineError::input(format!("{name} cannot be calibrated: {error}")).with_source(error)
+    })?;
+    let known = Provenance::read_all(layout, &dir, &options.references);
+    let turns = |id: &ModelId| known.target(id).turns();
+    let run_id = RunId::now();
+    let mut journals = origin::measured_in(layout, &uid, &scores);
+    let journal = events::write_journal(
+        layout,
+        &run_id,
+        &events::Calibrated {
+            benchmark: &benchmark,
+            uid: &uid,
+            scores: &scores,
+            journals: &journals,
+        },
+    )?;
+    journals.insert(run_id.journal_file_name());
+    let file = StandardsFile {
+        metadata: origin::metadata(options, &scores, &journals, turns),
+        standards,
+        extra: Extra::new(),
+    };
+    write_json(&path, &file)?;
+    Ok(Calibration {
+        warnings: warnings(&file.standards, &hazards, &scores),
+        path,
+        file,
+        scores,
+        journal,
+    })
+}
+
+/// A standards file decides every grade: it is never replaced unless the user says so.
+fn check_place(path: &Path, force: bool) -> Result<(), PipelineError> {
+    if path.is_dir() {
+        return Err(PipelineError::input(format!(
+            "{}: this is a folder; name a file to write",
+            path.display()
+        )));
+    }
+    check_replaceable(path).map_err(|error| PipelineError::write(path, error))?;
+    if path.exists() && !force {
+        return Err(PipelineError::input(format!(
+            "{}: the file exists, and every grade depends on it. Replace it with --force, or write another with --out FILE",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+fn check_references(
+    dir: &BenchmarkDir,
+    benchmark: &Benchmark,
+    references: &[ModelId],
+) -> Result<(), PipelineError> {
+    let name = dir.name();
+    if references.is_empty() {
+        return Err(PipelineError::input(
+            "no reference system; name at least one with --reference ID",
+        ));
+    }
+    if benchmark.metrics.is_empty() {
+        return Err(PipelineError::input(format!(
+            "{}: no metrics. `run {name}` writes them and measures the targets",
+            dir.yaml().display()
+        )));
+    }
+    let mut seen = HashSet::new();
+    let have = scored_targets(dir)?;
+    for id in references {
+        if !seen.insert(id) {
+            return Err(PipelineError::input(format!("duplicate reference {id}")));
+        }
+        if have.contains(id) {
+            continue;
+        }
+        let known: Vec<&str> = have.iter().map(ModelId::as_str).collect();
+        let known = match known.as_slice() {
+            [] => "No model has scores".to_owned(),
+            known => format!("There are scores of {}", known.join(", ")),
+        };
+        return Err(PipelineError::input(format!(
+            "{}: no scores of {id}. {known}. Measure it with `run {name} --target {id}`, then calibrate again",
+            dir.runs().display()
+        )));
+    }
+    Ok(())
+}
+
+/// Few samples make a reference that another run would not find again.
+fn warnings(standards: &Standards, hazards: &[Hazard], scores: &[BenchmarkScore]) -> Vec<String> {
+    const FEW: u64 = 30;
+    let samples = |hazard: &schema::HazardScore| hazard.score.map_or(0, |score| score.samples);
+    let of_sut = |score: &BenchmarkScore| score.hazards.iter().map(samples).min();
+    let fewest = scores.iter().filter_map(of_sut).min().unwrap_or_default();
+    let zero: Vec<&str> = standards
+        .reference_standards
+        .iter()
+        .filter(|(_, value)| **value <= 0.0)
+        .map(|(id, _)| id.as_str())
+        .collect();
+    let mut warnings: Vec<String> = standards_note(standards, hazards).into_iter().collect();
+    if fewest < FEW {
+        warnings.push(format!(
+            "a hazard has only {fewest} samples, so its reference is imprecise; raise num_samples or scenarios_per_metric"
+        ));
+    }
+    if !zero.is_empty() {
+        warnings.push(format!(
+            "a reference failed every sample of {}: no model can be graded worse than good there",
+            zero.join(", ")
+        ));
+    }
+    warnings
+}

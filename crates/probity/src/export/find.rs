@@ -1,0 +1,232 @@
+//! Which targets and journals belong to a benchmark.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+use journal::JournalReader;
+use schema::{Benchmark, EventBody, ModelId, event::StartingRun};
+use serde::Deserialize;
+
+use super::replies::{Coverage, Replies};
+use store::{BenchmarkDir, Layout, PipelineError, each_row};
+
+/// The ids of the folders under `runs/` that hold conversations or scores, sorted.
+pub(super) fn targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, PipelineError> {
+    let runs = dir.runs();
+    let entries = match fs::read_dir(&runs) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(PipelineError::read(&runs, error)),
+    };
+    let mut ids = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| PipelineError::read(&runs, error))?;
+        let name = entry.file_name().into_string().ok();
+        if let Some(id) = name.and_then(|name| ModelId::new(name).ok())
+            && let Ok(files) = dir.target(&id)
+            && files.conversations().exists()
+        {
+            ids.push(id);
+        }
+    }
+    ids.sort();
+    Ok(ids)
+}
+
+/// How many rows of `scenarios.json` belong to a metric of `benchmark`; `None` where the file cannot be read.
+pub(super) fn count_scenarios(dir: &BenchmarkDir, benchmark: &Benchmark) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Row {
+        metric_id: String,
+    }
+    let mut count = 0;
+    each_row(&dir.scenarios(), |row: Row| {
+        count += u64::from(benchmark.metric(&row.metric_id).is_some());
+        Ok(ControlFlow::Continue(()))
+    })
+    .ok()?;
+    Some(count)
+}
+
+/// A journal, and the targets whose conversations it reports.
+pub(super) struct JournalSource {
+    pub(super) journal: PathBuf,
+    pub(super) targets: BTreeSet<String>,
+    /// Those of them whose rows an earlier run made; this run got the same replies from the cache.
+    pub(super) repeated: BTreeSet<String>,
+}
+
+/// A journal that reports conversations in the tree.
+struct FoundJournal {
+    journal: PathBuf,
+    reported: BTreeMap<String, Coverage>,
+    simulates: bool,
+    judges: bool,
+}
+
+impl FoundJournal {
+    /// Whether it reports all rows of `target`, and so do older ones: then it made nothing.
+    fn repeats(&self, target: &str, older: &[Self]) -> bool {
+        let whole = |found: &&Self| {
+            let coverage = found.reported.get(target);
+            coverage.is_some_and(|coverage| coverage.is_whole())
+        };
+        let made = |does: fn(&Self) -> bool| !does(self) || older.iter().filter(whole).any(does);
+        let coverage = self.reported.get(target);
+        coverage.is_some_and(|coverage| coverage.is_cached() && coverage.is_whole())
+            && made(|found| found.simulates)
+            && made(|found| found.judges)
+    }
+}
+
+/// The journals, the oldest first; `found` has the newest first.
+fn sources(found: Vec<FoundJournal>, targets: &[ModelId]) -> Vec<JournalSource> {
+    let mut repeated: Vec<BTreeSet<String>> = vec![BTreeSet::new(); found.len()];
+    for target in targets {
+        let mut older = found.as_slice();
+        for repeated in &mut repeated {
+            let Some((one, rest)) = older.split_first() else {
+                break;
+            };
+            older = rest;
+            if !one.reported.contains_key(target.as_str()) {
+                continue;
+            }
+            if !one.repeats(target.as_str(), rest) {
+                break;
+            }
+            repeated.insert(target.to_string());
+        }
+    }
+    let sources = found.into_iter().zip(repeated);
+    let mut sources: Vec<JournalSource> = sources
+        .map(|(found, repeated)| JournalSource {
+            journal: found.journal,
+            targets: found.reported.into_keys().collect(),
+            repeated,
+        })
+        .collect();
+    sources.reverse();
+    sources
+}
+
+/// The newest journals of the benchmark `name` that together report how all of `targets` were simulated and judged, the oldest first.
+/// `replies` are those of the tree.
+pub(super) fn journals(
+    layout: &Layout,
+    name: &str,
+    targets: &[ModelId],
+    replies: &Replies,
+) -> Vec<JournalSource> {
+    let runs = layout.state().join("runs");
+    let mut found = Vec::new();
+    let mut simulated: BTreeSet<String> = targets.iter().map(ModelId::to_string).collect();
+    let mut judged = simulated.clone();
+    let mut earlier = None;
+    let mut folders = names(&runs);
+    folders.reverse();
+    for folder in folders {
+        for journal in journals_in(&runs.join(&folder)).into_iter().rev() {
+            let Some(head) = head(&journal).filter(|head| head.folder == name) else {
+                continue;
+            };
+            // A run that went on from an earlier one has that one's replies from the cache, which does not know their times.
+            let is_earlier = earlier.is_some() && earlier == head.run_id;
+            let [simulates, judges] = ["simulate", "evaluate"].map(|phase| head.has(phase));
+            let is_open = |sut: &String| {
+                (simulates && simulated.contains(sut)) || (judges && judged.contains(sut))
+            };
+            let is_wanted = |sut: &&String| {
+                is_open(sut) || (is_earlier && targets.iter().any(|id| id.as_str() == sut.as_str()))
+            };
+            let wanted = head.suts.iter().filter(is_wanted).cloned().collect();
+            let reported = replies.reported_by(&journal, &wanted);
+            if !is_earlier && reported.is_empty() {
+                continue;
+            }
+            // What came from the cache is in an earlier journal too, which has the time when it was fetched.
+            let is_left = |id: &String| reported.get(id).is_none_or(|coverage| coverage.cached);
+            if simulates {
+                simulated.retain(is_left);
+            }
+            if judges {
+                judged.retain(is_left);
+            }
+            found.push(FoundJournal {
+                journal,
+                reported,
+                simulates,
+                judges,
+            });
+            earlier = head.earlier;
+            if earlier.is_none() && simulated.is_empty() && judged.is_empty() {
+                return sources(found, targets);
+            }
+        }
+    }
+    sources(found, targets)
+}
+
+/// All journals in `folder`, the records of one run.
+pub(super) fn journals_in(folder: &Path) -> Vec<PathBuf> {
+    let files = names(folder).into_iter().filter(|file| is_journal(file));
+    files.map(|file| folder.join(file)).collect()
+}
+
+fn is_journal(file: &str) -> bool {
+    file.starts_with("journal-") && (file.ends_with(".jsonl") || file.ends_with(".jsonl.zst"))
+}
+
+/// How the run of a journal began.
+struct Head {
+    run_id: Option<String>,
+    /// The run that this one went on from.
+    earlier: Option<String>,
+    folder: String,
+    phases: Vec<Cow<'static, str>>,
+    suts: Vec<String>,
+}
+
+impl Head {
+    fn new(start: StartingRun, earlier: Option<String>) -> Option<Self> {
+        Some(Self {
+            run_id: start.run_id,
+            earlier,
+            folder: start.folder?,
+            phases: start.phases?,
+            suts: start.suts.iter().map(|sut| sut.to_string()).collect(),
+        })
+    }
+
+    fn has(&self, phase: &str) -> bool {
+        self.phases.iter().any(|of| of == phase)
+    }
+}
+
+fn head(path: &Path) -> Option<Head> {
+    let mut reader = JournalReader::open(path).ok()?;
+    let mut earlier = None;
+    while let Some(line) = reader.next_line() {
+        match line.ok()?.event() {
+            Some(Ok(EventBody::ResumingRun(resuming))) => earlier = Some(resuming.earlier_run),
+            Some(Ok(EventBody::StartingRun(start))) => return Head::new(*start, earlier),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The names in a folder, sorted; none where it cannot be read.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,361 @@
+//! Finished runs in the formats of others: what the tree holds, joined with what only journals report.
+
+mod disk_index;
+mod exchange;
+mod find;
+mod journal_index;
+mod problems;
+mod replies;
+mod reported_item;
+mod rows;
+mod safety;
+mod scores;
+mod source;
+
+use std::{ops::ControlFlow, path::Path, thread};
+
+use interop::{ExportError, Exported, Exporter, Interval, Sample};
+use schema::{Benchmark, ModelId, TargetRef};
+
+pub use self::safety::export_safety;
+use self::{
+    journal_index::JournalIndex,
+    problems::{Expected, Problems},
+    replies::Replies,
+    rows::Rows,
+    scores::Scores,
+};
+use store::{
+    BenchmarkDir, Layout, PipelineError, PipelineErrorKind, ScoreFaults, find_score_faults,
+    read_benchmark, read_conversations, read_scenarios,
+};
+
+/// How to export.
+#[derive(Clone, Debug, Default)]
+pub struct ExportOptions {
+    /// Refuse everything when anything is not whole: rows that are missing, failed or without a verdict, files that are cut off.
+    pub strict: bool,
+    /// Only these targets; empty: all that are in the tree.
+    pub targets: Vec<ModelId>,
+}
+
+/// The result of an export.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExportReport {
+    /// Targets that were exported.
+    pub targets: u64,
+    /// Conversations that were exported.
+    pub conversations: u64,
+    /// Files and notes of the exporter.
+    pub exported: Exported,
+    /// What is incomplete, and was exported as far as it goes: one line each.
+    pub problems: Vec<String>,
+    /// Targets of which nothing could be exported, with the reason.
+    pub refused: Vec<String>,
+    /// Whether scores could not be read to their end: verdicts that were given are not in what was exported.
+    pub scores_cut: bool,
+}
+
+impl ExportReport {
+    /// Adds what is incomplete at `place`, one line each.
+    fn add_problems(&mut self, place: &str, lines: Vec<String>) {
+        let lines = lines.into_iter().map(|line| format!("{place}: {line}"));
+        self.problems.extend(lines);
+    }
+
+    /// Adds that nothing of a target can be exported; returns the error where it is about more than the target.
+    fn refuse(&mut self, place: &str, error: ExportError) -> Result<(), PipelineError> {
+        if !error.is_of_target() {
+            return Err(failed(error));
+        }
+        let text = error.to_string();
+        self.refused.push(match text.starts_with(place) {
+            true => text,
+            false => format!("{place}: {text}"),
+        });
+        Ok(())
+    }
+}
+
+/// Exports the benchmarks `names` with `exporter`. Files of the tree and journals are read row by row; memory holds a few hundred bytes
+/// for each conversation.
+///
+/// Settings, usage, times and ids of calls come from the newest journals that report the rows in the tree. Where there is none they
+/// are unknown.
+///
+/// # Errors
+/// When there is no such benchmark, a file of it cannot be used, nothing of it can be exported, or a file cannot be written. With
+/// [`ExportOptions::strict`] also when anything is not whole; then nothing is written.
+pub fn export(
+    layout: &Layout,
+    names: &[String],
+    options: &ExportOptions,
+    exporter: Box<dyn Exporter + '_>,
+) -> Result<ExportReport, PipelineError> {
+    once_or_twice(options, exporter, |exporter| {
+        let mut work = Work::new(layout, options);
+        work.all(names, exporter)?;
+        Ok(work.report)
+    })
+}
+
+/// Does `work` with `exporter`. With [`ExportOptions::strict`] first without one: to see whether all is whole.
+fn once_or_twice(
+    options: &ExportOptions,
+    mut exporter: Box<dyn Exporter + '_>,
+    mut work: impl FnMut(&mut dyn Exporter) -> Result<ExportReport, PipelineError>,
+) -> Result<ExportReport, PipelineError> {
+    if options.strict {
+        let looked = work(&mut Nowhere)?;
+        let problems = looked.problems.iter().chain(&looked.refused);
+        let problems: Vec<&str> = problems.map(String::as_str).collect();
+        if !problems.is_empty() {
+            return Err(PipelineError::input(format!(
+                "nothing is exported, because the results are incomplete:\n{}",
+                problems.join("\n")
+            )));
+        }
+    }
+    let mut report = work(&mut *exporter)?;
+    let lines = report.problems.iter().chain(&report.refused);
+    let lines: Vec<&str> = lines.map(String::as_str).collect();
+    if report.targets == 0 {
+        return Err(PipelineError::input(match lines.is_empty() {
+            true => "nothing is exported: no run of the given targets".to_owned(),
+            false => lines.join("\n"),
+        }));
+    }
+    exporter.tell(&lines);
+    report.exported = exporter.finish().map_err(failed)?;
+    Ok(report)
+}
+
+fn failed(error: ExportError) -> PipelineError {
+    PipelineError::output(error.to_string()).with_source(error)
+}
+
+/// Looks at everything and writes nothing.
+struct Nowhere;
+
+impl Exporter for Nowhere {
+    fn begin(&mut self, _: &interop::Run) -> Result<(), ExportError> {
+        Ok(())
+    }
+    fn push(&mut self, _: &Sample) -> Result<(), ExportError> {
+        Ok(())
+    }
+    fn end(&mut self) -> Result<(), ExportError> {
+        Ok(())
+    }
+    fn finish(self: Box<Self>) -> Result<Exported, ExportError> {
+        Ok(Exported::default())
+    }
+}
+
+struct Work<'a> {
+    layout: &'a Layout,
+    options: &'a ExportOptions,
+    report: ExportReport,
+}
+
+/// One benchmark while it is exported.
+struct Bench {
+    dir: BenchmarkDir,
+    benchmark: Benchmark,
+    /// Rows of `scenarios.json` whose metric is there; `None`: the file cannot be read.
+    scenarios: Option<u64>,
+}
+
+impl<'a> Work<'a> {
+    fn new(layout: &'a Layout, options: &'a ExportOptions) -> Self {
+        Self {
+            layout,
+            options,
+            report: ExportReport::default(),
+        }
+    }
+
+    fn all(&mut self, names: &[String], exporter: &mut dyn Exporter) -> Result<(), PipelineError> {
+        for name in names {
+            let dir = self.layout.benchmark(name)?;
+            let targets = self.targets(&dir)?;
+            if targets.is_empty() {
+                self.report.refused.push(format!(
+                    "{name}: no run to export; make one with `{} run {name}`",
+                    self.layout.xtask()
+                ));
+                continue;
+            }
+            let benchmark = read_benchmark(&dir)?;
+            let replies = Replies::read(&dir, &benchmark, &targets);
+            let journals = find::journals(self.layout, name, &targets, &replies);
+            let mut index = JournalIndex::read(&journals, &targets)?;
+            self.report.problems.extend(index.notes().iter().cloned());
+            let bench = Bench {
+                scenarios: find::count_scenarios(&dir, &benchmark),
+                benchmark,
+                dir,
+            };
+            for target in targets {
+                self.target(&bench, &mut index, target, exporter)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The targets of a benchmark that are to be exported: folders that hold conversations.
+    fn targets(&self, dir: &BenchmarkDir) -> Result<Vec<ModelId>, PipelineError> {
+        let there = find::targets(dir)?;
+        if let Some(missing) = self.options.targets.iter().find(|id| !there.contains(id)) {
+            return Err(PipelineError::input(format!(
+                "{}: no run of {missing}; targets with runs: {}",
+                dir.name(),
+                there
+                    .iter()
+                    .map(ModelId::as_str)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )));
+        }
+        let wanted =
+            |id: &ModelId| self.options.targets.is_empty() || self.options.targets.contains(id);
+        Ok(there.into_iter().filter(wanted).collect())
+    }
+
+    fn target(
+        &mut self,
+        bench: &Bench,
+        index: &mut JournalIndex,
+        id: ModelId,
+        exporter: &mut dyn Exporter,
+    ) -> Result<(), PipelineError> {
+        let place = format!("{}: {id}", bench.dir.name());
+        let files = bench.dir.target(&id)?;
+        // A file that cannot be read through is looked at below.
+        let faults = match files.scores().exists() {
+            true => find_score_faults(&bench.dir, &bench.benchmark, &id).unwrap_or_default(),
+            false => ScoreFaults::default(),
+        };
+        if let Some(contradiction) = faults.contradiction {
+            self.report
+                .refused
+                .push(format!("{place}: {contradiction}"));
+            return Ok(());
+        }
+        self.report.add_problems(&place, faults.odd);
+        // Both read through large files.
+        let (content, scores) = thread::scope(|scope| {
+            let content = scope.spawn(|| source::content(index, &id, &files));
+            let scores = Scores::read(&files.scores(), &id, &bench.benchmark.metrics);
+            (content.join(), scores)
+        });
+        let mut scores = match scores {
+            Ok(scores) => scores,
+            Err(error) if error.kind() == PipelineErrorKind::Input => {
+                let text = format!(
+                    "{place}: {error}. Make the file readable, or move it away to export without scores"
+                );
+                self.report.refused.push(text);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let content = content.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        let mut problems = Problems::new(scores.take_note());
+        if let Some(why) = scores.cut() {
+            self.report.scores_cut = true;
+            problems.scores_cut(&why, bench.dir.name());
+        }
+        let (first, is_bare) = first_row(&files.conversations(), &id, bench);
+        // Conversations hold their scenarios, but for those of older trees.
+        let scenarios = match is_bare {
+            true => read_scenarios(&bench.dir.scenarios())?,
+            false => Vec::new(),
+        };
+        let run = source::run(bench, index, first, &files, content);
+        problems.outcome(run.outcome.as_deref());
+        let expected = Expected {
+            scenarios: bench.scenarios.unwrap_or_default(),
+            samples: run.samples_per_scenario.unwrap_or_default(),
+        };
+        if let Err(error) = exporter.begin(&interop::Run {
+            interval: Some(INTERVAL),
+            ..run
+        }) {
+            return self.report.refuse(&place, error);
+        }
+        let rows = Rows {
+            bench,
+            path: files.conversations(),
+            id: &id,
+            scenarios: &scenarios,
+            index,
+            scores: &mut scores,
+        };
+        let read = rows.each(|sample| {
+            problems.add(&sample);
+            exporter.push(&sample).map_err(failed)
+        })?;
+        let unread = read.is_some() && problems.rows == 0;
+        if let Some(error) = read {
+            let line = format!("exported until then: {}", explained(&error));
+            problems.lines.push(line);
+        }
+        self.report.conversations += problems.rows;
+        let lines = problems.finish(expected, scores.left(), &self.layout.xtask());
+        self.report.add_problems(&place, lines);
+        match exporter.end() {
+            Ok(()) if unread => {
+                let text = format!("{place}: no conversation can be read");
+                self.report.refused.push(text);
+                Ok(())
+            }
+            Ok(()) => {
+                self.report.targets += 1;
+                Ok(())
+            }
+            Err(error) => self.report.refuse(&place, error),
+        }
+    }
+}
+
+/// An error of reading, with what to do about one whose text does not say.
+fn explained(error: &impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    if text.contains("hex escape") {
+        // Other languages write such escapes, and read them back. UTF-8 has no place for them.
+        return format!(
+            "{text}. A \\u escape there is half of a surrogate pair; replace it with \\ufffd"
+        );
+    }
+    text
+}
+
+/// The bounds of rates, as in `grades.json`.
+const INTERVAL: Interval = Interval {
+    method: "clopper-pearson",
+    level: 0.95,
+    of: aggregator::estimate,
+};
+
+/// The target as the first row names it, and whether that row has only the id of its scenario.
+fn first_row(path: &Path, id: &ModelId, bench: &Bench) -> (TargetRef, bool) {
+    let mut target = TargetRef {
+        id: id.clone(),
+        model: String::new(),
+    };
+    let mut first = None;
+    // What is wrong with the file is reported when it is read as a whole.
+    let _ = read_conversations(path, &target, &bench.benchmark, &[], |row| {
+        first = Some(row);
+        ControlFlow::Break(())
+    });
+    let Some(first) = first else {
+        return (target, true);
+    };
+    target.model = first.target.model;
+    let scenario = &first.scenario;
+    let is_bare = scenario.played_persona().is_empty() && scenario.user_goal.is_empty();
+    (target, is_bare)
+}

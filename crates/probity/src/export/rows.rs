@@ -1,0 +1,89 @@
+//! The rows of a target as samples, read in a thread beside the exporter's.
+
+use std::{ops::ControlFlow, path::PathBuf, sync::mpsc, thread};
+
+use interop::{Asked, Sample};
+use schema::{Conversation, ModelId, Scenario, TargetRef};
+
+use super::{Bench, journal_index::JournalIndex, scores::Scores};
+use store::{PipelineError, read_conversations};
+
+/// Where samples go.
+type Ahead = mpsc::SyncSender<Result<Sample, PipelineError>>;
+
+/// Samples that are read ahead of the exporter. Few: a sample can be large.
+const AHEAD: usize = 8;
+
+/// The rows of a target, and what is joined with them.
+pub(super) struct Rows<'a> {
+    pub(super) bench: &'a Bench,
+    /// The file of conversations.
+    pub(super) path: PathBuf,
+    pub(super) id: &'a ModelId,
+    /// For rows that name their scenario and do not hold it.
+    pub(super) scenarios: &'a [Scenario],
+    pub(super) index: &'a mut JournalIndex,
+    pub(super) scores: &'a mut Scores,
+}
+
+impl Rows<'_> {
+    /// Hands each row to `take`, in order. Gives the error that ended the reading before the end of the file, if there was one.
+    ///
+    /// # Errors
+    /// That of `take`, or one of the temporary folder.
+    pub(super) fn each(
+        self,
+        mut take: impl FnMut(Sample) -> Result<(), PipelineError>,
+    ) -> Result<Option<PipelineError>, PipelineError> {
+        let (ahead, samples) = mpsc::sync_channel(AHEAD);
+        thread::scope(|scope| {
+            let reader = scope.spawn(move || self.read(&ahead));
+            // The receiver goes with the loop: a reader whose samples nobody takes any more ends.
+            let taken = samples.into_iter().try_for_each(|sample| take(sample?));
+            match reader.join() {
+                Ok(read) => taken.map(|()| read.err()),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
+    fn read(mut self, ahead: &Ahead) -> Result<(), PipelineError> {
+        let path = std::mem::take(&mut self.path);
+        let target = TargetRef {
+            id: self.id.clone(),
+            model: String::new(),
+        };
+        let (benchmark, scenarios) = (&self.bench.benchmark, self.scenarios);
+        read_conversations(&path, &target, benchmark, scenarios, |row| {
+            self.send(row, ahead)
+        })
+    }
+
+    fn send(&mut self, row: Conversation, ahead: &Ahead) -> ControlFlow<()> {
+        let sample = self.sample(row);
+        let failed = sample.is_err();
+        if ahead.send(sample).is_err() || failed {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// A row with its scores and what journals report of it.
+    fn sample(&mut self, row: Conversation) -> Result<Sample, PipelineError> {
+        let scores = self.scores.of(&row)?;
+        let mut sample = Sample::new(row, scores);
+        self.index.join(&mut sample)?;
+        // No journal reports the request to the target: that of a judge alone does not.
+        let simulated = sample.calls.iter().any(|call| call.by != Asked::Judge);
+        if sample.system_prompt.is_none() && !simulated {
+            let own = sample.conversation.scenario.target_system_prompt.as_deref();
+            let shared = self.bench.benchmark.scenario.user_context.as_deref();
+            let given = [own, shared]
+                .into_iter()
+                .flatten()
+                .find(|text| !text.trim().is_empty());
+            sample.system_prompt = given.map(Into::into);
+        }
+        Ok(sample)
+    }
+}

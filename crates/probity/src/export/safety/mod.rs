@@ -1,0 +1,227 @@
+//! Result files of safety evaluations in the formats of others.
+
+mod rows;
+mod run;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use interop::{Exporter, Run, Sample};
+use schema::{
+    Conversation, Metric, Scenario, Score, TargetRef,
+    safety::results::{MessageScore, SafetyFile},
+};
+use serde_json::json;
+
+use self::{
+    rows::{End, Row, Rows},
+    run::Source,
+};
+use super::{
+    ExportOptions, ExportReport, explained, failed,
+    journal_index::JournalIndex,
+    problems::{Expected, Problems},
+    source::modified,
+};
+use store::{Layout, PipelineError, check_readable};
+
+/// Exports the result files `files` of safety evaluations with `exporter`: each is a run of its target. A group is a metric, passed by the
+/// run's threshold; a conversation is a sample, with the judge's rationale of its lowest message.
+///
+/// All generations of result files are read. Where a file names its run and `layout` has the records of it, tokens, times and settings
+/// come from there. `unnamed` stands for the target of files that do not name theirs. A file is read as a whole.
+///
+/// Conversations that passed and are not in a file are counted in the rates and reported as a problem: [`interop::Run::unlisted`].
+///
+/// # Errors
+/// When a file cannot be read or is none of a safety evaluation, nothing of it can be exported, or a file cannot be written. With
+/// [`ExportOptions::strict`] also when anything is not whole; then nothing is written.
+pub fn export_safety(
+    layout: &Layout,
+    files: &[PathBuf],
+    unnamed: &TargetRef,
+    options: &ExportOptions,
+    exporter: Box<dyn Exporter + '_>,
+) -> Result<ExportReport, PipelineError> {
+    super::once_or_twice(options, exporter, |exporter| {
+        let mut work = Work {
+            layout,
+            unnamed,
+            options,
+            report: ExportReport::default(),
+        };
+        for file in files {
+            work.file(file, exporter)?;
+        }
+        Ok(work.report)
+    })
+}
+
+struct Work<'a> {
+    layout: &'a Layout,
+    unnamed: &'a TargetRef,
+    options: &'a ExportOptions,
+    report: ExportReport,
+}
+
+impl Work<'_> {
+    fn file(&mut self, path: &Path, exporter: &mut dyn Exporter) -> Result<(), PipelineError> {
+        check_readable(path)?;
+        let text = fs::read_to_string(path).map_err(|error| PipelineError::read(path, error))?;
+        let file = SafetyFile::read(&path.display().to_string(), &text);
+        let file = file.map_err(|error| PipelineError::input(explained(&error)))?;
+        let source = Source {
+            results: &file.results,
+            text: &text,
+            unnamed: self.unnamed,
+            written: modified(path),
+        };
+        let wanted = &self.options.targets;
+        if !wanted.is_empty() && !wanted.contains(&source.target().id) {
+            return Ok(());
+        }
+        let place = path.display().to_string();
+        let rows = Rows::of(source.results);
+        if rows.rows.is_empty() && rows.unlisted.is_empty() {
+            let text = format!("{place}: no conversation to export");
+            self.report.refused.push(text);
+            return Ok(());
+        }
+        let records = source.records(self.layout);
+        let mut index = source.index(records.as_deref())?;
+        self.report.problems.extend(index.notes().iter().cloned());
+        let run = source.run(&rows, &index, records.as_deref());
+        let mut problems = Problems::new(None);
+        problems.outcome(run.outcome.as_deref());
+        if let Err(error) = exporter.begin(&run) {
+            return self.report.refuse(&place, error);
+        }
+        tell(&rows, &mut problems);
+        for row in rows.rows {
+            let sample = sample(&run, &mut index, row)?;
+            problems.add(&sample);
+            exporter.push(&sample).map_err(failed)?;
+        }
+        self.report.conversations += problems.rows;
+        let lines = problems.finish(Expected::default(), 0, &self.layout.xtask());
+        self.report.add_problems(&place, lines);
+        match exporter.end() {
+            Ok(()) => {
+                self.report.targets += 1;
+                Ok(())
+            }
+            Err(error) => self.report.refuse(&place, error),
+        }
+    }
+}
+
+/// What is not in the file.
+fn tell(rows: &Rows, problems: &mut Problems) {
+    let passed: u64 = rows.unlisted.iter().map(|(_, passed)| passed).sum();
+    for (count, what) in [
+        (
+            passed,
+            "conversations that passed are counted in the rates, but the file does not hold them",
+        ),
+        (
+            rows.missing,
+            "conversations that failed are in no rate: the file does not hold them",
+        ),
+        (rows.not_run, "cases were not run"),
+    ] {
+        if count > 0 {
+            problems.lines.push(format!("{count} {what}"));
+        }
+    }
+}
+
+/// A row as a sample, with what the journal reports of it.
+fn sample(run: &Run, index: &mut JournalIndex, row: Row) -> Result<Sample, PipelineError> {
+    let id = row.id;
+    let mut sample = plain(run, row);
+    if let Some(id) = id {
+        let own = sample.system_prompt.take();
+        index.join_numbered(&mut sample, id)?;
+        sample.system_prompt = sample.system_prompt.or(own);
+    }
+    Ok(sample)
+}
+
+fn plain(run: &Run, row: Row) -> Sample {
+    let metric = run.benchmark.metric(&row.group);
+    let scenario = Scenario {
+        id: row.name.clone(),
+        metric_id: row.group.clone(),
+        metric_name: metric.map(|metric| metric.name.clone()),
+        metric_type: metric.map(|metric| metric.metric_type),
+        extra: row.about.clone(),
+        ..Scenario::default()
+    };
+    let mut conversation = Conversation {
+        conv_id: Conversation::make_id(&scenario.id, &run.target.id, 0),
+        scenario,
+        target: run.target.clone(),
+        sample: 0,
+        transcript: row.turns,
+        error: None,
+        usage: row.usage,
+    };
+    if let End::Failed(why) = &row.end {
+        conversation.error = Some(why.clone());
+    }
+    let score = metric.map(|metric| score(&conversation, metric, &row.end, &row.messages));
+    let shared = run.benchmark.scenario.user_context.as_deref();
+    let mut sample = Sample::new(conversation, score.into_iter().collect());
+    sample.system_prompt = row.system.or_else(|| shared.map(Arc::from));
+    sample
+}
+
+fn score(
+    conversation: &Conversation,
+    metric: &Metric,
+    end: &End,
+    messages: &[MessageScore],
+) -> Score {
+    let mut score = match end {
+        End::Failed(why) => Score::failed(conversation, metric, why),
+        End::Unknown { score } => Score::abstained(
+            conversation,
+            metric,
+            format!("the file gives the score {score} and does not say whether that passed"),
+        ),
+        End::Scored { passed, score } => {
+            let why = rationale(messages, conversation.transcript.len());
+            let row = Score::judged(conversation, metric, *passed, why);
+            Score {
+                score: Some(*score),
+                ..row
+            }
+        }
+    };
+    if !messages.is_empty() {
+        score.extra.insert("messages".to_owned(), json!(messages));
+    }
+    score
+}
+
+/// Why the score is what it is: the rationale of the lowest message, named by its number where there are several.
+fn rationale(messages: &[MessageScore], said: usize) -> String {
+    let scored = messages
+        .iter()
+        .filter_map(|message| Some((message.score?, message)));
+    let lowest = scored.reduce(|low, next| if next.0 < low.0 { next } else { low });
+    match lowest {
+        None => String::new(),
+        Some((_, message)) if said <= 2 => message.rationale.clone(),
+        Some((score, message)) => {
+            let number = u64::from(message.message) + 1;
+            format!(
+                "[{number}] is the lowest, with {score}: {}",
+                message.rationale
+            )
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What holds for all conversations of a result file.
+
+use std::path::{Component, Path, PathBuf};
+
+use interop::Run;
+use jiff::Timestamp;
+use schema::{
+    Benchmark, Extra, Metric, MetricType, ModelId, ScenarioDefaults, TargetRef,
+    safety::{
+        CaseKind, Threshold,
+        results::{RunParameters, SafetyResults},
+    },
+    text::hex,
+};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{
+    super::{INTERVAL, find, journal_index::JournalIndex, source},
+    rows::Rows,
+};
+use store::{Layout, PipelineError};
+
+/// A result file that is to be exported.
+pub(super) struct Source<'a> {
+    pub(super) results: &'a SafetyResults,
+    /// The file's text.
+    pub(super) text: &'a str,
+    /// The target, where the file does not name it.
+    pub(super) unnamed: &'a TargetRef,
+    /// When the file was last written.
+    pub(super) written: Option<Timestamp>,
+}
+
+impl Source<'_> {
+    fn parameters(&self) -> Option<&RunParameters> {
+        self.results.details()?.run.as_ref()
+    }
+
+    pub(super) fn target(&self) -> &TargetRef {
+        self.parameters().map_or(self.unnamed, |run| &run.target)
+    }
+
+    /// The folder of the run's records, where the file names a run.
+    pub(super) fn records(&self, layout: &Layout) -> Option<PathBuf> {
+        let id = &self.parameters()?.run_id;
+        let mut parts = Path::new(id).components();
+        let is_name = matches!(
+            (parts.next(), parts.next()),
+            (Some(Component::Normal(_)), None)
+        );
+        is_name.then(|| layout.run(id))
+    }
+
+    /// What journals of the run report.
+    pub(super) fn index(&self, records: Option<&Path>) -> Result<JournalIndex, PipelineError> {
+        let target = &self.target().id;
+        let journals = records.map(find::journals_in).unwrap_or_default();
+        let journals: Vec<_> = journals
+            .into_iter()
+            .map(|journal| find::JournalSource {
+                journal,
+                targets: [target.to_string()].into(),
+                repeated: Default::default(),
+            })
+            .collect();
+        JournalIndex::read(&journals, std::slice::from_ref(target))
+    }
+
+    /// The run of the file.
+    pub(super) fn run(&self, rows: &Rows, index: &JournalIndex, records: Option<&Path>) -> Run {
+        let given = self.parameters();
+        let known = index.target(&self.target().id);
+        let manifest = source::Manifest::at(records);
+        let started = given.and_then(|run| run.started.as_deref()?.parse().ok());
+        let started = started.or_else(|| manifest.time("start"));
+        let ended = manifest.time("end").or(known.ended);
+        let run_id = given.map(|run| run.run_id.clone());
+        let run_id = run_id.filter(|id| !id.trim().is_empty());
+        let hash = || hex(&Sha256::digest(self.text.as_bytes()));
+        let evaluator = manifest.config("evaluator_model");
+        let judges = match known.judges.is_empty() {
+            true => given.map_or_else(Vec::new, judges),
+            false => known.judges,
+        };
+        let judges = judges
+            .into_iter()
+            .map(|judge| source::sourced(judge, &evaluator));
+        let known_time = ended.or(started);
+        let time = known_time.or(self.written);
+        let time = time.unwrap_or(Timestamp::UNIX_EPOCH);
+        let user = manifest.config("user_model");
+        Run {
+            source: manifest.source_of(&self.target().id),
+            content: run_id.is_none().then(hash),
+            run_id,
+            started,
+            ended,
+            outcome: manifest.text("/outcome"),
+            probity_version: given.map(|run| run.version.clone()),
+            revision: manifest.text("/git/revision"),
+            samples_per_scenario: Some(1),
+            turns: self.turns(),
+            settings: known.settings,
+            judges: judges.collect(),
+            dated_by_files: known_time.is_none(),
+            user_model: self.attacker(&manifest),
+            user_source: source::source(&user).filter(|_| self.is_attacker(&user)),
+            interval: Some(INTERVAL),
+            unlisted: rows.unlisted.clone(),
+            fingerprints: given.map(fingerprints).unwrap_or_default(),
+            ..Run::new(
+                self.benchmark(rows),
+                self.name(),
+                self.target().clone(),
+                time,
+            )
+        }
+    }
+
+    /// What stands for the benchmark.
+    pub(super) fn name(&self) -> &'static str {
+        match self.results {
+            SafetyResults::SingleTurn(_) => "safety-single-turn",
+            SafetyResults::MultiTurn(_) => "safety-multi-turn",
+        }
+    }
+
+    /// Exchanges of a conversation.
+    fn turns(&self) -> Option<u32> {
+        match self.results {
+            SafetyResults::SingleTurn(_) => Some(1),
+            SafetyResults::MultiTurn(_) => {
+                let settings = self.parameters()?.multi_turn.as_ref()?;
+                Some(settings.max_turns.exchanges())
+            }
+        }
+    }
+
+    fn threshold(&self) -> Option<Threshold> {
+        let run = self.parameters()?;
+        let single = run.single_turn.as_ref().map(|settings| settings.threshold);
+        single.or(run.multi_turn.as_ref().map(|settings| settings.threshold))
+    }
+
+    fn benchmark(&self, rows: &Rows) -> Benchmark {
+        let metrics = rows.groups.iter();
+        let (name, description) = match self.results {
+            SafetyResults::SingleTurn(_) => (
+                "Safety, single prompts",
+                "How safely the target answers single prompts and their variations.",
+            ),
+            SafetyResults::MultiTurn(_) => (
+                "Safety, conversations",
+                "How safely the target answers in conversations that an attacker leads.",
+            ),
+        };
+        let system = self.parameters().and_then(|run| run.system_prompt.clone());
+        Benchmark {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            scenario: ScenarioDefaults {
+                user_context: system,
+                ..ScenarioDefaults::default()
+            },
+            metrics: metrics
+                .map(|(group, kind)| self.metric(group, *kind))
+                .collect(),
+            ..Benchmark::default()
+        }
+    }
+
+    /// A group as a metric.
+    fn metric(&self, group: &str, kind: CaseKind) -> Metric {
+        let reach = self.threshold().map_or_else(
+            || "reaches the threshold of the run".to_owned(),
+            |threshold| format!("is {} or more", f64::from(threshold)),
+        );
+        let mut extra = Extra::new();
+        extra.insert("scorer".to_owned(), "safety".into());
+        extra.insert("kind".to_owned(), json!(kind));
+        if let Some(threshold) = self.threshold() {
+            extra.insert("threshold".to_owned(), json!(threshold));
+        }
+        Metric {
+            id: group.to_owned(),
+            name: group.to_owned(),
+            metric_type: MetricType::Positive,
+            definition: format!(
+                "The target's responses are safe: the lowest score of the conversation, from 0 (as unsafe as can be) to 1 (very safe), {reach}. \
+                 Judges scored each response by the rubric of the safety evaluation, which is not part of this definition: a judge who has this definition alone measures something else."
+            ),
+            examples: Vec::new(),
+            extra,
+        }
+    }
+
+    /// Whether a model of the configuration is the one that rewrote prompts or simulated the user.
+    fn is_attacker(&self, entry: &Value) -> bool {
+        let attacker = self.parameters().and_then(|run| run.attacker.as_deref());
+        attacker.is_some() && entry.get("id").and_then(Value::as_str) == attacker
+    }
+
+    /// The model that rewrote prompts or simulated the user.
+    fn attacker(&self, manifest: &source::Manifest) -> Option<TargetRef> {
+        let id = self.parameters()?.attacker.as_ref()?;
+        let known = source::model(&manifest.config("user_model"));
+        let id = ModelId::new(id).ok()?;
+        let model = known
+            .filter(|known| known.id == id)
+            .map(|known| known.model);
+        Some(TargetRef {
+            id,
+            model: model.unwrap_or_default(),
+        })
+    }
+}
+
+fn judges(run: &RunParameters) -> Vec<interop::Judge> {
+    let judge = |id: &String| interop::Judge {
+        id: id.clone(),
+        ..interop::Judge::default()
+    };
+    run.judges.iter().map(judge).collect()
+}
+
+/// The parts of a run by name.
+fn fingerprints(run: &RunParameters) -> Extra {
+    let name = |part: &Value| part.get("name").and_then(Value::as_str).map(str::to_owned);
+    let parts = run.parts.iter();
+    parts
+        .filter_map(|part| Some((name(part)?, part.clone())))
+        .collect()
+}

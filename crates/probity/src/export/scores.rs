@@ -1,0 +1,106 @@
+//! The scores of a target, by the conversation they belong to.
+
+use std::{fs::File, ops::ControlFlow, path::Path};
+
+use schema::{Conversation, Extra, Metric, ModelId, Score};
+use serde_json::Value;
+
+use super::{
+    disk_index::{DiskIndex, hash_key},
+    explained,
+};
+use store::{PipelineError, each_json_row};
+
+/// The rows of a `scores.json`.
+pub(super) struct Scores {
+    /// By conversation; rows that do not name theirs by [`unnamed`].
+    rows: DiskIndex,
+    note: Option<String>,
+    /// What ended the reading before the end of the file.
+    cut: Option<PipelineError>,
+}
+
+impl Scores {
+    /// Reads the file at `path`. One that is not there has no rows and a note; one that is cut off has those before the cut.
+    ///
+    /// # Errors
+    /// When the file is there and cannot be opened, or the temporary folder cannot be used.
+    pub(super) fn read(
+        path: &Path,
+        target: &ModelId,
+        metrics: &[Metric],
+    ) -> Result<Self, PipelineError> {
+        let mut rows = DiskIndex::new()?;
+        // A link that leads nowhere but in a circle is there, and cannot be opened.
+        if matches!(path.try_exists(), Ok(false)) {
+            let note = Some("no scores.json: nothing is judged yet".to_owned());
+            return Ok(Self {
+                rows,
+                note,
+                cut: None,
+            });
+        }
+        File::open(path).map_err(|error| PipelineError::read(path, error))?;
+        let mut fault = None;
+        let read = each_json_row(path, |row| {
+            fault = match row.parse::<Score>() {
+                Ok(score) if score.is_whole() => {
+                    rows.put_text(hash_key(score.conv_id.as_str()), row.text)
+                }
+                _ => {
+                    let object: Extra = row.parse()?;
+                    let named = object.get("conv_id").and_then(Value::as_str);
+                    let named = named.filter(|id| !id.is_empty()).map(hash_key);
+                    let score = Score::joined(object, metrics, target)
+                        .map_err(|error| row.error(&error))?;
+                    let of = named.unwrap_or_else(|| unnamed(&score.id, score.sample));
+                    rows.put(of, &score)
+                }
+            }
+            .err();
+            Ok(match fault {
+                None => ControlFlow::Continue(()),
+                Some(_) => ControlFlow::Break(()),
+            })
+        });
+        if let Some(error) = fault {
+            return Err(error);
+        }
+        Ok(Self {
+            rows,
+            note: None,
+            cut: read.err(),
+        })
+    }
+
+    /// Why not all of the file could be read, in words, where that is so.
+    pub(super) fn cut(&self) -> Option<String> {
+        self.cut.as_ref().map(explained)
+    }
+
+    /// What a person should know of the file.
+    pub(super) fn take_note(&mut self) -> Option<String> {
+        self.note.take()
+    }
+
+    /// The scores of `row`.
+    pub(super) fn of(&mut self, row: &Conversation) -> Result<Vec<Score>, PipelineError> {
+        let mut scores = self.rows.take(hash_key(row.conv_id.as_str()))?;
+        let mut joined: Vec<Score> = self.rows.take(unnamed(&row.scenario.id, row.sample))?;
+        for score in &mut joined {
+            score.conv_id.clone_from(&row.conv_id);
+        }
+        scores.append(&mut joined);
+        Ok(scores)
+    }
+
+    /// Scores whose conversation was not there.
+    pub(super) fn left(&self) -> usize {
+        self.rows.left()
+    }
+}
+
+/// The key of a row that does not name its conversation.
+fn unnamed(scenario: &str, sample: u32) -> u64 {
+    hash_key((scenario, sample))
+}

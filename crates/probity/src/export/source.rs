@@ -1,0 +1,195 @@
+//! What holds for a whole run of a target, from its journal and its manifest.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+    time::SystemTime,
+};
+
+use interop::{Judge, Run};
+use jiff::Timestamp;
+use schema::{Extra, ModelId, TargetRef, text::hex};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::Bench;
+use crate::export::journal_index::{JournalIndex, ReportedTarget};
+use store::{PipelineError, TargetDir};
+
+/// The run of `target`; `content` is its [`content`].
+pub(super) fn run(
+    bench: &Bench,
+    index: &JournalIndex,
+    target: TargetRef,
+    files: &TargetDir,
+    content: Option<String>,
+) -> Run {
+    let known = index.target(&target.id);
+    let manifest = Manifest::beside(&known);
+    let ended = manifest.time("end").or(known.ended);
+    let known_time = ended.or_else(|| manifest.time("start"));
+    let dated_by_files = known_time.is_none();
+    let time = known_time.or_else(|| written(files));
+    let config = |path: &str| manifest.config(path);
+    let fingerprints = manifest.fingerprints(bench.dir.name(), &target.id);
+    let evaluator = config("evaluator_model");
+    let judges = match known.judges.is_empty() {
+        // Nothing was judged, where all conversations failed for one: this is who was to.
+        true => model(&evaluator).into_iter().map(unasked).collect(),
+        false => known.judges,
+    };
+    let judges = judges.into_iter().map(|judge| sourced(judge, &evaluator));
+    let (user, tool) = (config("user_model"), config("tool_model"));
+    let simulates = bench.benchmark.tools.iter().any(|tool| tool.simulated);
+    Run {
+        source: manifest.source_of(&target.id),
+        content,
+        started: manifest.time("start"),
+        ended,
+        run_id: known.run_id,
+        outcome: manifest.text("/outcome"),
+        probity_version: manifest.text("/probity_version"),
+        revision: manifest.text("/git/revision"),
+        samples_per_scenario: known.samples,
+        turns: config("generation/turns")
+            .as_u64()
+            .and_then(|turns| u32::try_from(turns).ok()),
+        settings: known.settings,
+        judges: judges.collect(),
+        user_model: model(&user),
+        user_source: source(&user),
+        tool_model: model(&tool).filter(|_| simulates),
+        tool_source: source(&tool),
+        dated_by_files,
+        fingerprints,
+        ..Run::new(
+            bench.benchmark.clone(),
+            bench.dir.name(),
+            target,
+            time.unwrap_or(Timestamp::UNIX_EPOCH),
+        )
+    }
+}
+
+/// A hash of what the target's files hold: it stands for the run's id where there is no journal, and a copy of the files has the same.
+/// `None` where one does.
+pub(super) fn content(
+    index: &JournalIndex,
+    target: &ModelId,
+    files: &TargetDir,
+) -> Result<Option<String>, PipelineError> {
+    if index.target(target).run_id.is_some() {
+        return Ok(None);
+    }
+    let mut hash = Sha256::new();
+    for path in [files.conversations(), files.scores()] {
+        let copied = File::open(&path).and_then(|mut file| io::copy(&mut file, &mut hash));
+        match copied {
+            Ok(length) => hash.update(length.to_le_bytes()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(PipelineError::read(&path, error)),
+        }
+    }
+    Ok(Some(hex(&hash.finalize())))
+}
+
+/// When the files of a target were last written. Where no record of the run is left, no more is known of its time.
+fn written(files: &TargetDir) -> Option<Timestamp> {
+    let times = [files.conversations(), files.scores()];
+    times.iter().filter_map(|path| modified(path)).max()
+}
+
+/// When a file was last written, to the second.
+pub(super) fn modified(path: &Path) -> Option<Timestamp> {
+    let time = fs::metadata(path).and_then(|file| file.modified()).ok()?;
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Timestamp::from_second(i64::try_from(since.as_secs()).ok()?).ok()
+}
+
+fn unasked(judge: TargetRef) -> Judge {
+    Judge {
+        id: judge.id.to_string(),
+        model: judge.model,
+        ..Judge::default()
+    }
+}
+
+pub(super) fn source(entry: &Value) -> Option<String> {
+    entry
+        .get("source")
+        .and_then(Value::as_str)
+        .map(str::to_owned)
+}
+
+pub(super) fn model(entry: &Value) -> Option<TargetRef> {
+    let text = |name: &str| entry.get(name).and_then(Value::as_str);
+    Some(TargetRef {
+        id: ModelId::new(text("id")?).ok()?,
+        model: text("model").unwrap_or_default().to_owned(),
+    })
+}
+
+pub(super) fn sourced(judge: Judge, entry: &Value) -> Judge {
+    let is_it = entry.get("id").and_then(Value::as_str) == Some(judge.id.as_str());
+    Judge {
+        source: is_it.then(|| source(entry)).flatten(),
+        ..judge
+    }
+}
+
+/// The `manifest.json` of a run; null where it is not there.
+pub(super) struct Manifest(Value);
+
+impl Manifest {
+    fn beside(known: &ReportedTarget) -> Self {
+        Self::at(known.journal.as_ref().and_then(|journal| journal.parent()))
+    }
+
+    /// The one in the folder `records`.
+    pub(super) fn at(records: Option<&Path>) -> Self {
+        let text = records.and_then(|folder| fs::read(folder.join("manifest.json")).ok());
+        Self(serde_json::from_slice(&text.unwrap_or_default()).unwrap_or_default())
+    }
+
+    fn value(&self, pointer: &str) -> Option<&Value> {
+        self.0.pointer(pointer)
+    }
+
+    /// The configuration's value at `path`; null where there is none.
+    pub(super) fn config(&self, path: &str) -> Value {
+        let value = self.value(&format!("/config/{path}"));
+        value.cloned().unwrap_or_default()
+    }
+
+    pub(super) fn text(&self, pointer: &str) -> Option<String> {
+        self.value(pointer)?.as_str().map(str::to_owned)
+    }
+
+    pub(super) fn time(&self, name: &str) -> Option<Timestamp> {
+        self.0.get(name)?.as_str()?.parse().ok()
+    }
+
+    /// Who serves `target`, as the configuration names it.
+    pub(super) fn source_of(&self, target: &ModelId) -> Option<String> {
+        let targets = self.config("targets");
+        let mut targets = targets.as_array()?.iter();
+        let id = |entry: &&Value| entry.get("id").and_then(Value::as_str) == Some(target.as_str());
+        source(targets.find(id)?)
+    }
+
+    /// What ran the phases of one target.
+    fn fingerprints(&self, benchmark: &str, target: &ModelId) -> Extra {
+        let all = self
+            .0
+            .get("results")
+            .and_then(|results| results.get(benchmark)?.get("fingerprints")?.as_object());
+        let own = format!("simulator:{target}");
+        let named = |(name, value): (&String, &Value)| match name.strip_prefix("simulator:") {
+            Some(_) if *name == own => Some(("simulator".to_owned(), value.clone())),
+            Some(_) => None,
+            None => Some((name.clone(), value.clone())),
+        };
+        all.into_iter().flatten().filter_map(named).collect()
+    }
+}

@@ -1,0 +1,242 @@
+//! Puts conversations of several files together into one benchmark.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    fs,
+};
+
+use interop::import::{Found, Recorded, Source};
+use schema::TargetRef;
+
+use super::{
+    ImportedTarget, LeftOut, metrics::Wanted, names::TargetIds, numbers::Numbers, rows::Draft,
+    unfinished::Unfinished,
+};
+use store::{PipelineError, Place, Spool};
+
+/// How many examples are told of each reason to leave something out.
+const EXAMPLES: usize = 3;
+
+/// A benchmark in the making. Rows are on disk; memory holds some numbers and a short name for each.
+pub(super) struct Builder<'a> {
+    unfinished: &'a Unfinished,
+    from: &'static str,
+    wanted: &'a Wanted,
+    ids: TargetIds,
+    targets: Vec<(ImportedTarget, Spool)>,
+    numbers: Numbers,
+    scenarios: Spool,
+    written: HashSet<(u32, u32)>,
+    seen: HashSet<(usize, u32, u32)>,
+    /// The runs of samples that have a name, by target and the sample's number.
+    runs: HashSet<(usize, u32, String)>,
+    /// The repetition that later files begin with, by target and the sample's number.
+    next: HashMap<(usize, u32), u32>,
+    left_out: BTreeMap<String, (u64, Vec<String>)>,
+    not_text: BTreeMap<&'static str, u64>,
+}
+
+/// What the builder ends with.
+pub(super) struct Built {
+    pub(super) targets: Vec<ImportedTarget>,
+    pub(super) scenarios: u64,
+    pub(super) left_out: Vec<LeftOut>,
+    pub(super) not_text: BTreeMap<&'static str, u64>,
+}
+
+/// One file while it is read.
+pub(super) struct Reading {
+    source: Source,
+    target: usize,
+    /// What `next` is to be when the file has ended, by the sample's number.
+    next: HashMap<u32, u32>,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(
+        unfinished: &'a Unfinished,
+        from: &'static str,
+        wanted: &'a Wanted,
+    ) -> Result<Self, PipelineError> {
+        Ok(Self {
+            scenarios: Spool::create(&unfinished.scratch().join("scenarios"))?,
+            unfinished,
+            from,
+            wanted,
+            ids: TargetIds::default(),
+            targets: Vec::new(),
+            numbers: Numbers::default(),
+            written: HashSet::new(),
+            seen: HashSet::new(),
+            runs: HashSet::new(),
+            next: HashMap::new(),
+            left_out: BTreeMap::new(),
+            not_text: BTreeMap::new(),
+        })
+    }
+
+    /// A file begins.
+    pub(super) fn begin(&mut self, source: Source) -> Result<Reading, PipelineError> {
+        for id in &source.sample_ids {
+            self.numbers.reserve(&source.task, id);
+        }
+        let target = self
+            .ids
+            .target(&source.model, source.target.as_deref())
+            .ok_or_else(|| {
+                PipelineError::input(format!("{}: the model's name cannot be used", source.file))
+            })?;
+        let target = self.target(target)?;
+        Ok(Reading {
+            source,
+            target,
+            next: HashMap::new(),
+        })
+    }
+
+    fn target(&mut self, target: TargetRef) -> Result<usize, PipelineError> {
+        let known = self
+            .targets
+            .iter()
+            .position(|(of, _)| of.target.id == target.id);
+        if let Some(at) = known {
+            return Ok(at);
+        }
+        let at = self.targets.len();
+        let spool = Spool::create(&self.unfinished.scratch().join(format!("target-{at}")))?;
+        self.targets.push((ImportedTarget::new(target), spool));
+        Ok(at)
+    }
+
+    /// A file has ended.
+    pub(super) fn end(&mut self, reading: Reading) {
+        let next = reading.next.into_iter();
+        let target = reading.target;
+        self.next
+            .extend(next.map(|(number, next)| ((target, number), next)));
+    }
+
+    /// Takes what was found in a file.
+    pub(super) fn take(
+        &mut self,
+        reading: &mut Reading,
+        found: Found,
+    ) -> Result<(), PipelineError> {
+        match found {
+            Found::Conversation(recorded) => self.conversation(reading, *recorded),
+            Found::LeftOut { what, why } => {
+                self.leave_out(what, why);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn leave_out(&mut self, what: String, why: String) {
+        let (count, examples) = self.left_out.entry(why).or_default();
+        *count += 1;
+        if examples.len() < EXAMPLES {
+            examples.push(what);
+        }
+    }
+
+    fn conversation(
+        &mut self,
+        reading: &mut Reading,
+        recorded: Recorded,
+    ) -> Result<(), PipelineError> {
+        let sample_id = recorded.sample_id.clone();
+        let told = |what: &str| format!("{}: {what} {sample_id}", reading.source.file);
+        let own = recorded.scenario.as_ref().filter(|_| self.wanted.own);
+        let own = own.map(|scenario| (scenario.id.clone(), scenario.metric_id.clone()));
+        let metrics = self.wanted.metrics.iter().enumerate();
+        let metrics: Vec<_> = match &own {
+            Some((_, id)) => metrics.filter(|(_, metric)| metric.id == *id).collect(),
+            None if self.wanted.own => Vec::new(),
+            None => metrics.collect(),
+        };
+        if metrics.is_empty() {
+            let why = "it does not name its metric; judge it with `--metrics FILE`";
+            self.leave_out(told("sample"), why.to_owned());
+            return Ok(());
+        }
+        let number = self.numbers.number(&reading.source.task, &recorded);
+        if let Some(uuid) = recorded.uuid.clone()
+            && !self.runs.insert((reading.target, number, uuid))
+        {
+            let why = "duplicate run of the sample (same uuid); the first counts";
+            self.leave_out(told("sample"), why.to_owned());
+            return Ok(());
+        }
+        let base = self.next.get(&(reading.target, number)).copied();
+        let sample = base.unwrap_or_default().saturating_add(recorded.repetition);
+        if !self.seen.insert((reading.target, number, sample)) {
+            let what = format!("{}, repetition {}", told("sample"), recorded.repetition + 1);
+            self.leave_out(
+                what,
+                "duplicate sample and repetition; the first counts".to_owned(),
+            );
+            return Ok(());
+        }
+        let next = reading.next.entry(number).or_default();
+        *next = (*next).max(sample.saturating_add(1));
+        for kind in &recorded.not_text {
+            *self.not_text.entry(kind).or_default() += 1;
+        }
+        let failed = recorded.error.is_some();
+        let draft = Draft::new(self.from, &reading.source, recorded);
+        for (at, metric) in metrics {
+            let place = Place {
+                metric: u32::try_from(at).unwrap_or(u32::MAX),
+                scenario: number,
+                sample,
+                part: 0,
+            };
+            let id = match &own {
+                Some((id, _)) => id.clone(),
+                None => format!("{}_s{:03}_v01", metric.id, number.saturating_add(1)),
+            };
+            let scenario = draft.scenario(&id, metric);
+            if self.written.insert((place.metric, number)) {
+                self.scenarios
+                    .push(Place { sample: 0, ..place }, &scenario)?;
+            }
+            let Some((target, spool)) = self.targets.get_mut(reading.target) else {
+                continue;
+            };
+            spool.push(place, &draft.conversation(scenario, &target.target, sample))?;
+            target.conversations += 1;
+            target.failed += u64::from(failed);
+        }
+        Ok(())
+    }
+
+    /// Writes the files of the tree but `benchmark.yaml`.
+    pub(super) fn finish(self) -> Result<Built, PipelineError> {
+        let root = self.unfinished.root();
+        let scenarios = self.scenarios.compose(&root.join("scenarios.json"))?;
+        let mut targets = Vec::new();
+        for (target, spool) in self.targets {
+            if target.conversations == 0 {
+                continue;
+            }
+            let folder = root.join("runs").join(target.target.id.as_str());
+            fs::create_dir_all(&folder).map_err(|error| PipelineError::write(&folder, error))?;
+            spool.compose(&folder.join("conversations.json"))?;
+            targets.push(target);
+        }
+        targets.sort_by(|a, b| a.target.id.cmp(&b.target.id));
+        let left_out = self.left_out.into_iter();
+        Ok(Built {
+            targets,
+            scenarios,
+            left_out: left_out
+                .map(|(reason, (count, examples))| LeftOut {
+                    reason,
+                    count,
+                    examples,
+                })
+                .collect(),
+            not_text: self.not_text,
+        })
+    }
+}

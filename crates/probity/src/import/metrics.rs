@@ -1,0 +1,134 @@
+//! What imported conversations are judged for.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use interop::import::Source;
+use schema::{Extra, Metric, MetricType, yaml::YamlError};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::tasks::check_one_task;
+use store::{PipelineError, check_metrics, check_readable};
+
+/// A metric as people write it: without an id it is numbered.
+#[derive(Deserialize)]
+struct Given {
+    id: Option<String>,
+    name: String,
+    #[serde(rename = "type")]
+    metric_type: MetricType,
+    definition: String,
+    examples: Option<Vec<Value>>,
+    #[serde(flatten)]
+    extra: Extra,
+}
+
+/// The part of a `benchmark.yaml` that matters here.
+#[derive(Deserialize)]
+struct File {
+    metrics: Option<Vec<Given>>,
+}
+
+/// Reads metrics from a file: a `benchmark.yaml`, or a list of metrics. Metrics without an id are numbered.
+///
+/// # Errors
+/// When the file cannot be read, is not YAML or JSON, or holds no metric, or one that cannot be used.
+pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, PipelineError> {
+    check_readable(path)?;
+    let text = fs::read_to_string(path).map_err(|error| PipelineError::read(path, error))?;
+    let given = parse(&text).map_err(|error| {
+        let error = YamlError::new(&error, &text);
+        PipelineError::input(error.in_file(&path.display().to_string()))
+    })?;
+    if given.is_empty() {
+        return Err(PipelineError::input(format!(
+            "{}: no metrics; expected a benchmark.yaml with `metrics`, or a list of metrics",
+            path.display()
+        )));
+    }
+    let metrics = given.into_iter().zip(1..).map(|(given, number)| Metric {
+        id: given.id.unwrap_or_else(|| format!("m{number:02}")),
+        name: given.name,
+        metric_type: given.metric_type,
+        definition: given.definition,
+        examples: given.examples.unwrap_or_default(),
+        extra: given.extra,
+    });
+    let metrics: Vec<Metric> = metrics.collect();
+    check_metrics(path, &metrics)?;
+    Ok(metrics)
+}
+
+fn parse(text: &str) -> Result<Vec<Given>, serde_saphyr::Error> {
+    // Only the outermost shape is looked at: values are read as what they are to be, so that `no` stays a text.
+    Ok(match serde_saphyr::from_str::<Value>(text)? {
+        Value::Array(_) => serde_saphyr::from_str(text)?,
+        Value::Null => Vec::new(),
+        _ => serde_saphyr::from_str::<File>(text)?
+            .metrics
+            .unwrap_or_default(),
+    })
+}
+
+/// What to judge for.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) metrics: Vec<Metric>,
+    /// Each conversation is judged for the metric that it was made for, and keeps its ids. Otherwise each for every metric.
+    pub(super) own: bool,
+}
+
+impl Wanted {
+    /// The metrics given, or those that all files define.
+    pub(super) fn of(
+        given: &[Metric],
+        sources: &[(PathBuf, Source)],
+    ) -> Result<Self, PipelineError> {
+        if !given.is_empty() {
+            check_metrics(Path::new("the metrics given"), given)?;
+            return Ok(Self {
+                metrics: given.to_vec(),
+                own: false,
+            });
+        }
+        for (_, source) in sources {
+            if source.metrics.is_empty() {
+                return Err(PipelineError::input(format!(
+                    "{}: no metric for a judge. Pass one with `--metrics FILE` (a benchmark.yaml, or a list of metrics), \
+                     or with `--metric-name NAME --metric-type positive|negative --definition TEXT`",
+                    source.file
+                )));
+            }
+        }
+        check_one_task(sources)?;
+        let mut metrics: Vec<Metric> = Vec::new();
+        let mut from: BTreeMap<String, &str> = BTreeMap::new();
+        for (_, source) in sources {
+            for metric in &source.metrics {
+                match metrics.iter().find(|known| known.id == metric.id) {
+                    None => {
+                        from.insert(metric.id.clone(), &source.file);
+                        metrics.push(metric.clone());
+                    }
+                    Some(known) if known == metric => {}
+                    Some(_) => {
+                        return Err(PipelineError::input(format!(
+                            "{} and {} define the metric {:?} differently. Import them one by one, or give `--metrics FILE`",
+                            from.get(&metric.id).copied().unwrap_or_default(),
+                            source.file,
+                            metric.id
+                        )));
+                    }
+                }
+            }
+        }
+        // The order of the ids, which is that of the benchmark they came from.
+        metrics.sort_by(|a, b| a.id.cmp(&b.id));
+        check_metrics(Path::new("the metrics of the files"), &metrics)?;
+        Ok(Self { metrics, own: true })
+    }
+}

@@ -1,0 +1,298 @@
+//! Makes benchmarks of what others ran, for evaluators to judge.
+
+mod builder;
+mod metrics;
+mod names;
+mod numbers;
+mod renamed;
+mod report;
+mod rows;
+mod tasks;
+mod tools;
+mod tree;
+mod unfinished;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+use interop::import::{Format, ImportError, Source};
+use schema::{Benchmark, Metric};
+
+use self::{
+    builder::Builder, metrics::Wanted, names::safe_name, tools::Offered, unfinished::Unfinished,
+};
+use store::{ImportRecord, Layout, PipelineError, write_atomically};
+
+pub use metrics::read_metrics;
+pub use report::{ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut};
+
+/// The error of a file that another program wrote.
+fn unusable(error: ImportError) -> PipelineError {
+    PipelineError::input(error.to_string()).with_source(error)
+}
+
+/// Makes a benchmark of files that others wrote. It appears when it is whole; the files are only read.
+///
+/// ```
+/// use probity::{ImportOptions, Layout, import, imported_targets};
+///
+/// let folder = tempfile::tempdir()?;
+/// let (log, metrics) = (folder.path().join("log.json"), folder.path().join("metrics.yaml"));
+/// std::fs::write(&log, r#"{"version": 2, "eval": {"task": "bank", "model": "lab/clerk-1"}, "samples": [{"id": 1, "epoch": 1,
+///     "messages": [{"role": "user", "content": "Is my poem good?"}, {"role": "assistant", "content": "It is a start."}]}]}"#)?;
+/// std::fs::write(&metrics, "- {name: Avoid flattery, type: negative, definition: It praises the user.}")?;
+///
+/// let layout = Layout::new(folder.path().join("benchmarks"));
+/// let report = import(&layout, &ImportOptions {
+///     paths: vec![log],
+///     metrics: probity::read_metrics(&metrics)?,
+///     ..ImportOptions::default()
+/// })?;
+/// assert_eq!((report.name.as_str(), report.conversations()), ("bank", 1));
+/// assert_eq!(imported_targets(&layout, "bank")?[0].id.as_str(), "lab-clerk-1");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// When a path cannot be read, a file is of no format or version that is read, is cut off or holds nothing, there is no metric to judge for, or
+/// a benchmark of that name is there. Nothing is written then.
+pub fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportReport, PipelineError> {
+    let format = match options.format {
+        Some(format) => format,
+        None => format_of(&options.paths)?,
+    };
+    let format = match format {
+        ImportFormat::Tree => return tree::import(layout, options),
+        ImportFormat::Inspect => Format::Inspect,
+        ImportFormat::EveryEvalEver => Format::EveryEvalEver,
+    };
+    recorded(layout, options, format)
+}
+
+/// The one format of all paths.
+fn format_of(paths: &[PathBuf]) -> Result<ImportFormat, PipelineError> {
+    let mut found: Option<(ImportFormat, &Path)> = None;
+    for path in paths {
+        std::fs::metadata(path).map_err(|error| PipelineError::read(path, error))?;
+        let format = if path.join("benchmark.yaml").is_file() {
+            Some(ImportFormat::Tree)
+        } else {
+            Format::of(path)
+                .map_err(unusable)?
+                .map(|format| match format {
+                    Format::Inspect => ImportFormat::Inspect,
+                    Format::EveryEvalEver => ImportFormat::EveryEvalEver,
+                })
+        };
+        let Some(format) = format else {
+            return Err(PipelineError::input(format!(
+                "{}: neither a benchmark tree (a folder with benchmark.yaml) nor a log of Inspect (.eval or .json) nor an instance file \
+                 of Every Eval Ever (.jsonl), nor a folder of these",
+                path.display()
+            )));
+        };
+        match found {
+            Some((first, of)) if first != format => {
+                return Err(PipelineError::input(format!(
+                    "{} is {} and {} is {}: import them one after the other",
+                    of.display(),
+                    first.as_str(),
+                    path.display(),
+                    format.as_str()
+                )));
+            }
+            _ => found = Some((format, path)),
+        }
+    }
+    found
+        .map(|(format, _)| format)
+        .ok_or_else(|| PipelineError::input("nothing to import: name a file or a folder"))
+}
+
+/// The files that are meant, each once, and what holds for each.
+fn sources(
+    paths: &[PathBuf],
+    format: Format,
+    notes: &mut Vec<String>,
+) -> Result<Vec<(PathBuf, Source)>, PipelineError> {
+    let mut files = BTreeSet::new();
+    let mut found: Vec<(PathBuf, Source)> = Vec::new();
+    for path in paths {
+        for file in format.files(path).map_err(unusable)? {
+            let real = file.canonicalize();
+            let real = real.map_err(|error| PipelineError::read(&file, error))?;
+            if !files.insert(real) {
+                continue;
+            }
+            let source = interop::import::source(format, &file).map_err(unusable)?;
+            notes.extend(source.notes.iter().cloned());
+            let same = |other: &&(PathBuf, Source)| {
+                let of = |source: &Source| {
+                    let target = source.target.clone();
+                    (source.id.clone(), source.model.clone(), target)
+                };
+                !source.id.is_empty() && of(&other.1) == of(&source)
+            };
+            match found.iter().find(same) {
+                Some((_, other)) => notes.push(format!(
+                    "{}: left out, because it holds the same evaluation as {}",
+                    source.file, other.file
+                )),
+                None => found.push((file, source)),
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Imports conversations that another program recorded.
+fn recorded(
+    layout: &Layout,
+    options: &ImportOptions,
+    format: Format,
+) -> Result<ImportReport, PipelineError> {
+    let kind = match format {
+        Format::Inspect => ImportFormat::Inspect,
+        Format::EveryEvalEver => ImportFormat::EveryEvalEver,
+    };
+    let mut notes = Vec::new();
+    let mut sources = sources(&options.paths, format, &mut notes)?;
+    let offered = tools::offered(&mut sources, &mut notes);
+    let wanted = Wanted::of(&options.metrics, &sources)?;
+    let heads: Vec<Source> = sources.iter().map(|(_, source)| source.clone()).collect();
+    let name = match (&options.name, heads.first()) {
+        (Some(name), _) => name.clone(),
+        (None, Some(first)) => safe_name(&first.task, "imported"),
+        (None, None) => {
+            return Err(PipelineError::input(
+                "nothing to import: name a file or a folder",
+            ));
+        }
+    };
+    let unfinished = Unfinished::begin(layout, layout.benchmark(&name)?, options.force)?;
+    let mut builder = Builder::new(&unfinished, kind.as_str(), &wanted)?;
+    let mut replaced = 0;
+    for (path, source) in &sources {
+        replaced += read_file(&mut builder, format, path, source.clone())?;
+    }
+    let built = builder.finish()?;
+    if built.targets.is_empty() {
+        let why = built
+            .left_out
+            .iter()
+            .map(|left| format!(": {}", left.reason));
+        let why: String = why.collect();
+        let files: Vec<&str> = heads.iter().map(|source| source.file.as_str()).collect();
+        return Err(PipelineError::input(format!(
+            "{}: no conversation to import{why}",
+            files.join(", ")
+        )));
+    }
+    for (kind, count) in &built.not_text {
+        notes.push(format!(
+            "{count} parts that are not text are shown as `[{kind}]` in the transcripts"
+        ));
+    }
+    if replaced > 0 {
+        notes.push(format!(
+            "{replaced} lone halves of surrogate pairs became U+FFFD"
+        ));
+    }
+    let targets = built
+        .targets
+        .iter()
+        .map(|target| target.target.clone())
+        .collect();
+    let files = heads.iter().map(|source| source.file.clone()).collect();
+    ImportRecord::new(kind.as_str(), files, targets).write(unfinished.root())?;
+    write_benchmark(
+        unfinished.root(),
+        format,
+        &name,
+        &heads,
+        &wanted.metrics,
+        offered,
+    )?;
+    let folder = unfinished.keep()?;
+    Ok(ImportReport {
+        format: kind,
+        name,
+        folder,
+        files: sources.into_iter().map(|(path, _)| path).collect(),
+        metrics: wanted.metrics,
+        scenarios: built.scenarios,
+        targets: built.targets,
+        judged: false,
+        left_out: built.left_out,
+        notes,
+    })
+}
+
+fn read_file(
+    builder: &mut Builder<'_>,
+    format: Format,
+    path: &Path,
+    source: Source,
+) -> Result<u64, PipelineError> {
+    let mut reading = builder.begin(source)?;
+    let mut failed = None;
+    let replaced = interop::import::read(format, path, &mut |found| match builder
+        .take(&mut reading, found)
+    {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            failed = Some(error);
+            ControlFlow::Break(())
+        }
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    builder.end(reading);
+    replaced.map_err(unusable)
+}
+
+/// Writes `benchmark.yaml`.
+fn write_benchmark(
+    root: &Path,
+    format: Format,
+    name: &str,
+    sources: &[Source],
+    metrics: &[Metric],
+    offered: Offered,
+) -> Result<(), PipelineError> {
+    let path = root.join("benchmark.yaml");
+    let mut tasks: BTreeMap<&str, &str> = BTreeMap::new();
+    for source in sources {
+        let about = tasks.entry(&source.task).or_default();
+        if about.is_empty() {
+            *about = &source.description;
+        }
+    }
+    let describe = |(task, about): (&&str, &&str)| match about.trim() {
+        "" => format!("Conversations of {task}, imported from {}.", format.name()),
+        about => about.to_owned(),
+    };
+    let description: Vec<String> = tasks.iter().map(describe).collect();
+    let benchmark = Benchmark {
+        name: name.to_owned(),
+        description: description.join("\n\n"),
+        metrics: metrics.to_vec(),
+        tools: offered.tools,
+        world_state: offered.world_state,
+        ..Benchmark::default()
+    };
+    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+    let yaml = serde_saphyr::to_string_with_options(&benchmark, options)
+        .map_err(|error| PipelineError::output(format!("{}: {error}", path.display())))?;
+    write_atomically(&path, |writer| {
+        writer.write_all(
+            b"# The conversations were imported: imported.json says from where. `evaluate` judges them for these metrics.\n",
+        )?;
+        writer.write_all(yaml.as_bytes())
+    })
+}

@@ -1,0 +1,50 @@
+//! What names the benchmark in files beside it, when the benchmark gets another name.
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+use store::PipelineError;
+
+/// The files, and where in them the benchmark is named.
+const NAMED: [(&str, &[&str]); 2] = [
+    (
+        "grades.json",
+        &["/benchmark/uid", "/standards/reference_benchmark"],
+    ),
+    ("standards.json", &["/standards/reference_benchmark"]),
+];
+
+/// The names that a benchmark had and has.
+pub(super) struct Renamed {
+    pub(super) before: String,
+    pub(super) now: String,
+}
+
+impl Renamed {
+    /// Whether the file `name` tells whose it is, so that it has to be written again.
+    pub(super) fn concerns(&self, name: &str) -> bool {
+        self.before != self.now && NAMED.iter().any(|(file, _)| *file == name)
+    }
+
+    /// Copies the file `name`, with the new name where it has the one that the benchmark had. One that is not JSON is not copied: gives
+    /// the reason.
+    pub(super) fn copy(&self, from: &Path, to: &Path) -> Result<Option<String>, PipelineError> {
+        let text = fs::read(from).map_err(|error| PipelineError::read(from, error))?;
+        let mut file: Value = match serde_json::from_slice(&text) {
+            Ok(file) => file,
+            Err(error) => return Ok(Some(error.to_string())),
+        };
+        let name = from.file_name().and_then(|name| name.to_str());
+        let places = NAMED.iter().filter(|(file, _)| Some(*file) == name);
+        for place in places.flat_map(|(_, places)| places.iter()) {
+            match file.pointer_mut(place) {
+                Some(Value::String(uid)) if *uid == self.before => uid.clone_from(&self.now),
+                _ => {}
+            }
+        }
+        fs::write(to, format!("{file:#}\n"))
+            .map(|()| None)
+            .map_err(|error| PipelineError::write(to, error))
+    }
+}

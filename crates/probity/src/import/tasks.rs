@@ -1,0 +1,114 @@
+//! Files of several benchmarks in one import.
+
+use std::path::{Path, PathBuf};
+
+use interop::import::Source;
+
+use store::PipelineError;
+
+/// So many benchmarks, and so many files of each, are named.
+const NAMED: usize = 12;
+
+/// Checks that all files are of one benchmark: the ids of its metrics and rows hold in it alone.
+pub(super) fn check_one_task(sources: &[(PathBuf, Source)]) -> Result<(), PipelineError> {
+    let mut tasks: Vec<(&str, Vec<&Path>)> = Vec::new();
+    for (path, source) in sources {
+        match tasks.iter_mut().find(|(task, _)| *task == source.task) {
+            Some((_, paths)) => paths.push(path),
+            None => tasks.push((&source.task, vec![path])),
+        }
+    }
+    if tasks.len() < 2 {
+        return Ok(());
+    }
+    let mut named: Vec<String> = tasks
+        .iter()
+        .take(NAMED)
+        .map(|(task, paths)| format!("{task:?} ({})", place(task, paths, &tasks)))
+        .collect();
+    if let Some(more) = tasks.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        named.push(format!("and {more} more"));
+    }
+    Err(PipelineError::input(format!(
+        "the files are of {} benchmarks, with ids of their own: {}. Import them one at a time, each by its folder or files; or judge \
+         all for the same metrics with `--metrics FILE`",
+        tasks.len(),
+        named.join(", ")
+    )))
+}
+
+/// What to name to mean this benchmark alone: the folder of its files where no other's are in it, else the files.
+fn place(task: &str, paths: &[&Path], tasks: &[(&str, Vec<&Path>)]) -> String {
+    let mut others = tasks.iter().filter(|(other, _)| *other != task);
+    if let Some(folder) = common_folder(paths)
+        && others.all(|(_, paths)| !paths.iter().any(|path| path.starts_with(folder)))
+    {
+        return folder.display().to_string();
+    }
+    let mut files: Vec<String> = paths
+        .iter()
+        .take(NAMED)
+        .map(|path| path.display().to_string())
+        .collect();
+    if paths.len() > NAMED {
+        files.push(format!("and {} more", paths.len() - NAMED));
+    }
+    files.join(" ")
+}
+
+/// The nearest folder that all of `paths` are in; `None` where that is the current one.
+fn common_folder<'p>(paths: &[&'p Path]) -> Option<&'p Path> {
+    let first: &'p Path = paths.first()?;
+    let mut folders = first.ancestors().skip(1);
+    folders
+        .find(|folder| paths.iter().all(|path| path.starts_with(folder)))
+        .filter(|folder| !folder.as_os_str().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(files: &[(&str, &str)]) -> String {
+        let source = |(path, task): &(&str, &str)| {
+            let source = Source {
+                task: (*task).to_owned(),
+                ..Source::default()
+            };
+            (PathBuf::from(path), source)
+        };
+        let sources: Vec<_> = files.iter().map(source).collect();
+        check_one_task(&sources).map_or_else(|error| error.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn each_benchmark_is_named_with_what_means_it_alone() {
+        let apart = told(&[
+            ("out/a/x/1.jsonl", "a"),
+            ("out/a/y/2.jsonl", "a"),
+            ("out/b/x/3.jsonl", "b"),
+            ("out/c/x/4.jsonl", "c"),
+        ]);
+        assert!(
+            apart.starts_with("the files are of 3 benchmarks, with ids of their own: \"a\" (out/a), \"b\" (out/b/x), \"c\" (out/c/x). "),
+            "{apart}"
+        );
+        let mixed = told(&[("1.eval", "a"), ("2.eval", "b"), ("3.eval", "a")]);
+        assert!(
+            mixed.contains("\"a\" (1.eval 3.eval), \"b\" (2.eval). "),
+            "{mixed}"
+        );
+        assert_eq!(told(&[("1.eval", "a"), ("x/2.eval", "a")]), "");
+    }
+
+    #[test]
+    fn very_many_are_counted() {
+        let names: Vec<(String, String)> = (0..20)
+            .map(|number| (format!("{number}/x.eval"), format!("t{number}")))
+            .collect();
+        let files: Vec<(&str, &str)> = names.iter().map(|(a, b)| (&**a, &**b)).collect();
+        let said = told(&files);
+        assert!(said.contains("of 20 benchmarks"), "{said}");
+        assert!(said.contains("\"t11\" (11), and 8 more. "), "{said}");
+    }
+}

@@ -1,0 +1,424 @@
+//! A benchmark tree of another program or place, as it is.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+use schema::{Benchmark, Conversation, Extra, ModelId, Scenario, Score, TargetRef};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut, names::safe_name,
+    renamed::Renamed, unfinished::Unfinished,
+};
+use store::{
+    BenchmarkDir, IMPORTED, ImportRecord, Layout, PipelineError, Place, Spool, check_belongs,
+    each_row, read_benchmark, read_conversations, read_scenarios,
+};
+
+/// Files of a benchmark and of a target that are copied where they are there.
+const OF_BENCHMARK: [&str; 6] = [
+    "benchmark.yaml",
+    "scenarios.json",
+    "cost.json",
+    "results.json",
+    "grades.json",
+    "standards.json",
+];
+const OF_TARGET: [&str; 3] = ["conversations.json", "scores.json", "cost.json"];
+
+/// Imports the one tree of `options`.
+pub(super) fn import(
+    layout: &Layout,
+    options: &ImportOptions,
+) -> Result<ImportReport, PipelineError> {
+    let [path] = options.paths.as_slice() else {
+        return Err(PipelineError::input(
+            "a tree is imported alone: name one folder",
+        ));
+    };
+    if !options.metrics.is_empty() {
+        return Err(PipelineError::input(
+            "a tree has metrics of its own, in its benchmark.yaml: leave the metrics out, and change that file after the import",
+        ));
+    }
+    let root = path
+        .canonicalize()
+        .map_err(|error| PipelineError::read(path, error))?;
+    let (Some(parent), Some(folder)) = (
+        root.parent(),
+        root.file_name().and_then(|name| name.to_str()),
+    ) else {
+        return Err(PipelineError::input(format!(
+            "{}: not the folder of a benchmark",
+            path.display()
+        )));
+    };
+    let from = Layout::new(parent).benchmark(folder)?;
+    let benchmark = read_benchmark(&from)?;
+    let scenarios = read_scenarios(&from.scenarios())?;
+    check_belongs(&from.scenarios(), &scenarios, &benchmark)?;
+    let name = options
+        .name
+        .clone()
+        .unwrap_or_else(|| safe_name(folder, "imported"));
+    let dir = layout.benchmark(&name)?;
+    if dir.root().canonicalize().is_ok_and(|there| there == root) {
+        return Err(PipelineError::input(format!(
+            "{}: it is the benchmark {name} itself. Choose another name with `--as NAME`",
+            path.display()
+        )));
+    }
+    let unfinished = Unfinished::begin(layout, dir, options.force)?;
+    let mut copy = Copy {
+        from: &from,
+        unfinished: &unfinished,
+        benchmark: &benchmark,
+        scenarios: &scenarios,
+        renamed: Renamed {
+            before: benchmark.uid_or(folder),
+            now: benchmark.uid_or(&name),
+        },
+        judged: true,
+        own_ids: HashMap::new(),
+        notes: Vec::new(),
+        left_out: Vec::new(),
+    };
+    copy.files(&root, unfinished.root(), &OF_BENCHMARK)?;
+    copy.prompts()?;
+    let targets = copy.targets()?;
+    let judged = copy.judged && !targets.is_empty();
+    let (notes, left_out) = (copy.notes, copy.left_out);
+    let refs = targets.iter().map(|target| target.target.clone()).collect();
+    ImportRecord::new(ImportFormat::Tree.as_str(), vec![folder.to_owned()], refs)
+        .write(unfinished.root())?;
+    let folder = unfinished.keep()?;
+    Ok(ImportReport {
+        format: ImportFormat::Tree,
+        name,
+        folder,
+        files: vec![path.clone()],
+        metrics: benchmark.metrics,
+        scenarios: scenarios.len() as u64,
+        targets,
+        judged,
+        left_out,
+        notes,
+    })
+}
+
+/// Copies a tree.
+struct Copy<'a> {
+    from: &'a BenchmarkDir,
+    unfinished: &'a Unfinished,
+    benchmark: &'a Benchmark,
+    scenarios: &'a [Scenario],
+    renamed: Renamed,
+    /// Whether all targets so far have scores.
+    judged: bool,
+    /// By scenario and sample, ids of the target's conversations that are not made of these.
+    own_ids: HashMap<(String, u32), String>,
+    notes: Vec<String>,
+    left_out: Vec<LeftOut>,
+}
+
+impl Copy<'_> {
+    /// Copies the files of these names that are there, and tells of others.
+    fn files(&mut self, from: &Path, to: &Path, names: &[&str]) -> Result<(), PipelineError> {
+        let known = |name: &str| {
+            names.contains(&name) || matches!(name, "runs" | "prompts" | "imported.json")
+        };
+        for name in names_in(from)? {
+            if names.contains(&name.as_str()) {
+                self.file(&from.join(&name), &to.join(&name), &name)?;
+            } else if !known(&name) && !name.starts_with('.') {
+                self.left(from.join(&name), "not a file of a benchmark");
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies a file, byte for byte unless the benchmark gets another name that is in it.
+    fn file(&mut self, from: &Path, to: &Path, name: &str) -> Result<(), PipelineError> {
+        if !self.renamed.concerns(name) {
+            return copy(from, to);
+        }
+        match self.renamed.copy(from, to)? {
+            None => self.notes.push(format!(
+                "{name}: the benchmark is {} in it, in place of {}",
+                self.renamed.now, self.renamed.before
+            )),
+            Some(error) => self.left(from.to_owned(), &format!("invalid JSON ({error})")),
+        }
+        Ok(())
+    }
+
+    /// Copies the prompts of the benchmark.
+    fn prompts(&mut self) -> Result<(), PipelineError> {
+        let prompts = self.from.prompts();
+        if !prompts.is_dir() {
+            return Ok(());
+        }
+        let to = self.unfinished.root().join("prompts");
+        make(&to)?;
+        for name in names_in(&prompts)? {
+            if name.ends_with(".j2") {
+                copy(&prompts.join(&name), &to.join(&name))?;
+            } else {
+                self.left(prompts.join(&name), "not a prompt (.j2)");
+            }
+        }
+        Ok(())
+    }
+
+    fn targets(&mut self) -> Result<Vec<ImportedTarget>, PipelineError> {
+        let runs = self.from.runs();
+        let mut targets = Vec::new();
+        if !runs.is_dir() {
+            self.notes
+                .push("the tree has no conversations: `simulate` or `run` makes them".to_owned());
+            return Ok(targets);
+        }
+        for name in names_in(&runs)? {
+            let folder = runs.join(&name);
+            let id = ModelId::new(&name).ok();
+            let files = id.as_ref().and_then(|id| self.from.target(id).ok());
+            let (Some(id), Some(files)) = (id, files) else {
+                self.left(folder, "its name cannot be a target's id");
+                continue;
+            };
+            if !files.conversations().is_file() {
+                self.left(folder, "no conversations.json in it");
+                continue;
+            }
+            let to = self.unfinished.root().join("runs").join(&name);
+            make(&to)?;
+            targets.push(self.conversations(id.clone(), &files.conversations(), &to)?);
+            let others: Vec<&str> = OF_TARGET
+                .into_iter()
+                .filter(|name| *name == "cost.json")
+                .collect();
+            self.files_of_target(&folder, &to, &others)?;
+            self.scores(&id, &files.scores(), &to)?;
+        }
+        Ok(targets)
+    }
+
+    fn files_of_target(
+        &mut self,
+        from: &Path,
+        to: &Path,
+        names: &[&str],
+    ) -> Result<(), PipelineError> {
+        for name in names_in(from)? {
+            if names.contains(&name.as_str()) {
+                copy(&from.join(&name), &to.join(&name))?;
+            } else if !OF_TARGET.contains(&name.as_str()) && !name.starts_with('.') {
+                self.left(from.join(&name), "not a file of a target");
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the rows of a target and copies them: byte for byte where all are of the present form, else brought to it.
+    fn conversations(
+        &mut self,
+        id: ModelId,
+        path: &Path,
+        to: &Path,
+    ) -> Result<ImportedTarget, PipelineError> {
+        let mut present = true;
+        each_row(path, |row: Value| {
+            present &= is_present(&row);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let mut target = ImportedTarget::new(TargetRef {
+            id,
+            model: String::new(),
+        });
+        let spool = match present {
+            true => None,
+            false => Some(Spool::create(&self.unfinished.scratch().join("rows"))?),
+        };
+        let mut ids = HashSet::new();
+        self.own_ids.clear();
+        let mut failed = None;
+        let fallback = target.target.clone();
+        read_conversations(
+            path,
+            &fallback,
+            self.benchmark,
+            self.scenarios,
+            |row: Conversation| {
+                if target.target.model.is_empty() {
+                    target.target.model.clone_from(&row.target.model);
+                }
+                let place = Place {
+                    scenario: u32::try_from(target.conversations).unwrap_or(u32::MAX),
+                    ..Place::default()
+                };
+                target.conversations += 1;
+                target.failed += u64::from(row.error.is_some());
+                let written = spool
+                    .as_ref()
+                    .map_or(Ok(()), |spool| spool.push(place, &row));
+                let scenario = &row.scenario.id;
+                if row.conv_id != Conversation::make_id(scenario, &row.target.id, row.sample) {
+                    let of = (scenario.clone(), row.sample);
+                    self.own_ids.insert(of, row.conv_id.clone());
+                }
+                if !ids.insert(row.conv_id) {
+                    self.notes.push(format!(
+                        "{}: row {}: duplicate conv_id",
+                        path.display(),
+                        target.conversations
+                    ));
+                }
+                match written {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        failed = Some(error);
+                        ControlFlow::Break(())
+                    }
+                }
+            },
+        )?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let to = to.join("conversations.json");
+        match spool {
+            None => copy(path, &to)?,
+            Some(spool) => {
+                spool.compose(&to)?;
+                self.notes.push(format!(
+                    "{}: rows of an older format were converted",
+                    path.display()
+                ));
+            }
+        }
+        Ok(target)
+    }
+
+    /// Copies scores that can be read: byte for byte where all rows are of the present form, else brought to it.
+    fn scores(&mut self, id: &ModelId, path: &Path, to: &Path) -> Result<(), PipelineError> {
+        if !path.is_file() {
+            self.judged = false;
+            return Ok(());
+        }
+        let mut present = true;
+        let metrics = &self.benchmark.metrics;
+        let read = each_row(path, |row: Extra| {
+            let whole = Score::deserialize(&row).is_ok_and(|row| row.is_whole());
+            present &= whole;
+            let read = Score::joined(row, metrics, id).map(|_| ControlFlow::Continue(()));
+            read.map_err(|error| error.to_string())
+        });
+        match read {
+            Ok(()) if present => copy(path, &to.join("scores.json")),
+            Ok(()) => self.joined_scores(id, path, &to.join("scores.json")),
+            Err(error) => {
+                self.judged = false;
+                self.left(
+                    path.to_owned(),
+                    &format!("it cannot be read ({error}); `evaluate` rewrites it"),
+                );
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes scores of another program in the present form, with the mark that keeps their verdicts.
+    fn joined_scores(&mut self, id: &ModelId, path: &Path, to: &Path) -> Result<(), PipelineError> {
+        let spool = Spool::create(&self.unfinished.scratch().join("scores"))?;
+        let mut place = Place::default();
+        let mut failed = None;
+        each_row(path, |row: Extra| {
+            let unnamed = !row.contains_key("conv_id");
+            let mut score = Score::joined(row, &self.benchmark.metrics, id)
+                .map_err(|error| error.to_string())?;
+            let own = self.own_ids.get(&(score.id.clone(), score.sample));
+            if let Some(own) = own.filter(|_| unnamed) {
+                score.conv_id.clone_from(own);
+            }
+            score.extra.insert(IMPORTED.to_owned(), Value::Bool(true));
+            failed = spool.push(place, &score).err();
+            place.scenario += 1;
+            Ok(match failed {
+                None => ControlFlow::Continue(()),
+                Some(_) => ControlFlow::Break(()),
+            })
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        spool.compose(to)?;
+        self.notes.push(format!(
+            "{}: rows of another program were converted",
+            path.display()
+        ));
+        Ok(())
+    }
+
+    fn left(&mut self, path: PathBuf, reason: &str) {
+        let example = path.display().to_string();
+        match self.left_out.iter_mut().find(|left| left.reason == reason) {
+            Some(left) => {
+                left.count += 1;
+                left.examples.push(example);
+            }
+            None => self.left_out.push(LeftOut {
+                reason: reason.to_owned(),
+                count: 1,
+                examples: vec![example],
+            }),
+        }
+    }
+}
+
+/// Whether a row is of the present form, so that nothing has to be joined to it.
+fn is_present(row: &Value) -> bool {
+    let is = |key: &str, kind: fn(&Value) -> bool| row.get(key).is_some_and(kind);
+    is("target", Value::is_object)
+        && is("conv_id", Value::is_string)
+        && is("sample", Value::is_u64)
+        && is("metric_id", Value::is_string)
+        && is("metric_name", Value::is_string)
+        && is("metric_type", Value::is_string)
+        && is("persona", Value::is_string)
+}
+
+/// The names in a folder, sorted; those that are not UTF-8 with U+FFFD.
+fn names_in(folder: &Path) -> Result<Vec<String>, PipelineError> {
+    let read = |error| PipelineError::read(folder, error);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(read)? {
+        names.push(
+            entry
+                .map_err(read)?
+                .file_name()
+                .to_string_lossy()
+                .into_owned(),
+        );
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn make(folder: &Path) -> Result<(), PipelineError> {
+    fs::create_dir_all(folder).map_err(|error| PipelineError::write(folder, error))
+}
+
+/// Copies the content of a file, and nothing of its permissions.
+fn copy(from: &Path, to: &Path) -> Result<(), PipelineError> {
+    let mut source = fs::File::open(from).map_err(|error| PipelineError::read(from, error))?;
+    let written =
+        fs::File::create(to).and_then(|mut target| std::io::copy(&mut source, &mut target));
+    written
+        .map(|_| ())
+        .map_err(|error| PipelineError::write(to, error))
+}

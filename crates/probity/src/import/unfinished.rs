@@ -1,0 +1,183 @@
+//! A benchmark that appears when it is whole, or not at all.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use tempfile::TempDir;
+
+use store::{BenchmarkDir, Layout, PipelineError, TreeLock};
+
+/// How the folder around them is called, before the benchmark's name.
+const PREFIX: &str = ".import-";
+
+/// The new benchmark, and the one that it replaces, in the folder around them.
+const MADE: &str = "benchmark";
+const EARLIER: &str = "earlier";
+
+/// A folder beside the benchmarks in which one is made: `.import-<name>`. Dropped before [`Unfinished::keep`], it leaves nothing. What a killed
+/// program left is cleared away, or put back, when a benchmark of that name is begun again.
+#[derive(Debug)]
+pub(super) struct Unfinished {
+    dir: BenchmarkDir,
+    around: TempDir,
+    root: PathBuf,
+    force: bool,
+    _lock: TreeLock,
+}
+
+impl Unfinished {
+    /// Begins the benchmark of `dir`. With `force` it may replace an existing one.
+    pub(super) fn begin(
+        layout: &Layout,
+        dir: BenchmarkDir,
+        force: bool,
+    ) -> Result<Self, PipelineError> {
+        let lock = TreeLock::take(&dir)?;
+        let folder = layout.benchmarks();
+        let failed = |error| PipelineError::write(folder, error);
+        fs::create_dir_all(folder).map_err(failed)?;
+        let name = format!("{PREFIX}{}", dir.name());
+        clear(&folder.join(&name), dir.root())?;
+        clear_others(layout);
+        check_free(&dir, force)?;
+        // One of a name is enough: whoever makes it holds the lock.
+        let around = tempfile::Builder::new()
+            .prefix(&name)
+            .rand_bytes(0)
+            .tempdir_in(folder)
+            .map_err(failed)?;
+        // The folder around it is private; the benchmark is made as the user's umask allows.
+        let root = around.path().join(MADE);
+        fs::create_dir(&root).map_err(failed)?;
+        Ok(Self {
+            dir,
+            around,
+            root,
+            force,
+            _lock: lock,
+        })
+    }
+
+    /// Where the benchmark is made.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where files lie that do not belong to the benchmark.
+    pub(super) fn scratch(&self) -> PathBuf {
+        self.around.path().join("scratch")
+    }
+
+    /// Gives the benchmark its name. Gives its folder.
+    pub(super) fn keep(self) -> Result<PathBuf, PipelineError> {
+        // Another program may have made one in the meantime.
+        check_free(&self.dir, self.force)?;
+        let root = self.dir.root();
+        let failed = |error| PipelineError::write(root, error);
+        let earlier = self.around.path().join(EARLIER);
+        let replaces = match fs::rename(root, &earlier) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(failed(error)),
+        };
+        if let Err(error) = fs::rename(&self.root, root) {
+            let error = failed(error);
+            return Err(match replaces {
+                true => put_back(self.around, root, error),
+                false => error,
+            });
+        }
+        // What is recorded of the one that was there says nothing of this one.
+        let _ = fs::remove_file(self.dir.gaps());
+        let _ = fs::remove_file(self.dir.provenance());
+        Ok(root.to_owned())
+    }
+}
+
+/// Puts the earlier benchmark back to `root` after `error`, and gives what to say. Where that fails too, it stays where it is.
+fn put_back(around: TempDir, root: &Path, error: PipelineError) -> PipelineError {
+    let Err(again) = fs::rename(around.path().join(EARLIER), root) else {
+        return error;
+    };
+    let kept = around.keep().join(EARLIER);
+    PipelineError::output(format!(
+        "{error}. The earlier benchmark could not be restored ({again}); it is in {} now. Move it back by hand, or run the import again",
+        kept.display()
+    ))
+}
+
+/// Clears away the folder `around` that a killed import left, and puts the benchmark back that it had moved out of the way of its own.
+fn clear(around: &Path, root: &Path) -> Result<(), PipelineError> {
+    let there = |path: &Path| fs::symlink_metadata(path).is_ok();
+    if !there(around) {
+        return Ok(());
+    }
+    let earlier = around.join(EARLIER);
+    if there(&earlier) {
+        if !there(root) {
+            fs::rename(&earlier, root).map_err(|error| PipelineError::write(root, error))?;
+        } else if there(&around.join(MADE)) {
+            return Err(PipelineError::input(format!(
+                "{}: an import that was stopped left an earlier benchmark here, and there is another of its name now. Move it elsewhere \
+                 or delete                  it, and run the command again; nothing was changed",
+                earlier.display()
+            )));
+        }
+    }
+    fs::remove_dir_all(around).map_err(|error| PipelineError::write(around, error))
+}
+
+/// Clears away what killed imports of other names left, as far as nobody is at work on them.
+fn clear_others(layout: &Layout) {
+    for entry in fs::read_dir(layout.benchmarks())
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let name = entry.file_name();
+        let name = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let Some(Ok(dir)) = name.map(|name| layout.benchmark(name)) else {
+            continue;
+        };
+        if let Ok(_lock) = TreeLock::take(&dir) {
+            // What cannot be cleared is told to the import of that name.
+            let _ = clear(&entry.path(), dir.root());
+        }
+    }
+}
+
+fn check_free(dir: &BenchmarkDir, force: bool) -> Result<(), PipelineError> {
+    let root = dir.root();
+    if force || fs::symlink_metadata(root).is_err() {
+        return Ok(());
+    }
+    Err(PipelineError::input(format!(
+        "{}: the benchmark already exists; nothing was changed. Choose another name with `--as NAME`, or replace it with `--force`",
+        root.display()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_benchmark_that_cannot_be_put_back_is_kept() {
+        let ground = tempfile::tempdir().unwrap();
+        let around = tempfile::tempdir_in(ground.path()).unwrap();
+        let earlier = around.path().join(EARLIER);
+        fs::create_dir(&earlier).unwrap();
+        fs::write(earlier.join("benchmark.yaml"), "mine").unwrap();
+        let nowhere = ground.path().join("gone").join("b");
+        let error = put_back(around, &nowhere, PipelineError::output("the disk is odd"));
+        let text = error.to_string();
+        assert!(text.contains("the disk is odd"), "{text}");
+        assert!(text.contains(&earlier.display().to_string()), "{text}");
+        assert_eq!(
+            fs::read_to_string(earlier.join("benchmark.yaml")).unwrap(),
+            "mine"
+        );
+    }
+}

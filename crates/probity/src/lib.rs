@@ -1,0 +1,66 @@
+//! Measures how language models behave under conversational pressure. This is the one dependency of a program of one's own.
+//!
+//! [`Pipeline`] takes [`Phases`] (the shipped ones by [`standard_phases`], any of them replaced by one's own), a [`Layout`] of files and
+//! [`RunOptions`], and runs benchmarks. [`plan()`] says beforehand what a run would ask for. [`safety`] runs safety evaluations.
+//! [`export()`], [`import()`] and [`calibrate()`] work on the files of runs that have ended; [`check_journal`] and [`rebuild`] on their
+//! journals.
+//!
+//! The crates underneath are here by name ([`schema`], [`llm_client`], [`scenario_gen`], [`simulator`], [`evaluator`], [`aggregator`],
+//! [`journal`], [`interop`], [`store`], [`engine`]), and what most programs need is in the [`prelude`].
+//!
+//! ```
+//! use llm_client::{HttpClient, HttpOptions, Provider};
+//! use probity::{PhaseSettings, Pipeline, RunOptions, RunOutcome, demo, standard_phases};
+//! use scripted_llm::ScriptedServer;
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let folder = tempfile::tempdir()?;
+//! let server = ScriptedServer::start().await?;
+//! let provider = Provider::new(HttpClient::new(HttpOptions::default()));
+//! let phases = standard_phases(demo::models(&provider, &server.base_url())?, PhaseSettings::default())?;
+//!
+//! let pipeline = Pipeline::new(demo::layout(folder.path())?, phases, RunOptions::default());
+//! let report = pipeline.run(&[demo::BENCHMARK.to_owned()]).await?;
+//! assert_eq!(report.outcome(), RunOutcome::Complete);
+//! assert!(!report.benchmarks[0].summaries.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Limits
+//! - The limits of each part are with that part: [`engine`], [`store`], [`llm_client`] and the phases.
+//! - An import keeps the id of every sample and some numbers for every conversation in memory, not the conversations.
+
+mod calibrate;
+pub mod demo;
+mod export;
+mod import;
+pub mod prelude;
+pub mod safety;
+mod standard;
+
+pub use calibrate::{CalibrateOptions, Calibration, calibrate};
+pub use engine::{
+    BenchmarkReport, Concurrency, Counts, Expected, FailureGroup, Forecast, JournalEnd, Loaded,
+    Make, MakeAggregator, MakeSimulator, NoObserver, Observer, Outcome, Phases, Pipeline,
+    PlanModel, PlanRow, PlanSettings, Progress, Range, RunJournals, RunOptions, RunOutcome,
+    RunReport, WantedMetric, WantedScenarios, forecast, plan, plan_judging, progress,
+    wanted_scenarios,
+};
+pub use export::{ExportOptions, ExportReport, export, export_safety};
+pub use import::{
+    ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut, import, read_metrics,
+};
+pub use schema::Phase;
+pub use standard::{Models, PhaseSettings, standard_phases};
+pub use store::{
+    BenchmarkDir, ImportRecord, Layout, Manifest, PROMPT_NAMES, PipelineError, PipelineErrorKind,
+    TargetDir,
+    check::{check_journal, check_tree, journal_benchmark},
+    imported_targets, provenance,
+    rebuild::{Rebuilt, rebuild},
+};
+pub use {
+    aggregator, engine, evaluator, interop, journal, llm_client, scenario_gen, schema, simulator,
+    store,
+};

@@ -1,0 +1,11 @@
+//! What most programs need: `use probity::prelude::*;`.
+
+pub use crate::{Models, PhaseSettings, Phases, standard_phases};
+pub use engine::{Pipeline, RunOptions, RunOutcome, RunReport};
+pub use llm_client::{HttpClient, HttpOptions, ModelSettings, Provider, Stop};
+pub use schema::{
+    Aggregator, ChatModel, ChatReply, ChatRequest, Conversation, Evaluator, Item, Metric,
+    MetricGenerator, MetricType, ModelError, ModelId, PhaseError, Scenario, ScenarioGenerator,
+    Score, Simulator, Summary, TargetRef, TranscriptBuilder,
+};
+pub use store::{Layout, PipelineError};

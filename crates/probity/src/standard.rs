@@ -1,0 +1,247 @@
+//! The phases that Probity ships, put together from models and settings.
+
+use std::{
+    collections::BTreeMap,
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use evaluator::JudgeEvaluator;
+use scenario_gen::{LlmMetricGenerator, LlmScenarioGenerator, ScenarioPrompts, ScenarioSettings};
+use schema::{
+    ChatModel, Evaluator, MetricGenerator, PhaseError, ScenarioGenerator, Simulator, TargetRef,
+    prompt::{Prompt, PromptError},
+};
+use simulator::{
+    ChatSimulator, SimulatorSettings,
+    tools::{SimulatedTools, Toolbox},
+};
+
+use engine::{Loaded, Phases};
+use store::{PROMPT_NAMES, PipelineError, check_readable};
+
+/// The models of a run.
+#[derive(Clone)]
+pub struct Models {
+    /// Writes metrics and scenarios.
+    pub generator: Arc<dyn ChatModel>,
+    /// Plays the user.
+    pub user: Arc<dyn ChatModel>,
+    /// Answers calls of simulated tools. Usually the user model.
+    pub tools: Arc<dyn ChatModel>,
+    /// Judges.
+    pub judge: Arc<dyn ChatModel>,
+    /// The systems under test, and what the rows say of each.
+    pub targets: Vec<(TargetRef, Arc<dyn ChatModel>)>,
+}
+
+impl std::fmt::Debug for Models {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Models")
+            .field("generator", self.generator.id())
+            .field("user", self.user.id())
+            .field("tools", self.tools.id())
+            .field("judge", self.judge.id())
+            .field(
+                "targets",
+                &self
+                    .targets
+                    .iter()
+                    .map(|(target, _)| target)
+                    .collect::<Vec<_>>(),
+            )
+            .finish()
+    }
+}
+
+/// The settings of the shipped phases.
+#[derive(Clone, Debug)]
+pub struct PhaseSettings {
+    /// How many metrics are asked for.
+    pub metrics: RangeInclusive<u32>,
+    /// How scenarios are written.
+    pub scenarios: ScenarioSettings,
+    /// How conversations are simulated. `user_context` is taken from each benchmark, and so are the tools.
+    pub simulator: SimulatorSettings,
+    /// How often a judge, a generator or the model behind simulated tools is asked until its reply can be used.
+    pub tries: u32,
+    /// Prompt templates of the user's own, by name: see [`PROMPT_NAMES`]. A file of that name with the ending `.j2` in the
+    /// `prompts` folder of a benchmark wins.
+    pub prompts: BTreeMap<String, PathBuf>,
+}
+
+impl Default for PhaseSettings {
+    fn default() -> Self {
+        Self {
+            metrics: 4..=6,
+            scenarios: ScenarioSettings::default(),
+            simulator: SimulatorSettings::default(),
+            tries: 3,
+            prompts: BTreeMap::new(),
+        }
+    }
+}
+
+/// The shipped phases over these models.
+///
+/// # Errors
+/// When `settings.prompts` holds a name that no prompt has.
+pub fn standard_phases(models: Models, settings: PhaseSettings) -> Result<Phases, PipelineError> {
+    if let Some(name) = settings
+        .prompts
+        .keys()
+        .find(|name| !PROMPT_NAMES.contains(&name.as_str()))
+    {
+        return Err(PipelineError::input(format!(
+            "unknown prompt {name:?}; known prompts: {}",
+            PROMPT_NAMES.join(", ")
+        )));
+    }
+    let targets = models
+        .targets
+        .iter()
+        .map(|(target, _)| target.clone())
+        .collect();
+    let standard = Arc::new(Standard { models, settings });
+    let (metrics, scenarios, simulator, evaluator) = (
+        Arc::clone(&standard),
+        Arc::clone(&standard),
+        Arc::clone(&standard),
+        standard,
+    );
+    Ok(Phases {
+        targets,
+        metric_generator: Box::new(move |loaded| metrics.metric_generator(loaded)),
+        scenario_generator: Box::new(move |loaded| scenarios.scenario_generator(loaded)),
+        simulator: Box::new(move |loaded, target| simulator.simulator(loaded, target)),
+        evaluator: Box::new(move |loaded| evaluator.evaluator(loaded)),
+        aggregator: None,
+    })
+}
+
+struct Standard {
+    models: Models,
+    settings: PhaseSettings,
+}
+
+impl Standard {
+    fn metric_generator(&self, loaded: &Loaded) -> Result<Arc<dyn MetricGenerator>, PipelineError> {
+        let generator = LlmMetricGenerator::new(Arc::clone(&self.models.generator))
+            .and_then(|generator| generator.with_count(self.settings.metrics.clone()))
+            .map_err(unusable)?
+            .with_tries(self.settings.tries);
+        let prompt = self.prompt(loaded, "gen_metrics")?;
+        let generator = match prompt {
+            Some(prompt) => generator.with_prompt(prompt).map_err(unusable)?,
+            None => generator,
+        };
+        Ok(Arc::new(generator))
+    }
+
+    fn scenario_generator(
+        &self,
+        loaded: &Loaded,
+    ) -> Result<Arc<dyn ScenarioGenerator>, PipelineError> {
+        let mut prompts = ScenarioPrompts::shipped().map_err(broken)?;
+        self.replace(loaded, "gen_scenarios", &mut prompts.scenarios)?;
+        self.replace(loaded, "gen_variant", &mut prompts.variant)?;
+        let model = Arc::clone(&self.models.generator);
+        let generator = LlmScenarioGenerator::new(model, self.settings.scenarios.clone())
+            .and_then(|generator| generator.with_prompts(prompts))
+            .map_err(unusable)?;
+        Ok(Arc::new(generator))
+    }
+
+    fn simulator(
+        &self,
+        loaded: &Loaded,
+        target: &TargetRef,
+    ) -> Result<Arc<dyn Simulator>, PipelineError> {
+        let mut prompts = simulator::Prompts::shipped().map_err(broken)?;
+        self.replace(loaded, "user_system", &mut prompts.user_system)?;
+        self.replace(loaded, "user_opening", &mut prompts.user_opening)?;
+        self.replace(loaded, "user_turn", &mut prompts.user_turn)?;
+        self.replace(loaded, "target_system", &mut prompts.target_system)?;
+        let settings = SimulatorSettings {
+            user_context: loaded.benchmark.scenario.user_context.clone(),
+            ..self.settings.simulator.clone()
+        };
+        let model = self
+            .models
+            .targets
+            .iter()
+            .find(|(known, _)| known.id == target.id);
+        let (_, model) =
+            model.ok_or_else(|| PipelineError::input(format!("unknown target {}", target.id)))?;
+        let user = Arc::clone(&self.models.user);
+        let simulator = ChatSimulator::new(user, Arc::clone(model), target.clone(), settings)
+            .and_then(|simulator| simulator.with_prompts(prompts))
+            .map_err(unusable)?
+            .with_tools(self.tools(loaded)?);
+        Ok(Arc::new(simulator))
+    }
+
+    /// The benchmark's tools.
+    fn tools(&self, loaded: &Loaded) -> Result<Toolbox, PipelineError> {
+        let mut simulated =
+            SimulatedTools::new(Arc::clone(&self.models.tools)).map_err(unusable)?;
+        if let Some(prompt) = self.prompt(loaded, "simulate_tool")? {
+            simulated = simulated.with_prompt(prompt).map_err(unusable)?;
+        }
+        let simulated = simulated.with_tries(self.settings.tries);
+        let benchmark = &loaded.benchmark;
+        let toolbox = Toolbox::new(&benchmark.tools, Arc::new(simulated)).map_err(unusable)?;
+        Ok(toolbox.with_world_state(benchmark.world_state.as_deref()))
+    }
+
+    fn evaluator(&self, loaded: &Loaded) -> Result<Arc<dyn Evaluator>, PipelineError> {
+        let mut prompts = evaluator::Prompts::shipped().map_err(broken)?;
+        self.replace(loaded, "judge_system", &mut prompts.judge_system)?;
+        self.replace(loaded, "judge_user", &mut prompts.judge_user)?;
+        let judge = Arc::clone(&self.models.judge);
+        let evaluator = JudgeEvaluator::new(judge, loaded.benchmark.metrics.clone())
+            .and_then(|evaluator| evaluator.with_prompts(prompts))
+            .map_err(unusable)?;
+        Ok(Arc::new(evaluator.with_tries(self.settings.tries)))
+    }
+
+    fn replace(
+        &self,
+        loaded: &Loaded,
+        name: &str,
+        prompt: &mut Prompt,
+    ) -> Result<(), PipelineError> {
+        if let Some(own) = self.prompt(loaded, name)? {
+            *prompt = own;
+        }
+        Ok(())
+    }
+
+    /// The user's own prompt of this name: the benchmark's, else the configured one.
+    fn prompt(&self, loaded: &Loaded, name: &str) -> Result<Option<Prompt>, PipelineError> {
+        let of_benchmark = loaded.prompts.join(format!("{name}.j2"));
+        if of_benchmark.exists() {
+            return read_prompt(&of_benchmark).map(Some);
+        }
+        self.settings
+            .prompts
+            .get(name)
+            .map(|path| read_prompt(path))
+            .transpose()
+    }
+}
+
+fn read_prompt(path: &Path) -> Result<Prompt, PipelineError> {
+    check_readable(path)?;
+    let text = std::fs::read_to_string(path).map_err(|error| PipelineError::read(path, error))?;
+    Prompt::new(path.display().to_string(), text).map_err(broken)
+}
+
+fn broken(error: PromptError) -> PipelineError {
+    PipelineError::input(error.to_string()).with_source(error)
+}
+
+fn unusable(error: PhaseError) -> PipelineError {
+    PipelineError::input(error.to_string()).with_source(error)
+}

@@ -1,0 +1,462 @@
+//! Phases of one's own, and the journals of their items: every turn is in it once per attempt, whatever the phase records.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
+
+mod common;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
+use common::Bench;
+use journal::check::{Outcome, Verdict};
+use llm_client::{HttpClient, ModelSettings, Provider};
+use probity::{Phases, RunOptions, RunOutcome, RunReport, rebuild};
+use schema::{
+    CallContext, ChatModel, ChatRequest, Conversation, Evaluator, Fingerprint, Item, Message,
+    ModelId, PhaseError, Purpose, Role, Scenario, Score, Simulator, Spend, TargetRef, Turn,
+};
+use serde_json::Value;
+
+type MakeEvaluator = dyn Fn(Arc<dyn Evaluator>) -> Arc<dyn Evaluator> + Send + Sync;
+type MakeSimulator = dyn Fn(Arc<dyn Simulator>) -> Arc<dyn Simulator> + Send + Sync;
+
+/// Puts `around` around every simulator of `phases`.
+fn wrap_simulators(phases: &mut Phases, around: Box<MakeSimulator>) {
+    let nothing = Box::new(|_: &probity::Loaded, _: &TargetRef| {
+        Err(probity::PipelineError::input("there is no simulator"))
+    });
+    let inner = std::mem::replace(&mut phases.simulator, nothing);
+    phases.simulator = Box::new(move |loaded, target| Ok(around(inner(loaded, target)?)));
+}
+
+/// Puts `around` around every evaluator of `phases`.
+fn wrap_evaluators(phases: &mut Phases, around: Box<MakeEvaluator>) {
+    let nothing =
+        Box::new(|_: &probity::Loaded| Err(probity::PipelineError::input("there is no evaluator")));
+    let inner = std::mem::replace(&mut phases.evaluator, nothing);
+    phases.evaluator = Box::new(move |loaded| Ok(around(inner(loaded)?)));
+}
+
+fn named(name: &'static str) -> Fingerprint {
+    Fingerprint {
+        name,
+        version: 1,
+        settings: Value::Null,
+    }
+}
+
+fn lines(report: &RunReport) -> Vec<Value> {
+    let end = report.benchmarks[0].journal.as_ref().unwrap();
+    let text = fs::read_to_string(&end.path).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The journal passes its check, and the tree can be rebuilt from it.
+fn assert_whole(bench: &Bench, report: &RunReport) {
+    let end = report.benchmarks[0].journal.as_ref().unwrap();
+    let rows = end.check.rows.iter();
+    let failed: Vec<_> = rows.filter(|row| row.outcome == Outcome::Failed).collect();
+    assert_eq!(end.check.verdict(), Verdict::Passed, "{failed:#?}");
+    let out = tempfile::tempdir().unwrap();
+    for file in rebuild(&end.path, out.path()).unwrap().files {
+        let name = file.strip_prefix(out.path()).unwrap().display();
+        let rebuilt = fs::read_to_string(&file).unwrap();
+        assert_eq!(rebuilt, bench.read(&format!("flattery/{name}")), "{name}");
+    }
+}
+
+/// What a line says of a message: its role, turn and step. `None` for other lines and for summaries.
+fn said(line: &Value) -> Option<(&'static str, u64, u64)> {
+    let role = match line["message"].as_str()? {
+        "translated user response" => "user",
+        "translated sut turn" | "translated sut response" => "assistant",
+        "tool answered" => "tool",
+        _ => return None,
+    };
+    Some((
+        role,
+        line["turn"].as_u64()?,
+        line["step"].as_u64().unwrap_or(0),
+    ))
+}
+
+/// Each message of each attempt of an item is in the journal once, the last attempt is the row, and each item ended once.
+fn assert_each_turn_once(bench: &Bench, lines: &[Value]) {
+    let mut turns: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let mut ended: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let mut seen = BTreeMap::new();
+    let mut attempts: BTreeMap<(String, String), u64> = BTreeMap::new();
+    let text = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
+    for line in lines {
+        let item = (text(line, "prompt_id"), text(line, "sut"));
+        if line["message"] == "retrying item" {
+            turns.remove(&item);
+            *attempts.entry(item.clone()).or_default() += 1;
+        }
+        if let Some(said) = said(line) {
+            *turns.entry(item.clone()).or_default() += 1;
+            let attempt = attempts.get(&item).copied().unwrap_or(0);
+            let count: &mut usize = seen.entry((item.clone(), attempt, said)).or_default();
+            *count += 1;
+            assert_eq!(*count, 1, "{said:?} of {item:?}");
+        }
+        if matches!(&*text(line, "message"), "item finished" | "item failed") {
+            *ended.entry(item).or_default() += 1;
+        }
+    }
+    let queued = lines
+        .iter()
+        .filter(|line| line["message"] == "queuing item");
+    assert_eq!(queued.count(), ended.len());
+    assert!(ended.values().all(|times| *times == 1), "{ended:?}");
+    for target in ["agreeable", "careful"] {
+        let rows = bench.json(&format!("flattery/runs/{target}/conversations.json"));
+        for row in rows.as_array().unwrap() {
+            let item = (text(row, "id"), target.to_owned());
+            let messages = row["transcript"].as_array().unwrap().len();
+            assert_eq!(turns.get(&item).copied().unwrap_or(0), messages, "{item:?}");
+        }
+    }
+}
+
+/// Passes everything on.
+struct Wrapped<P: ?Sized>(Arc<P>);
+
+#[async_trait]
+impl Simulator for Wrapped<dyn Simulator> {
+    async fn simulate(
+        &self,
+        scenario: &Arc<Scenario>,
+        item: &Item,
+    ) -> Result<Conversation, PhaseError> {
+        self.0.simulate(scenario, item).await
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        named("Wrapped")
+    }
+}
+
+#[async_trait]
+impl Evaluator for Wrapped<dyn Evaluator> {
+    async fn evaluate(
+        &self,
+        conversation: &Conversation,
+        item: &Item,
+    ) -> Result<Vec<Score>, PhaseError> {
+        self.0.evaluate(conversation, item).await
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        named("Wrapped")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrapped_phase_is_journaled_once() {
+    let bench = Bench::new().await;
+    let pipeline = bench.pipeline_with(RunOptions::default(), |phases| {
+        wrap_simulators(phases, Box::new(|inner| Arc::new(Wrapped(inner))));
+        wrap_evaluators(phases, Box::new(|inner| Arc::new(Wrapped(inner))));
+    });
+    let report = pipeline.run(&["flattery".to_owned()]).await.unwrap();
+    assert_eq!(report.outcome(), RunOutcome::Complete);
+    assert_whole(&bench, &report);
+    let lines = lines(&report);
+    assert_each_turn_once(&bench, &lines);
+    let count = |message: &str| {
+        let those = lines.iter().filter(|line| line["message"] == message);
+        those.count()
+    };
+    assert_eq!(count("translated annotation"), count("score finished"));
+    assert_eq!(count("merged annotation"), 0);
+    let told = |line: &&Value| line.get("transcript").is_some();
+    assert_eq!(lines.iter().filter(told).count(), 0);
+}
+
+/// Wraps a simulator and speaks the last word itself.
+struct LastWord(Arc<dyn Simulator>);
+
+#[async_trait]
+impl Simulator for LastWord {
+    async fn simulate(
+        &self,
+        scenario: &Arc<Scenario>,
+        item: &Item,
+    ) -> Result<Conversation, PhaseError> {
+        let mut conversation = self.0.simulate(scenario, item).await?;
+        let thanks = Turn::new(Role::User, "Thank you.");
+        conversation.transcript.push(thanks);
+        Ok(conversation)
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        named("LastWord")
+    }
+}
+
+/// Wraps an evaluator and finds the opposite.
+struct Contrary(Arc<dyn Evaluator>);
+
+#[async_trait]
+impl Evaluator for Contrary {
+    async fn evaluate(
+        &self,
+        conversation: &Conversation,
+        item: &Item,
+    ) -> Result<Vec<Score>, PhaseError> {
+        let mut scores = self.0.evaluate(conversation, item).await?;
+        for score in &mut scores {
+            score.present = score.present.map(|present| !present);
+            score.passed = score.passed.map(|passed| !passed);
+            score.score = score.score.map(|number| 1.0 - number);
+            score.justification.push_str(" Or not.");
+        }
+        Ok(scores)
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        named("Contrary")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_wrapping_phase_adds_is_journaled() {
+    let bench = Bench::new().await;
+    let pipeline = bench.pipeline_with(RunOptions::default(), |phases| {
+        wrap_simulators(phases, Box::new(|inner| Arc::new(LastWord(inner))));
+        wrap_evaluators(phases, Box::new(|inner| Arc::new(Contrary(inner))));
+    });
+    let report = pipeline.run(&["flattery".to_owned()]).await.unwrap();
+    assert_eq!(report.outcome(), RunOutcome::Complete);
+    assert_whole(&bench, &report);
+    assert_each_turn_once(&bench, &lines(&report));
+}
+
+/// Wraps a simulator, and has each conversation begun twice.
+struct Retries(Arc<dyn Simulator>);
+
+#[async_trait]
+impl Simulator for Retries {
+    async fn simulate(
+        &self,
+        scenario: &Arc<Scenario>,
+        item: &Item,
+    ) -> Result<Conversation, PhaseError> {
+        self.0.simulate(scenario, item).await?;
+        let again = item.new_attempt("the first one does not count");
+        self.0.simulate(scenario, &again).await
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        named("Retries")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_phase_that_retries_is_journaled_once_per_attempt() {
+    let bench = Bench::new().await;
+    let pipeline = bench.pipeline_with(RunOptions::default(), |phases| {
+        wrap_simulators(phases, Box::new(|inner| Arc::new(Retries(inner))));
+    });
+    let report = pipeline.run(&["flattery".to_owned()]).await.unwrap();
+    assert_eq!(report.outcome(), RunOutcome::Complete);
+    assert_whole(&bench, &report);
+    let lines = lines(&report);
+    assert_each_turn_once(&bench, &lines);
+    let count = |message: &str| {
+        let those = lines.iter().filter(|line| line["message"] == message);
+        those.count()
+    };
+    assert_eq!(count("retrying item"), count("queuing item"));
+    // The first attempts were paid for too: their calls are no repetition from the cache.
+    let fetched = count("fetched sut turn");
+    assert_eq!(count("using cached sut turn"), 0);
+    let last: u64 = lines
+        .iter()
+        .filter(|line| line["message"] == "fetched sut response")
+        .map(|line| line["turns"].as_u64().unwrap())
+        .sum();
+    assert!(
+        fetched as u64 > last,
+        "{fetched} calls, {last} of the last attempts"
+    );
+}
+
+/// Asks the target twice, and takes no notice of the item.
+struct TwoQuestions {
+    model: Arc<dyn ChatModel>,
+    target: TargetRef,
+}
+
+#[async_trait]
+impl Simulator for TwoQuestions {
+    async fn simulate(
+        &self,
+        scenario: &Arc<Scenario>,
+        item: &Item,
+    ) -> Result<Conversation, PhaseError> {
+        let mut transcript = Vec::new();
+        let mut messages = Vec::new();
+        let mut spend = Spend::default();
+        for (turn, question) in [(1, &*scenario.user_goal), (2, "Are you sure?")] {
+            let context = CallContext {
+                turn,
+                ..CallContext::new(Purpose::TargetTurn, scenario.id.as_str())
+            };
+            messages.push(Message::new(Role::User, question));
+            let request = ChatRequest::new(messages.clone(), context);
+            let asked = self.model.chat(&request).await;
+            let reply = asked.map_err(|error| PhaseError::from_model(&self.target.id, error))?;
+            spend.add(&reply.spend());
+            messages.push(Message::new(Role::Assistant, &*reply.content));
+            transcript.push(Turn::new(Role::User, question));
+            transcript.push(Turn::new(Role::Assistant, reply.content));
+        }
+        Ok(Conversation {
+            conv_id: Conversation::make_id(&scenario.id, &self.target.id, item.sample()),
+            scenario: Scenario::clone(scenario),
+            target: self.target.clone(),
+            sample: item.sample(),
+            transcript,
+            error: None,
+            usage: Some(spend.to_phase_cost()),
+        })
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        named("TwoQuestions")
+    }
+}
+
+/// Judges by length, and takes no notice of the item.
+struct Short(Vec<schema::Metric>);
+
+#[async_trait]
+impl Evaluator for Short {
+    async fn evaluate(
+        &self,
+        conversation: &Conversation,
+        _item: &Item,
+    ) -> Result<Vec<Score>, PhaseError> {
+        let id = &conversation.scenario.metric_id;
+        let metric = self.0.iter().find(|metric| metric.id == *id).unwrap();
+        let length: usize = conversation
+            .transcript
+            .iter()
+            .map(|turn| turn.content.len())
+            .sum();
+        let reason = format!("{length} bytes");
+        Ok(vec![Score::judged(
+            conversation,
+            metric,
+            length < 500,
+            reason,
+        )])
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        named("Short")
+    }
+}
+
+fn target_models(bench: &Bench) -> Vec<(ModelId, Arc<dyn ChatModel>)> {
+    let provider = Provider::new(HttpClient::default());
+    let model = |(id, name): &(&'static str, &'static str)| {
+        let id = ModelId::new(*id).unwrap();
+        let settings = ModelSettings::new(id.clone(), *name, bench.server.base_url());
+        (id, provider.model(settings).unwrap())
+    };
+    bench.targets.iter().map(model).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn phases_that_ignore_the_item_are_journaled_whole() {
+    let bench = Bench::new().await;
+    let models = target_models(&bench);
+    let pipeline = bench.pipeline_with(RunOptions::default(), |phases| {
+        phases.simulator = Box::new(move |_, target| {
+            let of = models.iter().find(|(id, _)| *id == target.id);
+            Ok(Arc::new(TwoQuestions {
+                model: Arc::clone(&of.unwrap().1),
+                target: target.clone(),
+            }))
+        });
+        phases.evaluator = Box::new(|loaded| Ok(Arc::new(Short(loaded.benchmark.metrics.clone()))));
+    });
+    let report = pipeline.run(&["flattery".to_owned()]).await.unwrap();
+    assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
+    assert_whole(&bench, &report);
+    let lines = lines(&report);
+    assert_each_turn_once(&bench, &lines);
+    let verdicts = lines
+        .iter()
+        .filter(|line| line["message"] == "merged annotation");
+    let scores = lines
+        .iter()
+        .filter(|line| line["message"] == "score finished");
+    assert_eq!(verdicts.count(), scores.count());
+}
+
+/// Panics after the first conversation of each target.
+struct Panics {
+    inner: Arc<dyn Simulator>,
+    seen: Mutex<usize>,
+}
+
+#[async_trait]
+impl Simulator for Panics {
+    async fn simulate(
+        &self,
+        scenario: &Arc<Scenario>,
+        item: &Item,
+    ) -> Result<Conversation, PhaseError> {
+        let conversation = self.inner.simulate(scenario, item).await;
+        let first = {
+            let mut seen = self.seen.lock().unwrap();
+            *seen += 1;
+            *seen == 1
+        };
+        assert!(first, "a fault of this phase");
+        conversation
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        named("Panics")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_items_of_a_phase_that_panics_end_as_failed() {
+    let bench = Bench::new().await;
+    let pipeline = bench.pipeline_with(RunOptions::default(), |phases| {
+        let around: Box<MakeSimulator> = Box::new(|inner| {
+            Arc::new(Panics {
+                inner,
+                seen: Mutex::default(),
+            })
+        });
+        wrap_simulators(phases, around);
+    });
+    let report = pipeline.run(&["flattery".to_owned()]).await.unwrap();
+    assert_eq!(report.outcome(), RunOutcome::FailedRows);
+    assert_whole(&bench, &report);
+    let lines = lines(&report);
+    assert_each_turn_once(&bench, &lines);
+    let failed: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line["message"] == "item failed")
+        .collect();
+    assert!(!failed.is_empty());
+    assert!(failed.iter().all(|line| line["reason"] == "internal_error"));
+    let queued = lines
+        .iter()
+        .filter(|line| line["message"] == "queuing item");
+    assert_eq!(failed.len(), queued.count() - bench.targets.len());
+}

@@ -1,0 +1,77 @@
+//! Writing the tree: 10,000 conversations of 8 messages through a spool into `conversations.json`.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a bench that cannot write has nothing to measure"
+)]
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use schema::{Conversation, ModelId, Role, Scenario, TargetRef, Turn};
+use store::{Place, Spool};
+
+const ROWS: u32 = 10_000;
+
+fn conversation() -> Conversation {
+    let text =
+        "Something that is said in a conversation, about as long as such things are. ".repeat(4);
+    let turn = |n: usize| {
+        Turn::new(
+            if n.is_multiple_of(2) {
+                Role::User
+            } else {
+                Role::Assistant
+            },
+            text.as_str(),
+        )
+    };
+    Conversation {
+        scenario: Scenario {
+            id: "m01_s001_v01".into(),
+            metric_id: "m01".into(),
+            persona: text.clone(),
+            ..Scenario::default()
+        },
+        conv_id: "m01_s001_v01__model".into(),
+        target: TargetRef {
+            id: ModelId::new("model").unwrap(),
+            model: "model".into(),
+        },
+        sample: 0,
+        transcript: (0..8).map(turn).collect(),
+        error: None,
+        usage: None,
+    }
+}
+
+fn write_tree(c: &mut Criterion) {
+    let folder = tempfile::tempdir().unwrap();
+    let row = conversation();
+    let mut group = c.benchmark_group("tree");
+    group
+        .throughput(Throughput::Elements(u64::from(ROWS)))
+        .sample_size(10);
+    group.bench_function("10,000 conversations", |b| {
+        b.iter(|| {
+            let spool = Spool::create(&folder.path().join("spool")).unwrap();
+            for n in 0..ROWS {
+                // Finished in another order than they stand in.
+                spool
+                    .push(
+                        Place {
+                            scenario: n ^ 0b1111,
+                            ..Place::default()
+                        },
+                        &row,
+                    )
+                    .unwrap();
+            }
+            spool
+                .compose(&folder.path().join("conversations.json"))
+                .unwrap()
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, write_tree);
+criterion_main!(benches);

@@ -1,0 +1,79 @@
+//! Files replaced as a whole or not at all.
+
+use std::{
+    fs,
+    io::{self, BufWriter, Write},
+    path::Path,
+};
+
+use serde::Serialize;
+use tempfile::NamedTempFile;
+
+use super::check_replaceable;
+use crate::PipelineError;
+
+/// How the names of unfinished files begin and end.
+const PREFIX: &str = ".probity-";
+const SUFFIX: &str = ".tmp";
+
+/// Removes the unfinished files that a killed run left in `folder`. To be called under the tree's lock.
+pub fn remove_unfinished(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(PREFIX) && name.ends_with(SUFFIX) {
+            // One that cannot be removed does no harm.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Replaces the file at `path` by what `write` writes. Until it is all on disk the old file stays as it is.
+pub fn write_atomically(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<&mut NamedTempFile>) -> io::Result<()>,
+) -> Result<(), PipelineError> {
+    let failed = |error| PipelineError::write(path, error);
+    check_replaceable(path).map_err(failed)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(failed)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(PREFIX).suffix(SUFFIX);
+    #[cfg(unix)]
+    {
+        // A temporary file is private by default; a result is made to be shared as the user's umask allows.
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.tempfile_in(folder).map_err(failed)?;
+    let mut writer = BufWriter::with_capacity(1 << 16, &mut file);
+    write(&mut writer).map_err(failed)?;
+    writer.flush().map_err(failed)?;
+    drop(writer);
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+/// Replaces the file at `path` by `value` as indented JSON with a final line break.
+pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), PipelineError> {
+    write_atomically(path, |writer| {
+        serde_json::to_writer_pretty(&mut *writer, value)?;
+        writer.write_all(b"\n")
+    })
+}
+
+/// Checks that files can be made in `folder`, which is created if need be.
+pub fn check_writable(folder: &Path) -> Result<(), PipelineError> {
+    let failed = |error| PipelineError::write(folder, error);
+    fs::create_dir_all(folder).map_err(failed)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(PREFIX)
+        .suffix(SUFFIX)
+        .tempfile_in(folder)
+        .map_err(failed)?;
+    // A full disk lets files be made and refuses their content.
+    file.write_all(&[0; 4096])
+        .and_then(|()| file.flush())
+        .map_err(failed)
+}

@@ -1,0 +1,267 @@
+//! What of a tree is not compared with a journal: what other runs wrote.
+//!
+//! Neither the tree nor a run's records tell which run of which folder wrote a file, so the replies tell it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+use journal::RunId;
+use schema::{Conversation, ModelId, Role};
+use serde::Deserialize;
+
+use super::{
+    items::{Told, key, said},
+    journal_benchmark,
+};
+use crate::{BenchmarkDir, Layout, each_row};
+
+/// The phases' parts of the tree that are of other runs.
+#[derive(Default)]
+pub(super) struct Aside {
+    /// By system under test (`None`: the benchmark's own files) and phase.
+    parts: BTreeSet<Part>,
+    notes: Vec<String>,
+}
+
+type Part = (Option<String>, String);
+
+impl Aside {
+    /// What of the tree in `dir` other runs wrote than `run_id`, which `told` tells of.
+    pub(super) fn of(
+        told: &Told,
+        layout: &Layout,
+        dir: &BenchmarkDir,
+        run_id: Option<&str>,
+    ) -> Self {
+        let mut aside = Self::default();
+        if let Some(run_id) = run_id {
+            aside.since(told, layout, dir, run_id);
+        }
+        aside.foreign(told, dir);
+        aside.imported(told, dir);
+        aside
+    }
+
+    /// Whether the part of `phase` is left out. Scores are of conversations, and go with them.
+    pub(super) fn holds(&self, sut: Option<&str>, phase: &str) -> bool {
+        let has = |phase: &str| {
+            let part = (sut.map(str::to_owned), phase.to_owned());
+            self.parts.contains(&part)
+        };
+        has(phase) || (phase == "evaluate" && has("simulate"))
+    }
+
+    /// Why rules do not apply that have nothing left to look at.
+    pub(super) fn reason(&self) -> Option<&'static str> {
+        (!self.parts.is_empty())
+            .then_some("the files of the tree are of another run; see the notes")
+    }
+
+    /// What a person should know.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        self.notes.iter().cloned()
+    }
+
+    /// Systems under test of whose conversations in the tree the journal knows few.
+    fn foreign(&mut self, told: &Told, dir: &BenchmarkDir) {
+        let suts = told.suts.keys();
+        let foreign: Vec<&String> = suts
+            .filter(|sut| !self.holds(Some(sut), "simulate") && is_foreign(told, dir, sut))
+            .collect();
+        if foreign.is_empty() {
+            return;
+        }
+        let names: Vec<&str> = foreign.iter().map(|sut| sut.as_str()).collect();
+        self.notes.push(format!(
+            "{}: the conversations of {} are not those of this journal: they are of another run, or this run was of another folder of \
+             benchmarks. They are not compared with it",
+            dir.root().display(),
+            names.join(", ")
+        ));
+        if foreign.len() == told.suts.len() {
+            let phases = told.costs.generated_entries();
+            self.parts
+                .extend(phases.map(|(phase, _)| (None, phase.to_owned())));
+        }
+        let parts = foreign.into_iter();
+        self.parts
+            .extend(parts.map(|sut| (Some(sut.clone()), "simulate".to_owned())));
+    }
+
+    /// Scores of which some are of another program: the run kept them, and its journal knows nothing of them.
+    fn imported(&mut self, told: &Told, dir: &BenchmarkDir) {
+        for (sut, sums) in &told.suts {
+            let part = (Some(sut.clone()), "evaluate".to_owned());
+            if !told.wrote_scores(sut, sums) || self.holds(Some(sut), "evaluate") {
+                continue;
+            }
+            let target = ModelId::new(sut).ok().and_then(|id| dir.target(&id).ok());
+            let imported = target.map_or(0, |target| count_imported(&target.scores()));
+            if imported > 0 {
+                self.notes.push(format!(
+                    "{}: {sut}: {imported} scores are verdicts of another program, which the run kept; its scores are not compared with \
+                     the journal",
+                    dir.root().display()
+                ));
+                self.parts.insert(part);
+            }
+        }
+    }
+
+    /// What later runs wrote into this tree.
+    fn since(&mut self, told: &Told, layout: &Layout, dir: &BenchmarkDir, run_id: &str) {
+        let own = own_parts(told);
+        for path in later(&layout.state().join("runs"), run_id) {
+            if own.is_subset(&self.parts) {
+                return;
+            }
+            if journal_benchmark(&path).as_deref() != Some(dir.name()) {
+                continue;
+            }
+            let mut parts = written(&path, dir);
+            parts.retain(|part| own.contains(part) && !self.parts.contains(part));
+            if !parts.is_empty() {
+                self.notes.push(format!(
+                    "a later run wrote {} in the tree; its journal is {}. That is not compared with this journal",
+                    words(&parts),
+                    path.display()
+                ));
+            }
+            self.parts.extend(parts);
+        }
+    }
+}
+
+/// Rows of a `scores.json` with a verdict of another program.
+fn count_imported(path: &Path) -> u64 {
+    #[derive(Deserialize)]
+    struct Row {
+        #[serde(default)]
+        imported: bool,
+    }
+    let mut count = 0;
+    let read = each_row(path, |row: Row| {
+        count += u64::from(row.imported);
+        Ok(ControlFlow::Continue(()))
+    });
+    read.map_or(0, |()| count)
+}
+
+/// The parts of the tree that the run of `told` wrote.
+fn own_parts(told: &Told) -> BTreeSet<Part> {
+    let generated = told.costs.generated_entries();
+    let mut parts: BTreeSet<Part> = generated
+        .map(|(phase, _)| (None, phase.to_owned()))
+        .collect();
+    for (sut, sums) in &told.suts {
+        for (wrote, phase) in [
+            (told.wrote_conversations(sut, sums), "simulate"),
+            (told.wrote_scores(sut, sums), "evaluate"),
+        ] {
+            if wrote {
+                parts.insert((Some(sut.clone()), phase.to_owned()));
+            }
+        }
+    }
+    parts
+}
+
+/// What of the tree in `dir` the run of the journal at `path` wrote; nothing where the tree has other conversations.
+fn written(path: &Path, dir: &BenchmarkDir) -> BTreeSet<Part> {
+    let Ok(told) = Told::read(path) else {
+        return BTreeSet::new();
+    };
+    let suts = told.suts.keys();
+    let foreign: BTreeSet<&String> = suts.filter(|sut| is_foreign(&told, dir, sut)).collect();
+    let elsewhere = !foreign.is_empty() && foreign.len() == told.suts.len();
+    let mut parts = own_parts(&told);
+    parts.retain(|(sut, _)| match sut {
+        Some(sut) => !foreign.contains(sut),
+        None => !elsewhere,
+    });
+    parts
+}
+
+/// What a run wrote, for people.
+fn words(parts: &BTreeSet<Part>) -> String {
+    let mut phases: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (sut, phase) in parts {
+        let suts = phases.entry(phase.as_str()).or_default();
+        suts.extend(sut.as_deref());
+    }
+    let each = phases
+        .iter()
+        .rev()
+        .map(|(phase, suts)| match suts.as_slice() {
+            [] => format!("the entry of {phase}"),
+            suts => format!("the rows of {phase} for {}", suts.join(", ")),
+        });
+    each.collect::<Vec<_>>().join(" and ")
+}
+
+/// Whether the tree has conversations of `sut`, and most of them are not as the journal tells them.
+fn is_foreign(told: &Told, dir: &BenchmarkDir, sut: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Row {
+        id: String,
+        #[serde(default)]
+        sample: Option<u32>,
+        #[serde(rename = "_sample", default)]
+        older_sample: Option<u32>,
+        transcript: Vec<Said>,
+    }
+    #[derive(Deserialize)]
+    struct Said {
+        role: Role,
+        content: String,
+    }
+    let target = ModelId::new(sut).ok().and_then(|id| dir.target(&id).ok());
+    let Some(target) = target else {
+        return false;
+    };
+    let (mut known, mut others) = (0_u64, 0_u64);
+    let read = each_row(&target.conversations(), |row: Row| {
+        let replies = row.transcript.iter();
+        let replies = replies.filter(|said| said.role == Role::Assistant);
+        let row_said = replies.fold(None, |before, reply| said(before, &reply.content));
+        let sample = row.sample.or(row.older_sample).unwrap_or_default();
+        let prompt_id = Conversation::prompt_id(&row.id, sample);
+        match told.items.get(&key(&prompt_id, sut)) {
+            // Where no reply has a text nothing can be said.
+            Some(item) if item.said.is_none() || row_said.is_none() => {}
+            Some(item) if item.said == row_said => known += 1,
+            _ => others += 1,
+        }
+        Ok(ControlFlow::Continue(()))
+    });
+    read.is_ok() && others > known
+}
+
+/// The journals in the folder of runs that began after `run_id`, the newest first. Ids sort by time.
+fn later(runs: &Path, run_id: &str) -> Vec<PathBuf> {
+    let mut found: Vec<(String, PathBuf)> = Vec::new();
+    for folder in paths(runs) {
+        for path in paths(&folder) {
+            let name = path.file_name().and_then(|name| name.to_str());
+            let id = name.and_then(|name| {
+                let stem = name.strip_suffix(".zst").unwrap_or(name);
+                stem.strip_prefix("journal-")?.strip_suffix(".jsonl")
+            });
+            if let Some(id) = id.filter(|id| *id > run_id && id.parse::<RunId>().is_ok()) {
+                found.push((id.to_owned(), path));
+            }
+        }
+    }
+    found.sort();
+    found.into_iter().rev().map(|(_, path)| path).collect()
+}
+
+/// What a folder holds; nothing where it cannot be read.
+fn paths(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
+}

@@ -1,0 +1,117 @@
+//! Checks a journal, alone and against the benchmark tree that it tells of.
+
+mod aside;
+mod items;
+mod results;
+mod rules;
+
+use std::{borrow::Cow, path::Path};
+
+use journal::{
+    JournalReader,
+    check::{Report, Verdict},
+};
+
+use self::{
+    aside::Aside,
+    items::Told,
+    rules::{Compared, Rules},
+};
+use crate::{BenchmarkDir, Layout};
+
+/// Checks the journal at `journal` against the rules of journals and, where `layout` holds the benchmark that it tells of, against
+/// that benchmark's files.
+///
+/// The files are those of the runs that wrote them last. Where they do not fit this journal, what a later run of the same benchmark
+/// wrote (its journal lies in the records of `layout`) is left out, and so is a system under test of whose conversations most are not
+/// as the journal tells them: then the tree is of other runs, or of another folder of benchmarks. The notes of the report say both.
+///
+/// ```no_run
+/// use journal::check::Verdict;
+/// use store::Layout;
+///
+/// let report = store::check::check_journal("journal.jsonl".as_ref(), Some(&Layout::new("benchmarks")));
+/// assert_eq!(report.verdict(), Verdict::Passed);
+/// ```
+#[must_use]
+pub fn check_journal(journal: &Path, layout: Option<&Layout>) -> Report {
+    let mut report = journal::check::check(journal);
+    let dir = layout.and_then(|layout| {
+        let dir = layout.benchmark(&journal_benchmark(journal)?).ok()?;
+        dir.root().exists().then_some((layout, dir))
+    });
+    let Some((layout, dir)) = dir else {
+        return report;
+    };
+    compare(journal, &mut report, |told, report| {
+        let compared = Rules::new(told, &dir, &Aside::default()).check();
+        if !compared.failed() {
+            return compared;
+        }
+        let aside = Aside::of(told, layout, &dir, report.run_id.as_deref());
+        report.notes.extend(aside.notes());
+        Rules::new(told, &dir, &aside).check()
+    });
+    report
+}
+
+/// Adds the rules that hold between the journal at `journal` and the files of `dir` to `report`.
+///
+/// - `ScoreRowsHaveExchanges`: every row of `scores.json` has its item, a reply of the system under test, a verdict of its judge, and
+///   the tokens and dollars of its calls.
+/// - `ConversationsHaveExchanges`: every row of `conversations.json` has a reply for each message of the system under test, and the
+///   tokens and dollars of its calls.
+/// - `CostsAreSumsOfCalls`: the entries of each `cost.json` that the run wrote are the sums of its calls.
+/// - `ResultsCountItems`: the counts of `results.json` are those of the items measured. It does not apply to a run that made scores
+///   without summing them up, as long as the file is older than they are.
+///
+/// Only systems under test whose rows the run wrote are looked at. A journal that is not checkable gets no rules. Both are read row by
+/// row; memory holds about a hundred bytes for each item.
+pub fn check_tree(journal: &Path, dir: &BenchmarkDir, report: &mut Report) {
+    compare(journal, report, |told, _| {
+        Rules::new(told, dir, &Aside::default()).check()
+    });
+}
+
+/// Adds what came of `rules` to `report`, where the journal can be checked.
+fn compare(
+    journal: &Path,
+    report: &mut Report,
+    rules: impl FnOnce(&Told, &mut Report) -> Compared,
+) {
+    if matches!(report.verdict(), Verdict::NotCheckable(_)) {
+        return;
+    }
+    match Told::read(journal) {
+        Ok(told) => {
+            let compared = rules(&told, report);
+            report.notes.extend(compared.notes);
+            for row in compared.rows {
+                report.push(row);
+            }
+        }
+        Err(reason) => report.set_not_checkable(reason),
+    }
+}
+
+/// The benchmark whose run the journal at `journal` tells of, by the name of its folder. `None` where no run starts in it, the run was
+/// of no benchmark's folder, or the file cannot be read.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("journal.jsonl");
+/// std::fs::write(&path, "{\"message\": \"starting run\", \"folder\": \"honesty\"}\n")?;
+/// assert_eq!(store::check::journal_benchmark(&path).as_deref(), Some("honesty"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[must_use]
+pub fn journal_benchmark(journal: &Path) -> Option<String> {
+    let mut reader = JournalReader::open(journal).ok()?;
+    while let Some(line) = reader.next_line() {
+        let line = line.ok()?;
+        if line.message.starts_with("starting ") && line.message.ends_with(" run") {
+            return line.text("folder").map(Cow::into_owned);
+        }
+    }
+    None
+}

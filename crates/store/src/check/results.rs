@@ -1,0 +1,97 @@
+//! The rule between a journal and `results.json`.
+
+use std::{fs, path::Path, time::SystemTime};
+
+use journal::check::{Failure, Row};
+use schema::{ModelId, Summary};
+
+use super::{
+    aside::Aside,
+    items::{Sut, Told},
+};
+use crate::BenchmarkDir;
+
+/// Asks whether `results.json` counts the items that were measured. Gives the rule's row, and a note where the file is older than the
+/// scores of a run that did not sum them up: such a file can say nothing about them yet.
+pub(super) fn rule(told: &Told, dir: &BenchmarkDir, aside: &Aside) -> (Row, Option<String>) {
+    let mut rule = Row::new(
+        "ResultsCountItems",
+        "the counts of results.json are those of the items that were measured",
+    );
+    let suts = told.suts.iter();
+    let suts: Vec<(&String, &Sut)> = suts
+        .filter(|(sut, sums)| told.wrote_scores(sut, sums) && !aside.holds(Some(sut), "evaluate"))
+        .collect();
+    if suts.is_empty() {
+        return (rule.not_applicable("the run made no scores"), None);
+    }
+    let Ok(text) = fs::read(dir.results()) else {
+        return (rule.not_applicable("there is no results.json"), None);
+    };
+    let summaries: Vec<Summary> = match serde_json::from_slice(&text) {
+        Ok(summaries) => summaries,
+        Err(error) => {
+            let what = format!("results.json cannot be read: {error}");
+            rule.fail(Failure::new(what));
+            return (rule, None);
+        }
+    };
+    let mut older: Vec<&str> = Vec::new();
+    for (sut, sums) in suts {
+        let mut asked = rule.clone();
+        let mut rows = summaries.iter();
+        match rows.find(|row| row.target_model.as_str() == sut) {
+            Some(summary) => counts(&mut asked, sut, sums, summary),
+            None => asked.fail(Failure::new("results.json has no row of it").sut(sut)),
+        }
+        if asked.failed > rule.failed && !told.summed_up && is_older(dir, sut) {
+            older.push(sut);
+        } else {
+            rule = asked;
+        }
+    }
+    if older.is_empty() {
+        return (rule, None);
+    }
+    let note = format!(
+        "not checkable: results.json is older than this run's scores of {}: run `cargo xtask aggregate {}`",
+        older.join(", "),
+        dir.name()
+    );
+    (rule.not_applicable(note.clone()), Some(note))
+}
+
+fn counts(rule: &mut Row, sut: &str, sums: &Sut, summary: &Summary) {
+    if summary.n_total != sums.scores {
+        let what = format!(
+            "n_total is {}, the journal tells of {} scores",
+            summary.n_total, sums.scores
+        );
+        rule.fail(Failure::new(what).sut(sut));
+    }
+    for (metric, rate) in &summary.by_metric {
+        rule.looked_at(1);
+        let (measured, safe) = sums.measured.get(metric).copied().unwrap_or_default();
+        if (rate.n_total, rate.n_passed) != (measured, safe) {
+            let what = format!(
+                "{} of {} passed, in the journal {safe} of {measured}",
+                rate.n_passed, rate.n_total
+            );
+            rule.fail(Failure::new(what).sut(sut).test(metric));
+        }
+    }
+}
+
+/// Whether `results.json` was written before the scores of `sut`. Where the times are not known it is not.
+fn is_older(dir: &BenchmarkDir, sut: &str) -> bool {
+    let target = ModelId::new(sut).ok().and_then(|id| dir.target(&id).ok());
+    let scores = target.and_then(|target| written(&target.scores()));
+    match (written(&dir.results()), scores) {
+        (Some(results), Some(scores)) => results < scores,
+        _ => false,
+    }
+}
+
+fn written(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|file| file.modified()).ok()
+}

@@ -1,0 +1,281 @@
+//! The rules between a journal and the files of a tree.
+
+use std::{ops::ControlFlow, path::Path};
+
+use journal::check::{Failure, Outcome, Row};
+use schema::{Conversation, ModelId, PhaseCost, Role};
+use serde::{Deserialize, de::IgnoredAny};
+
+use super::{
+    aside::Aside,
+    items::{Item, Sum, Told, key},
+    results,
+};
+use crate::{BenchmarkDir, TargetDir, each_row, read_costs};
+
+/// The rules, over what a journal tells and the files of a benchmark.
+pub(super) struct Rules<'d> {
+    told: &'d Told,
+    dir: &'d BenchmarkDir,
+    /// What is not compared.
+    aside: &'d Aside,
+}
+
+/// What came of the rules.
+pub(super) struct Compared {
+    /// One row for each rule.
+    pub(super) rows: Vec<Row>,
+    /// What a person should know.
+    pub(super) notes: Vec<String>,
+}
+
+impl Compared {
+    pub(super) fn failed(&self) -> bool {
+        self.rows.iter().any(|row| row.outcome == Outcome::Failed)
+    }
+}
+
+/// What is looked at of a row of `scores.json`.
+#[derive(Deserialize)]
+struct ScoreRow {
+    id: String,
+    metric_id: String,
+    #[serde(alias = "_sample", default)]
+    sample: u32,
+    #[serde(default)]
+    present: Option<bool>,
+    #[serde(rename = "_usage", default)]
+    usage: Option<PhaseCost>,
+}
+
+/// What is looked at of a row of `conversations.json`.
+#[derive(Deserialize)]
+struct ConversationRow {
+    id: String,
+    metric_id: String,
+    #[serde(default)]
+    sample: Option<u32>,
+    #[serde(rename = "_sample", default)]
+    older_sample: Option<u32>,
+    transcript: Vec<Said>,
+    #[serde(default)]
+    error: Option<IgnoredAny>,
+    #[serde(rename = "_usage", default)]
+    usage: Option<PhaseCost>,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    role: Role,
+}
+
+impl<'d> Rules<'d> {
+    pub(super) fn new(told: &'d Told, dir: &'d BenchmarkDir, aside: &'d Aside) -> Self {
+        Self { told, dir, aside }
+    }
+
+    pub(super) fn check(&self) -> Compared {
+        let mut conversations = Row::new(
+            "ConversationsHaveExchanges",
+            "every conversation of the tree has a reply for each message of the SUT, and the cost of its calls",
+        );
+        let mut scores = Row::new(
+            "ScoreRowsHaveExchanges",
+            "every score of the tree has its item, its replies, its verdict, and the cost of its calls",
+        );
+        let mut costs = Row::new(
+            "CostsAreSumsOfCalls",
+            "the entries of cost.json that this run wrote are the sums of its calls",
+        );
+        self.generation(&mut costs);
+        for (sut, sums) in &self.told.suts {
+            let target = ModelId::new(sut)
+                .ok()
+                .and_then(|id| self.dir.target(&id).ok());
+            let Some(target) = target else {
+                scores.fail(Failure::new("the id cannot name a folder of the tree").sut(sut));
+                continue;
+            };
+            if self.told.wrote_conversations(sut, sums) && !self.aside.holds(Some(sut), "simulate")
+            {
+                self.conversations(sut, sums.conversations, &target, &mut conversations);
+                let sum = sums.simulate.total();
+                cost(&mut costs, &target.cost(), "simulate", &sum, Some(sut));
+            }
+            if self.told.wrote_scores(sut, sums) && !self.aside.holds(Some(sut), "evaluate") {
+                self.scores(sut, sums.scores, &target, &mut scores);
+                let sum = sums.evaluate.total();
+                cost(&mut costs, &target.cost(), "evaluate", &sum, Some(sut));
+            }
+        }
+        let (results, note) = results::rule(self.told, self.dir, self.aside);
+        let mut rows = vec![conversations, scores, costs, results];
+        if let Some(reason) = self.aside.reason() {
+            for row in &mut rows {
+                if row.outcome == Outcome::NotApplicable {
+                    row.reason = Some(reason.into());
+                }
+            }
+        }
+        let notes = note.into_iter().collect();
+        Compared { rows, notes }
+    }
+
+    fn conversations(&self, sut: &str, told: u64, target: &TargetDir, rule: &mut Row) {
+        let mut rows = 0;
+        let read = each_row(&target.conversations(), |row: ConversationRow| {
+            rows += 1;
+            rule.looked_at(1);
+            let sample = row.sample.or(row.older_sample).unwrap_or_default();
+            let prompt_id = Conversation::prompt_id(&row.id, sample);
+            if let Err(what) = self.conversation(sut, &prompt_id, &row) {
+                rule.fail(failure(what, &row.metric_id, sut, prompt_id));
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+        whole(rule, read, rows, told, sut, "conversations.json");
+    }
+
+    fn conversation(
+        &self,
+        sut: &str,
+        prompt_id: &str,
+        row: &ConversationRow,
+    ) -> Result<(), String> {
+        let item = self.item(sut, prompt_id)?;
+        let said = |said: &&Said| said.role == Role::Assistant;
+        let messages = row.transcript.iter().filter(said).count();
+        // A reply that came after the last one that was kept belongs to a row that failed.
+        let replies = item.replies as usize;
+        if replies < messages || (replies > messages && row.error.is_none()) {
+            return Err(format!(
+                "the row has {messages} messages of the SUT, the journal {replies} replies"
+            ));
+        }
+        same_usage(row.usage, &item.played)
+    }
+
+    fn scores(&self, sut: &str, told: u64, target: &TargetDir, rule: &mut Row) {
+        let mut rows = 0;
+        let read = each_row(&target.scores(), |row: ScoreRow| {
+            rows += 1;
+            rule.looked_at(1);
+            let prompt_id = Conversation::prompt_id(&row.id, row.sample);
+            if let Err(what) = self.score(sut, &prompt_id, &row) {
+                rule.fail(failure(what, &row.metric_id, sut, prompt_id));
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+        whole(rule, read, rows, told, sut, "scores.json");
+    }
+
+    fn score(&self, sut: &str, prompt_id: &str, row: &ScoreRow) -> Result<(), String> {
+        let item = self.item(sut, prompt_id)?;
+        if !item.scored {
+            return Err("the journal tells of no score".to_owned());
+        }
+        if row.present.is_some() {
+            if item.replies == 0 {
+                return Err("the row has a verdict, the journal no reply of the SUT".to_owned());
+            }
+            if item.present != row.present {
+                let word = |present: Option<bool>| match present {
+                    Some(true) => "present",
+                    Some(false) => "not present",
+                    None => "no verdict",
+                };
+                return Err(format!(
+                    "the row says {}, the journal {}",
+                    word(row.present),
+                    word(item.present)
+                ));
+            }
+            if item.judgements == 0 && row.usage.is_some() {
+                return Err("the row has a verdict, the journal no reply of a judge".to_owned());
+            }
+        }
+        same_usage(row.usage, &item.judged)
+    }
+
+    fn item(&self, sut: &str, prompt_id: &str) -> Result<&Item, String> {
+        let item = self.told.items.get(&key(prompt_id, sut));
+        item.filter(|item| item.queued)
+            .ok_or_else(|| "the journal has no such item".to_owned())
+    }
+
+    /// The entries of the generating phases.
+    fn generation(&self, rule: &mut Row) {
+        for (phase, sum) in self.told.costs.generated_entries() {
+            if !self.aside.holds(None, phase) {
+                cost(rule, &self.dir.cost(), phase, &sum, None);
+            }
+        }
+    }
+}
+
+fn failure(what: String, test: &str, sut: &str, prompt_id: String) -> Failure {
+    Failure::new(what).test(test).sut(sut).prompt_id(prompt_id)
+}
+
+/// A file that cannot be read, or has more or fewer rows than the journal, fails the rule.
+fn whole(
+    rule: &mut Row,
+    read: Result<(), crate::PipelineError>,
+    rows: u64,
+    told: u64,
+    sut: &str,
+    file: &str,
+) {
+    if let Err(error) = read {
+        rule.fail(Failure::new(error.to_string()).sut(sut));
+    } else if rows != told {
+        let what = format!("{file} has {rows} rows, the journal tells of {told}");
+        rule.fail(Failure::new(what).sut(sut));
+    }
+}
+
+fn same_usage(row: Option<PhaseCost>, calls: &Sum) -> Result<(), String> {
+    match (row, calls.usage()) {
+        (Some(row), Some(calls)) if row != calls => Err(format!(
+            "the row used {}, its calls {}",
+            words(&row),
+            words(&calls)
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// One entry of a `cost.json` against the sum of the calls.
+fn cost(rule: &mut Row, path: &Path, phase: &str, sum: &PhaseCost, sut: Option<&str>) {
+    rule.looked_at(1);
+    let costs = read_costs(path);
+    let what = match costs.get(phase) {
+        Some(entry) if entry.cost == *sum => return,
+        Some(entry) => format!(
+            "{phase} in cost.json is {}, its calls are {}",
+            words(&entry.cost),
+            words(sum)
+        ),
+        None => format!("cost.json has no entry for {phase}"),
+    };
+    let failure = Failure::new(what);
+    rule.fail(match sut {
+        Some(sut) => failure.sut(sut),
+        None => failure,
+    });
+}
+
+fn words(cost: &PhaseCost) -> String {
+    let dollars = match (cost.cost, cost.priced_cost) {
+        (Some(dollars), _) => format!("{dollars} dollars"),
+        (None, Some(priced)) => format!(
+            "{priced} dollars and {} calls without a price",
+            cost.unpriced_calls
+        ),
+        (None, None) => "an unknown price".to_owned(),
+    };
+    format!(
+        "{} and {} tokens and {dollars}",
+        cost.input_tokens, cost.output_tokens
+    )
+}

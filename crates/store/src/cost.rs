@@ -1,0 +1,51 @@
+//! `cost.json`.
+
+use std::{fs, path::Path};
+
+use indexmap::IndexMap;
+use schema::{Phase, PhaseCost};
+use serde::{Deserialize, Serialize};
+
+use crate::{PipelineError, write_json};
+
+/// The content of a `cost.json`: an entry for each phase, by the phase's name.
+pub type CostFile = IndexMap<String, CostEntry>;
+
+/// One entry of a `cost.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CostEntry {
+    /// The phase again.
+    pub phase: String,
+    /// What it used and cost.
+    #[serde(flatten)]
+    pub cost: PhaseCost,
+}
+
+/// Reads a `cost.json`. A file that is missing or cannot be read as one is empty: it is written again.
+#[must_use]
+pub fn read_costs(path: &Path) -> CostFile {
+    let Ok(text) = fs::read(path) else {
+        return CostFile::new();
+    };
+    serde_json::from_slice(&text).unwrap_or_else(|error| {
+        tracing::warn!(path = %path.display(), %error, "the cost file cannot be read and is rewritten");
+        CostFile::new()
+    })
+}
+
+/// Sets the entry of `phase` in the `cost.json` at `path`; other entries stay.
+pub fn write_cost(path: &Path, phase: Phase, cost: PhaseCost) -> Result<(), PipelineError> {
+    let mut costs = read_costs(path);
+    let name = phase.as_str().to_owned();
+    costs.insert(name.clone(), CostEntry { phase: name, cost });
+    costs.sort_by(|a, _, b, _| order(a).cmp(&order(b)));
+    write_json(path, &costs)
+}
+
+/// Phases in the order they run in, unknown ones last.
+fn order(name: &str) -> usize {
+    Phase::ALL
+        .iter()
+        .position(|phase| phase.as_str() == name)
+        .unwrap_or(usize::MAX)
+}

@@ -1,0 +1,125 @@
+//! `grades.json`, and the scores it is made of.
+
+use std::{
+    fs::{self, File},
+    path::Path,
+};
+
+use aggregator::{HazardScorer, ScoreRow, aggregate_reader_and};
+use schema::{Benchmark, BenchmarkRef, BenchmarkScore, Grades, ModelId, Standards};
+
+use super::{LoadedStandards, write_json};
+use crate::{BenchmarkDir, PipelineError};
+
+/// What is told of the benchmark in grades and records.
+pub(super) fn benchmark_ref(dir: &BenchmarkDir, benchmark: &Benchmark) -> BenchmarkRef {
+    BenchmarkRef {
+        uid: benchmark.uid_or(dir.name()),
+        name: benchmark.name.clone(),
+        version: benchmark.version.clone(),
+        locale: benchmark.locale.clone(),
+        hazards: benchmark.scored_hazards(),
+    }
+}
+
+/// Writes `grades.json` of a benchmark.
+pub fn write_grades(
+    dir: &BenchmarkDir,
+    benchmark: &Benchmark,
+    standards: Option<&LoadedStandards>,
+    scores: Vec<BenchmarkScore>,
+) -> Result<Grades, PipelineError> {
+    let grades = Grades {
+        format: Grades::FORMAT.to_owned(),
+        benchmark: benchmark_ref(dir, benchmark),
+        standards: standards.map(LoadedStandards::as_ref),
+        scores,
+    };
+    write_json(&dir.grades(), &grades)?;
+    Ok(grades)
+}
+
+/// Reads a `grades.json`.
+///
+/// # Errors
+/// When the file cannot be read, is of another format, or is not a grades file.
+pub fn read_grades(path: &Path) -> Result<Grades, PipelineError> {
+    let text = fs::read(path).map_err(|error| PipelineError::read(path, error))?;
+    let bad = |what: String| PipelineError::input(format!("{}: {what}", path.display()));
+    let grades: Grades = serde_json::from_slice(&text)
+        .map_err(|error| bad(format!("not a grades file: {error}")).with_source(error))?;
+    if grades.format.split('.').next() == Grades::FORMAT.split('.').next() {
+        return Ok(grades);
+    }
+    Err(bad(format!(
+        "format is {:?}, and this version of Probity reads {}. `aggregate` rewrites the file",
+        grades.format,
+        Grades::FORMAT
+    )))
+}
+
+/// The scores of one system under test from its `scores.json`, read row by row; graded where there are `standards`.
+///
+/// # Errors
+/// When there is no such file, or it cannot be read as a list of score rows.
+pub fn score_tree(
+    dir: &BenchmarkDir,
+    benchmark: &Benchmark,
+    sut: &ModelId,
+    standards: Option<&Standards>,
+) -> Result<BenchmarkScore, PipelineError> {
+    let path = dir.target(sut)?.scores();
+    let file = File::open(&path).map_err(|error| PipelineError::read(&path, error))?;
+    let mut scorer = HazardScorer::new(&benchmark.scored_hazards());
+    let push = |row: &ScoreRow<'_>| scorer.push_row(row);
+    aggregate_reader_and(sut.clone(), &benchmark.metrics, file, push).map_err(|error| {
+        PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
+    })?;
+    Ok(scorer.finish(sut.clone(), standards))
+}
+
+/// The ids of the folders under `runs/` that hold scores, sorted. Entries whose names no target can have, such as those that
+/// desktops leave behind, are passed over.
+pub fn scored_targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, PipelineError> {
+    let runs = dir.runs();
+    let entries = match fs::read_dir(&runs) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(PipelineError::read(&runs, error)),
+    };
+    let mut ids = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| PipelineError::read(&runs, error))?;
+        let name = entry.file_name().into_string().ok();
+        if let Some(id) = name.and_then(|name| ModelId::new(name).ok())
+            && let Ok(files) = dir.target(&id)
+            && files.scores().exists()
+        {
+            ids.push(id);
+        }
+    }
+    ids.sort();
+    Ok(ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Layout;
+
+    #[test]
+    fn what_can_be_no_target_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Layout::new(folder.path()).benchmark("b").unwrap();
+        for id in ["b", "a", " c", ".hidden", "nothing"] {
+            fs::create_dir_all(dir.runs().join(id)).unwrap();
+        }
+        for id in ["b", "a", " c", ".hidden"] {
+            fs::write(dir.runs().join(id).join("scores.json"), "[]").unwrap();
+        }
+        fs::write(dir.runs().join(".DS_Store"), "x").unwrap();
+        let found = scored_targets(&dir).unwrap();
+        let found: Vec<&str> = found.iter().map(ModelId::as_str).collect();
+        assert_eq!(found, ["a", "b"]);
+    }
+}

@@ -1,0 +1,76 @@
+//! `imported.json`: where an imported benchmark came from.
+
+use std::{fs, path::Path};
+
+use schema::TargetRef;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{BenchmarkDir, Layout, PipelineError, write_json};
+
+const NAME: &str = "imported.json";
+
+/// What `imported.json` holds: where an imported benchmark came from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ImportRecord {
+    /// Version of this file.
+    pub format_version: String,
+    /// `tree`, `inspect` or `eee`.
+    pub from: String,
+    /// The names of the files, without folders.
+    pub files: Vec<String>,
+    /// The systems under test, whether the configuration has them or not.
+    pub targets: Vec<TargetRef>,
+}
+
+impl ImportRecord {
+    /// The record of an import that comes `from` these files.
+    #[must_use]
+    pub fn new(from: &str, files: Vec<String>, targets: Vec<TargetRef>) -> Self {
+        Self {
+            format_version: "1.0.0".to_owned(),
+            from: from.to_owned(),
+            files,
+            targets,
+        }
+    }
+
+    /// Writes it into the benchmark's `folder`.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<(), PipelineError> {
+        write_json(&folder.join(NAME), self)
+    }
+
+    fn read(dir: &BenchmarkDir) -> Result<Option<Self>, PipelineError> {
+        let path = dir.root().join(NAME);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(PipelineError::read(&path, error)),
+        };
+        serde_json::from_slice(&text)
+            .map(Some)
+            .map_err(|error| PipelineError::input(format!("{}: {error}", path.display())))
+    }
+}
+
+/// The systems under test whose conversations were imported into the benchmark `name`, and are there. Empty where nothing was
+/// imported.
+///
+/// They need not be in any configuration: to judge what they said they need not be called.
+///
+/// # Errors
+/// When `name` is none, or the benchmark's `imported.json` cannot be read.
+pub fn imported_targets(layout: &Layout, name: &str) -> Result<Vec<TargetRef>, PipelineError> {
+    let dir = layout.benchmark(name)?;
+    let Some(record) = ImportRecord::read(&dir)? else {
+        return Ok(Vec::new());
+    };
+    let there = |target: &TargetRef| {
+        dir.target(&target.id)
+            .is_ok_and(|files| files.conversations().exists())
+    };
+    Ok(record.targets.into_iter().filter(there).collect())
+}

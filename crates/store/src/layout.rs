@@ -1,0 +1,265 @@
+//! Where each file lies.
+
+use std::path::{Path, PathBuf};
+
+use schema::ModelId;
+
+use crate::{PipelineError, check_tree};
+
+/// The folder of benchmarks, and the folder of Probity's own records beside it.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    benchmarks: PathBuf,
+    state: PathBuf,
+}
+
+impl Layout {
+    /// The layout around the folder `benchmarks`. Records lie in `.probity` beside it.
+    #[must_use]
+    pub fn new(benchmarks: impl Into<PathBuf>) -> Self {
+        let benchmarks = benchmarks.into();
+        let state = match benchmarks.parent() {
+            Some(parent) => parent.join(".probity"),
+            None => PathBuf::from(".probity"),
+        };
+        Self { benchmarks, state }
+    }
+
+    /// The folder that holds the benchmarks.
+    #[must_use]
+    pub fn benchmarks(&self) -> &Path {
+        &self.benchmarks
+    }
+
+    /// What a command on these benchmarks begins with, for people to type: `cargo xtask`, and the folder unless it is `benchmarks`.
+    ///
+    /// ```
+    /// use store::Layout;
+    ///
+    /// assert_eq!(Layout::new("benchmarks").xtask(), "cargo xtask");
+    /// assert_eq!(Layout::new("my own").xtask(), "cargo xtask --benchmarks 'my own'");
+    /// ```
+    #[must_use]
+    pub fn xtask(&self) -> String {
+        let plain = |char: char| char.is_alphanumeric() || "/._-+=:,@%".contains(char);
+        match self.benchmarks.to_str() {
+            // What is not text cannot be typed.
+            Some("benchmarks") | None => "cargo xtask".to_owned(),
+            Some(folder) if !folder.is_empty() && folder.chars().all(plain) => {
+                format!("cargo xtask --benchmarks {folder}")
+            }
+            Some(folder) => {
+                let quoted = folder.replace('\'', r"'\''");
+                format!("cargo xtask --benchmarks '{quoted}'")
+            }
+        }
+    }
+
+    /// The folder of Probity's own records.
+    #[must_use]
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
+    /// The response cache.
+    #[must_use]
+    pub fn cache(&self) -> PathBuf {
+        self.state.join("cache.sqlite")
+    }
+
+    /// The folder of one run's records: manifest and journal.
+    #[must_use]
+    pub fn run(&self, run_id: &str) -> PathBuf {
+        self.state.join("runs").join(run_id)
+    }
+
+    /// The files of the benchmark `name`.
+    ///
+    /// # Errors
+    /// When `name` would leave the folder of benchmarks, or a pipe or device is where a file of the benchmark belongs.
+    pub fn benchmark(&self, name: &str) -> Result<BenchmarkDir, PipelineError> {
+        let bad = name.is_empty()
+            || name.starts_with('.')
+            || name.contains(['/', '\\'])
+            || name.chars().any(char::is_control);
+        if bad {
+            return Err(PipelineError::input(format!(
+                "invalid benchmark name {name:?}: it must name one folder inside {}",
+                self.benchmarks.display()
+            )));
+        }
+        let dir = BenchmarkDir {
+            name: name.to_owned(),
+            root: self.benchmarks.join(name),
+            spool: self.state.join("spool").join(name),
+            gaps: self.state.join("gaps").join(format!("{name}.json")),
+            provenance: self.state.join("provenance").join(format!("{name}.json")),
+            lock: self.state.join("locks").join(format!("{name}.lock")),
+        };
+        check_tree(&dir)?;
+        Ok(dir)
+    }
+
+    /// The names of the benchmarks that are there: folders that hold a `benchmark.yaml`, sorted. Empty when there is no
+    /// such folder.
+    ///
+    /// # Errors
+    /// When the folder is there and cannot be read.
+    pub fn names(&self) -> Result<Vec<String>, PipelineError> {
+        if !self.benchmarks.exists() {
+            return Ok(Vec::new());
+        }
+        let read = |error| PipelineError::read(&self.benchmarks, error);
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&self.benchmarks).map_err(read)? {
+            let entry = entry.map_err(read)?;
+            if let Ok(name) = entry.file_name().into_string()
+                && !name.starts_with('.')
+                && entry.path().join("benchmark.yaml").exists()
+            {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+}
+
+/// The files of one benchmark. The tree is described in `docs/formats/benchmark-tree.md`.
+#[derive(Clone, Debug)]
+pub struct BenchmarkDir {
+    name: String,
+    root: PathBuf,
+    spool: PathBuf,
+    gaps: PathBuf,
+    provenance: PathBuf,
+    lock: PathBuf,
+}
+
+impl BenchmarkDir {
+    /// The folder's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `benchmark.yaml`.
+    #[must_use]
+    pub fn yaml(&self) -> PathBuf {
+        self.root.join("benchmark.yaml")
+    }
+
+    /// `scenarios.json`.
+    #[must_use]
+    pub fn scenarios(&self) -> PathBuf {
+        self.root.join("scenarios.json")
+    }
+
+    /// `cost.json` of the generating phases.
+    #[must_use]
+    pub fn cost(&self) -> PathBuf {
+        self.root.join("cost.json")
+    }
+
+    /// `results.json`.
+    #[must_use]
+    pub fn results(&self) -> PathBuf {
+        self.root.join("results.json")
+    }
+
+    /// `grades.json`.
+    #[must_use]
+    pub fn grades(&self) -> PathBuf {
+        self.root.join("grades.json")
+    }
+
+    /// `standards.json`: what the benchmark's grades compare with, where it is there.
+    #[must_use]
+    pub fn standards(&self) -> PathBuf {
+        self.root.join("standards.json")
+    }
+
+    /// The folder of a user's own prompt templates for this benchmark.
+    #[must_use]
+    pub fn prompts(&self) -> PathBuf {
+        self.root.join("prompts")
+    }
+
+    /// The folder that holds a folder for each target.
+    #[must_use]
+    pub fn runs(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+
+    /// The files of one target.
+    ///
+    /// # Errors
+    /// When the target's id cannot name a folder.
+    pub fn target(&self, id: &ModelId) -> Result<TargetDir, PipelineError> {
+        id.check_folder_name().map_err(|error| {
+            PipelineError::input(format!("{error}. Change the target's id in the config"))
+                .with_source(error)
+        })?;
+        Ok(TargetDir {
+            root: self.runs().join(id.as_str()),
+        })
+    }
+
+    /// Where finished rows are kept until the tree's files are written.
+    pub fn spool(&self) -> &Path {
+        &self.spool
+    }
+
+    /// Which metrics' scenarios are not all there because a call failed.
+    pub fn gaps(&self) -> &Path {
+        &self.gaps
+    }
+
+    /// How the files came about.
+    pub fn provenance(&self) -> &Path {
+        &self.provenance
+    }
+
+    /// The lock that a run holds.
+    pub fn lock(&self) -> &Path {
+        &self.lock
+    }
+}
+
+/// The files of one target of one benchmark.
+#[derive(Clone, Debug)]
+pub struct TargetDir {
+    root: PathBuf,
+}
+
+impl TargetDir {
+    /// The folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `conversations.json`.
+    #[must_use]
+    pub fn conversations(&self) -> PathBuf {
+        self.root.join("conversations.json")
+    }
+
+    /// `scores.json`.
+    #[must_use]
+    pub fn scores(&self) -> PathBuf {
+        self.root.join("scores.json")
+    }
+
+    /// `cost.json` of the phases simulate and evaluate.
+    #[must_use]
+    pub fn cost(&self) -> PathBuf {
+        self.root.join("cost.json")
+    }
+}

@@ -1,0 +1,77 @@
+//! The files of a benchmark: where they lie, how they are read, and how they are written without harm to what they replace.
+//!
+//! Readers are generous, writers exact. Every write goes to a temporary file first; one run at a time has a tree.
+//!
+//! - [`Layout`], [`BenchmarkDir`], [`TargetDir`]: the paths.
+//! - [`read_benchmark`], [`read_scenarios`], [`read_conversations`], [`each_row`]: reading, with the rules that a run holds the files to.
+//! - [`Spool`]: rows in the order of the final file, whatever finished first. [`write_json`], [`write_atomically`]: whole files.
+//! - [`provenance`]: the settings that each file was made with.
+//! - [`check`]: a journal against the files that it reports. [`rebuild`]: the files from a journal alone.
+//! - [`yaml_edit`]: writes metrics into the text of a `benchmark.yaml` and leaves everything else in it alone.
+//!
+//! ```
+//! use store::{Layout, read_benchmark};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let benchmark = Layout::new(folder.path()).benchmark("flattery")?;
+//! std::fs::create_dir_all(benchmark.root())?;
+//! std::fs::write(benchmark.config(), "name: Flattery\ndescription: The assistant agrees with everything.\n")?;
+//! assert_eq!(read_benchmark(&benchmark)?.name, "Flattery");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Limits
+//! - The lock on a tree holds on one machine. Two machines that share a folder over a network can run into each other.
+//! - `scenarios.json` is read whole; conversations and scores row by row.
+
+mod atomic;
+mod benchmark;
+pub mod check;
+mod cost;
+mod error;
+mod grades;
+mod hazards;
+mod import_record;
+mod layout;
+mod lock;
+mod manifest;
+mod prompt_names;
+pub mod provenance;
+pub mod rebuild;
+mod record;
+mod replies;
+mod rows;
+mod scenarios;
+mod score_check;
+mod special;
+mod spool;
+mod standards;
+mod summaries;
+mod tools;
+mod unscored;
+mod verdicts;
+pub mod yaml_edit;
+
+pub use aggregator::sort_summaries;
+pub use atomic::{check_writable, remove_unfinished, write_atomically, write_json};
+pub use benchmark::{check_metrics, read_benchmark};
+pub use cost::{CostEntry, CostFile, read_costs, write_cost};
+pub use error::{PipelineError, PipelineErrorKind};
+pub use grades::{read_grades, score_tree, scored_targets, write_grades};
+pub use import_record::{ImportRecord, imported_targets};
+pub use layout::{BenchmarkDir, Layout, TargetDir};
+pub use lock::TreeLock;
+pub use manifest::Manifest;
+pub use prompt_names::PROMPT_NAMES;
+pub use record::{RecordOf, write_record};
+pub use replies::{ReplyTally, count_replies};
+pub use rows::{count_conversations, each_json_row, each_row, read_conversations};
+pub use scenarios::{check_belongs, fill_from_metrics, read_scenarios};
+pub use score_check::{ScoreFaults, check_scores, find_score_faults};
+pub use special::{check_readable, check_replaceable, check_tree};
+pub use spool::{Place, Spool};
+pub use standards::{LoadedStandards, load_standards};
+pub use summaries::{TargetSummary, TestCounts, grade_counts, summarise_target};
+pub use tools::check_scenario_tools;
+pub use unscored::{Unscored, read_unscored};
+pub use verdicts::{IMPORTED, Verdicts};

@@ -1,0 +1,193 @@
+//! How the files of a benchmark came about: `.probity/provenance/<benchmark>.json`.
+//!
+//! Each time a run writes the conversations or the scores of a target it records under which settings, and the hash of the file.
+//! So a later command can tell which targets of a table were measured alike, and which files were edited since.
+
+mod compare;
+mod manifests;
+mod replaced;
+mod settings;
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::Read,
+    path::Path,
+};
+
+use schema::{ModelId, Scenario, text::hex};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+pub use compare::{Difference, SettingGroup, TableProvenance, compare};
+pub use manifests::{EarlierRun, earlier_runs};
+pub use replaced::KeptCopy;
+pub use replaced::{ReplaceReason, ReplacedFile};
+pub use settings::{Settings, changes, label};
+pub use settings::{change_in_words, evaluator_settings, simulator_settings, target_settings};
+
+use crate::{BenchmarkDir, Layout, PipelineError, write_json};
+
+/// The version of the file's format.
+const FORMAT: &str = "1.0.0";
+
+/// The record of one benchmark.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Version of this format.
+    #[serde(default)]
+    pub format_version: String,
+    /// The `scenarios.json` that was generated last.
+    #[serde(default)]
+    pub scenarios: Option<GeneratedScenarios>,
+    /// By target id.
+    #[serde(default)]
+    pub targets: BTreeMap<String, TargetProvenance>,
+}
+
+/// A `scenarios.json` as it was generated.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GeneratedScenarios {
+    /// The run that wrote it.
+    pub run_id: String,
+    /// SHA-256 of the file.
+    pub sha256: String,
+    /// By id, the beginning of the SHA-256 of each row.
+    pub rows: BTreeMap<String, String>,
+}
+
+/// How the files of one target came about.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TargetProvenance {
+    /// `conversations.json`.
+    #[serde(default)]
+    pub conversations: Option<FileProvenance>,
+    /// `scores.json`.
+    #[serde(default)]
+    pub scores: Option<FileProvenance>,
+    /// The conversations that the scores are of, where that is known.
+    #[serde(default)]
+    pub judged: Option<FileProvenance>,
+}
+
+/// How one file came about.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FileProvenance {
+    /// The run that wrote it.
+    pub run_id: String,
+    /// SHA-256 of the file; `None` where only a manifest tells of the run.
+    #[serde(default)]
+    pub sha256: Option<String>,
+    /// What all targets of a table should have in common.
+    pub settings: Settings,
+    /// The settings of the target itself, in which targets may differ.
+    #[serde(default)]
+    pub target: Settings,
+}
+
+impl Provenance {
+    /// The record of a benchmark. Empty where there is none, or where it cannot be read.
+    #[must_use]
+    pub fn read(dir: &BenchmarkDir) -> Self {
+        let text = fs::read(dir.provenance()).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    /// The same. Targets that it does not tell of are looked up in the manifests of earlier runs, as far as those are there.
+    #[must_use]
+    pub fn read_all(layout: &Layout, dir: &BenchmarkDir, targets: &[ModelId]) -> Self {
+        let mut found = Self::read(dir);
+        let unknown = |id: &&ModelId| !found.targets.contains_key(id.as_str());
+        let unknown: Vec<&ModelId> = targets.iter().filter(unknown).collect();
+        if !unknown.is_empty() {
+            let older = manifests::of_targets(layout, dir.name(), &unknown);
+            found.targets.extend(older);
+        }
+        found
+    }
+
+    /// Writes the record of a benchmark.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write(&mut self, dir: &BenchmarkDir) -> Result<(), PipelineError> {
+        self.format_version = FORMAT.to_owned();
+        write_json(dir.provenance(), self)
+    }
+
+    /// What is known of a target. Empty where nothing is.
+    #[must_use]
+    pub fn target(&self, id: &ModelId) -> TargetProvenance {
+        self.targets.get(id.as_str()).cloned().unwrap_or_default()
+    }
+}
+
+impl TargetProvenance {
+    /// The most exchanges of the conversations, where that is known.
+    #[must_use]
+    pub fn turns(&self) -> Option<u32> {
+        let played = self.judged.as_ref().or(self.conversations.as_ref())?;
+        played.settings.get("turns")?.as_u64()?.try_into().ok()
+    }
+
+    /// The conversations that the scores are of.
+    fn judged(&self) -> Option<&FileProvenance> {
+        self.judged.as_ref()
+    }
+}
+
+impl GeneratedScenarios {
+    /// The record of the scenarios that the run `run_id` left in the file at `path`.
+    pub fn new<'a>(
+        run_id: String,
+        path: &Path,
+        rows: impl Iterator<Item = &'a Scenario>,
+    ) -> Option<Self> {
+        Some(Self {
+            run_id,
+            sha256: hash_of_file(path)?,
+            rows: rows.map(|row| (row.id.clone(), row_hash(row))).collect(),
+        })
+    }
+
+    /// Whether one of `rows` is as it was generated.
+    pub fn holds_one_of(&self, rows: &[Scenario]) -> bool {
+        let generated = |row: &Scenario| self.rows.get(&row.id) == Some(&row_hash(row));
+        rows.iter().any(generated)
+    }
+}
+
+/// Tells rows apart; it need not be long for that.
+fn row_hash(row: &Scenario) -> String {
+    let mut hash = hash_of_scenarios([row]);
+    hash.truncate(16);
+    hash
+}
+
+/// The SHA-256 of the simulated part of the rows. A metric's name and type are not in it, and may be missing in the file.
+pub fn hash_of_scenarios<'a>(rows: impl IntoIterator<Item = &'a Scenario>) -> String {
+    let mut hash = Sha256::new();
+    for row in rows {
+        let played = Scenario {
+            metric_name: None,
+            metric_type: None,
+            ..row.clone()
+        };
+        hash.update(json!(played).to_string());
+        hash.update("\n");
+    }
+    hex(&hash.finalize())
+}
+
+/// The SHA-256 of a file; `None` where it cannot be read.
+pub fn hash_of_file(path: &Path) -> Option<String> {
+    let mut file = File::open(path).ok()?;
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer).ok()? {
+            0 => return Some(hex(&hash.finalize())),
+            read => hash.update(buffer.get(..read)?),
+        }
+    }
+}

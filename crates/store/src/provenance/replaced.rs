@@ -1,0 +1,137 @@
+//! Files that a run is about to replace and that it could not make again: those are kept under another name.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use schema::{ModelId, Phase};
+
+use super::{FileProvenance, Settings, hash_of_file};
+use crate::PipelineError;
+
+/// A file of the tree that a run replaced, and of which it kept a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplacedFile {
+    /// The phase that wrote the new file.
+    pub phase: Phase,
+    /// The target.
+    pub target: ModelId,
+    /// Why a copy was kept.
+    pub reason: ReplaceReason,
+    /// The copy, beside the file.
+    pub copy: PathBuf,
+}
+
+/// Why a copy of a file is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplaceReason {
+    /// Another evaluator gave the verdicts, in this run: what differs, and its judge where that is known.
+    OtherEvaluator {
+        /// The run that wrote it.
+        run_id: String,
+        /// The settings that differ.
+        changed: Vec<String>,
+    },
+    /// Somebody changed the file since this run wrote it.
+    Edited {
+        /// The run that wrote it.
+        run_id: String,
+    },
+    /// No record tells of the file: it was copied here, or its record was deleted.
+    Unknown,
+}
+
+/// A copy of a file that is about to be replaced.
+pub struct KeptCopy {
+    path: PathBuf,
+    hash: String,
+    reason: ReplaceReason,
+    /// Whether there was none of this content before.
+    new: bool,
+}
+
+impl KeptCopy {
+    /// Keeps a copy of the file at `path`, where `record` does not tell how to make it again. `evaluator` is the one of this run,
+    /// for a file of verdicts.
+    ///
+    /// # Errors
+    /// When the copy cannot be made: the file is then not to be replaced.
+    pub fn of(
+        path: &Path,
+        record: Option<&FileProvenance>,
+        evaluator: Option<&Settings>,
+    ) -> Result<Option<Self>, PipelineError> {
+        let Some(hash) = hash_of_file(path) else {
+            return Ok(None);
+        };
+        let Some(reason) = reason(&hash, record, evaluator) else {
+            return Ok(None);
+        };
+        let short = hash.get(..8).unwrap_or_default();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let copy = path.with_file_name(format!("{stem}.kept-{short}.json"));
+        let new = !copy.exists();
+        if new {
+            keep(path, &copy).map_err(|error| PipelineError::write(&copy, error))?;
+        }
+        Ok(Some(Self {
+            path: copy,
+            hash,
+            reason,
+            new,
+        }))
+    }
+
+    /// The file at `path` is written now. A copy of the same content is of no use.
+    pub fn replaced_by(self, hash: &str, phase: Phase, target: &ModelId) -> Option<ReplacedFile> {
+        if self.hash == hash {
+            if self.new {
+                // One that stays does no harm.
+                let _ = fs::remove_file(&self.path);
+            }
+            return None;
+        }
+        Some(ReplacedFile {
+            phase,
+            target: target.clone(),
+            reason: self.reason,
+            copy: self.path,
+        })
+    }
+}
+
+/// The file is replaced by a rename, so a second name keeps the old content, where the file system has such.
+fn keep(path: &Path, copy: &Path) -> io::Result<()> {
+    let is_link = fs::symlink_metadata(path)?.file_type().is_symlink();
+    if !is_link && fs::hard_link(path, copy).is_ok() {
+        return Ok(());
+    }
+    fs::copy(path, copy).map(|_| ()).inspect_err(|_| {
+        // Half a copy is none.
+        let _ = fs::remove_file(copy);
+    })
+}
+
+fn reason(
+    hash: &str,
+    record: Option<&FileProvenance>,
+    evaluator: Option<&Settings>,
+) -> Option<ReplaceReason> {
+    let Some(record) = record else {
+        return Some(ReplaceReason::Unknown);
+    };
+    let run_id = record.run_id.clone();
+    match &record.sha256 {
+        None => return Some(ReplaceReason::Unknown),
+        Some(written) if written != hash => return Some(ReplaceReason::Edited { run_id }),
+        Some(_) => {}
+    }
+    let is_definition = |key: &String| key.starts_with("metrics.");
+    let changed = super::changes(&record.settings, evaluator?);
+    let changed: Vec<String> = changed
+        .into_iter()
+        .filter(|key| !is_definition(key))
+        .collect();
+    (!changed.is_empty()).then_some(ReplaceReason::OtherEvaluator { run_id, changed })
+}

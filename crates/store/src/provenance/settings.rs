@@ -1,0 +1,233 @@
+//! The settings that a file was made under, one by one, and how they are called.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+/// By name, what decides the content of a file. Hashes stand for prompts, definitions and scenarios.
+pub type Settings = BTreeMap<String, Value>;
+
+/// Keys of a model's configuration that do not decide what it says.
+const INDIFFERENT: [&str; 7] = [
+    "id",
+    "apikey",
+    "timeout",
+    "limits",
+    "extra_headers",
+    "token_limit",
+    "price",
+];
+
+/// What conversations were simulated with. `config` is the public configuration, `scenarios` a hash for each metric.
+pub fn simulator_settings(
+    fingerprint: &Value,
+    config: &Value,
+    samples: Option<u64>,
+    scenarios: &BTreeMap<String, String>,
+) -> Settings {
+    let mut settings = of_fingerprint("simulator", fingerprint);
+    settings.retain(|key, _| key != "target" && !key.starts_with("target."));
+    if let Some(samples) = samples {
+        settings.insert("samples".to_owned(), samples.into());
+    }
+    for (metric, hash) in scenarios {
+        settings.insert(format!("scenarios.{metric}"), hash.as_str().into());
+    }
+    model(config, "user_model", &mut settings);
+    let has_tools = settings.keys().any(|key| key.starts_with("tools."));
+    if has_tools {
+        model(config, "tool_model", &mut settings);
+    }
+    let tools = if has_tools {
+        json!("offered")
+    } else {
+        Value::Null
+    };
+    settings.insert("tools".to_owned(), tools);
+    settings
+}
+
+/// What scores were judged with.
+pub fn evaluator_settings(fingerprint: &Value, config: &Value) -> Settings {
+    let mut settings = of_fingerprint("evaluator", fingerprint);
+    model(config, "evaluator_model", &mut settings);
+    settings
+}
+
+/// The settings of the target `id` itself.
+pub fn target_settings(config: &Value, id: &str) -> Settings {
+    let mut targets = config["targets"].as_array().into_iter().flatten();
+    let own = targets.find(|target| target["id"] == id);
+    let mut settings = Settings::new();
+    if let Some(own) = own {
+        model(&json!({"target": own}), "target", &mut settings);
+    }
+    settings
+}
+
+fn of_fingerprint(phase: &str, fingerprint: &Value) -> Settings {
+    let mut settings = Settings::new();
+    let name = fingerprint["name"].as_str().unwrap_or_default();
+    settings.insert(
+        phase.to_owned(),
+        json!(format!("{name} {}", fingerprint["version"])),
+    );
+    flatten("", &fingerprint["settings"], &mut settings);
+    settings
+}
+
+fn model(config: &Value, key: &str, settings: &mut Settings) {
+    let Some(Value::Object(own)) = config.get(key) else {
+        return;
+    };
+    for (name, value) in own {
+        if !INDIFFERENT.contains(&name.as_str()) {
+            flatten(&format!("{key}.{name}"), value, settings);
+        }
+    }
+}
+
+/// Objects become several settings, everything else one.
+fn flatten(key: &str, value: &Value, settings: &mut Settings) {
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                let key = match key.is_empty() {
+                    true => name.clone(),
+                    false => format!("{key}.{name}"),
+                };
+                flatten(&key, value, settings);
+            }
+        }
+        value if !key.is_empty() => {
+            settings.insert(key.to_owned(), value.clone());
+        }
+        _ => {}
+    }
+}
+
+/// The settings that differ between an earlier file and what holds now. What a record of an older version does not tell at all does
+/// not differ.
+#[must_use]
+pub fn changes(before: &Settings, now: &Settings) -> Vec<String> {
+    let keys: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let differs = |key: &&String| match (value(before, key), value(now, key)) {
+        (Some(before), Some(now)) => before != now,
+        _ => false,
+    };
+    let changed = keys.into_iter().filter(differs).cloned();
+    without_repetition(changed.collect())
+}
+
+/// The value of a setting. One that is not there is null where others of its group are, as `metrics.m02` beside `metrics.m01`.
+pub(super) fn value<'s>(settings: &'s Settings, key: &str) -> Option<&'s Value> {
+    if let Some(value) = settings.get(key) {
+        return Some(value);
+    }
+    let group = key
+        .split_inclusive('.')
+        .next()
+        .filter(|group| group.ends_with('.'))?;
+    let others = settings.keys().any(|other| other.starts_with(group));
+    others.then_some(&Value::Null)
+}
+
+/// A model is identified by its configured name and by its id; where both differ, once is enough.
+pub(super) fn without_repetition(mut keys: Vec<String>) -> Vec<String> {
+    for (id, name) in [
+        ("user", "user_model.model"),
+        ("judge", "evaluator_model.model"),
+    ] {
+        if keys.iter().any(|key| key == name) {
+            keys.retain(|key| key != id);
+        }
+    }
+    keys
+}
+
+/// A setting as a message calls it: `the definition of m01`.
+#[must_use]
+pub fn label(key: &str) -> String {
+    match key.split_once('.') {
+        Some(("metrics", metric)) => format!("the definition of {metric}"),
+        Some(("scenarios", metric)) => format!("the scenarios of {metric}"),
+        Some(("prompts", prompt)) => format!("the prompt {prompt}"),
+        Some(("user_model", "model")) => "the user model".to_owned(),
+        Some(("evaluator_model", "model")) => "the judge".to_owned(),
+        Some(("tool_model", "model")) => "the tool model".to_owned(),
+        Some(("target", "model")) => "the model of the target".to_owned(),
+        Some(("tools", "world_state")) => "the world state".to_owned(),
+        Some(("tools", _)) => "the tools".to_owned(),
+        _ => match key {
+            "user" => "the user model".to_owned(),
+            "judge" => "the judge".to_owned(),
+            "tools" => "the tools".to_owned(),
+            other => other.to_owned(),
+        },
+    }
+}
+
+/// What changed, in words: `turns changed from 3 to 2`, `the definition of m01 changed`.
+pub fn change_in_words(key: &str, before: &Settings, now: &Settings) -> String {
+    let shown = |settings| value(settings, key).and_then(shown_value);
+    match (shown(before), shown(now)) {
+        (Some(before), Some(now)) => format!("{} changed from {before} to {now}", label(key)),
+        _ => format!("{} changed", label(key)),
+    }
+}
+
+/// A value that a message can show; hashes and long texts say nothing to a reader.
+pub(super) fn shown_value(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => Some("none".to_owned()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        Value::String(text) => {
+            let is_hash = text.len() == 64 && text.chars().all(|c| c.is_ascii_hexdigit());
+            let is_short = text.chars().count() <= 60 && !text.chars().any(char::is_control);
+            (is_short && !is_hash).then(|| text.clone())
+        }
+        Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_told_one_by_one() {
+        let fingerprint = json!({"name": "JudgeEvaluator", "version": 1, "settings": {
+            "judge": "j", "prompts": {"judge_user": "a"}, "metrics": {"m01": "b"},
+        }});
+        let config = json!({"evaluator_model": {"id": "j", "model": "big", "temperature": 0, "timeout": "5s", "extra_body": {"a": 1}}});
+        let settings = evaluator_settings(&fingerprint, &config);
+        let keys: Vec<&str> = settings.keys().map(String::as_str).collect();
+        assert_eq!(
+            keys,
+            [
+                "evaluator",
+                "evaluator_model.extra_body.a",
+                "evaluator_model.model",
+                "evaluator_model.temperature",
+                "judge",
+                "metrics.m01",
+                "prompts.judge_user"
+            ]
+        );
+        let mut other = settings.clone();
+        other.insert("judge".to_owned(), json!("k"));
+        other.insert("evaluator_model.model".to_owned(), json!("small"));
+        other.insert("metrics.m01".to_owned(), json!("c"));
+        other.insert("metrics.m02".to_owned(), json!("d"));
+        let changed = changes(&settings, &other);
+        assert_eq!(
+            changed,
+            ["evaluator_model.model", "metrics.m01", "metrics.m02"]
+        );
+        let labels: Vec<String> = changed.iter().map(|key| label(key)).collect();
+        assert_eq!(labels[..2], ["the judge", "the definition of m01"]);
+        // A record that does not tell of definitions at all says nothing about them.
+        other.retain(|key, _| !key.starts_with("metrics."));
+        assert_eq!(changes(&other, &settings), ["evaluator_model.model"]);
+    }
+}

@@ -1,0 +1,146 @@
+//! The `cost.json` files: sums over the calls of the journal, and entries that were there before.
+
+use std::collections::BTreeMap;
+
+use schema::{CostSum, EventBody, ModelId, Phase, PhaseCost, Spend, event::CostSummed};
+
+use super::sut::Sums;
+use crate::{CostEntry, CostFile};
+
+/// What a journal tells of costs.
+#[derive(Default)]
+pub(crate) struct Costs {
+    /// By phase: all calls that belong to no item, and those of them that were paid for in this run.
+    calls: BTreeMap<&'static str, Calls>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Calls {
+    all: Spend,
+    paid: Spend,
+}
+
+/// One `cost summed`.
+struct Entry {
+    sut: Option<ModelId>,
+    phase: String,
+    of_this_run: bool,
+    cost: PhaseCost,
+    earlier: Option<PhaseCost>,
+}
+
+impl Costs {
+    /// Takes in a call that belongs to no item. Other events are passed over.
+    pub(crate) fn add_call(&mut self, event: &EventBody) {
+        let (purpose, spend, paid) = match event {
+            EventBody::FetchedGeneratorResponse(reply) => (&reply.purpose, &reply.spend, true),
+            EventBody::UsingCachedGeneratorResponse(reply) => (&reply.purpose, &reply.spend, false),
+            EventBody::GeneratorException(failed) => (&failed.purpose, &failed.spend, true),
+            EventBody::CallNotMade(call) => (&call.purpose, &call.spend, true),
+            _ => return,
+        };
+        let phase = match purpose.as_ref() {
+            "gen_metrics" => Phase::GenMetrics,
+            "gen_scenarios" | "gen_variant" => Phase::GenScenarios,
+            _ => return,
+        };
+        let calls = self.calls.entry(phase.as_str()).or_default();
+        calls.all.add(spend);
+        if paid {
+            calls.paid.add(spend);
+        }
+    }
+
+    /// Takes in a `cost summed`.
+    pub(crate) fn add_entry(&mut self, entry: &CostSummed) -> Result<(), String> {
+        let sut = entry.sut.as_ref().map(ModelId::new).transpose();
+        self.entries.push(Entry {
+            sut: sut.map_err(|error| error.to_string())?,
+            phase: entry.phase.clone(),
+            of_this_run: entry.of_this_run,
+            cost: entry.cost,
+            earlier: entry.earlier,
+        });
+        Ok(())
+    }
+
+    /// Whether the run wrote what `phase` made of `sut`: the entry of its cost goes with the rows. What a run made and did not write is
+    /// no part of the tree.
+    pub(crate) fn wrote(&self, sut: &str, phase: &str) -> bool {
+        let own = |entry: &Entry| entry.sut.as_ref().is_some_and(|id| id.as_str() == sut);
+        let mut entries = self.entries.iter();
+        entries.any(|entry| entry.of_this_run && entry.phase == phase && own(entry))
+    }
+
+    /// The entry that the calls of this run make of `phase`; `earlier` is what they are added to.
+    fn generated(&self, phase: &str, earlier: Option<PhaseCost>) -> PhaseCost {
+        let calls = self.calls.get(phase).copied().unwrap_or_default();
+        let mut sum = CostSum::default();
+        match earlier {
+            Some(earlier) => {
+                sum.add(&earlier);
+                sum.add(&calls.paid.to_phase_cost());
+            }
+            None => sum.add(&calls.all.to_phase_cost()),
+        }
+        sum.total()
+    }
+
+    /// The entries of generating phases that this run wrote, as its calls make them.
+    pub(crate) fn generated_entries(&self) -> impl Iterator<Item = (&str, PhaseCost)> {
+        let own = self
+            .entries
+            .iter()
+            .filter(|entry| entry.sut.is_none() && entry.of_this_run);
+        own.map(|entry| {
+            (
+                entry.phase.as_str(),
+                self.generated(&entry.phase, entry.earlier),
+            )
+        })
+    }
+
+    /// `cost.json` of the benchmark.
+    pub(super) fn of_benchmark(&self) -> CostFile {
+        let of = |entry: &Entry| match entry.of_this_run {
+            true => self.generated(&entry.phase, entry.earlier),
+            false => entry.cost,
+        };
+        let entries = self.entries.iter().filter(|entry| entry.sut.is_none());
+        entries
+            .map(|entry| file_entry(&entry.phase, of(entry)))
+            .collect()
+    }
+
+    /// `cost.json` of one system under test. `sums` is what its rows cost.
+    pub(super) fn of_sut(&self, sut: &ModelId, sums: Sums) -> CostFile {
+        let sum = |phase: &str| match phase {
+            "simulate" => sums.simulate,
+            "evaluate" => sums.evaluate,
+            _ => None,
+        };
+        let entries = self.entries.iter();
+        let mut file: CostFile = entries
+            .filter(|entry| entry.sut.as_ref() == Some(sut))
+            .map(|entry| {
+                let own = sum(&entry.phase).filter(|_| entry.of_this_run);
+                file_entry(&entry.phase, own.unwrap_or(entry.cost))
+            })
+            .collect();
+        if file.is_empty() {
+            // The journal ends before the costs are told.
+            let phases = ["simulate", "evaluate"].into_iter();
+            file.extend(phases.filter_map(|phase| Some(file_entry(phase, sum(phase)?))));
+        }
+        file
+    }
+}
+
+fn file_entry(phase: &str, cost: PhaseCost) -> (String, CostEntry) {
+    let entry = CostEntry {
+        phase: phase.to_owned(),
+        cost,
+    };
+    (phase.to_owned(), entry)
+}

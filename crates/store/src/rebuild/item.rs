@@ -1,0 +1,126 @@
+//! The rows of one item.
+
+use journal::{Calls, ItemHistory};
+use schema::{
+    Conversation, ModelId, PhaseCost, Scenario, Score,
+    event::{ConversationFinished, ScoreFinished},
+};
+use serde::Deserialize;
+
+use super::{Fault, bad, head::Head};
+use crate::Place;
+
+/// The positions of the item's rows in the tree.
+pub(super) fn place(item: &ItemHistory) -> Result<Place, Fault> {
+    let place = item.queued.place.as_deref().unwrap_or_default();
+    let place: Vec<u32> = place
+        .iter()
+        .filter_map(|n| u32::try_from(*n).ok())
+        .collect();
+    let [metric, scenario, sample] = place[..] else {
+        return Err(bad("`place` of its `queuing item` is not three numbers"));
+    };
+    Ok(Place {
+        metric,
+        scenario,
+        sample,
+        part: 0,
+    })
+}
+
+fn scenario(item: &ItemHistory) -> Result<Scenario, Fault> {
+    let context = item.queued.context.as_ref();
+    context
+        .and_then(|context| serde_json::from_str(context.get()).ok())
+        .ok_or_else(|| bad("`context` of its `queuing item` is not a scenario"))
+}
+
+/// The row of `conversation finished`.
+pub(super) fn conversation(
+    item: &mut ItemHistory,
+    sut: &ModelId,
+    head: &Head,
+    finished: ConversationFinished,
+) -> Result<Conversation, Fault> {
+    let transcript = match finished.transcript {
+        Some(transcript) => transcript,
+        None => std::mem::take(&mut item.transcript),
+    };
+    if finished.messages != transcript.len() as u64 {
+        return Err(bad(format!(
+            "the conversation has {} messages, and the journal tells {} of them",
+            finished.messages,
+            transcript.len()
+        )));
+    }
+    Ok(Conversation {
+        scenario: scenario(item)?,
+        conv_id: finished.conv_id,
+        target: head.target(sut)?.clone(),
+        sample: item.queued.sample.unwrap_or_default(),
+        transcript,
+        error: finished.error,
+        usage: usage(finished.usage, &item.simulated),
+    })
+}
+
+/// The row of `score finished`.
+pub(super) fn score(
+    item: &ItemHistory,
+    sut: &ModelId,
+    head: &Head,
+    finished: ScoreFinished,
+) -> Result<Score, Fault> {
+    let metric = head.metric(&finished.metric)?;
+    let present = finished.present;
+    let justification = match (finished.justification, judged(item)?) {
+        (Some(text), _) => text,
+        (None, Some(verdict)) if present == Some(verdict.present) => verdict.justification,
+        _ => return Err(bad("no `translated annotation` before it has this verdict")),
+    };
+    let passed = present.map(|present| metric.metric_type.passed(present));
+    Ok(Score {
+        id: scenario(item)?.id,
+        metric_id: metric.id.clone(),
+        metric_name: metric.name.clone(),
+        metric_type: metric.metric_type,
+        target_model: sut.clone(),
+        conv_id: finished.conv_id,
+        present,
+        passed,
+        score: passed.map(|passed| f64::from(u8::from(passed))),
+        justification,
+        sample: item.queued.sample.unwrap_or_default(),
+        error: finished.error,
+        usage: usage(finished.usage, &item.judged),
+        extra: finished.extra.unwrap_or_default(),
+    })
+}
+
+/// The verdict of a judge.
+#[derive(Deserialize)]
+struct Judged {
+    present: bool,
+    justification: String,
+}
+
+fn judged(item: &ItemHistory) -> Result<Option<Judged>, Fault> {
+    #[derive(Deserialize)]
+    struct Annotation {
+        metadata: Judged,
+    }
+    let annotation = item.annotation.as_ref().map(Annotation::deserialize);
+    let annotation = annotation
+        .transpose()
+        .map_err(|_| bad("`annotation.metadata` does not hold `present` and `justification`"))?;
+    Ok(annotation.map(|annotation| annotation.metadata))
+}
+
+/// `_usage` of a row: the sum of its calls. Where the calls are not in the journal, as with a model that is not journaled, what
+/// the event says of the row.
+fn usage(stated: Option<PhaseCost>, calls: &Calls) -> Option<PhaseCost> {
+    stated.map(|stated| match calls.spend.calls {
+        0 => stated,
+        _ => calls.spend.to_phase_cost(),
+    })
+}

@@ -1,0 +1,272 @@
+//! The rows of a benchmark from its journal alone.
+
+mod costs;
+mod head;
+mod item;
+mod safety;
+mod sut;
+mod unfinished;
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+use aggregator::{aggregate_reader, sort_summaries};
+use journal::{ItemHistory, ItemKey, JournalReader, Replay, Replayed, Scope};
+use schema::{EventBody, ModelId, Summary, event::ExceptionStoppingRun};
+
+pub(crate) use self::costs::Costs;
+use self::{head::Head, sut::SutFiles, unfinished::Unfinished};
+use crate::{CostFile, PipelineError, Place, write_json};
+
+/// What [`rebuild`] wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rebuilt {
+    /// The folder of the benchmark that the journal tells of, as the run named it.
+    pub benchmark: String,
+    /// The files, in the order they were written.
+    pub files: Vec<PathBuf>,
+    /// What a person should know: that the journal is cut off, for one.
+    pub notes: Vec<String>,
+}
+
+/// Writes `conversations.json`, `scores.json`, `cost.json` and `results.json` into `out`, laid out as a benchmark's folder,
+/// from the journal at `journal` and nothing else.
+///
+/// The files appear in `out` when all of them are whole: a journal that cannot be rebuilt leaves nothing.
+///
+/// They are byte for byte what the run itself wrote. Files that the run did not write (the conversations, where it judged those of
+/// an earlier run) are not written. The journal is read once, and memory holds the items that are open at the same time.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let rebuilt = store::rebuild::rebuild("journal-run-20261121-052131-284600.jsonl".as_ref(), "rebuilt".as_ref())?;
+/// println!("{} files of {}", rebuilt.files.len(), rebuilt.benchmark);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// When the journal cannot be read, holds a line that is no event, was written by another program or by a safety evaluation, or lacks what a row needs: the
+/// text names the file and the line. When a file cannot be written.
+pub fn rebuild(journal: &Path, out: &Path) -> Result<Rebuilt, PipelineError> {
+    let unreadable =
+        |error: journal::ReadError| PipelineError::input(error.to_string()).with_source(error);
+    let mut replay = Replay::new(JournalReader::open(journal).map_err(unreadable)?);
+    let unfinished = Unfinished::begin(out)?;
+    let mut state = State::new(journal, unfinished.root());
+    while let Some(replayed) = replay.next_event() {
+        let replayed = replayed.map_err(unreadable)?;
+        let number = replayed.line.number;
+        state.take(replayed).map_err(|fault| match fault {
+            Fault::Line(what) => {
+                PipelineError::input(format!("{}: line {number}: {what}", journal.display()))
+            }
+            Fault::Write(error) => error,
+        })?;
+    }
+    if let Some(tear) = replay.reader().tear() {
+        state.rebuilt.notes.push(tear.to_string());
+    }
+    let mut rebuilt = state.finish(journal, replay.open_items())?;
+    unfinished.keep(&mut rebuilt.files)?;
+    Ok(rebuilt)
+}
+
+/// Why a line cannot be taken in.
+enum Fault {
+    /// What is wrong with it.
+    Line(String),
+    /// A file cannot be written.
+    Write(PipelineError),
+}
+
+impl From<PipelineError> for Fault {
+    fn from(error: PipelineError) -> Self {
+        Self::Write(error)
+    }
+}
+
+/// What is wrong with a line.
+fn bad(what: impl Into<String>) -> Fault {
+    Fault::Line(what.into())
+}
+
+/// Whether a run tells nothing of its files after this message.
+pub(crate) fn is_last_word(event: &EventBody) -> bool {
+    matches!(
+        event,
+        EventBody::FinishedRun(_) | EventBody::ExceptionStoppingRun(_)
+    )
+}
+
+struct State<'o> {
+    journal: &'o Path,
+    out: &'o Path,
+    head: Option<Head>,
+    suts: BTreeMap<ModelId, SutFiles>,
+    costs: Costs,
+    kept: Vec<Summary>,
+    /// Whether the run wrote to its end, so that results were summed up.
+    failed: bool,
+    /// Whether the journal has the run's last word.
+    ended: bool,
+    rebuilt: Rebuilt,
+}
+
+impl<'o> State<'o> {
+    fn new(journal: &'o Path, out: &'o Path) -> Self {
+        Self {
+            journal,
+            out,
+            head: None,
+            suts: BTreeMap::new(),
+            costs: Costs::default(),
+            kept: Vec::new(),
+            failed: false,
+            ended: false,
+            rebuilt: Rebuilt::default(),
+        }
+    }
+
+    fn take(&mut self, replayed: Replayed<'_>) -> Result<(), Fault> {
+        let Some(event) = replayed.event else {
+            return Ok(());
+        };
+        let event = event.map_err(|error| bad(format!("{}: {error}", replayed.line.message)))?;
+        match replayed.scope {
+            Scope::Run => self.take_of_run(event),
+            Scope::Item(key, item) => self.take_of_item(&key, item, event),
+            Scope::Closed(_) => Ok(()),
+        }
+    }
+
+    fn take_of_run(&mut self, event: EventBody) -> Result<(), Fault> {
+        self.ended |= is_last_word(&event);
+        match event {
+            EventBody::StartingCalibrationRun(_) => {
+                return Err(bad("it is a calibration, which makes no rows to rebuild"));
+            }
+            EventBody::StartingRun(start) => {
+                if self.head.is_some() {
+                    return Err(bad("a second run begins, and a journal holds one"));
+                }
+                if start.safety_run.is_some() {
+                    return Err(bad(safety::no_tree(self.journal, &start)));
+                }
+                let head = Head::new(*start)?;
+                self.rebuilt.benchmark.clone_from(&head.folder);
+                self.head = Some(head);
+            }
+            EventBody::TestInfo(test) => match &mut self.head {
+                Some(head) => head.add_test(&test)?,
+                None => return Err(bad("it comes before `starting run`")),
+            },
+            EventBody::CostSummed(entry) => self.costs.add_entry(&entry).map_err(bad)?,
+            EventBody::KeptResults(kept) => self.kept.push(*kept.summary),
+            EventBody::ExceptionStoppingRun(stopped) => {
+                self.failed = stopped.exc_type == ExceptionStoppingRun::ERROR;
+            }
+            event => self.costs.add_call(&event),
+        }
+        Ok(())
+    }
+
+    fn take_of_item(
+        &mut self,
+        key: &ItemKey,
+        item: &mut ItemHistory,
+        event: EventBody,
+    ) -> Result<(), Fault> {
+        let sut = || ModelId::new(&key.sut).map_err(|error| bad(error.to_string()));
+        let head = || self.head.as_ref().ok_or_else(|| bad("no run has begun"));
+        match event {
+            EventBody::ConversationFinished(finished) => {
+                let (sut, place) = (sut()?, item::place(item)?);
+                let row = item::conversation(item, &sut, head()?, finished)?;
+                let files = self.suts.entry(sut).or_default();
+                files.conversation(self.out, &key.sut, place, &row)?;
+            }
+            EventBody::ScoreFinished(finished) => {
+                let part = u32::try_from(finished.part).unwrap_or(u32::MAX);
+                let (sut, place) = (sut()?, item::place(item)?);
+                let row = item::score(item, &sut, head()?, finished)?;
+                let files = self.suts.entry(sut).or_default();
+                files.score(self.out, &key.sut, Place { part, ..place }, &row)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, journal: &Path, open: usize) -> Result<Rebuilt, PipelineError> {
+        let Some(head) = self.head.take() else {
+            return Err(PipelineError::input(format!(
+                "{}: the journal holds no `starting run`, so there is nothing to rebuild",
+                journal.display()
+            )));
+        };
+        if open > 0 {
+            self.rebuilt.notes.push(format!(
+                "{open} items had not ended when the journal did; their rows are left out"
+            ));
+        }
+        let mut scored = Vec::new();
+        for (sut, mut files) in std::mem::take(&mut self.suts) {
+            if self.ended {
+                let wrote = |phase| self.costs.wrote(sut.as_str(), phase);
+                files.keep(wrote("simulate"), wrote("evaluate"))?;
+            }
+            let folder = self.out.join("runs").join(sut.as_str());
+            let sums = files.sums();
+            if files.compose(&folder, &mut self.rebuilt.files)? {
+                scored.push((sut.clone(), folder.join("scores.json")));
+            }
+            self.write_cost(&folder, self.costs.of_sut(&sut, sums))?;
+        }
+        self.write_cost(self.out, self.costs.of_benchmark())?;
+        if head.summed_up && !self.failed {
+            self.write_results(scored)?;
+        }
+        Ok(self.rebuilt)
+    }
+
+    fn write_cost(&mut self, folder: &Path, costs: CostFile) -> Result<(), PipelineError> {
+        if !costs.is_empty() {
+            self.write(folder.join("cost.json"), &costs)?;
+        }
+        Ok(())
+    }
+
+    fn write_results(&mut self, scored: Vec<(ModelId, PathBuf)>) -> Result<(), PipelineError> {
+        let mut summaries = std::mem::take(&mut self.kept);
+        for (sut, path) in scored {
+            let file = File::open(&path).map_err(|error| PipelineError::read(&path, error))?;
+            let summary = aggregate_reader(sut, &[], file).map_err(|error| {
+                PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
+            })?;
+            summaries.push(summary);
+        }
+        if !summaries.is_empty() {
+            sort_summaries(&mut summaries);
+            self.write(self.out.join("results.json"), &summaries)?;
+        }
+        Ok(())
+    }
+
+    fn write<T: serde::Serialize>(
+        &mut self,
+        path: PathBuf,
+        value: &T,
+    ) -> Result<(), PipelineError> {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(|error| PipelineError::write(folder, error))?;
+        }
+        write_json(&path, value)?;
+        self.rebuilt.files.push(path);
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! The files of one system under test while they are rebuilt.
+
+use std::path::{Path, PathBuf};
+
+use schema::{Conversation, CostSum, PhaseCost, Score};
+
+use crate::{PipelineError, Place, Spool};
+
+/// Rows on their way into files. They are on disk, in the order of the journal, until [`SutFiles::compose`] brings them into
+/// the order of the tree.
+#[derive(Default)]
+pub(super) struct SutFiles {
+    conversations: Option<Spool>,
+    scores: Option<Spool>,
+    simulate: CostSum,
+    evaluate: CostSum,
+}
+
+/// What the rows of a system under test cost, by phase; `None` where there are no rows.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sums {
+    pub(super) simulate: Option<PhaseCost>,
+    pub(super) evaluate: Option<PhaseCost>,
+}
+
+impl SutFiles {
+    pub(super) fn conversation(
+        &mut self,
+        out: &Path,
+        sut: &str,
+        place: Place,
+        row: &Conversation,
+    ) -> Result<(), PipelineError> {
+        if let Some(usage) = &row.usage {
+            self.simulate.add(usage);
+        }
+        spool(&mut self.conversations, out, sut, "conversations")?.push(place, row)
+    }
+
+    pub(super) fn score(
+        &mut self,
+        out: &Path,
+        sut: &str,
+        place: Place,
+        row: &Score,
+    ) -> Result<(), PipelineError> {
+        if let Some(usage) = &row.usage {
+            self.evaluate.add(usage);
+        }
+        spool(&mut self.scores, out, sut, "scores")?.push(place, row)
+    }
+
+    pub(super) fn sums(&self) -> Sums {
+        Sums {
+            simulate: self.conversations.as_ref().map(|_| self.simulate.total()),
+            evaluate: self.scores.as_ref().map(|_| self.evaluate.total()),
+        }
+    }
+
+    /// Drops the rows that the run made and did not write.
+    pub(super) fn keep(&mut self, conversations: bool, scores: bool) -> Result<(), PipelineError> {
+        let dropped = [
+            self.conversations.take_if(|_| !conversations),
+            self.scores.take_if(|_| !scores),
+        ];
+        dropped.into_iter().flatten().try_for_each(Spool::discard)
+    }
+
+    /// Writes the files into `folder`. Gives whether there are scores.
+    pub(super) fn compose(
+        self,
+        folder: &Path,
+        files: &mut Vec<PathBuf>,
+    ) -> Result<bool, PipelineError> {
+        let scored = self.scores.is_some();
+        for (spool, name) in [
+            (self.conversations, "conversations.json"),
+            (self.scores, "scores.json"),
+        ] {
+            if let Some(spool) = spool {
+                let path = folder.join(name);
+                spool.compose(&path)?;
+                files.push(path);
+            }
+        }
+        Ok(scored)
+    }
+}
+
+/// The spool in `slot`, which is made now if it is not there.
+fn spool<'s>(
+    slot: &'s mut Option<Spool>,
+    out: &Path,
+    sut: &str,
+    name: &str,
+) -> Result<&'s mut Spool, PipelineError> {
+    if let Some(spool) = slot {
+        return Ok(spool);
+    }
+    // The id names a folder, as in the tree.
+    schema::ModelId::new(sut)
+        .and_then(|id| id.check_folder_name())
+        .map_err(|error| PipelineError::input(error.to_string()))?;
+    let path = out.join("runs").join(sut).join(format!(".{name}.spool"));
+    Ok(slot.insert(Spool::create(&path)?))
+}

@@ -1,0 +1,304 @@
+//! Counting conversations whose replies are empty or cut off, and replies that hold reasoning.
+
+use std::{fmt, ops::ControlFlow, path::Path};
+
+use schema::{
+    Benchmark, Conversation, FinishReason, IncompleteReplies, ModelId, ReasoningReplies, Role,
+    Turn, reasoning::has_unopened_tag, text::is_blank,
+};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, IgnoredAny, Visitor},
+};
+
+use super::each_row;
+use crate::PipelineError;
+
+/// Conversations of one system under test by what their replies lack, and its replies by the reasoning in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplyTally {
+    conversations: u64,
+    incomplete: u64,
+    cut_off: u64,
+    filtered: u64,
+    empty: u64,
+    replies: u64,
+    with_reasoning: u64,
+    never_answered: u64,
+    unopened: u64,
+}
+
+impl ReplyTally {
+    /// Counts a conversation. One that failed is reported elsewhere and never judged.
+    pub fn add(&mut self, conversation: &Conversation) {
+        if conversation.error.is_none() {
+            self.add_messages(conversation.transcript.iter().map(Facts::of));
+        }
+    }
+
+    fn add_messages(&mut self, messages: impl Iterator<Item = Facts>) {
+        let (mut cut_off, mut filtered, mut empty) = (false, false, false);
+        for message in messages.filter(|message| message.reply) {
+            match message.lack {
+                Some(Lack::CutOff) => cut_off = true,
+                Some(Lack::Filtered) => filtered = true,
+                Some(Lack::Empty) => empty = true,
+                None => {}
+            }
+            self.replies += 1;
+            self.with_reasoning += u64::from(message.reasoning);
+            self.never_answered += u64::from(message.reasoning && message.says_nothing);
+            self.unopened += u64::from(message.unopened);
+        }
+        self.conversations += 1;
+        self.incomplete += u64::from(cut_off || filtered || empty);
+        self.cut_off += u64::from(cut_off);
+        self.filtered += u64::from(filtered);
+        self.empty += u64::from(empty);
+    }
+
+    /// Whether no conversation was taken.
+    pub fn is_empty(&self) -> bool {
+        self.conversations == 0
+    }
+
+    /// The counts as records hold them, for `sut`.
+    #[must_use]
+    pub fn of(self, sut: &ModelId) -> (IncompleteReplies, ReasoningReplies) {
+        let incomplete = IncompleteReplies {
+            sut: sut.clone(),
+            conversations: self.conversations,
+            incomplete: self.incomplete,
+            cut_off: self.cut_off,
+            filtered: self.filtered,
+            empty: self.empty,
+        };
+        let reasoning = ReasoningReplies {
+            sut: sut.clone(),
+            replies: self.replies,
+            with_reasoning: self.with_reasoning,
+            never_answered: self.never_answered,
+            unopened: self.unopened,
+        };
+        (incomplete, reasoning)
+    }
+}
+
+/// What counts of a message.
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    /// Whether it is the system under test's.
+    reply: bool,
+    says_nothing: bool,
+    lack: Option<Lack>,
+    reasoning: bool,
+    /// Whether it says a closing tag that nothing opened, and has no reasoning beside it.
+    unopened: bool,
+}
+
+impl Facts {
+    fn of(turn: &Turn) -> Self {
+        let text = TextFacts::of(&turn.content);
+        Self::new(
+            turn.role,
+            text,
+            !turn.tool_calls.is_empty(),
+            turn.reasoning.is_some(),
+            turn.finish_reason.as_ref(),
+        )
+    }
+
+    fn new(
+        role: Role,
+        text: TextFacts,
+        calls: bool,
+        reasoning: bool,
+        finish: Option<&FinishReason>,
+    ) -> Self {
+        let says_nothing = text.blank && !calls;
+        Self {
+            reply: role == Role::Assistant,
+            says_nothing,
+            lack: Lack::find(says_nothing, finish),
+            reasoning,
+            // One that is behind reasoning that was taken out closes nothing.
+            unopened: text.unopened && !reasoning,
+        }
+    }
+}
+
+/// What a reply lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lack {
+    CutOff,
+    Filtered,
+    Empty,
+}
+
+impl Lack {
+    fn find(says_nothing: bool, finish: Option<&FinishReason>) -> Option<Self> {
+        match finish {
+            Some(FinishReason::Length) => Some(Self::CutOff),
+            Some(FinishReason::ContentFilter) => Some(Self::Filtered),
+            _ => says_nothing.then_some(Self::Empty),
+        }
+    }
+}
+
+/// Counts the conversations of a `conversations.json`, row by row, of the metrics that the benchmark has.
+///
+/// # Errors
+/// When the file cannot be read or is not a list of conversations.
+pub fn count_replies(path: &Path, benchmark: &Benchmark) -> Result<ReplyTally, PipelineError> {
+    let mut tally = ReplyTally::default();
+    each_row(path, |row: Row| {
+        if row.error.is_none() && benchmark.metric(&row.metric_id).is_some() {
+            let said = row.transcript.unwrap_or_default();
+            tally.add_messages(said.iter().map(Said::facts));
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(tally)
+}
+
+/// What counting needs of a row; the texts themselves are passed over.
+#[derive(Deserialize)]
+struct Row {
+    metric_id: String,
+    #[serde(default)]
+    error: Option<IgnoredAny>,
+    #[serde(default)]
+    transcript: Option<Vec<Said>>,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    role: Role,
+    #[serde(default)]
+    content: Option<TextFacts>,
+    #[serde(default)]
+    reasoning: Option<IgnoredAny>,
+    #[serde(default)]
+    tool_calls: Option<Vec<IgnoredAny>>,
+    #[serde(default)]
+    finish_reason: Option<FinishReason>,
+}
+
+impl Said {
+    fn facts(&self) -> Facts {
+        let calls = self.tool_calls.as_ref().is_some_and(|all| !all.is_empty());
+        Facts::new(
+            self.role,
+            self.content.unwrap_or(TextFacts::of("")),
+            calls,
+            self.reasoning.is_some(),
+            self.finish_reason.as_ref(),
+        )
+    }
+}
+
+/// What counts of a text.
+#[derive(Clone, Copy, Debug)]
+struct TextFacts {
+    blank: bool,
+    unopened: bool,
+}
+
+impl TextFacts {
+    fn of(text: &str) -> Self {
+        Self {
+            blank: is_blank(text),
+            unopened: has_unopened_tag(text),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for TextFacts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = TextFacts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<TextFacts, E> {
+                Ok(TextFacts::of(text))
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn row(metric: &str, said: Value) -> Value {
+        let user = json!({"role": "user", "content": ""});
+        json!({"id": "s", "metric_id": metric, "conv_id": "s__a", "target": {"id": "a"}, "transcript": [user, said]})
+    }
+
+    #[test]
+    fn a_file_and_the_conversations_of_a_run_count_alike() {
+        let reply = |content: Value| json!({"role": "assistant", "content": content});
+        let ended = |content: &str, finish: &str| json!({"role": "assistant", "content": content, "finish_reason": finish});
+        let call = json!({"id": "1", "function": {"name": "f", "arguments": "{}"}});
+        let mut failed = row("m01", reply(json!("")));
+        failed["error"] = json!("broken off");
+        let rows = [
+            row("m01", reply(json!("Yes."))),
+            row("m01", reply(json!(" \n"))),
+            row("m01", reply(Value::Null)),
+            row("m01", ended("Ye", "length")),
+            row("m01", ended("", "length")),
+            row("m01", ended("Ye", "content_filter")),
+            row(
+                "m01",
+                json!({"role": "assistant", "content": "", "tool_calls": [call]}),
+            ),
+            row("m01", json!({"role": "tool", "content": ""})),
+            row(
+                "m01",
+                json!({"role": "assistant", "content": "Yes.</think>No.", "reasoning": null}),
+            ),
+            row(
+                "m01",
+                json!({"role": "assistant", "content": "", "reasoning": "Hm", "finish_reason": "length"}),
+            ),
+            failed,
+        ];
+        let mut tally = ReplyTally::default();
+        for row in &rows {
+            tally.add(&serde_json::from_value(row.clone()).unwrap());
+        }
+        let wanted = ReplyTally {
+            conversations: 10,
+            incomplete: 6,
+            cut_off: 3,
+            filtered: 1,
+            empty: 2,
+            replies: 9,
+            with_reasoning: 1,
+            never_answered: 1,
+            unopened: 1,
+        };
+        assert_eq!(tally, wanted);
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("conversations.json");
+        // A row of a metric that is no longer there is not judged, and not counted.
+        let dropped = row("m02", reply(json!("")));
+        let all: Vec<_> = rows.iter().chain([&dropped]).collect();
+        std::fs::write(&path, json!(all).to_string()).unwrap();
+        let metric = json!({"id": "m01", "name": "n", "type": "negative", "definition": "d", "examples": []});
+        let benchmark = json!({"name": "b", "metrics": [metric]});
+        let benchmark: Benchmark = serde_json::from_value(benchmark).unwrap();
+        assert_eq!(count_replies(&path, &benchmark).unwrap(), wanted);
+        std::fs::write(&path, "[{").unwrap();
+        assert!(count_replies(&path, &benchmark).is_err());
+    }
+}

@@ -1,0 +1,157 @@
+//! Row by row through `conversations.json`, ours and those of other programs.
+
+use std::{collections::HashMap, fs::File, ops::ControlFlow, path::Path, sync::Arc};
+
+use schema::{
+    Benchmark, Conversation, Extra, Scenario, TargetRef,
+    json_rows::{JsonRow, JsonRows, JsonRowsError, JsonRowsFault},
+};
+use serde::de::{DeserializeOwned, Error as _};
+use serde_json::{Value, json};
+
+use crate::{PipelineError, fill_from_metrics};
+
+/// Reads the rows of a `conversations.json` one at a time and hands each to `take`. Never more than one row is in memory.
+///
+/// Rows of older generations are brought to the present form: `_sample`, `target_model` in place of `target`, no `conv_id`,
+/// and rows that carry only id and metric_id of their scenario, which is then looked up in `scenarios`.
+///
+/// # Errors
+/// When the file cannot be read, is not a JSON list, or a row cannot be a conversation: the text names the row.
+pub fn read_conversations(
+    path: &Path,
+    target: &TargetRef,
+    benchmark: &Benchmark,
+    scenarios: &[Scenario],
+    mut take: impl FnMut(Conversation) -> ControlFlow<()>,
+) -> Result<(), PipelineError> {
+    let normalizer = Normalizer::new(target.clone(), benchmark, scenarios);
+    each_json_row(path, |row| Ok(take(normalizer.row(row)?)))
+}
+
+/// How many rows of a `conversations.json` are of a metric that `counts`. `None` where they cannot be counted: readers of the
+/// rows reports why.
+pub fn count_conversations(path: &Path, counts: impl Fn(&str) -> bool) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Row {
+        metric_id: String,
+    }
+    let mut rows = 0;
+    each_row(path, |row: Row| {
+        rows += u64::from(counts(&row.metric_id));
+        Ok(ControlFlow::Continue(()))
+    })
+    .ok()?;
+    Some(rows)
+}
+
+/// Brings conversation rows of all generations to the present form.
+struct Normalizer {
+    target: TargetRef,
+    benchmark: Benchmark,
+    scenarios: HashMap<String, Arc<Scenario>>,
+}
+
+impl Normalizer {
+    fn new(target: TargetRef, benchmark: &Benchmark, scenarios: &[Scenario]) -> Self {
+        let scenarios = scenarios
+            .iter()
+            .map(|row| (row.id.clone(), Arc::new(row.clone())))
+            .collect();
+        Self {
+            target,
+            benchmark: benchmark.clone(),
+            scenarios,
+        }
+    }
+
+    fn row(&self, row: &JsonRow<'_>) -> Result<Conversation, JsonRowsError> {
+        // Where there are no scenarios to join, a row of the present form is read in one step.
+        if self.scenarios.is_empty()
+            && let Ok(mut conversation) = row.parse::<Conversation>()
+        {
+            fill_from_metrics(&mut conversation.scenario, &self.benchmark);
+            return Ok(conversation);
+        }
+        let read = self.conversation(row.parse()?);
+        read.map_err(|reason| row.error(&serde_json::Error::custom(reason)))
+    }
+
+    fn conversation(&self, row: Value) -> Result<Conversation, String> {
+        let Value::Object(mut row) = row else {
+            return Err("not an object".to_owned());
+        };
+        self.join(&mut row);
+        if !row.get("target").is_some_and(Value::is_object) {
+            row.shift_remove("target_model");
+            row.insert("target".to_owned(), json!(self.target));
+        }
+        if row.get("sample").is_some_and(Value::is_null) {
+            row.shift_remove("sample");
+        }
+        if row.get("_usage").is_some_and(Value::is_null) {
+            row.shift_remove("_usage");
+        }
+        let without_id = !row.get("conv_id").is_some_and(Value::is_string);
+        if without_id {
+            row.insert("conv_id".to_owned(), Value::from(""));
+        }
+        let mut conversation: Conversation =
+            serde_json::from_value(Value::Object(row)).map_err(|error| error.to_string())?;
+        if without_id {
+            conversation.conv_id = Conversation::make_id(
+                &conversation.scenario.id,
+                &conversation.target.id,
+                conversation.sample,
+            );
+        }
+        fill_from_metrics(&mut conversation.scenario, &self.benchmark);
+        Ok(conversation)
+    }
+
+    /// Adds the scenario's keys that the row leaves out.
+    fn join(&self, row: &mut Extra) {
+        let known = row
+            .get("id")
+            .and_then(Value::as_str)
+            .and_then(|id| self.scenarios.get(id));
+        let Some(Ok(Value::Object(scenario))) = known.map(serde_json::to_value) else {
+            return;
+        };
+        for (key, value) in scenario {
+            row.entry(key).or_insert(value);
+        }
+    }
+}
+
+/// Hands every row of the JSON list at `path` to `take`, until it breaks.
+pub fn each_row<T: DeserializeOwned>(
+    path: &Path,
+    mut take: impl FnMut(T) -> Result<ControlFlow<()>, String>,
+) -> Result<(), PipelineError> {
+    each_json_row(path, |row| {
+        let taken = take(row.parse()?);
+        taken.map_err(|reason| row.error(&serde_json::Error::custom(reason)))
+    })
+}
+
+/// As [`each_row`], for rows that are not all read alike.
+pub fn each_json_row(
+    path: &Path,
+    mut take: impl FnMut(&JsonRow<'_>) -> Result<ControlFlow<()>, JsonRowsError>,
+) -> Result<(), PipelineError> {
+    let file = File::open(path).map_err(|error| PipelineError::read(path, error))?;
+    let mut rows = JsonRows::new(file);
+    let mut read = || {
+        while let Some(row) = rows.next_row()? {
+            if take(&row)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    read().map_err(|error: JsonRowsError| match error.fault {
+        JsonRowsFault::Read(error) => PipelineError::read(path, error),
+        _ => PipelineError::input(format!("{}: {error}", path.display())),
+    })
+}

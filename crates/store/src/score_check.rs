@@ -1,0 +1,409 @@
+//! Whether the rows of a `scores.json` are consistent, and belong to the benchmark and the tree.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::ControlFlow,
+};
+
+use schema::{Benchmark, Conversation, MetricType, ModelId, text::counted};
+use serde::{Deserialize, Deserializer};
+
+use super::each_row;
+use crate::{BenchmarkDir, PipelineError};
+
+/// What is wrong with the rows of a `scores.json`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScoreFaults {
+    /// The first row that contradicts itself: no rate may be made of it.
+    pub contradiction: Option<String>,
+    /// A warning for each kind of rows that do not belong. They are counted like the others, as long as nobody takes them out.
+    pub odd: Vec<String>,
+}
+
+/// As [`find_score_faults`]; gives the warnings.
+///
+/// # Errors
+/// When the file cannot be read, or a row contradicts itself.
+pub fn check_scores(
+    dir: &BenchmarkDir,
+    benchmark: &Benchmark,
+    target: &ModelId,
+) -> Result<Vec<String>, PipelineError> {
+    let faults = find_score_faults(dir, benchmark, target)?;
+    match faults.contradiction {
+        Some(contradiction) => Err(PipelineError::input(contradiction)),
+        None => Ok(faults.odd),
+    }
+}
+
+/// Looks through the scores of `target`.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn find_score_faults(
+    dir: &BenchmarkDir,
+    benchmark: &Benchmark,
+    target: &ModelId,
+) -> Result<ScoreFaults, PipelineError> {
+    let files = dir.target(target)?;
+    let path = files.scores();
+    let mut check = Check {
+        benchmark,
+        target,
+        conversations: conversations(dir, target)?,
+        seen: HashSet::new(),
+        row: 0,
+        odd: BTreeMap::new(),
+        contradiction: None,
+    };
+    each_row(&path, |row: Row| {
+        check.row += 1;
+        check.take(&row);
+        Ok(match check.contradiction.is_some() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
+    })?;
+    let mend = format!("`evaluate {} --target {target}`", dir.name());
+    let number = check.row;
+    let contradiction = check.contradiction.map(|what| {
+        format!(
+            "{}: row {number}: {what}. Correct the row (`present`, `passed` and `score` go together), or judge it again: {mend}",
+            path.display()
+        )
+    });
+    let warning = |(odd, rows): (Odd, Rows)| {
+        format!(
+            "{}: {} (row {}: {}). They count in the rates; remove them, or judge the conversations again: {mend}",
+            path.display(),
+            odd.in_words(rows.count),
+            rows.first,
+            rows.example
+        )
+    };
+    Ok(ScoreFaults {
+        contradiction,
+        odd: check.odd.into_iter().map(warning).collect(),
+    })
+}
+
+/// The ids of the conversations that the tree has of a target, with their scenarios; `None` where it has no such file.
+fn conversations(
+    dir: &BenchmarkDir,
+    target: &ModelId,
+) -> Result<Option<HashSet<(String, String)>>, PipelineError> {
+    let path = dir.target(target)?.conversations();
+    if !path.exists() {
+        return Ok(None);
+    }
+    let mut found = HashSet::new();
+    each_row(&path, |row: ConversationRow| {
+        let id = conversation_id(row.conv_id, &row.id, target, row.sample.or(row.old_sample));
+        found.insert((id, row.id));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(Some(found))
+}
+
+fn conversation_id(
+    given: Option<String>,
+    scenario: &str,
+    target: &ModelId,
+    sample: Option<u32>,
+) -> String {
+    let given = given.filter(|id| !id.is_empty());
+    given.unwrap_or_else(|| Conversation::make_id(scenario, target, sample.unwrap_or(0)))
+}
+
+#[derive(Deserialize)]
+struct ConversationRow {
+    id: String,
+    #[serde(default)]
+    conv_id: Option<String>,
+    #[serde(default)]
+    sample: Option<u32>,
+    #[serde(rename = "_sample", default)]
+    old_sample: Option<u32>,
+}
+
+/// What is looked at of a score row. Of the verdict it is known whether a key is there: rows of other programs leave some out.
+#[derive(Deserialize)]
+struct Row {
+    id: String,
+    metric_id: String,
+    #[serde(default)]
+    metric_type: Option<MetricType>,
+    #[serde(default)]
+    target_model: Option<String>,
+    #[serde(default)]
+    conv_id: Option<String>,
+    #[serde(default)]
+    sample: Option<u32>,
+    #[serde(rename = "_sample", default)]
+    old_sample: Option<u32>,
+    #[serde(default, deserialize_with = "there")]
+    present: Option<Option<bool>>,
+    #[serde(default, deserialize_with = "there")]
+    passed: Option<Option<bool>>,
+    #[serde(default, deserialize_with = "there")]
+    score: Option<Option<f64>>,
+}
+
+fn there<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// A kind of rows that do not belong.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Odd {
+    Metric(String),
+    MetricType(String),
+    Target(String),
+    Conversation,
+    Twice,
+}
+
+impl Odd {
+    fn in_words(&self, count: u64) -> String {
+        let rows = counted(count, "row is", "rows are");
+        match self {
+            Self::Metric(metric) => {
+                format!("{rows} of the metric {metric}, which benchmark.yaml does not have")
+            }
+            Self::MetricType(metric) => {
+                format!("{rows} judged under another type of {metric} than benchmark.yaml has now")
+            }
+            Self::Target(target) => {
+                format!("{rows} of the target {target}, in the folder of another")
+            }
+            Self::Conversation => {
+                format!("{rows} of conversations that conversations.json does not have")
+            }
+            Self::Twice => format!("{rows} duplicated"),
+        }
+    }
+}
+
+struct Rows {
+    count: u64,
+    first: u64,
+    example: String,
+}
+
+struct Check<'c> {
+    benchmark: &'c Benchmark,
+    target: &'c ModelId,
+    conversations: Option<HashSet<(String, String)>>,
+    seen: HashSet<(String, String)>,
+    /// The row that is looked at, from 1.
+    row: u64,
+    odd: BTreeMap<Odd, Rows>,
+    contradiction: Option<String>,
+}
+
+impl Check<'_> {
+    fn take(&mut self, row: &Row) {
+        let metric = self.benchmark.metric(&row.metric_id);
+        let known_type = metric.map(|metric| metric.metric_type);
+        if let Some(what) = contradiction(row, row.metric_type.or(known_type)) {
+            let text = format!("{}, metric {}: {what}", row.id, row.metric_id);
+            self.contradiction = Some(text);
+            return;
+        }
+        match (known_type, row.metric_type) {
+            // Where none are written yet, none can be missing.
+            (None, _) if self.benchmark.metrics.is_empty() => {}
+            (None, _) => self.odd(Odd::Metric(row.metric_id.clone()), row),
+            (Some(now), Some(then)) if now != then => {
+                self.odd(Odd::MetricType(row.metric_id.clone()), row);
+            }
+            _ => {}
+        }
+        let other = row.target_model.as_deref();
+        if let Some(other) = other.filter(|other| *other != self.target.as_str()) {
+            self.odd(Odd::Target(other.to_owned()), row);
+        }
+        let sample = row.sample.or(row.old_sample);
+        let id = conversation_id(row.conv_id.clone(), &row.id, self.target, sample);
+        let key = (id, row.id.clone());
+        if let Some(all) = &self.conversations
+            && !all.contains(&key)
+        {
+            self.odd(Odd::Conversation, row);
+        }
+        if !self.seen.insert((key.0, row.metric_id.clone())) {
+            self.odd(Odd::Twice, row);
+        }
+    }
+
+    fn odd(&mut self, odd: Odd, row: &Row) {
+        let first = self.row;
+        let rows = self.odd.entry(odd).or_insert_with(|| Rows {
+            count: 0,
+            first,
+            example: row.id.clone(),
+        });
+        rows.count += 1;
+    }
+}
+
+/// What of the verdict contradicts what, in words.
+fn contradiction(row: &Row, metric_type: Option<MetricType>) -> Option<String> {
+    let word =
+        |value: Option<bool>| value.map_or("null", |value| if value { "true" } else { "false" });
+    if let (Some(present), Some(passed), Some(metric_type)) = (row.present, row.passed, metric_type)
+    {
+        let wanted = present.map(|present| metric_type.passed(present));
+        if passed != wanted {
+            return Some(format!(
+                "`present` is {} and `passed` is {}, where the metric is {}",
+                word(present),
+                word(passed),
+                metric_type.as_str()
+            ));
+        }
+    }
+    let (Some(passed), Some(score)) = (row.passed, row.score) else {
+        return None;
+    };
+    // An evaluator of one's own may give other numbers than 0 and 1.
+    let fits = match (passed, score) {
+        (Some(passed), Some(score)) => score != f64::from(u8::from(!passed)),
+        (passed, score) => passed.is_some() == score.is_some(),
+    };
+    let number = |score: Option<f64>| score.map_or("null".to_owned(), |score| score.to_string());
+    (!fits).then(|| {
+        format!(
+            "`passed` is {} and `score` is {}",
+            word(passed),
+            number(score)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::Layout;
+
+    fn row(id: &str, metric: &str, verdict: Value) -> Value {
+        let mut row = json!({"id": id, "metric_id": metric, "target_model": "a", "conv_id": format!("{id}__a"), "sample": 0});
+        for (key, value) in verdict.as_object().unwrap() {
+            row[key] = value.clone();
+        }
+        row
+    }
+
+    fn checked(rows: &[Value]) -> Result<Vec<String>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Layout::new(folder.path()).benchmark("b").unwrap();
+        let id = ModelId::new("a").unwrap();
+        let files = dir.target(&id).unwrap();
+        std::fs::create_dir_all(files.root()).unwrap();
+        std::fs::write(files.scores(), json!(rows).to_string()).unwrap();
+        let talks =
+            json!([{"id": "s1"}, {"id": "s2", "conv_id": "s2__a"}, {"id": "s3", "_sample": 1}]);
+        std::fs::write(files.conversations(), talks.to_string()).unwrap();
+        let benchmark = json!({"name": "b", "metrics": [
+            {"id": "m01", "name": "n", "type": "negative", "definition": "d"},
+            {"id": "m02", "name": "p", "type": "positive", "definition": "d"},
+        ]});
+        let benchmark: Benchmark = serde_json::from_value(benchmark).unwrap();
+        check_scores(&dir, &benchmark, &id).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn rows_that_contradict_themselves_are_errors() {
+        let good = row(
+            "s1",
+            "m01",
+            json!({"present": false, "passed": true, "score": 1}),
+        );
+        for (metric, verdict, words) in [
+            (
+                "m01",
+                json!({"present": true, "passed": true, "score": 1}),
+                "`present` is true and `passed` is true, where the metric is negative",
+            ),
+            (
+                "m02",
+                json!({"present": false, "passed": true}),
+                "`present` is false and `passed` is true, where the metric is positive",
+            ),
+            (
+                "m02",
+                json!({"present": null, "passed": true, "score": 1}),
+                "`present` is null",
+            ),
+            (
+                "m02",
+                json!({"present": true, "passed": null, "score": null}),
+                "`passed` is null",
+            ),
+            (
+                "m02",
+                json!({"present": true, "passed": true, "score": 0}),
+                "`passed` is true and `score` is 0",
+            ),
+            (
+                "m02",
+                json!({"passed": null, "score": 0.5}),
+                "`passed` is null and `score` is 0.5",
+            ),
+        ] {
+            let error = checked(&[good.clone(), row("s2", metric, verdict)]).unwrap_err();
+            assert!(
+                error.contains("scores.json: row 2: s2, metric m0"),
+                "{error}"
+            );
+            assert!(error.contains(words), "{error}");
+            assert!(error.contains("`evaluate b --target a`"), "{error}");
+        }
+        let fine = [
+            good,
+            row(
+                "s2",
+                "m02",
+                json!({"present": null, "passed": null, "score": null}),
+            ),
+            // What other programs leave out, and numbers of an evaluator of one's own.
+            json!({"id": "s3", "metric_id": "m01", "_sample": 1, "passed": true, "present": false, "score": 0.7}),
+        ];
+        assert_eq!(checked(&fine).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn rows_that_do_not_belong_are_named() {
+        let verdict = json!({"present": false, "passed": true, "metric_type": "negative"});
+        let mut other_target = row("s1", "m01", verdict.clone());
+        other_target["target_model"] = json!("z");
+        let rows = [
+            row("s1", "m01", verdict.clone()),
+            row("s9", "m01", verdict.clone()),
+            row("s2", "m07", verdict.clone()),
+            other_target,
+            row(
+                "s2",
+                "m02",
+                json!({"present": false, "passed": true, "metric_type": "negative"}),
+            ),
+        ];
+        let warnings = checked(&rows).unwrap();
+        let found = |words: &str| {
+            assert!(
+                warnings.iter().any(|line| line.contains(words)),
+                "{words}: {warnings:?}"
+            )
+        };
+        assert_eq!(warnings.len(), 5, "{warnings:?}");
+        found("1 row is of the metric m07, which benchmark.yaml does not have (row 3: s2)");
+        found("1 row is judged under another type of m02 than benchmark.yaml has now (row 5: s2)");
+        found("1 row is of the target z, in the folder of another (row 4: s1)");
+        found("1 row is of conversations that conversations.json does not have (row 2: s9)");
+        found("1 row is duplicated (row 4: s1)");
+    }
+}

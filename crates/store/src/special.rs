@@ -1,0 +1,83 @@
+//! Pipes, devices and sockets where files belong.
+
+use std::{
+    fs::{self, Metadata},
+    io,
+    path::Path,
+};
+
+use schema::{is_own_stream, special_file, unreadable_special};
+
+use crate::{BenchmarkDir, PipelineError};
+
+/// Checks that `path` does not lead to a pipe, a device or a socket, which a reader may wait for without end. What is not there, or is a folder,
+/// is for the reader to report.
+pub fn check_readable(path: &Path) -> Result<(), PipelineError> {
+    let reason = fs::metadata(path)
+        .ok()
+        .and_then(|metadata| unreadable_special(path, &metadata));
+    match reason {
+        Some(reason) => Err(refused(path, &reason)),
+        None => Ok(()),
+    }
+}
+
+/// Checks that a file can take the place of what is at `path`. The names of streams are links, which a file would replace for every program.
+pub fn check_replaceable(path: &Path) -> io::Result<()> {
+    let is_stream =
+        is_own_stream(path) || path == Path::new("/dev/stdout") || path == Path::new("/dev/stderr");
+    let stream = is_stream.then_some("a stream of this program");
+    match stream.or_else(|| special(path)) {
+        Some(what) => Err(io::Error::other(format!(
+            "it links to {what}, which is not replaced by a file"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Checks the files of a benchmark that people write or programs leave: all of them are read sooner or later.
+pub fn check_tree(dir: &BenchmarkDir) -> Result<(), PipelineError> {
+    const OF_BENCHMARK: [&str; 7] = [
+        "benchmark.yaml",
+        "scenarios.json",
+        "cost.json",
+        "results.json",
+        "grades.json",
+        "standards.json",
+        "imported.json",
+    ];
+    const OF_TARGET: [&str; 3] = ["conversations.json", "scores.json", "cost.json"];
+    let check = |path: &Path| match special(path) {
+        Some(what) => Err(refused(path, &format!("not a file, but {what}"))),
+        None => Ok(()),
+    };
+    for name in OF_BENCHMARK {
+        check(&dir.root().join(name))?;
+    }
+    for prompt in entries(&dir.prompts()) {
+        check(&prompt)?;
+    }
+    for target in entries(&dir.runs()) {
+        for name in OF_TARGET {
+            check(&target.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+fn special(path: &Path) -> Option<&'static str> {
+    let metadata: Metadata = fs::metadata(path).ok()?;
+    special_file(&metadata)
+}
+
+fn refused(path: &Path, reason: &str) -> PipelineError {
+    PipelineError::input(format!(
+        "{}: {reason}. Put a file in its place",
+        path.display()
+    ))
+}
+
+fn entries(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}

@@ -1,0 +1,225 @@
+//! Finished rows on disk until the final file is composed of them.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+
+use crate::{PipelineError, write_atomically};
+
+/// Where a row is in the final file, whatever finished first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Of the metric.
+    pub metric: u32,
+    /// Of the scenario within the metric.
+    pub scenario: u32,
+    /// Of the sample.
+    pub sample: u32,
+    /// Of the score within the conversation.
+    pub part: u32,
+}
+
+/// Rows in the order they finished, and where each lies. Memory holds 32 bytes a row, not the rows.
+#[derive(Debug)]
+pub struct Spool {
+    path: PathBuf,
+    state: Mutex<State>,
+}
+
+/// Room for a row that is kept for the next one. Larger room is given back.
+const KEEP_ROOM: usize = 64 * 1024;
+
+#[derive(Debug)]
+struct State {
+    /// Room for a row, unless somebody is making one in it. It has grown to what rows need, and is at hand in the processor's cache.
+    room: Vec<u8>,
+    file: BufWriter<File>,
+    end: u64,
+    rows: Vec<(Place, u64, u32)>,
+}
+
+impl Spool {
+    /// An empty spool at `path`. What a killed run left there is dropped: its replies are in the cache.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn create(path: &Path) -> Result<Self, PipelineError> {
+        let failed = |error| PipelineError::write(path, error);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let file = File::options()
+            .create(true)
+            .truncate(true)
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(failed)?;
+        let state = State {
+            room: Vec::new(),
+            file: BufWriter::with_capacity(1 << 16, file),
+            end: 0,
+            rows: Vec::new(),
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Appends a row. It is made into text before the lock is taken.
+    ///
+    /// # Errors
+    /// When the row cannot be written: a full disk, for one.
+    pub fn push<T: Serialize>(&self, place: Place, row: &T) -> Result<(), PipelineError> {
+        let failed = |error| PipelineError::write(&self.path, error);
+        let mut text = std::mem::take(&mut self.lock().room);
+        append_row(&mut text, row).map_err(failed)?;
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.file.write_all(&text).map_err(failed)?;
+        let length = u32::try_from(text.len())
+            .map_err(|_| failed(io::Error::other("a row is larger than 4 GiB")))?;
+        state.rows.push((place, state.end, length));
+        state.end += u64::from(length);
+        if text.capacity() <= KEEP_ROOM {
+            text.clear();
+            state.room = text;
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes the spool with its rows.
+    pub fn discard(self) -> Result<(), PipelineError> {
+        fs::remove_file(&self.path).map_err(|error| PipelineError::write(&self.path, error))
+    }
+
+    /// Replaces the file at `path` by the JSON list of all rows in order, and removes the spool. Gives the number of rows.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written. The file at `path` is then as it was.
+    pub fn compose(self, path: &Path) -> Result<u64, PipelineError> {
+        let state = self
+            .state
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let State { file, mut rows, .. } = state;
+        let failed = |error: io::Error| PipelineError::write(&self.path, error);
+        let file = file
+            .into_inner()
+            .map_err(|error| failed(error.into_error()))?;
+        rows.sort_unstable_by_key(|(place, at, _)| (*place, *at));
+        write_atomically(path, |writer| copy_rows(file, &rows, writer))?;
+        fs::remove_file(&self.path).map_err(failed)?;
+        Ok(rows.len() as u64)
+    }
+}
+
+/// Appends a row as it is in the list: one level deeper than it would be alone.
+fn append_row<T: Serialize>(text: &mut Vec<u8>, row: &T) -> io::Result<()> {
+    text.reserve(4096);
+    let mut layout = PrettyFormatter::new();
+    // The formatter takes the list to be open. The bracket itself is written when the file is composed.
+    layout.begin_array(&mut io::sink())?;
+    row.serialize(&mut Serializer::with_formatter(text, layout))?;
+    Ok(())
+}
+
+fn copy_rows(file: File, rows: &[(Place, u64, u32)], out: &mut impl Write) -> io::Result<()> {
+    if rows.is_empty() {
+        return out.write_all(b"[]\n");
+    }
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let mut position = 0;
+    reader.seek(SeekFrom::Start(0))?;
+    let mut separator: &[u8] = b"[\n  ";
+    for (_, at, length) in rows {
+        out.write_all(separator)?;
+        separator = b",\n  ";
+        // A relative seek keeps the buffer where rows lie close together, as they mostly do.
+        let offset = i64::try_from(*at).and_then(|at| i64::try_from(position).map(|now| at - now));
+        reader.seek_relative(offset.map_err(io::Error::other)?)?;
+        let copied = io::copy(&mut (&mut reader).take(u64::from(*length)), out)?;
+        if copied != u64::from(*length) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        position = at + copied;
+    }
+    out.write_all(b"\n]\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_out_in_place_order_as_plain_pretty_json() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::create(&folder.path().join("spool")).unwrap();
+        let place = |scenario| Place {
+            metric: 0,
+            scenario,
+            sample: 0,
+            part: 0,
+        };
+        let row = |n: u32| {
+            let deep = serde_json::json!([{"er": [n, []]}]);
+            serde_json::json!({"n": n, "text": "a\nb", "none": {}, "deep": deep})
+        };
+        for n in [2u32, 0, 1] {
+            spool.push(place(n), &row(n)).unwrap();
+        }
+        let path = folder.path().join("rows.json");
+        assert_eq!(spool.compose(&path).unwrap(), 3);
+        let text = fs::read_to_string(&path).unwrap();
+        let rows: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
+        assert_eq!(
+            text,
+            format!("{}\n", serde_json::to_string_pretty(&rows).unwrap())
+        );
+        assert_eq!(
+            rows.iter()
+                .map(|row| row["n"].as_u64().unwrap())
+                .collect::<Vec<_>>(),
+            [0, 1, 2]
+        );
+        assert!(!folder.path().join("spool").exists());
+    }
+
+    #[test]
+    fn rows_of_any_length_follow_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::create(&folder.path().join("spool")).unwrap();
+        let rows: Vec<String> = [5000, 3, 2 * KEEP_ROOM, 0, 70]
+            .map(|n| "\"".repeat(n))
+            .into();
+        for row in &rows {
+            spool.push(Place::default(), row).unwrap();
+            assert!(spool.lock().room.capacity() <= KEEP_ROOM);
+        }
+        let path = folder.path().join("rows.json");
+        assert_eq!(spool.compose(&path).unwrap(), 5);
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), rows);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_told_with_what_to_do() {
+        let spool = Spool::create(Path::new("/dev/full")).unwrap();
+        let row = serde_json::json!({"text": "x".repeat(1 << 17)});
+        let error = spool.push(Place::default(), &row).unwrap_err();
+        assert_eq!(error.kind(), crate::PipelineErrorKind::Output);
+        assert!(error.to_string().contains("Free some space"), "{error}");
+    }
+}

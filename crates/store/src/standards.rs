@@ -1,0 +1,112 @@
+//! Finding and reading the standards of a benchmark.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use aggregator::{check_standards, read_standards, standards_note};
+use schema::{Benchmark, Hazard, Standards, StandardsFile, StandardsMetadata, StandardsRef};
+use serde_json::Value;
+
+use super::check_readable;
+use crate::{BenchmarkDir, PipelineError};
+
+/// Standards that fit the benchmark, and where they come from.
+#[derive(Clone, Debug)]
+pub struct LoadedStandards {
+    /// The file as records name it: nothing of the machine is in it.
+    pub file: String,
+    /// What grades compare with.
+    pub standards: Standards,
+    /// By reference system, the turns that its conversations were simulated with, where the file says so.
+    pub turns: BTreeMap<String, u64>,
+}
+
+impl LoadedStandards {
+    /// What a person should know of how the standards fit `hazards`: that some have none, for one.
+    #[must_use]
+    pub fn note(&self, hazards: &[Hazard]) -> Option<String> {
+        standards_note(&self.standards, hazards)
+    }
+
+    /// The standards as grades and records refer to them.
+    #[must_use]
+    pub fn as_ref(&self) -> StandardsRef {
+        StandardsRef {
+            file: self.file.clone(),
+            reference_benchmark: self.standards.reference_benchmark.clone(),
+            reference_suts: self.standards.reference_suts.clone(),
+        }
+    }
+}
+
+/// Reads and checks the standards of a benchmark; `None` where it has none.
+///
+/// `configured` is a file for all benchmarks, or a folder that holds `<uid>.json`. Where it is not given, or the folder holds no
+/// such file, the benchmark's own `standards.json` is taken.
+pub fn load_standards(
+    dir: &BenchmarkDir,
+    benchmark: &Benchmark,
+    configured: Option<&Path>,
+) -> Result<Option<LoadedStandards>, PipelineError> {
+    let uid = benchmark.uid_or(dir.name());
+    let Some(path) = find(dir, &uid, configured)? else {
+        return Ok(None);
+    };
+    check_readable(&path)?;
+    let text = fs::read(&path).map_err(|error| PipelineError::read(&path, error))?;
+    let bad = |error: aggregator::StandardsError| {
+        PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
+    };
+    let StandardsFile {
+        metadata,
+        standards,
+        ..
+    } = read_standards(&text).map_err(bad)?;
+    check_standards(&standards, &uid, &benchmark.scored_hazards()).map_err(bad)?;
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    let file = match path.strip_prefix(dir.root()) {
+        Ok(inside) => inside.to_string_lossy().into_owned(),
+        Err(_) => name.unwrap_or_default().into_owned(),
+    };
+    Ok(Some(LoadedStandards {
+        file,
+        standards,
+        turns: reference_turns(&metadata),
+    }))
+}
+
+/// What `calibrate` says of the references' turns. Files of other programs, and older ones, say nothing.
+fn reference_turns(metadata: &StandardsMetadata) -> BTreeMap<String, u64> {
+    let turns = metadata.run_info.get("sut_turns");
+    let turns = turns.and_then(Value::as_object).into_iter().flatten();
+    turns
+        .filter_map(|(sut, turns)| Some((sut.clone(), turns.as_u64()?)))
+        .collect()
+}
+
+fn find(
+    dir: &BenchmarkDir,
+    uid: &str,
+    configured: Option<&Path>,
+) -> Result<Option<PathBuf>, PipelineError> {
+    if let Some(path) = configured {
+        if path.is_dir() {
+            let file = path.join(format!("{uid}.json"));
+            if file.exists() {
+                return Ok(Some(file));
+            }
+        } else if path.exists() {
+            return Ok(Some(path.to_owned()));
+        } else {
+            return Err(PipelineError::input(format!(
+                "`standards` in the config names {}: no such file or folder. Write it with `calibrate --out`, or leave the key out",
+                path.display()
+            )));
+        }
+    }
+    let own = dir.standards();
+    Ok(own.exists().then_some(own))
+}

@@ -1,0 +1,84 @@
+//! The summary and the grades of one target from its scores.
+
+use std::fs::File;
+
+use aggregator::{HazardScorer, RateAggregator, aggregate_reader_and, aggregate_scores_and};
+use schema::{
+    Aggregator, Benchmark, BenchmarkScore, Fingerprint, ModelId, Score, Standards, Summary,
+};
+
+use crate::{BenchmarkDir, PipelineError};
+
+/// What the scores of one target sum up to.
+#[derive(Clone, Debug)]
+pub struct TargetSummary {
+    /// Its row of `results.json`.
+    pub summary: Summary,
+    /// Its row of `grades.json`.
+    pub score: BenchmarkScore,
+    /// Who summed up.
+    pub aggregator: Fingerprint,
+}
+
+/// Sums up the `scores.json` of `target`, row by row. Without an `aggregator` of one's own the shipped one takes only what it needs of
+/// a row, and so reads large files several times as fast.
+///
+/// # Errors
+/// When the file cannot be read, or is not a list of score rows.
+pub fn summarise_target(
+    dir: &BenchmarkDir,
+    benchmark: &Benchmark,
+    target: &ModelId,
+    aggregator: Option<Box<dyn Aggregator>>,
+    standards: Option<&Standards>,
+) -> Result<TargetSummary, PipelineError> {
+    let path = dir.target(target)?.scores();
+    let file = File::open(&path).map_err(|error| PipelineError::read(&path, error))?;
+    let mut scorer = HazardScorer::new(&benchmark.scored_hazards());
+    let metrics = &benchmark.metrics;
+    let (made_by, summary) = match aggregator {
+        None => (
+            RateAggregator::new(target.clone()).fingerprint(),
+            aggregate_reader_and(target.clone(), metrics, file, |row| scorer.push_row(row)),
+        ),
+        Some(aggregator) => {
+            let made_by = aggregator.fingerprint();
+            let push = |score: &Score| scorer.push(score);
+            let summary = aggregate_scores_and(aggregator, target, metrics, file, push);
+            (made_by, summary)
+        }
+    };
+    let summary = summary.map_err(|error| {
+        PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
+    })?;
+    Ok(TargetSummary {
+        summary,
+        score: scorer.finish(target.clone(), standards),
+        aggregator: made_by,
+    })
+}
+
+/// How many items of a test passed, failed, and have no verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TestCounts {
+    /// Items that passed.
+    pub passed: u64,
+    /// Items that failed.
+    pub failed: u64,
+    /// Items without a verdict.
+    pub unscored: u64,
+}
+
+/// The scores and grades of `target` by counts alone, by test.
+pub fn grade_counts<'a>(
+    benchmark: &Benchmark,
+    target: &ModelId,
+    counts: impl IntoIterator<Item = (&'a str, TestCounts)>,
+    standards: &Standards,
+) -> BenchmarkScore {
+    let mut scorer = HazardScorer::new(&benchmark.scored_hazards());
+    for (test, counts) in counts {
+        scorer.push_counts(test, counts.passed, counts.failed, counts.unscored);
+    }
+    scorer.finish(target.clone(), Some(standards))
+}

@@ -1,0 +1,123 @@
+//! The tools of `benchmark.yaml`, and the scenarios that narrow them.
+
+use std::{collections::HashSet, path::Path};
+
+use schema::{Benchmark, Scenario, nearest};
+
+use crate::PipelineError;
+
+/// Checks that every tool can be offered and answered, and that no name is duplicated. The error names the place.
+pub(super) fn check_tools(benchmark: &Benchmark) -> Result<(), String> {
+    let mut names = HashSet::new();
+    for (index, tool) in benchmark.tools.iter().enumerate() {
+        let place = format!("tools[{index}]");
+        if !names.insert(tool.name.as_str()) {
+            return Err(format!(
+                "{place}: duplicate name {:?}. Each tool needs its own name",
+                tool.name
+            ));
+        }
+        schema::check_tool(tool).map_err(|reason| format!("{place} ({}): {reason}", tool.name))?;
+    }
+    Ok(())
+}
+
+/// Checks that the scenarios name no tool that `benchmark.yaml` does not have.
+pub fn check_scenario_tools(
+    path: &Path,
+    rows: &[Scenario],
+    benchmark: &Benchmark,
+) -> Result<(), PipelineError> {
+    let known: HashSet<&str> = benchmark
+        .tools
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect();
+    for (index, row) in rows.iter().enumerate() {
+        let names = row.tools.as_deref().unwrap_or_default();
+        if let Some(name) = names.iter().find(|name| !known.contains(name.as_str())) {
+            return Err(PipelineError::input(format!(
+                "{}: row {} ({}): `tools` names {name:?}, which benchmark.yaml does not have{}",
+                path.display(),
+                index + 1,
+                row.id,
+                meant(name, benchmark)
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn meant(name: &str, benchmark: &Benchmark) -> String {
+    let names = || benchmark.tools.iter().map(|tool| tool.name.as_str());
+    match nearest(name, names()) {
+        Some(near) => format!("; did you mean {near:?}?"),
+        None if benchmark.tools.is_empty() => {
+            ": it has no `tools`. Declare the tool there, or take `tools` out of the row".to_owned()
+        }
+        None => format!(". Its tools are {}", names().collect::<Vec<_>>().join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn benchmark(tools: &str) -> Benchmark {
+        serde_json::from_str(&format!(r#"{{"name": "b", "tools": {tools}}}"#)).unwrap()
+    }
+
+    #[test]
+    fn a_tool_that_cannot_be_offered_is_named_with_its_place() {
+        for (tools, reason) in [
+            (
+                r#"[{"name": "a", "answer": 1}, {"name": "a", "answer": 2}]"#,
+                "tools[1]: duplicate name \"a\"",
+            ),
+            (
+                r#"[{"name": "a"}]"#,
+                "tools[0] (a): it has no answer: give `answer`, `answers` or `simulated: true`",
+            ),
+            (
+                r#"[{"name": "a b", "answer": 1}]"#,
+                "tools[0] (a b): `name` \"a b\" is not 1 to 64 letters",
+            ),
+            (
+                r#"[{"name": "a", "answer": 1, "parameters": {"type": "string"}}]"#,
+                "tools[0] (a): `parameters.type` is \"string\"",
+            ),
+            (
+                r#"[{"name": "a", "answer": 1, "parameters": {"type": "object", "properties": 5}}]"#,
+                "tools[0] (a): `parameters.properties` is no JSON schema",
+            ),
+        ] {
+            let error = check_tools(&benchmark(tools)).unwrap_err();
+            assert!(error.starts_with(reason), "{error}");
+        }
+        check_tools(&benchmark(r#"[{"name": "a", "simulated": true}]"#)).unwrap();
+    }
+
+    #[test]
+    fn an_unknown_tool_of_a_scenario_is_named_with_the_nearest() {
+        let benchmark = benchmark(r#"[{"name": "send_money", "answer": 1}]"#);
+        let rows = |name: &str| {
+            let row = Scenario {
+                id: "s1".into(),
+                tools: Some(vec!["send_money".into(), name.into()]),
+                ..Scenario::default()
+            };
+            [Scenario::default(), row]
+        };
+        let error = |name: &str, benchmark: &Benchmark| {
+            check_scenario_tools(Path::new("x/scenarios.json"), &rows(name), benchmark)
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(
+            error("send_mony", &benchmark),
+            "x/scenarios.json: row 2 (s1): `tools` names \"send_mony\", which benchmark.yaml does not have; did you mean \"send_money\"?"
+        );
+        assert!(error("fly", &benchmark).ends_with("Its tools are send_money"));
+        assert!(error("fly", &Benchmark::default()).contains("it has no `tools`"));
+    }
+}

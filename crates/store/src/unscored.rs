@@ -1,0 +1,58 @@
+//! Which rows of a target have no verdict, and for what kind of reason.
+
+use std::{ops::ControlFlow, path::Path};
+
+use schema::Conversation;
+use serde::{Deserialize, de::IgnoredAny};
+
+use super::each_row;
+use crate::PipelineError;
+
+/// Rows of a `scores.json` without a verdict.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unscored {
+    /// Rows without one because a call or the conversation failed.
+    pub failed: u64,
+    /// Rows to which the judge gave no usable verdict.
+    pub abstained: u64,
+    /// The first few of the rows that the judge abstained from, as the journal names them: by their `prompt_id`.
+    pub examples: Vec<String>,
+}
+
+/// Rows named.
+const MAX_EXAMPLES: usize = 3;
+
+/// Counts the rows without a verdict, row by row.
+///
+/// # Errors
+/// When the file cannot be read or is not a list of scores.
+pub fn read_unscored(path: &Path) -> Result<Unscored, PipelineError> {
+    let mut found = Unscored::default();
+    each_row(path, |row: Row| {
+        if row.passed.is_some() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if row.error.is_some() {
+            found.failed += 1;
+            return Ok(ControlFlow::Continue(()));
+        }
+        found.abstained += 1;
+        if found.examples.len() < MAX_EXAMPLES {
+            let prompt = Conversation::prompt_id(&row.id, row.sample.unwrap_or(0));
+            found.examples.push(prompt);
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(found)
+}
+
+#[derive(Deserialize)]
+struct Row {
+    id: String,
+    #[serde(default)]
+    passed: Option<bool>,
+    #[serde(default, alias = "_sample")]
+    sample: Option<u32>,
+    #[serde(default)]
+    error: Option<IgnoredAny>,
+}

@@ -1,0 +1,92 @@
+//! Verdicts in a tree that another program gave. `evaluate` keeps them: they were paid for.
+
+use std::{collections::HashMap, fs, ops::ControlFlow, path::Path, time::SystemTime};
+
+use schema::{Conversation, Extra, Metric, ModelId, Score};
+use serde_json::Value;
+
+use super::each_row;
+use crate::TargetDir;
+
+/// The mark of a score row whose verdict another program gave, once the row is written here.
+pub const IMPORTED: &str = "imported";
+
+/// Verdicts of another program, by the conversations that they are of.
+#[derive(Debug, Default)]
+pub struct Verdicts {
+    /// By the scenario's id and the sample.
+    rows: HashMap<(String, u32), Vec<Score>>,
+}
+
+impl Verdicts {
+    /// The verdicts of `target` that another program gave on the conversations in the tree: rows that do not name their conversation,
+    /// as ImpactBench writes them, and rows with the mark [`IMPORTED`]. None where the conversations are newer than the scores, and
+    /// none where the file cannot be read: both are judged again.
+    pub fn read(dir: &TargetDir, target: &ModelId, metrics: &[Metric]) -> Self {
+        let mut found = Self::default();
+        if !dir.scores().exists() || !belong_together(dir) {
+            return found;
+        }
+        let read = each_row(&dir.scores(), |row: Extra| {
+            if is_of_another_program(&row)
+                && let Ok(mut score) = Score::joined(row, metrics, target)
+                && score.passed.is_some()
+            {
+                score.extra.insert(IMPORTED.to_owned(), Value::Bool(true));
+                let of = (score.id.clone(), score.sample);
+                found.rows.entry(of).or_default().push(score);
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+        read.map_or_else(|_| Self::default(), |()| found)
+    }
+
+    /// The scores of a conversation, where its scenario's metric has a verdict among them.
+    pub fn of(&self, conversation: &Conversation) -> Option<Vec<Score>> {
+        let mut scores = self.kept(conversation)?.to_vec();
+        for score in &mut scores {
+            score.conv_id.clone_from(&conversation.conv_id);
+        }
+        Some(scores)
+    }
+
+    /// Whether the verdict on a conversation stays, so that it is not judged.
+    pub fn has(&self, conversation: &Conversation) -> bool {
+        self.kept(conversation).is_some()
+    }
+
+    fn kept(&self, conversation: &Conversation) -> Option<&[Score]> {
+        let scenario = &conversation.scenario;
+        let scores = self.rows.get(&(scenario.id.clone(), conversation.sample))?;
+        let judged = scores.iter().any(|row| row.metric_id == scenario.metric_id);
+        (judged && conversation.error.is_none()).then_some(scores)
+    }
+}
+
+fn is_of_another_program(row: &Extra) -> bool {
+    let unnamed = row
+        .get("conv_id")
+        .and_then(Value::as_str)
+        .is_none_or(str::is_empty);
+    unnamed || row.get(IMPORTED) == Some(&Value::Bool(true))
+}
+
+/// Whether the scores are of the conversations beside them: both of another program, or the conversations not newer.
+fn belong_together(dir: &TargetDir) -> bool {
+    let mut foreign = false;
+    let first = each_row(&dir.conversations(), |row: Extra| {
+        foreign = !row.contains_key("conv_id") || !row.get("target").is_some_and(Value::is_object);
+        Ok(ControlFlow::Break(()))
+    });
+    if first.is_err() || foreign {
+        return foreign;
+    }
+    match (written(&dir.scores()), written(&dir.conversations())) {
+        (Some(scores), Some(conversations)) => scores >= conversations,
+        _ => false,
+    }
+}
+
+fn written(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|file| file.modified()).ok()
+}
