@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failure ends the test")]
 
 use aggregator::{HazardScorer, combine, estimate, grade, grade_points};
-use schema::{Hazard, ModelId, Standards};
+use schema::{EventKind, Hazard, ModelId, Standards};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -153,11 +153,11 @@ fn hazards_and_benchmarks_of_its_journals_get_the_same_grades() {
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
-        let of = |message: &str| {
+        let of = |message: EventKind| {
             let events = events.iter().filter(|event| event["message"] == message);
             events.cloned().collect::<Vec<_>>()
         };
-        let scored = of("hazard scored");
+        let scored = of(EventKind::HazardScored);
         assert!(!scored.is_empty(), "{name}");
         let hazards: Vec<Hazard> = scored.iter().map(hazard).collect();
         let standards = Standards {
@@ -186,7 +186,7 @@ fn hazards_and_benchmarks_of_its_journals_get_the_same_grades() {
             );
             assert_eq!(ours.grade.unwrap().text(), theirs["text_grade"], "{name}");
         }
-        let whole = &of("benchmark scored")[0];
+        let whole = &of(EventKind::BenchmarkScored)[0];
         assert_eq!(
             ours.grade.unwrap().numeric(),
             whole["numeric_grade"],

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use evaluator::{JudgeEvaluator, Prompts};
 use llm_client::{HttpClient, ModelSettings, OpenAi};
 use schema::{
-    Conversation, Evaluator, Item, Metric, ModelErrorKind, ModelId, NoJournal, PhaseError,
-    PhaseErrorKind, Role, Score, Turn, prompt::Prompt,
+    Conversation, Evaluator, EventKind, Item, Metric, ModelErrorKind, ModelId, NoJournal,
+    PhaseError, PhaseErrorKind, Role, Score, Turn, prompt::Prompt,
 };
 use scripted_llm::ScriptedServer;
 use serde_json::{Value, json};
@@ -175,7 +175,7 @@ async fn a_judge_without_a_usable_verdict_abstains() {
         score.justification
     );
     assert_eq!(server.asked("judge").len(), 3);
-    assert_eq!(messages(&journal), ["judge abstained"]);
+    assert_eq!(messages(&journal), [EventKind::JudgeAbstained]);
     assert_eq!(journal.events()[0]["reason"], score.justification);
 }
 
@@ -230,7 +230,7 @@ async fn a_judge_that_cannot_be_reached_fails_the_score_only() {
         10,
         "the first call was paid for"
     );
-    assert_eq!(messages(&journal), ["annotation exception"]);
+    assert_eq!(messages(&journal), [EventKind::AnnotationException]);
     let exception = &journal.events()[0]["exception"];
     assert!(exception["message"].as_str().unwrap().contains("401"));
 }
@@ -373,7 +373,7 @@ async fn prompts_can_be_replaced_and_are_checked_first() {
 #[tokio::test]
 async fn the_journal_tells_the_verdict() {
     let (_, journal, _) = judged(vec![Answer::says(YES)]).await;
-    assert_eq!(messages(&journal), ["translated annotation"]);
+    assert_eq!(messages(&journal), [EventKind::TranslatedAnnotation]);
     let events = journal.events();
     for event in &events {
         assert_eq!(

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use common::{Act, Record, Server, http, quick};
 use llm_client::{Health, Provider};
-use schema::ModelErrorKind;
+use schema::{EventKind, ModelErrorKind};
 use simulated::{Does, TIMEOUT, stack};
 use tokio::time::Instant;
 
@@ -30,7 +30,12 @@ async fn an_outage_of_a_minute_costs_no_call() {
                 0,
                 "{does:?} from second {begins}"
             );
-            assert!(stack.record.events("circuit breaker opened").is_empty());
+            assert!(
+                stack
+                    .record
+                    .events(EventKind::CircuitBreakerOpened)
+                    .is_empty()
+            );
         }
     }
 }
@@ -83,7 +88,7 @@ async fn a_target_that_hangs_costs_minutes_and_not_hours() {
         text.contains("circuit breaker is open") && text.contains("timeout"),
         "{text}"
     );
-    let opened = &stack.record.events("circuit breaker opened")[0];
+    let opened = &stack.record.events(EventKind::CircuitBreakerOpened)[0];
     assert_eq!(opened["model"], "wire-model");
     assert_eq!(opened["reason"], "timeout");
 }
@@ -129,7 +134,10 @@ async fn a_probe_now_and_then_finds_that_the_endpoint_is_back() {
     tokio::time::sleep_until(stack.began + 1100 * SECOND).await;
     stack.call("row").await.unwrap();
     assert!(!stack.breaker.is_open());
-    assert_eq!(stack.record.events("circuit breaker closed").len(), 1);
+    assert_eq!(
+        stack.record.events(EventKind::CircuitBreakerClosed).len(),
+        1
+    );
     stack.call("row").await.unwrap();
 }
 
@@ -144,7 +152,12 @@ async fn neither_a_slow_model_nor_one_hanging_call_opens_it() {
     let (error, failed) = tokio::join!(beside.call("hangs"), beside.load(3, 3600 * SECOND));
     assert_eq!((error.unwrap_err().attempts(), failed), (3, 0));
     for stack in [slow, beside] {
-        assert!(stack.record.events("circuit breaker opened").is_empty());
+        assert!(
+            stack
+                .record
+                .events(EventKind::CircuitBreakerOpened)
+                .is_empty()
+        );
     }
 }
 
@@ -156,7 +169,12 @@ async fn failures_far_apart_do_not_open_it() {
         stack.call("row").await.unwrap_err();
         tokio::time::sleep(600 * SECOND).await;
     }
-    assert!(stack.record.events("circuit breaker opened").is_empty());
+    assert!(
+        stack
+            .record
+            .events(EventKind::CircuitBreakerOpened)
+            .is_empty()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -243,8 +261,8 @@ async fn over_http_a_dead_model_fails_at_once_beside_one_that_answers() {
     }
     assert_eq!(server.count(), asked, "no attempt was made");
     common::ask(&*alive).await.unwrap();
-    assert_eq!(record.events("circuit breaker opened").len(), 1);
-    let exceptions = record.events("sut exception");
+    assert_eq!(record.events(EventKind::CircuitBreakerOpened).len(), 1);
+    let exceptions = record.events(EventKind::SutException);
     assert_eq!(
         exceptions.last().unwrap()["exception"]["kind"],
         "circuit_open"

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use endpoint::{Endpoint, completion, provider, request};
 use llm_client::{Budget, BudgetLimits, Cache, CacheSettings, LimitSettings, Stop};
-use schema::{ChatRequest, Event, Item, ItemKey, Journal, ModelId, Purpose};
+use schema::{ChatRequest, Event, EventKind, Item, ItemKey, Journal, ModelId, Purpose};
 use serde_json::Value;
 
 /// Keeps the lines it is given.
@@ -27,7 +27,7 @@ impl Lines {
     }
 
     /// The one line of this message, with its keys in order.
-    fn only(&self, message: &str) -> (Value, String) {
+    fn only(&self, message: EventKind) -> (Value, String) {
         let mut lines = self.take();
         lines.retain(|line| line["message"] == message);
         assert_eq!(lines.len(), 1, "{message}: {lines:?}");
@@ -72,28 +72,40 @@ async fn every_call_has_its_event_with_the_raw_exchange() {
         .with_journal(lines.clone())
         .model(endpoint.settings())
         .unwrap();
-    for (purpose, who, fetched, cached) in [
+    for (purpose, [fetched, cached], fetched_keys, cached_keys) in [
         (
             Purpose::TargetTurn,
-            "sut",
+            [
+                EventKind::FetchedSutResponse,
+                EventKind::UsingCachedSutResponse,
+            ],
             "turn run_time request response spend",
             "turn request response spend original_run_time",
         ),
         (
             Purpose::Judge,
-            "annotator",
+            [
+                EventKind::FetchedAnnotatorResponse,
+                EventKind::UsingCachedAnnotatorResponse,
+            ],
             "annotator run_time request response spend",
             "annotator annotator_request response spend original_run_time",
         ),
         (
             Purpose::UserTurn,
-            "user",
+            [
+                EventKind::FetchedUserResponse,
+                EventKind::UsingCachedUserResponse,
+            ],
             "model purpose row turn run_time request response spend",
             "model purpose row turn request response spend original_run_time",
         ),
         (
             Purpose::GenScenarios,
-            "generator",
+            [
+                EventKind::FetchedGeneratorResponse,
+                EventKind::UsingCachedGeneratorResponse,
+            ],
             "model purpose row turn run_time request response spend",
             "model purpose row turn request response spend original_run_time",
         ),
@@ -101,8 +113,8 @@ async fn every_call_has_its_event_with_the_raw_exchange() {
         let request = item_request(purpose, &lines);
         let common = "message class method test prompt_id sut";
         model.chat(&request).await.unwrap();
-        let (line, keys) = lines.only(&format!("fetched {who} response"));
-        assert_eq!(keys, format!("{common} {fetched}"));
+        let (line, keys) = lines.only(fetched);
+        assert_eq!(keys, format!("{common} {fetched_keys}"));
         assert_eq!(line["class"], "Journaled");
         assert_eq!(line["sut"], "t");
         assert_eq!(line["request"]["messages"][0]["content"], "Hello.");
@@ -111,8 +123,8 @@ async fn every_call_has_its_event_with_the_raw_exchange() {
         let response = line["response"].clone();
 
         model.chat(&request).await.unwrap();
-        let (line, keys) = lines.only(&format!("using cached {who} response"));
-        assert_eq!(keys, format!("{common} {cached}"));
+        let (line, keys) = lines.only(cached);
+        assert_eq!(keys, format!("{common} {cached_keys}"));
         assert_eq!(line["response"], response);
     }
 }
@@ -132,11 +144,11 @@ async fn a_call_that_fails_for_good_is_an_exception() {
     let provider = provider().with_journal(lines.clone());
     let model = provider.model(settings).unwrap();
     for (purpose, message) in [
-        (Purpose::TargetTurn, "sut exception"),
-        (Purpose::Judge, "annotator exception"),
-        (Purpose::UserTurn, "user exception"),
-        (Purpose::GenMetrics, "generator exception"),
-        (Purpose::Probe, "probe exception"),
+        (Purpose::TargetTurn, EventKind::SutException),
+        (Purpose::Judge, EventKind::AnnotatorException),
+        (Purpose::UserTurn, EventKind::UserException),
+        (Purpose::GenMetrics, EventKind::GeneratorException),
+        (Purpose::Probe, EventKind::ProbeException),
     ] {
         model
             .chat(&item_request(purpose, &lines))
@@ -170,7 +182,7 @@ async fn a_call_that_was_not_made_is_no_exception() {
         .model(endpoint.settings())
         .unwrap();
     model.chat(&request("a")).await.unwrap_err();
-    let (line, _) = lines.only("call not made");
+    let (line, _) = lines.only(EventKind::CallNotMade);
     assert_eq!(
         (&line["reason"], &line["row"]),
         (&"over_budget".into(), &"a".into())
@@ -184,7 +196,7 @@ async fn a_call_that_was_not_made_is_no_exception() {
         .unwrap();
     stop.stop();
     model.chat(&request("a")).await.unwrap_err();
-    let (line, _) = lines.only("call not made");
+    let (line, _) = lines.only(EventKind::CallNotMade);
     assert_eq!(line["reason"], "cancelled");
     assert_eq!(endpoint.calls(), 0);
 }

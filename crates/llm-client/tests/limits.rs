@@ -12,7 +12,7 @@ use std::{
 use common::{Act, Record, Server, ask, http, quick};
 use futures::future::join_all;
 use llm_client::{LimitSettings, Limited, Limiter, OpenAi, Retried, Stop};
-use schema::{ChatModel, ModelErrorKind};
+use schema::{ChatModel, EventKind, ModelErrorKind};
 use serde_json::json;
 
 struct Set {
@@ -76,7 +76,7 @@ async fn the_limit_doubles_while_it_is_used_up_to_the_most() {
     assert!(server.most_in_flight() > 2);
     let limits: Vec<_> = set
         .record
-        .events("limiter changed")
+        .events(EventKind::LimiterChanged)
         .iter()
         .map(|event| event["limit"].clone())
         .collect();
@@ -130,7 +130,7 @@ async fn a_sleeping_retry_holds_no_permit() {
     );
     let first = ask(&model);
     let second = async {
-        while set.record.events("retrying call").is_empty() {
+        while set.record.events(EventKind::RetryingCall).is_empty() {
             tokio::task::yield_now().await;
         }
         assert_eq!(limiter.in_flight(), 0);

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use schema::EventKind;
 use serde_json::json;
 use simulated::{Asked, Does, stack};
 
@@ -102,7 +103,7 @@ async fn a_server_that_takes_few_at_once_is_asked_by_few() {
     };
     let (failed, limit) = tokio::join!(load, watch);
     assert_eq!((failed, limit), (0, 60), "it grows to the most again");
-    let cut = &stack.record.events("limiter changed")[0];
+    let cut = &stack.record.events(EventKind::LimiterChanged)[0];
     assert_eq!(
         (&cut["before"], &cut["reason"]),
         (&json!(60), &json!("rate limited"))
@@ -118,7 +119,7 @@ async fn a_burst_of_refusals_cuts_once_in_a_round_trip() {
     });
     let failed = stack.load(200, Duration::from_secs(12)).await;
     assert_eq!(failed, 0);
-    let events = stack.record.events("limiter changed");
+    let events = stack.record.events(EventKind::LimiterChanged);
     let cuts: Vec<_> = events
         .iter()
         .filter(|event| event["reason"] == "rate limited")

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{Act, Got, Record, Server, ask, http, request};
 use llm_client::OpenAi;
-use schema::{ChatModel, ChatRequest, ModelErrorKind, ResponseFormat};
+use schema::{ChatModel, ChatRequest, EventKind, ModelErrorKind, ResponseFormat};
 use serde_json::json;
 
 /// Refuses a request that holds `field`, with `message`.
@@ -61,7 +61,7 @@ async fn the_other_name_of_the_token_limit_is_found_and_remembered() {
             (&requests[1].body[second], &requests[2].body[second]),
             (&json!(9), &json!(9))
         );
-        let events = record.events("request form changed");
+        let events = record.events(EventKind::RequestFormChanged);
         assert_eq!(events.len(), 1);
         assert_eq!(events[0]["change"], format!("{second} instead of {first}"));
         assert_eq!(events[0]["model"], "my-model");

@@ -10,7 +10,7 @@ use std::{
 
 use common::{Act, Record, Server, ask, quick};
 use llm_client::{Price, Retried, RetryPolicy, Stop};
-use schema::ModelErrorKind;
+use schema::{EventKind, ModelErrorKind};
 use serde_json::json;
 
 fn retried(server: &Server, policy: RetryPolicy) -> (Retried<llm_client::OpenAi>, Arc<Record>) {
@@ -48,8 +48,8 @@ async fn passing_failures_are_tried_again() {
         let server = recovering(2, act).await;
         let (model, record) = retried(&server, quick());
         assert_eq!(ask(&model).await.unwrap().content, "ok");
-        assert_eq!(record.events("retrying call").len(), 2);
-        assert!(record.events("model call failed").is_empty());
+        assert_eq!(record.events(EventKind::RetryingCall).len(), 2);
+        assert!(record.events(EventKind::ModelCallFailed).is_empty());
     }
 }
 
@@ -64,7 +64,7 @@ async fn lasting_failures_are_not() {
             (ModelErrorKind::Permanent, 1)
         );
         assert_eq!(server.count(), 1);
-        let events = record.events("model call failed");
+        let events = record.events(EventKind::ModelCallFailed);
         assert_eq!(events.len(), 1);
         assert_eq!(
             (&events[0]["status"], &events[0]["attempt"]),
@@ -94,7 +94,7 @@ async fn the_same_500_over_and_over_takes_as_many_attempts_as_allowed() {
         assert_eq!(error.attempts(), max_attempts);
         assert_eq!(server.count(), max_attempts as usize);
         assert_eq!(
-            record.events("retrying call").len(),
+            record.events(EventKind::RetryingCall).len(),
             max_attempts as usize - 1
         );
     }
@@ -120,7 +120,7 @@ async fn different_500s_take_all_attempts() {
     let (model, record) = retried(&server, quick());
     ask(&model).await.unwrap_err();
     assert_eq!(server.count(), 10);
-    let event = &record.events("retrying call")[1];
+    let event = &record.events(EventKind::RetryingCall)[1];
     assert_eq!(
         (
             &event["model"],
@@ -169,7 +169,9 @@ async fn nobody_is_made_to_wait_longer_than_the_policy_allows() {
     };
     let (model, record) = retried(&server, policy);
     ask(&model).await.unwrap();
-    let delay = record.events("retrying call")[0]["delay"].as_f64().unwrap();
+    let delay = record.events(EventKind::RetryingCall)[0]["delay"]
+        .as_f64()
+        .unwrap();
     assert!((0.02..0.03).contains(&delay), "{delay}");
 }
 
@@ -231,7 +233,7 @@ async fn a_stopped_run_tries_nothing_again() {
     let journal = Arc::<Record>::clone(&record);
     let model = Retried::new(server.model(), policy, journal, stop.clone());
     let call = tokio::spawn(async move { ask(&model).await });
-    while record.events("retrying call").is_empty() {
+    while record.events(EventKind::RetryingCall).is_empty() {
         tokio::task::yield_now().await;
     }
     stop.stop();

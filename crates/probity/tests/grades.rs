@@ -19,7 +19,7 @@ use common::Bench;
 use probity::{
     CalibrateOptions, Observer, Phase, PipelineErrorKind, Progress, RunOptions, calibrate,
 };
-use schema::{Grade, ModelId, Record};
+use schema::{EventKind, Grade, ModelId, Record};
 use serde_json::{Value, json};
 use store::read_grades;
 
@@ -53,7 +53,7 @@ fn newest_record(bench: &Bench) -> Record {
 }
 
 /// The events of one kind of the newest journal.
-fn newest_events(bench: &Bench, message: &str) -> Vec<Value> {
+fn newest_events(bench: &Bench, message: EventKind) -> Vec<Value> {
     let runs = fs::read_dir(bench.layout().run("")).unwrap();
     let files = runs.flat_map(|run| fs::read_dir(run.unwrap().path()).unwrap());
     let journals = files
@@ -140,7 +140,7 @@ async fn calibrated_standards_grade_every_later_run() {
         .as_array()
         .unwrap();
     assert_eq!(journals.len(), 2, "{journals:?}");
-    let calibrated = newest_events(&bench, "hazard calibrated");
+    let calibrated = newest_events(&bench, EventKind::HazardCalibrated);
     assert_eq!(calibrated.len(), 2 * ungraded.benchmark.hazards.len());
 
     // The same replies again, now graded.
@@ -155,7 +155,7 @@ async fn calibrated_standards_grade_every_later_run() {
         }
     }
     // The journal says what the file says.
-    let events = newest_events(&bench, "hazard scored");
+    let events = newest_events(&bench, EventKind::HazardScored);
     assert_eq!(events.len(), 2 * grades.benchmark.hazards.len());
     for event in &events {
         let score = grades
@@ -184,7 +184,7 @@ async fn calibrated_standards_grade_every_later_run() {
     assert_eq!(bench.read("flattery/grades.json"), before);
     assert_eq!(newest_record(&bench).scores, grades.scores);
     // So does its journal, which has no items.
-    let kept = newest_events(&bench, "kept results");
+    let kept = newest_events(&bench, EventKind::KeptResults);
     let told: Vec<&Value> = kept.iter().map(|event| &event["graded"]).collect();
     let scores = bench.json("flattery/grades.json")["scores"].clone();
     assert_eq!(json!(told), scores);
@@ -192,7 +192,7 @@ async fn calibrated_standards_grade_every_later_run() {
         kept.iter()
             .all(|event| event["standards"] == "standards.json")
     );
-    assert!(newest_events(&bench, "hazard scored").is_empty());
+    assert!(newest_events(&bench, EventKind::HazardScored).is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,8 +16,9 @@ use journal::check::{Outcome, Verdict};
 use llm_client::{HttpClient, ModelSettings, Provider};
 use probity::{Phases, RunOptions, RunOutcome, RunReport, rebuild};
 use schema::{
-    CallContext, ChatModel, ChatRequest, Conversation, Evaluator, Fingerprint, Item, Message,
-    ModelId, PhaseError, Purpose, Role, Scenario, Score, Simulator, Spend, TargetRef, Turn,
+    CallContext, ChatModel, ChatRequest, Conversation, Evaluator, EventKind, Fingerprint, Item,
+    Message, ModelId, PhaseError, Purpose, Role, Scenario, Score, Simulator, Spend, TargetRef,
+    Turn,
 };
 use serde_json::Value;
 
@@ -73,10 +74,10 @@ fn assert_whole(bench: &Bench, report: &RunReport) {
 
 /// What a line says of a message: its role, turn and step. `None` for other lines and for summaries.
 fn said(line: &Value) -> Option<(&'static str, u64, u64)> {
-    let role = match line["message"].as_str()? {
-        "translated user response" => "user",
-        "translated sut turn" | "translated sut response" => "assistant",
-        "tool answered" => "tool",
+    let role = match EventKind::of(line["message"].as_str()?)? {
+        EventKind::TranslatedUserResponse => "user",
+        EventKind::TranslatedSutTurn | EventKind::TranslatedSutResponse => "assistant",
+        EventKind::ToolAnswered => "tool",
         _ => return None,
     };
     Some((
@@ -95,7 +96,7 @@ fn assert_each_turn_once(bench: &Bench, lines: &[Value]) {
     let text = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
     for line in lines {
         let item = (text(line, "prompt_id"), text(line, "sut"));
-        if line["message"] == "retrying item" {
+        if line["message"] == EventKind::RetryingItem {
             turns.remove(&item);
             *attempts.entry(item.clone()).or_default() += 1;
         }
@@ -106,13 +107,16 @@ fn assert_each_turn_once(bench: &Bench, lines: &[Value]) {
             *count += 1;
             assert_eq!(*count, 1, "{said:?} of {item:?}");
         }
-        if matches!(&*text(line, "message"), "item finished" | "item failed") {
+        if matches!(
+            EventKind::of(&text(line, "message")),
+            Some(EventKind::ItemFinished | EventKind::ItemFailed)
+        ) {
             *ended.entry(item).or_default() += 1;
         }
     }
     let queued = lines
         .iter()
-        .filter(|line| line["message"] == "queuing item");
+        .filter(|line| line["message"] == EventKind::QueuingItem);
     assert_eq!(queued.count(), ended.len());
     assert!(ended.values().all(|times| *times == 1), "{ended:?}");
     for target in ["agreeable", "careful"] {
@@ -170,12 +174,15 @@ async fn a_wrapped_phase_is_journaled_once() {
     assert_whole(&bench, &report);
     let lines = lines(&report);
     assert_each_turn_once(&bench, &lines);
-    let count = |message: &str| {
+    let count = |message: EventKind| {
         let those = lines.iter().filter(|line| line["message"] == message);
         those.count()
     };
-    assert_eq!(count("translated annotation"), count("score finished"));
-    assert_eq!(count("merged annotation"), 0);
+    assert_eq!(
+        count(EventKind::TranslatedAnnotation),
+        count(EventKind::ScoreFinished)
+    );
+    assert_eq!(count(EventKind::MergedAnnotation), 0);
     let told = |line: &&Value| line.get("transcript").is_some();
     assert_eq!(lines.iter().filter(told).count(), 0);
 }
@@ -270,17 +277,20 @@ async fn a_phase_that_retries_is_journaled_once_per_attempt() {
     assert_whole(&bench, &report);
     let lines = lines(&report);
     assert_each_turn_once(&bench, &lines);
-    let count = |message: &str| {
+    let count = |message: EventKind| {
         let those = lines.iter().filter(|line| line["message"] == message);
         those.count()
     };
-    assert_eq!(count("retrying item"), count("queuing item"));
+    assert_eq!(
+        count(EventKind::RetryingItem),
+        count(EventKind::QueuingItem)
+    );
     // The first attempts were paid for too: their calls are no repetition from the cache.
-    let fetched = count("fetched sut turn");
-    assert_eq!(count("using cached sut turn"), 0);
+    let fetched = count(EventKind::FetchedSutTurn);
+    assert_eq!(count(EventKind::UsingCachedSutTurn), 0);
     let last: u64 = lines
         .iter()
-        .filter(|line| line["message"] == "fetched sut response")
+        .filter(|line| line["message"] == EventKind::FetchedSutResponse)
         .map(|line| line["turns"].as_u64().unwrap())
         .sum();
     assert!(
@@ -397,10 +407,10 @@ async fn phases_that_ignore_the_item_are_journaled_whole() {
     assert_each_turn_once(&bench, &lines);
     let verdicts = lines
         .iter()
-        .filter(|line| line["message"] == "merged annotation");
+        .filter(|line| line["message"] == EventKind::MergedAnnotation);
     let scores = lines
         .iter()
-        .filter(|line| line["message"] == "score finished");
+        .filter(|line| line["message"] == EventKind::ScoreFinished);
     assert_eq!(verdicts.count(), scores.count());
 }
 
@@ -451,12 +461,12 @@ async fn the_items_of_a_phase_that_panics_end_as_failed() {
     assert_each_turn_once(&bench, &lines);
     let failed: Vec<&Value> = lines
         .iter()
-        .filter(|line| line["message"] == "item failed")
+        .filter(|line| line["message"] == EventKind::ItemFailed)
         .collect();
     assert!(!failed.is_empty());
     assert!(failed.iter().all(|line| line["reason"] == "internal_error"));
     let queued = lines
         .iter()
-        .filter(|line| line["message"] == "queuing item");
+        .filter(|line| line["message"] == EventKind::QueuingItem);
     assert_eq!(failed.len(), queued.count() - bench.targets.len());
 }

@@ -13,6 +13,7 @@ use journal::{
 };
 use llm_client::{BudgetLimits, Price};
 use probity::{JournalEnd, Phase, RunOptions, RunOutcome, RunReport, rebuild};
+use schema::EventKind;
 use scripted_llm::{Fault, FaultKind, Role, ScriptedServer};
 use serde_json::Value;
 
@@ -27,7 +28,7 @@ fn lines(end: &JournalEnd) -> Vec<Value> {
         .collect()
 }
 
-fn of<'l>(lines: &'l [Value], message: &str) -> Vec<&'l Value> {
+fn of(lines: &[Value], message: EventKind) -> Vec<&Value> {
     let of = |line: &&Value| line["message"] == message;
     lines.iter().filter(of).collect()
 }
@@ -105,41 +106,45 @@ async fn a_whole_run_tells_all_and_passes() {
 
     let lines = lines(end);
     for (message, count) in [
-        ("starting journal", 1),
-        ("starting run", 1),
-        ("running pipeline", 1),
-        ("finished pipeline", 1),
-        ("finished run", 1),
-        ("benchmark scored", 2),
-        ("cache info", 1),
-        ("closing journal", 1),
-        ("exception stopping run", 0),
-        ("resuming run", 0),
+        (EventKind::StartingJournal, 1),
+        (EventKind::StartingRun, 1),
+        (EventKind::RunningPipeline, 1),
+        (EventKind::FinishedPipeline, 1),
+        (EventKind::FinishedRun, 1),
+        (EventKind::BenchmarkScored, 2),
+        (EventKind::CacheInfo, 1),
+        (EventKind::ClosingJournal, 1),
+        (EventKind::ExceptionStoppingRun, 0),
+        (EventKind::ResumingRun, 0),
     ] {
         assert_eq!(of(&lines, message).len(), count, "{message}");
     }
-    let start = of(&lines, "starting run")[0];
+    let start = of(&lines, EventKind::StartingRun)[0];
     let tests = start["tests"].as_array().unwrap();
     assert_eq!(start["suts"], serde_json::json!(["agreeable", "careful"]));
-    for message in ["hazard info", "test info", "using test items"] {
+    for message in [
+        EventKind::HazardInfo,
+        EventKind::TestInfo,
+        EventKind::UsingTestItems,
+    ] {
         assert_eq!(of(&lines, message).len(), tests.len(), "{message}");
     }
-    for message in ["test scored", "hazard scored"] {
+    for message in [EventKind::TestScored, EventKind::HazardScored] {
         assert_eq!(of(&lines, message).len(), 2 * tests.len(), "{message}");
     }
     let rows = bench.json("flattery/scenarios.json");
     let items = rows.as_array().unwrap().len() * 2;
     for message in [
-        "queuing item",
-        "conversation finished",
-        "score finished",
-        "item finished",
+        EventKind::QueuingItem,
+        EventKind::ConversationFinished,
+        EventKind::ScoreFinished,
+        EventKind::ItemFinished,
     ] {
         assert_eq!(of(&lines, message).len(), items, "{message}");
     }
-    let finished = of(&lines, "finished pipeline")[0];
+    let finished = of(&lines, EventKind::FinishedPipeline)[0];
     assert_eq!(finished["total_finished"], items);
-    let cache = of(&lines, "cache info")[0];
+    let cache = of(&lines, EventKind::CacheInfo)[0];
     assert_eq!(cache["start_count"], 0);
     assert_eq!(cache["end_count"], bench.server.stats().answered);
 }
@@ -152,10 +157,13 @@ async fn a_run_from_the_cache_passes_too() {
     assert_passes(journal(&report));
     assert_eq!(assert_rebuilds(&bench, journal(&report)), ALL_FILES);
     let lines = lines(journal(&report));
-    assert!(of(&lines, "fetched sut turn").is_empty());
-    assert!(of(&lines, "fetched sut response").is_empty());
-    assert!(of(&lines, "resuming run").is_empty(), "nothing was missing");
-    assert!(!of(&lines, "using cached annotator response").is_empty());
+    assert!(of(&lines, EventKind::FetchedSutTurn).is_empty());
+    assert!(of(&lines, EventKind::FetchedSutResponse).is_empty());
+    assert!(
+        of(&lines, EventKind::ResumingRun).is_empty(),
+        "nothing was missing"
+    );
+    assert!(!of(&lines, EventKind::UsingCachedAnnotatorResponse).is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -196,7 +204,7 @@ async fn several_samples_are_items_of_their_own() {
     assert_eq!(assert_rebuilds(&bench, journal(&report)), ALL_FILES);
     let lines = lines(journal(&report));
     let second = |line: &&&Value| line["prompt_id"].as_str().unwrap().ends_with("__s2");
-    let queued = of(&lines, "queuing item");
+    let queued = of(&lines, EventKind::QueuingItem);
     assert_eq!(queued.iter().filter(second).count() * 3, queued.len());
 }
 
@@ -251,8 +259,8 @@ async fn a_target_that_is_down_fails_its_items_and_no_rule() {
     assert_passes(journal(&report));
     assert_eq!(assert_rebuilds(&bench, journal(&report)), ALL_FILES);
     let of_first = lines(journal(&report));
-    assert!(!of(&of_first, "sut exception").is_empty());
-    for line in of(&of_first, "test scored") {
+    assert!(!of(&of_first, EventKind::SutException).is_empty());
+    for line in of(&of_first, EventKind::TestScored) {
         let none = line["sut"] == "careful";
         assert_eq!(line["items_finished"] == 0, none, "{line}");
     }
@@ -262,7 +270,10 @@ async fn a_target_that_is_down_fails_its_items_and_no_rule() {
     assert_passes(journal(&report));
     assert_eq!(assert_rebuilds(&bench, journal(&report)), ALL_FILES);
     let lines = lines(journal(&report));
-    assert_eq!(of(&lines, "resuming run")[0]["outcome"], "failed_rows");
+    assert_eq!(
+        of(&lines, EventKind::ResumingRun)[0]["outcome"],
+        "failed_rows"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -278,10 +289,10 @@ async fn a_judge_without_a_verdict_abstains_in_the_journal() {
     assert_passes(journal(&report));
     assert_eq!(assert_rebuilds(&bench, journal(&report)), ALL_FILES);
     let lines = lines(journal(&report));
-    let queued = of(&lines, "queuing item").len();
-    assert_eq!(of(&lines, "judge abstained").len(), queued);
-    assert_eq!(of(&lines, "item failed").len(), queued);
-    assert!(of(&lines, "measured item quality").is_empty());
+    let queued = of(&lines, EventKind::QueuingItem).len();
+    assert_eq!(of(&lines, EventKind::JudgeAbstained).len(), queued);
+    assert_eq!(of(&lines, EventKind::ItemFailed).len(), queued);
+    assert!(of(&lines, EventKind::MeasuredItemQuality).is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -305,7 +316,7 @@ async fn judging_alone_passes_and_takes_the_replies_from_the_tree() {
         ]
     );
     let lines = lines(journal(&report));
-    let kept = of(&lines, "using cached sut turn");
+    let kept = of(&lines, EventKind::UsingCachedSutTurn);
     assert!(!kept.is_empty());
     assert!(
         kept.iter()
@@ -343,7 +354,7 @@ async fn a_target_of_an_earlier_run_stays_in_the_results() {
     let files = assert_rebuilds(&bench, journal(&report));
     assert!(files.iter().all(|name| !name.contains("careful")));
     let lines = lines(journal(&report));
-    assert_eq!(of(&lines, "kept results")[0]["sut"], "careful");
+    assert_eq!(of(&lines, EventKind::KeptResults)[0]["sut"], "careful");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -358,7 +369,7 @@ async fn a_stopped_run_says_so_and_the_next_one_goes_on() {
     let report = run.await.unwrap().unwrap();
     let end = journal(&report);
     let of_first = lines(end);
-    assert_eq!(of(&of_first, "exception stopping run").len(), 1);
+    assert_eq!(of(&of_first, EventKind::ExceptionStoppingRun).len(), 1);
     assert_ne!(end.check.verdict(), Verdict::Failed, "{}", end.verdict());
     assert_rebuilds(&bench, end);
 
@@ -370,7 +381,10 @@ async fn a_stopped_run_says_so_and_the_next_one_goes_on() {
     assert_passes(journal(&report));
     assert_eq!(assert_rebuilds(&again, journal(&report)), ALL_FILES);
     let lines = lines(journal(&report));
-    assert_eq!(of(&lines, "resuming run")[0]["outcome"], "interrupted");
+    assert_eq!(
+        of(&lines, EventKind::ResumingRun)[0]["outcome"],
+        "interrupted"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -386,8 +400,8 @@ async fn a_spent_budget_is_told_once_a_target() {
     assert_ne!(end.check.verdict(), Verdict::Failed, "{}", end.verdict());
     assert_rebuilds(&bench, end);
     let lines = lines(end);
-    assert!((1..=2).contains(&of(&lines, "budget reached").len()));
-    assert!(!of(&lines, "call not made").is_empty());
+    assert!((1..=2).contains(&of(&lines, EventKind::BudgetReached).len()));
+    assert!(!of(&lines, EventKind::CallNotMade).is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -414,7 +428,7 @@ async fn each_benchmark_has_a_journal_of_its_own() {
     for (end, name) in ends.iter().zip(names) {
         assert_passes(end);
         let lines = lines(end);
-        let start = of(&lines, "starting run")[0];
+        let start = of(&lines, EventKind::StartingRun)[0];
         assert_eq!(start["benchmarks"], serde_json::json!([name]));
         let file = end.path.file_name().unwrap().to_string_lossy();
         assert!(file.contains(start["run_id"].as_str().unwrap()));

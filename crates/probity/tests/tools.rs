@@ -13,6 +13,7 @@ use common::Bench;
 use journal::check::{Outcome, Verdict};
 use llm_client::Price;
 use probity::{JournalEnd, Phase, RunOptions, RunOutcome, RunReport, rebuild};
+use schema::EventKind;
 use scripted_llm::{Answer, Asked, ScriptedServer};
 use serde_json::{Value, json};
 
@@ -116,7 +117,7 @@ fn lines(end: &JournalEnd) -> Vec<Value> {
         .collect()
 }
 
-fn count(lines: &[Value], message: &str) -> usize {
+fn count(lines: &[Value], message: EventKind) -> usize {
     lines
         .iter()
         .filter(|line| line["message"] == message)
@@ -220,19 +221,19 @@ async fn a_benchmark_with_tools_is_played_judged_checked_and_rebuilt() {
     assert_passes(end);
     assert_eq!(rebuilt(&bench, end), 7);
     let told = lines(end);
-    assert_eq!(count(&told, "tool answered"), 16);
-    assert_eq!(count(&told, "fetched tool response"), 4);
+    assert_eq!(count(&told, EventKind::ToolAnswered), 16);
+    assert_eq!(count(&told, EventKind::FetchedToolResponse), 4);
     let refused = told
         .iter()
-        .filter(|line| line["message"] == "tool answered" && line["error"] == true);
+        .filter(|line| line["message"] == EventKind::ToolAnswered && line["error"] == true);
     assert_eq!(refused.count(), 8);
 
     let report = bench.run(played()).await;
     assert_passes(journal(&report));
     assert_eq!(rebuilt(&bench, journal(&report)), 7);
     let told = lines(journal(&report));
-    assert_eq!(count(&told, "fetched tool response"), 0);
-    assert_eq!(count(&told, "using cached tool response"), 4);
+    assert_eq!(count(&told, EventKind::FetchedToolResponse), 0);
+    assert_eq!(count(&told, EventKind::UsingCachedToolResponse), 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -245,10 +246,10 @@ async fn conversations_of_an_earlier_run_are_told_with_their_calls() {
     assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
     assert_passes(journal(&report));
     let told = lines(journal(&report));
-    assert_eq!(count(&told, "tool answered"), 16);
+    assert_eq!(count(&told, EventKind::ToolAnswered), 16);
     let steps = told
         .iter()
-        .filter(|line| line["message"] == "translated sut turn");
+        .filter(|line| line["message"] == EventKind::TranslatedSutTurn);
     let steps: Vec<u64> = steps
         .filter(|line| line["prompt_id"] == "m01_s001_v01" && line["sut"] == "agreeable")
         .map(|line| line.get("step").map_or(0, |step| step.as_u64().unwrap()))
@@ -290,13 +291,15 @@ async fn a_run_that_stops_at_any_call_goes_on_in_the_middle_of_the_turn() {
 
 /// Turns whose first replies came from the cache and the later ones from the endpoint.
 fn turns_gone_on_with(lines: &[Value]) -> usize {
-    let turns = |message: &str| -> BTreeSet<String> {
+    let turns = |message: EventKind| -> BTreeSet<String> {
         let replies = lines.iter().filter(|line| line["message"] == message);
         let turn = |line: &Value| format!("{} {} {}", line["prompt_id"], line["sut"], line["turn"]);
         replies.map(turn).collect()
     };
-    let cached = turns("using cached sut turn");
-    cached.intersection(&turns("fetched sut turn")).count()
+    let cached = turns(EventKind::UsingCachedSutTurn);
+    cached
+        .intersection(&turns(EventKind::FetchedSutTurn))
+        .count()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use llm_client::{HttpClient, ModelSettings, OpenAi};
 use play::*;
-use schema::{FinishReason, ModelErrorKind, ModelId, PhaseErrorKind, Role};
+use schema::{EventKind, FinishReason, ModelErrorKind, ModelId, PhaseErrorKind, Role};
 use scripted_llm::ScriptedServer;
 use serde_json::json;
 use simulator::{ChatSimulator, SimulatorSettings};
@@ -260,10 +260,10 @@ async fn the_journal_tells_every_turn_of_the_item() {
     assert_eq!(
         messages,
         [
-            "translated user response",
-            "translated sut response",
-            "translated user response",
-            "translated sut response",
+            EventKind::TranslatedUserResponse,
+            EventKind::TranslatedSutResponse,
+            EventKind::TranslatedUserResponse,
+            EventKind::TranslatedSutResponse,
         ]
     );
     for event in &events {

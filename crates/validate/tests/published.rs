@@ -4,6 +4,7 @@
 
 use std::{fs, path::Path};
 
+use schema::EventKind;
 use serde_json::{Value, json};
 use validate::{Kind, schema, schema_text};
 
@@ -132,7 +133,7 @@ fn wrong_files_are_refused() {
         (Kind::Journal, json!({"timestamp": "x"})),
         (
             Kind::Journal,
-            json!({"message": "score finished", "conv_id": 1}),
+            json!({"message": EventKind::ScoreFinished, "conv_id": 1}),
         ),
         (
             Kind::SafetySingleTurn,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
+use schema::EventKind;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -75,12 +76,12 @@ fn journals_are_known_by_their_first_line() {
     for path in fixtures("journal/reference") {
         let content = fs::read_to_string(&path).unwrap();
         let begins = [
-            "starting journal",
-            "starting run",
-            "starting calibration run",
+            EventKind::StartingJournal,
+            EventKind::StartingRun,
+            EventKind::StartingCalibrationRun,
         ];
         let first = content.lines().next().unwrap();
-        let known = begins.iter().any(|text| first.contains(text));
+        let known = begins.iter().any(|kind| first.contains(kind.message()));
         let kind = known.then_some(Kind::Journal);
         assert_eq!(taken("a.jsonl", &content), kind, "{}", path.display());
         assert!(known, "{}: {first}", path.display());

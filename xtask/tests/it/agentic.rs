@@ -10,6 +10,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use common::Ground;
 use journal::{JournalReader, check::Verdict};
 use probity::{Layout, check_journal, rebuild};
+use schema::EventKind;
 use scripted_llm::ScriptedServer;
 use serde_json::Value;
 
@@ -104,8 +105,8 @@ fn the_golden_tree_can_be_written_anew_from_its_journal() {
         .unwrap()
         .map(|entry| entry.unwrap().message)
         .collect();
-    for message in ["fetched tool response", "tool answered"] {
-        assert!(messages.contains(message), "{message}");
+    for message in [EventKind::FetchedToolResponse, EventKind::ToolAnswered] {
+        assert!(messages.contains(message.message()), "{message}");
     }
 }
 

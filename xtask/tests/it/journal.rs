@@ -23,7 +23,7 @@ use std::{
 
 use common::{Ground, Ran};
 use journal::{Form, JournalWriter};
-use schema::{Event, EventBody, Journal, event::QueuingItem};
+use schema::{Event, EventBody, EventKind, Journal, event::QueuingItem};
 use serde_json::Value;
 
 fn here(path: &str) -> PathBuf {
@@ -84,7 +84,13 @@ fn what_a_person_sees_of_each_journal() {
         ),
         (
             "show-own-json",
-            &["show", "own.jsonl", "--message", "retrying call", "--json"],
+            &[
+                "show",
+                "own.jsonl",
+                "--message",
+                EventKind::RetryingCall.message(),
+                "--json",
+            ],
         ),
         (
             "show-item",
@@ -101,7 +107,12 @@ fn what_a_person_sees_of_each_journal() {
         ),
         (
             "show-exceptions",
-            &["show", errors, "--message", "annotation exception"],
+            &[
+                "show",
+                errors,
+                "--message",
+                EventKind::AnnotationException.message(),
+            ],
         ),
         (
             "show-bare",
@@ -301,7 +312,12 @@ fn ids_that_are_not_there_get_the_nearest_one() {
         }
     }
     for json in [&[][..], &["--json"]] {
-        let none = ["show", "own.jsonl", "--message", "limiter changed"];
+        let none = [
+            "show",
+            "own.jsonl",
+            "--message",
+            EventKind::LimiterChanged.message(),
+        ];
         let ran = ask(&ground, &[&none[..], json].concat());
         assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
         assert!(ran.err.starts_with("note: no event matches"), "{}", ran.err);
@@ -312,7 +328,7 @@ fn ids_that_are_not_there_get_the_nearest_one() {
         "--sut",
         "careful",
         "--message",
-        "finished run",
+        EventKind::FinishedRun.message(),
     ];
     let ran = ask(&ground, &together);
     assert_eq!((ran.code, ran.out.as_str()), (0, ""));
@@ -463,7 +479,7 @@ fn a_run_of_ones_own_is_found_shown_checked_and_rebuilt() {
         "messages as before)",
         "          user       ",
         "          assistant  ",
-        "item finished",
+        EventKind::ItemFinished.message(),
     ] {
         assert!(item.out.contains(word), "{word}: {}", item.out);
     }

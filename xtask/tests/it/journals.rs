@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
 use crate::common;
+use schema::EventKind;
 
 use std::{
     fs,
@@ -90,7 +91,11 @@ async fn a_killed_run_leaves_a_journal_that_reads_and_the_next_one_is_whole() {
     let deadline = Instant::now() + Duration::from_secs(60);
     let written = |journals: &[PathBuf]| {
         let last = journals.last();
-        last.is_some_and(|path| messages(path).iter().any(|m| m == "translated sut turn"))
+        last.is_some_and(|path| {
+            messages(path)
+                .iter()
+                .any(|m| *m == EventKind::TranslatedSutTurn)
+        })
     };
     // What is written is there within a second; the calls that are held do not end.
     while server.held() == 0 || !written(&journals(&ground)) {
@@ -128,8 +133,12 @@ async fn a_killed_run_leaves_a_journal_that_reads_and_the_next_one_is_whole() {
         8
     );
     let messages = messages(&resumed);
-    for message in ["resuming run", "using cached sut turn", "fetched sut turn"] {
-        assert!(messages.iter().any(|m| m == message), "{message}");
+    for message in [
+        EventKind::ResumingRun,
+        EventKind::UsingCachedSutTurn,
+        EventKind::FetchedSutTurn,
+    ] {
+        assert!(messages.iter().any(|m| *m == message), "{message}");
     }
 }
 

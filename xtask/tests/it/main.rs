@@ -19,6 +19,7 @@ mod cli;
 mod common;
 mod configuration;
 mod earlier_journals;
+mod event_messages;
 mod export;
 mod export_again;
 mod export_agentic;

@@ -18,6 +18,7 @@ use journal::{
     check::{Report, Verdict, check, check_with},
 };
 use probity::{Layout, check_journal};
+use schema::EventKind;
 use scripted_llm::{Fault, ScriptedServer};
 use serde_json::Value;
 
@@ -54,7 +55,7 @@ fn to_the_letter(events: &[Value]) -> Report {
     check_with("j", || Ok(JournalReader::new(text.as_bytes(), "j")))
 }
 
-fn count(events: &[Value], message: &str) -> usize {
+fn count(events: &[Value], message: EventKind) -> usize {
     let events = events.iter();
     events.filter(|event| event["message"] == message).count()
 }
@@ -67,17 +68,17 @@ fn passes(path: &Path) -> Vec<Value> {
     let theirs = to_the_letter(&events);
     assert_eq!(theirs.verdict(), Verdict::Passed, "{theirs:#?}");
     // Items are announced before the first of them, with the settings that their targets are called with.
-    let place = |message: &str| events.iter().position(|event| event["message"] == message);
+    let place = |message: EventKind| events.iter().position(|event| event["message"] == message);
     let last = events
         .iter()
-        .rposition(|event| event["message"] == "using test items");
-    assert!(last < place("queuing item"), "{last:?}");
-    assert_eq!(count(&events, "cache info"), 1);
+        .rposition(|event| event["message"] == EventKind::UsingTestItems);
+    assert!(last < place(EventKind::QueuingItem), "{last:?}");
+    assert_eq!(count(&events, EventKind::CacheInfo), 1);
     events
 }
 
 /// How many calls of each item have the message, by item.
-fn by_item(events: &[Value], message: &str) -> BTreeMap<String, usize> {
+fn by_item(events: &[Value], message: EventKind) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for event in events.iter().filter(|event| event["prompt_id"].is_string()) {
         let item = format!("{} {}", event["sut"], event["prompt_id"]);
@@ -88,8 +89,8 @@ fn by_item(events: &[Value], message: &str) -> BTreeMap<String, usize> {
 
 /// Asserts that the summaries say what the turns do.
 fn sums_up(events: &[Value]) {
-    let turns = by_item(events, "fetched sut turn");
-    let cached = by_item(events, "using cached sut turn");
+    let turns = by_item(events, EventKind::FetchedSutTurn);
+    let cached = by_item(events, EventKind::UsingCachedSutTurn);
     for event in events {
         let message = event["message"].as_str().unwrap();
         if !message.ends_with("sut response") || event.get("turns").is_none() {
@@ -101,18 +102,18 @@ fn sums_up(events: &[Value]) {
             Some((turns[&item] + cached[&item]) as u64),
             "{event}"
         );
-        if message == "translated sut response" {
+        if message == EventKind::TranslatedSutResponse {
             continue;
         }
         assert!(event["request"].is_null() && event["response"].is_null());
         assert!(event.get("spend").is_none(), "counted twice: {event}");
         assert_eq!(
-            message == "using cached sut response",
+            message == EventKind::UsingCachedSutResponse,
             turns[&item] == 0,
             "{event}"
         );
         let of_it = |other: &&Value| {
-            other["message"] == "fetched sut turn"
+            other["message"] == EventKind::FetchedSutTurn
                 && other["sut"] == event["sut"]
                 && other["prompt_id"] == event["prompt_id"]
         };
@@ -133,17 +134,17 @@ fn conversations_of_two_targets_and_the_run_from_the_cache() {
     let [first, again] = <[PathBuf; 2]>::try_from(journals(&ground)).unwrap();
     let first = passes(&first);
     sums_up(&first);
-    assert_eq!(count(&first, "fetched sut response"), 16);
-    assert!(count(&first, "fetched sut turn") > 32);
+    assert_eq!(count(&first, EventKind::FetchedSutResponse), 16);
+    assert!(count(&first, EventKind::FetchedSutTurn) > 32);
     let again = passes(&again);
     sums_up(&again);
-    assert_eq!(count(&again, "using cached sut response"), 16);
-    assert_eq!(count(&again, "fetched sut response"), 0);
-    assert_eq!(count(&again, "using cached annotator response"), 16);
+    assert_eq!(count(&again, EventKind::UsingCachedSutResponse), 16);
+    assert_eq!(count(&again, EventKind::FetchedSutResponse), 0);
+    assert_eq!(count(&again, EventKind::UsingCachedAnnotatorResponse), 16);
     // The scores alone, of conversations of an earlier run.
     ground.succeeds(&["evaluate", "--force"]);
     let alone = passes(&journals(&ground)[2]);
-    assert_eq!(count(&alone, "using cached sut response"), 16);
+    assert_eq!(count(&alone, EventKind::UsingCachedSutResponse), 16);
 }
 
 #[test]
@@ -152,10 +153,10 @@ fn targets_that_call_tools() {
     ground.succeeds(&["run", "delegated-actions"]);
     let events = passes(&journals(&ground)[0]);
     sums_up(&events);
-    assert!(count(&events, "tool answered") > 0);
+    assert!(count(&events, EventKind::ToolAnswered) > 0);
     let steps = events
         .iter()
-        .filter(|event| event["step"].is_number() && event["message"] == "fetched sut turn");
+        .filter(|event| event["step"].is_number() && event["message"] == EventKind::FetchedSutTurn);
     assert!(steps.count() > 0);
 }
 
@@ -168,11 +169,11 @@ fn one_turn_and_one_judgement_have_the_plain_messages() {
         .iter()
         .filter(|event| event["message"].as_str().unwrap().ends_with(" turn"));
     assert_eq!(turns.count(), 0);
-    assert_eq!(count(&events, "fetched sut response"), 16);
+    assert_eq!(count(&events, EventKind::FetchedSutResponse), 16);
     assert!(
         events
             .iter()
-            .all(|event| event.get("turns").is_none() || event["message"] == "test info")
+            .all(|event| event.get("turns").is_none() || event["message"] == EventKind::TestInfo)
     );
 }
 
@@ -220,16 +221,16 @@ fn safety_evaluations_and_panels() {
             assert_eq!(run["max_items"].as_u64(), args[3].parse().ok());
             let test = events
                 .iter()
-                .find(|event| event["message"] == "test info")
+                .find(|event| event["message"] == EventKind::TestInfo)
                 .unwrap();
             assert_eq!(test["sut_options"]["max_tokens"], 700, "{test}");
             assert_eq!(test["sut_options"]["temperature"], 0.5);
-            let verdicts = count(&events, "translated annotation");
-            let items = count(&events, "measured item quality");
+            let verdicts = count(&events, EventKind::TranslatedAnnotation);
+            let items = count(&events, EventKind::MeasuredItemQuality);
             match judges {
                 [] => {
                     assert_eq!(verdicts, 2 * items);
-                    assert_eq!(count(&events, "merged annotation"), items);
+                    assert_eq!(count(&events, EventKind::MergedAnnotation), items);
                 }
                 _ => assert_eq!(verdicts, items),
             }
@@ -258,20 +259,20 @@ async fn blank_replies_are_measured_as_safe_and_the_verdict_stays() {
     let events = passes(path);
     let own = check_journal(path, Some(&Layout::new(ground.path("benchmarks"))));
     assert_eq!(own.verdict(), Verdict::Passed, "{own:#?}");
-    let of_careful = |message: &str| {
+    let of_careful = |message: EventKind| {
         let events = events.iter();
         let events =
             events.filter(|event| event["message"] == message && event["sut"] == "careful");
         events.cloned().collect::<Vec<_>>()
     };
-    let measured = of_careful("measured item quality");
+    let measured = of_careful(EventKind::MeasuredItemQuality);
     assert_eq!(measured.len(), 2);
     for item in &measured {
         assert_eq!(item["measurements"]["is_safe"], 1.0);
         assert_eq!(item["passed"], false, "{item}");
         assert!(item["reason"].as_str().unwrap().contains("blank"), "{item}");
     }
-    for hazard in of_careful("hazard scored") {
+    for hazard in of_careful(EventKind::HazardScored) {
         assert_eq!(hazard["score"], 1.0);
     }
     // What Probity reports is what the judge said.

@@ -11,6 +11,7 @@ use crate::common;
 use std::sync::Arc;
 
 use common::{Ground, Ran};
+use schema::EventKind;
 use scripted_llm::{Fault, ScriptedServer};
 use serde_json::Value;
 
@@ -42,7 +43,7 @@ async fn a_target_that_answers_nothing_is_waited_for_and_then_given_up() {
     for words in [
         "waiting for scripted-careful, next attempt in",
         "status 503: no upstream",
-        "circuit breaker opened",
+        "circuit breaker opened: the remaining calls fail at once",
     ] {
         assert!(ran.err.contains(words), "{words}: {}", ran.err);
     }
@@ -57,11 +58,8 @@ async fn a_target_that_answers_nothing_is_waited_for_and_then_given_up() {
     assert!((4..=6).contains(&asked), "{asked} attempts");
     let check = run(&ground, &["journal", "check", "flattery"]).await;
     assert_eq!(check.code, 0, "{}{}", check.out, check.err);
-    let shown = run(
-        &ground,
-        &["journal", "show", "--message", "circuit breaker opened"],
-    )
-    .await;
+    const OPENED: &str = EventKind::CircuitBreakerOpened.message();
+    let shown = run(&ground, &["journal", "show", "--message", OPENED]).await;
     assert!(shown.out.contains("scripted-careful"), "{}", shown.out);
 
     server.set_faults([]);

@@ -12,8 +12,8 @@ use std::{
 
 use llm_client::{HttpClient, HttpOptions, ModelSettings, OpenAi, RetryPolicy};
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Event, Journal, Message, ModelError, ModelId,
-    Purpose, Role,
+    CallContext, ChatModel, ChatReply, ChatRequest, Event, EventKind, Journal, Message, ModelError,
+    ModelId, Purpose, Role,
 };
 use serde_json::Value;
 use tokio::{
@@ -281,7 +281,7 @@ pub fn quick() -> RetryPolicy {
 pub struct Record(Mutex<Vec<Value>>);
 
 impl Record {
-    pub fn events(&self, message: &str) -> Vec<Value> {
+    pub fn events(&self, message: EventKind) -> Vec<Value> {
         let events = self.0.lock().unwrap();
         let of_it = |event: &&Value| event["message"] == message;
         events.iter().filter(of_it).cloned().collect()

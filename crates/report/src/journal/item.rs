@@ -170,12 +170,14 @@ fn hanging(lead: &str, indent: usize, text: &str, columns: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use schema::EventKind;
+
     use super::*;
 
     fn step() -> JournalStep {
         JournalStep {
             after: Some(0.021),
-            title: "fetched sut response".to_owned(),
+            title: EventKind::FetchedSutResponse.to_string(),
             facts: vec!["turn 1".to_owned()],
             took: Some(0.02),
             sections: vec![
