@@ -76,7 +76,7 @@ mod writer;
 pub use entry::Entry;
 pub use error::{JournalError, ReadError};
 pub use form::Form;
-pub use line_view::{Line, SUMMARY};
+pub use line_view::Line;
 pub use partial_event::PartialEvent;
 pub use reader::JournalReader;
 pub use replay::{Calls, ItemHistory, ItemKey, Replay, Replayed, Scope};

@@ -55,9 +55,6 @@ pub struct Line<'a> {
     text: &'a [u8],
 }
 
-/// What [`Line::call_message`] says of the summary of an item's calls.
-pub const SUMMARY: &str = "summary of turns";
-
 impl<'a> Line<'a> {
     /// Parses one line. The line break may be there or not.
     ///
@@ -113,37 +110,6 @@ impl<'a> Line<'a> {
     #[must_use]
     pub fn time(&self) -> Option<Timestamp> {
         self.timestamp.as_deref()?.parse().ok()
-    }
-
-    /// The message with one name for a call, however many the item has: `fetched sut turn` is `fetched sut response` here, as
-    /// are the turns of journals whose format has no other name for them. The summary of an item's calls is [`SUMMARY`].
-    ///
-    /// ```
-    /// let line = journal::Line::parse(br#"{"message": "using cached sut turn", "turn": 2}"#)?;
-    /// assert_eq!(line.call_message(), "using cached sut response");
-    /// let line = journal::Line::parse(br#"{"message": "fetched sut response", "turns": 4}"#)?;
-    /// assert_eq!(line.call_message(), journal::SUMMARY);
-    /// # Ok::<(), serde_json::Error>(())
-    /// ```
-    #[must_use]
-    pub fn call_message(&self) -> &str {
-        match self.message.as_ref() {
-            "fetched sut turn" => "fetched sut response",
-            "using cached sut turn" => "using cached sut response",
-            "translated sut turn" => "translated sut response",
-            "fetched annotator turn" => "fetched annotator response",
-            "using cached annotator turn" => "using cached annotator response",
-            "fetched sut response"
-            | "using cached sut response"
-            | "translated sut response"
-            | "fetched annotator response"
-            | "using cached annotator response"
-                if self.raw("turns").is_some() =>
-            {
-                SUMMARY
-            }
-            other => other,
-        }
     }
 
     /// The raw JSON of the field `name`, which is none of the texts that have a place of their own. Of a name that stands

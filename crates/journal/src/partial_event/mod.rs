@@ -92,7 +92,15 @@ impl PartialEvent {
     /// Whether the event sums up several calls of its item, which have events of their own.
     #[must_use]
     pub fn is_summary(&self) -> bool {
-        self.has("turns")
+        let may_be = matches!(
+            self.body,
+            EventBody::FetchedSutResponse(_)
+                | EventBody::UsingCachedSutResponse(_)
+                | EventBody::TranslatedSutResponse(_)
+                | EventBody::FetchedAnnotatorResponse(_)
+                | EventBody::UsingCachedAnnotatorResponse(_)
+        );
+        may_be && self.has("turns")
     }
 
     fn state(&self, name: &str) -> FieldState {

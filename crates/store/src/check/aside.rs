@@ -1,6 +1,6 @@
-//! What of a tree is not compared with a journal: what other runs wrote.
+//! The parts of a tree that are not compared with a journal, because other runs wrote them.
 //!
-//! Neither the tree nor a run's records tell which run of which folder wrote a file, so the replies tell it.
+//! Neither the tree nor the records of a run say which run of which folder wrote a file, so the replies are compared.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,14 +14,14 @@ use schema::{Conversation, ModelId, Role};
 use serde::Deserialize;
 
 use super::{
-    items::{Told, key, said},
+    items::{JournalRecord, key, said},
     journal_benchmark,
 };
 use crate::{BenchmarkDir, Layout, each_row};
 
 /// The phases' parts of the tree that are of other runs.
 #[derive(Default)]
-pub(super) struct Aside {
+pub(super) struct Exclusions {
     /// By system under test (`None`: the benchmark's own files) and phase.
     parts: BTreeSet<Part>,
     notes: Vec<String>,
@@ -29,21 +29,21 @@ pub(super) struct Aside {
 
 type Part = (Option<String>, String);
 
-impl Aside {
-    /// What of the tree in `dir` other runs wrote than `run_id`, which `told` tells of.
+impl Exclusions {
+    /// The parts of the tree in `dir` that other runs wrote than `run_id`, whose journal is `record`.
     pub(super) fn of(
-        told: &Told,
+        record: &JournalRecord,
         layout: &Layout,
         dir: &BenchmarkDir,
         run_id: Option<&str>,
     ) -> Self {
-        let mut aside = Self::default();
+        let mut excluded = Self::default();
         if let Some(run_id) = run_id {
-            aside.since(told, layout, dir, run_id);
+            excluded.since(record, layout, dir, run_id);
         }
-        aside.foreign(told, dir);
-        aside.imported(told, dir);
-        aside
+        excluded.foreign(record, dir);
+        excluded.imported(record, dir);
+        excluded
     }
 
     /// Whether the part of `phase` is left out. Scores are of conversations, and go with them.
@@ -67,10 +67,10 @@ impl Aside {
     }
 
     /// Systems under test of whose conversations in the tree the journal knows few.
-    fn foreign(&mut self, told: &Told, dir: &BenchmarkDir) {
-        let suts = told.suts.keys();
+    fn foreign(&mut self, record: &JournalRecord, dir: &BenchmarkDir) {
+        let suts = record.suts.keys();
         let foreign: Vec<&String> = suts
-            .filter(|sut| !self.holds(Some(sut), "simulate") && is_foreign(told, dir, sut))
+            .filter(|sut| !self.holds(Some(sut), "simulate") && is_foreign(record, dir, sut))
             .collect();
         if foreign.is_empty() {
             return;
@@ -82,8 +82,8 @@ impl Aside {
             dir.root().display(),
             names.join(", ")
         ));
-        if foreign.len() == told.suts.len() {
-            let phases = told.costs.generated_entries();
+        if foreign.len() == record.suts.len() {
+            let phases = record.costs.generated_entries();
             self.parts
                 .extend(phases.map(|(phase, _)| (None, phase.to_owned())));
         }
@@ -93,10 +93,10 @@ impl Aside {
     }
 
     /// Scores of which some are of another program: the run kept them, and its journal knows nothing of them.
-    fn imported(&mut self, told: &Told, dir: &BenchmarkDir) {
-        for (sut, sums) in &told.suts {
+    fn imported(&mut self, record: &JournalRecord, dir: &BenchmarkDir) {
+        for (sut, sums) in &record.suts {
             let part = (Some(sut.clone()), "evaluate".to_owned());
-            if !told.wrote_scores(sut, sums) || self.holds(Some(sut), "evaluate") {
+            if !record.wrote_scores(sut, sums) || self.holds(Some(sut), "evaluate") {
                 continue;
             }
             let target = ModelId::new(sut).ok().and_then(|id| dir.target(&id).ok());
@@ -112,9 +112,9 @@ impl Aside {
         }
     }
 
-    /// What later runs wrote into this tree.
-    fn since(&mut self, told: &Told, layout: &Layout, dir: &BenchmarkDir, run_id: &str) {
-        let own = own_parts(told);
+    /// Adds the parts that later runs wrote into this tree.
+    fn since(&mut self, record: &JournalRecord, layout: &Layout, dir: &BenchmarkDir, run_id: &str) {
+        let own = own_parts(record);
         for path in later(&layout.state().join("runs"), run_id) {
             if own.is_subset(&self.parts) {
                 return;
@@ -151,16 +151,16 @@ fn count_imported(path: &Path) -> u64 {
     read.map_or(0, |()| count)
 }
 
-/// The parts of the tree that the run of `told` wrote.
-fn own_parts(told: &Told) -> BTreeSet<Part> {
-    let generated = told.costs.generated_entries();
+/// The parts of the tree that the run of `record` wrote.
+fn own_parts(record: &JournalRecord) -> BTreeSet<Part> {
+    let generated = record.costs.generated_entries();
     let mut parts: BTreeSet<Part> = generated
         .map(|(phase, _)| (None, phase.to_owned()))
         .collect();
-    for (sut, sums) in &told.suts {
+    for (sut, sums) in &record.suts {
         for (wrote, phase) in [
-            (told.wrote_conversations(sut, sums), "simulate"),
-            (told.wrote_scores(sut, sums), "evaluate"),
+            (record.wrote_conversations(sut, sums), "simulate"),
+            (record.wrote_scores(sut, sums), "evaluate"),
         ] {
             if wrote {
                 parts.insert((Some(sut.clone()), phase.to_owned()));
@@ -172,13 +172,13 @@ fn own_parts(told: &Told) -> BTreeSet<Part> {
 
 /// What of the tree in `dir` the run of the journal at `path` wrote; nothing where the tree has other conversations.
 fn written(path: &Path, dir: &BenchmarkDir) -> BTreeSet<Part> {
-    let Ok(told) = Told::read(path) else {
+    let Ok(record) = JournalRecord::read(path) else {
         return BTreeSet::new();
     };
-    let suts = told.suts.keys();
-    let foreign: BTreeSet<&String> = suts.filter(|sut| is_foreign(&told, dir, sut)).collect();
-    let elsewhere = !foreign.is_empty() && foreign.len() == told.suts.len();
-    let mut parts = own_parts(&told);
+    let suts = record.suts.keys();
+    let foreign: BTreeSet<&String> = suts.filter(|sut| is_foreign(&record, dir, sut)).collect();
+    let elsewhere = !foreign.is_empty() && foreign.len() == record.suts.len();
+    let mut parts = own_parts(&record);
     parts.retain(|(sut, _)| match sut {
         Some(sut) => !foreign.contains(sut),
         None => !elsewhere,
@@ -203,8 +203,8 @@ fn words(parts: &BTreeSet<Part>) -> String {
     each.collect::<Vec<_>>().join(" and ")
 }
 
-/// Whether the tree has conversations of `sut`, and most of them are not as the journal tells them.
-fn is_foreign(told: &Told, dir: &BenchmarkDir, sut: &str) -> bool {
+/// Whether the tree has conversations of `sut`, and most of them differ from those of the journal.
+fn is_foreign(record: &JournalRecord, dir: &BenchmarkDir, sut: &str) -> bool {
     #[derive(Deserialize)]
     struct Row {
         id: String,
@@ -230,7 +230,7 @@ fn is_foreign(told: &Told, dir: &BenchmarkDir, sut: &str) -> bool {
         let row_said = replies.fold(None, |before, reply| said(before, &reply.content));
         let sample = row.sample.or(row.older_sample).unwrap_or_default();
         let prompt_id = Conversation::prompt_id(&row.id, sample);
-        match told.items.get(&key(&prompt_id, sut)) {
+        match record.items.get(&key(&prompt_id, sut)) {
             // Where no reply has a text nothing can be said.
             Some(item) if item.said.is_none() || row_said.is_none() => {}
             Some(item) if item.said == row_said => known += 1,

@@ -1,4 +1,4 @@
-//! What a journal tells of its items, in about a hundred bytes each.
+//! The items of a journal, in about a hundred bytes each.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -7,19 +7,20 @@ use std::{
 };
 
 use journal::{JournalReader, Line};
-use schema::{CostSum, EventBody, Phase, PhaseCost, Spend};
+use schema::{CostSum, EventBody, EventKind, Phase, PhaseCost, Spend};
+use serde_json::Value;
 
 use crate::{rebuild::Costs, rebuild::is_last_word};
 
-/// What a journal tells, as far as the tree's files have to agree with it.
+/// What a journal records that the tree's files have to agree with.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct JournalRecord {
     pub(super) items: HashMap<u64, Item>,
-    pub(super) suts: BTreeMap<String, Sut>,
+    pub(super) suts: BTreeMap<String, SutSums>,
     pub(super) costs: Costs,
     /// Whether the run was to write `results.json`.
     pub(super) summed_up: bool,
-    /// Whether the journal has the run's last word. What the run wrote is told before that.
+    /// Whether the journal has the event that ends the run. What the run wrote is recorded before it.
     ended: bool,
 }
 
@@ -32,8 +33,8 @@ pub(super) struct Item {
     pub(super) said: Option<u64>,
     /// Replies of judges.
     pub(super) judgements: u32,
-    pub(super) played: Sum,
-    pub(super) judged: Sum,
+    pub(super) simulated: CallSum,
+    pub(super) judged: CallSum,
     /// The verdict of the scenario's own metric.
     pub(super) present: Option<bool>,
     pub(super) queued: bool,
@@ -42,7 +43,7 @@ pub(super) struct Item {
 
 /// What calls used and cost, in the fields that rows have.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Sum {
+pub(super) struct CallSum {
     calls: u32,
     unpriced: u32,
     input: u64,
@@ -52,7 +53,7 @@ pub(super) struct Sum {
 
 /// What the rows of one system under test sum up to.
 #[derive(Default)]
-pub(super) struct Sut {
+pub(super) struct SutSums {
     pub(super) conversations: u64,
     pub(super) scores: u64,
     pub(super) simulate: CostSum,
@@ -78,9 +79,9 @@ pub(super) fn said(before: Option<u64>, text: &str) -> Option<u64> {
     Some(hasher.finish())
 }
 
-impl Sum {
-    fn add(&mut self, line: &Line<'_>) {
-        let Some(spend) = line.get::<Spend>("spend") else {
+impl CallSum {
+    fn add(&mut self, spend: Option<&Spend>) {
+        let Some(spend) = spend else {
             return;
         };
         let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
@@ -91,7 +92,7 @@ impl Sum {
         self.dollars += spend.priced_cost;
     }
 
-    /// As `_usage` of a row; `None` when the journal tells of no call.
+    /// As `_usage` of a row; `None` when the journal has no call.
     pub(super) fn usage(&self) -> Option<PhaseCost> {
         let spend = Spend {
             calls: u64::from(self.calls),
@@ -105,118 +106,142 @@ impl Sum {
     }
 }
 
-impl Told {
+impl JournalRecord {
     /// Reads the journal once.
     pub(super) fn read(path: &Path) -> Result<Self, String> {
         let mut reader = JournalReader::open(path).map_err(|error| error.to_string())?;
-        let mut told = Self::default();
+        let mut record = Self::default();
         while let Some(line) = reader.next_line() {
-            told.take(&line.map_err(|error| error.to_string())?)?;
+            record.take(&line.map_err(|error| error.to_string())?)?;
         }
-        Ok(told)
+        Ok(record)
     }
 
     /// Whether the run wrote conversations of `sut` into the tree.
-    pub(super) fn wrote_conversations(&self, sut: &str, sums: &Sut) -> bool {
+    pub(super) fn wrote_conversations(&self, sut: &str, sums: &SutSums) -> bool {
         sums.conversations > 0 && (!self.ended || self.costs.wrote(sut, "simulate"))
     }
 
     /// Whether the run wrote scores of `sut` into the tree.
-    pub(super) fn wrote_scores(&self, sut: &str, sums: &Sut) -> bool {
+    pub(super) fn wrote_scores(&self, sut: &str, sums: &SutSums) -> bool {
         sums.scores > 0 && (!self.ended || self.costs.wrote(sut, "evaluate"))
     }
 
     fn take(&mut self, line: &Line<'_>) -> Result<(), String> {
         let (Some(test), Some(prompt), Some(sut)) = (&line.test, &line.prompt_id, &line.sut) else {
-            if line.message == "starting run" {
-                let phases: Vec<String> = line.get("phases").unwrap_or_default();
-                self.summed_up = phases
-                    .iter()
-                    .any(|phase| phase == Phase::Aggregate.as_str());
-            }
-            let Some(Ok(event)) = line.event() else {
-                return Ok(());
-            };
-            self.ended |= is_last_word(&event);
-            if let EventBody::CostSummed(entry) = &event {
-                let bad = |what| format!("line {}: {what}", line.number);
-                return self.costs.add_entry(entry).map_err(bad);
-            }
-            self.costs.add_call(&event);
+            return self.take_run(line);
+        };
+        let item = self.items.entry(key(prompt, sut)).or_default();
+        let Some(event) = line.partial_event() else {
             return Ok(());
         };
-        let message = line.call_message();
-        let item = self.items.entry(key(prompt, sut)).or_default();
-        match message {
-            "queuing item" => item.queued = true,
-            "retrying item" => (item.replies, item.said) = (0, None),
-            "fetched sut response" | "using cached sut response" => {
-                item.replies += 1;
-                item.played.add(line);
-            }
-            "translated sut response" => {
-                let text = line.text("response_text").unwrap_or_default();
-                item.said = said(item.said, &text);
-            }
-            "fetched user response"
-            | "using cached user response"
-            | "fetched tool response"
-            | "using cached tool response"
-            | "user exception"
-            | "tool exception"
-            | "sut exception" => item.played.add(line),
-            "fetched annotator response" | "using cached annotator response" => {
-                item.judgements += 1;
-                item.judged.add(line);
-            }
-            "annotator exception" => item.judged.add(line),
-            "conversation finished" => {
-                let usage = row_usage(line, &item.played);
+        if event.is_summary() {
+            return Ok(());
+        }
+        item.take(&event.body);
+        match &event.body {
+            EventBody::ConversationFinished(finished) => {
+                let usage = row_usage(finished.usage, &item.simulated);
                 let sums = of(&mut self.suts, sut);
                 sums.conversations += 1;
                 usage.iter().for_each(|usage| sums.simulate.add(usage));
             }
-            "score finished" => {
-                let usage = row_usage(line, &item.judged);
+            EventBody::ScoreFinished(score) => {
+                let usage = row_usage(score.usage, &item.judged);
                 item.scored = true;
-                if line.text("metric").as_deref() == Some(test) {
-                    item.present = line.get("present").unwrap_or_default();
+                if score.metric == **test {
+                    item.present = score.present;
                 }
                 let sums = of(&mut self.suts, sut);
                 sums.scores += 1;
                 usage.iter().for_each(|usage| sums.evaluate.add(usage));
             }
-            "measured item quality" => {
-                #[derive(serde::Deserialize)]
-                struct Measurements {
-                    is_safe: f64,
-                }
+            EventBody::MeasuredItemQuality(quality) => {
                 // Of blank replies, which are measured as safe, the verdict is beside the measurement.
-                let measured = || Some(line.get::<Measurements>("measurements")?.is_safe == 1.0);
-                let safe = match line.raw("passed") {
-                    Some(_) => match line.get("passed").flatten() {
-                        Some(passed) => passed,
-                        None => return Ok(()),
-                    },
-                    None => measured().unwrap_or_default(),
+                let safe = match event.has("passed") {
+                    true => quality.passed.as_ref().and_then(Value::as_bool),
+                    false => Some(quality.measurements.get("is_safe") == Some(&1.0)),
                 };
-                let counts = of_test(&mut of(&mut self.suts, sut).measured, test);
-                counts.0 += 1;
-                counts.1 += u64::from(safe);
+                if let Some(safe) = safe {
+                    let counts = of_test(&mut of(&mut self.suts, sut).measured, test);
+                    counts.0 += 1;
+                    counts.1 += u64::from(safe);
+                }
             }
             _ => {}
         }
         Ok(())
     }
+
+    /// Takes a line about the run as a whole, or a call outside of items.
+    fn take_run(&mut self, line: &Line<'_>) -> Result<(), String> {
+        if line.message == EventKind::StartingRun {
+            if let Some(EventBody::StartingRun(run)) = line.partial_event().map(|event| event.body)
+            {
+                let mut phases = run.phases.iter().flatten();
+                self.summed_up = phases.any(|phase| phase == Phase::Aggregate.as_str());
+            }
+            return Ok(());
+        }
+        let Some(Ok(event)) = line.event() else {
+            return Ok(());
+        };
+        self.ended |= is_last_word(&event);
+        if let EventBody::CostSummed(entry) = &event {
+            let bad = |what| format!("line {}: {what}", line.number);
+            return self.costs.add_entry(entry).map_err(bad);
+        }
+        self.costs.add_call(&event);
+        Ok(())
+    }
 }
 
-/// `_usage` of a row, as rebuilding has it.
-fn row_usage(line: &Line<'_>, calls: &Sum) -> Option<PhaseCost> {
-    let told: PhaseCost = line.get::<Option<PhaseCost>>("usage").flatten()?;
-    Some(calls.usage().unwrap_or(told))
+impl Item {
+    /// Counts a call of the item, or what was said in it.
+    fn take(&mut self, event: &EventBody) {
+        match event {
+            EventBody::QueuingItem(_) => self.queued = true,
+            EventBody::RetryingItem(_) => (self.replies, self.said) = (0, None),
+            EventBody::FetchedSutTurn(reply)
+            | EventBody::UsingCachedSutTurn(reply)
+            | EventBody::FetchedSutResponse(reply)
+            | EventBody::UsingCachedSutResponse(reply) => {
+                self.replies += 1;
+                self.simulated.add(reply.spend.as_ref());
+            }
+            EventBody::TranslatedSutTurn(reply) | EventBody::TranslatedSutResponse(reply) => {
+                let text = reply.response_text.as_deref().unwrap_or_default();
+                self.said = said(self.said, text);
+            }
+            EventBody::FetchedUserResponse(reply)
+            | EventBody::UsingCachedUserResponse(reply)
+            | EventBody::FetchedToolResponse(reply)
+            | EventBody::UsingCachedToolResponse(reply) => self.simulated.add(Some(&reply.spend)),
+            EventBody::UserException(failed) | EventBody::ToolException(failed) => {
+                self.simulated.add(Some(&failed.spend));
+            }
+            EventBody::SutException(failed) => self.simulated.add(failed.spend.as_ref()),
+            EventBody::FetchedAnnotatorTurn(reply) | EventBody::FetchedAnnotatorResponse(reply) => {
+                self.judgements += 1;
+                self.judged.add(reply.spend.as_ref());
+            }
+            EventBody::UsingCachedAnnotatorTurn(reply)
+            | EventBody::UsingCachedAnnotatorResponse(reply) => {
+                self.judgements += 1;
+                self.judged.add(reply.spend.as_ref());
+            }
+            EventBody::AnnotatorException(failed) => self.judged.add(failed.spend.as_ref()),
+            _ => {}
+        }
+    }
 }
 
-fn of<'s>(suts: &'s mut BTreeMap<String, Sut>, sut: &str) -> &'s mut Sut {
+/// `_usage` of a row, as rebuilding has it. `recorded` is the row's own, null where it has none.
+fn row_usage(recorded: Option<PhaseCost>, calls: &CallSum) -> Option<PhaseCost> {
+    Some(calls.usage().unwrap_or(recorded?))
+}
+
+fn of<'s>(suts: &'s mut BTreeMap<String, SutSums>, sut: &str) -> &'s mut SutSums {
     suts.entry(sut.to_owned()).or_default()
 }
 

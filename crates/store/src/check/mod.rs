@@ -1,30 +1,31 @@
-//! Checks a journal, alone and against the benchmark tree that it tells of.
+//! Checks a journal, alone and against the benchmark tree of its run.
 
 mod aside;
 mod items;
 mod results;
 mod rules;
 
-use std::{borrow::Cow, path::Path};
+use std::path::Path;
 
 use journal::{
     JournalReader,
     check::{Report, Verdict},
 };
+use schema::{EventBody, EventKind};
 
 use self::{
-    aside::Aside,
-    items::Told,
+    aside::Exclusions,
+    items::JournalRecord,
     rules::{Compared, Rules},
 };
 use crate::{BenchmarkDir, Layout};
 
-/// Checks the journal at `journal` against the rules of journals and, where `layout` holds the benchmark that it tells of, against
+/// Checks the journal at `journal` against the rules of journals and, where `layout` holds the benchmark of its run, against
 /// that benchmark's files.
 ///
 /// The files are those of the runs that wrote them last. Where they do not fit this journal, what a later run of the same benchmark
 /// wrote (its journal lies in the records of `layout`) is left out, and so is a system under test of whose conversations most are not
-/// as the journal tells them: then the tree is of other runs, or of another folder of benchmarks. The notes of the report say both.
+/// as in the journal: then the tree is of other runs, or of another folder of benchmarks. The notes of the report say both.
 ///
 /// ```no_run
 /// use journal::check::Verdict;
@@ -43,14 +44,14 @@ pub fn check_journal(journal: &Path, layout: Option<&Layout>) -> Report {
     let Some((layout, dir)) = dir else {
         return report;
     };
-    compare(journal, &mut report, |told, report| {
-        let compared = Rules::new(told, &dir, &Aside::default()).check();
+    compare(journal, &mut report, |record, report| {
+        let compared = Rules::new(record, &dir, &Exclusions::default()).check();
         if !compared.failed() {
             return compared;
         }
-        let aside = Aside::of(told, layout, &dir, report.run_id.as_deref());
-        report.notes.extend(aside.notes());
-        Rules::new(told, &dir, &aside).check()
+        let excluded = Exclusions::of(record, layout, &dir, report.run_id.as_deref());
+        report.notes.extend(excluded.notes());
+        Rules::new(record, &dir, &excluded).check()
     });
     report
 }
@@ -68,23 +69,23 @@ pub fn check_journal(journal: &Path, layout: Option<&Layout>) -> Report {
 /// Only systems under test whose rows the run wrote are looked at. A journal that is not checkable gets no rules. Both are read row by
 /// row; memory holds about a hundred bytes for each item.
 pub fn check_tree(journal: &Path, dir: &BenchmarkDir, report: &mut Report) {
-    compare(journal, report, |told, _| {
-        Rules::new(told, dir, &Aside::default()).check()
+    compare(journal, report, |record, _| {
+        Rules::new(record, dir, &Exclusions::default()).check()
     });
 }
 
-/// Adds what came of `rules` to `report`, where the journal can be checked.
+/// Adds the result of `rules` to `report`, where the journal can be checked.
 fn compare(
     journal: &Path,
     report: &mut Report,
-    rules: impl FnOnce(&Told, &mut Report) -> Compared,
+    rules: impl FnOnce(&JournalRecord, &mut Report) -> Compared,
 ) {
     if matches!(report.verdict(), Verdict::NotCheckable(_)) {
         return;
     }
-    match Told::read(journal) {
-        Ok(told) => {
-            let compared = rules(&told, report);
+    match JournalRecord::read(journal) {
+        Ok(record) => {
+            let compared = rules(&record, report);
             report.notes.extend(compared.notes);
             for row in compared.rows {
                 report.push(row);
@@ -94,7 +95,7 @@ fn compare(
     }
 }
 
-/// The benchmark whose run the journal at `journal` tells of, by the name of its folder. `None` where no run starts in it, the run was
+/// The benchmark of the run in the journal at `journal`, by the name of its folder. `None` where no run starts in it, the run was
 /// of no benchmark's folder, or the file cannot be read.
 ///
 /// ```
@@ -109,8 +110,15 @@ pub fn journal_benchmark(journal: &Path) -> Option<String> {
     let mut reader = JournalReader::open(journal).ok()?;
     while let Some(line) = reader.next_line() {
         let line = line.ok()?;
-        if line.message.starts_with("starting ") && line.message.ends_with(" run") {
-            return line.text("folder").map(Cow::into_owned);
+        match EventKind::of(&line.message) {
+            Some(EventKind::StartingRun) => {
+                return match line.partial_event()?.body {
+                    EventBody::StartingRun(run) => run.folder,
+                    _ => None,
+                };
+            }
+            Some(EventKind::StartingCalibrationRun) => return None,
+            _ => {}
         }
     }
     None

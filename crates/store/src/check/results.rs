@@ -6,21 +6,27 @@ use journal::check::{Failure, Row};
 use schema::{ModelId, Summary};
 
 use super::{
-    aside::Aside,
-    items::{Sut, Told},
+    aside::Exclusions,
+    items::{JournalRecord, SutSums},
 };
 use crate::BenchmarkDir;
 
 /// Asks whether `results.json` counts the items that were measured. Gives the rule's row, and a note where the file is older than the
 /// scores of a run that did not sum them up: such a file can say nothing about them yet.
-pub(super) fn rule(told: &Told, dir: &BenchmarkDir, aside: &Aside) -> (Row, Option<String>) {
+pub(super) fn rule(
+    record: &JournalRecord,
+    dir: &BenchmarkDir,
+    excluded: &Exclusions,
+) -> (Row, Option<String>) {
     let mut rule = Row::new(
         "ResultsCountItems",
         "the counts of results.json are those of the items that were measured",
     );
-    let suts = told.suts.iter();
-    let suts: Vec<(&String, &Sut)> = suts
-        .filter(|(sut, sums)| told.wrote_scores(sut, sums) && !aside.holds(Some(sut), "evaluate"))
+    let suts = record.suts.iter();
+    let suts: Vec<(&String, &SutSums)> = suts
+        .filter(|(sut, sums)| {
+            record.wrote_scores(sut, sums) && !excluded.holds(Some(sut), "evaluate")
+        })
         .collect();
     if suts.is_empty() {
         return (rule.not_applicable("the run made no scores"), None);
@@ -44,7 +50,7 @@ pub(super) fn rule(told: &Told, dir: &BenchmarkDir, aside: &Aside) -> (Row, Opti
             Some(summary) => counts(&mut asked, sut, sums, summary),
             None => asked.fail(Failure::new("results.json has no row of it").sut(sut)),
         }
-        if asked.failed > rule.failed && !told.summed_up && is_older(dir, sut) {
+        if asked.failed > rule.failed && !record.summed_up && is_older(dir, sut) {
             older.push(sut);
         } else {
             rule = asked;
@@ -61,10 +67,10 @@ pub(super) fn rule(told: &Told, dir: &BenchmarkDir, aside: &Aside) -> (Row, Opti
     (rule.not_applicable(note.clone()), Some(note))
 }
 
-fn counts(rule: &mut Row, sut: &str, sums: &Sut, summary: &Summary) {
+fn counts(rule: &mut Row, sut: &str, sums: &SutSums, summary: &Summary) {
     if summary.n_total != sums.scores {
         let what = format!(
-            "n_total is {}, the journal tells of {} scores",
+            "n_total is {}, the journal has {} scores",
             summary.n_total, sums.scores
         );
         rule.fail(Failure::new(what).sut(sut));

@@ -7,21 +7,21 @@ use schema::{Conversation, ModelId, PhaseCost, Role};
 use serde::{Deserialize, de::IgnoredAny};
 
 use super::{
-    aside::Aside,
-    items::{Item, Sum, Told, key},
+    aside::Exclusions,
+    items::{CallSum, Item, JournalRecord, key},
     results,
 };
 use crate::{BenchmarkDir, TargetDir, each_row, read_costs};
 
-/// The rules, over what a journal tells and the files of a benchmark.
+/// The rules, over the record of a journal and the files of a benchmark.
 pub(super) struct Rules<'d> {
-    told: &'d Told,
+    record: &'d JournalRecord,
     dir: &'d BenchmarkDir,
     /// What is not compared.
-    aside: &'d Aside,
+    excluded: &'d Exclusions,
 }
 
-/// What came of the rules.
+/// The result of the rules.
 pub(super) struct Compared {
     /// One row for each rule.
     pub(super) rows: Vec<Row>,
@@ -70,8 +70,16 @@ struct Said {
 }
 
 impl<'d> Rules<'d> {
-    pub(super) fn new(told: &'d Told, dir: &'d BenchmarkDir, aside: &'d Aside) -> Self {
-        Self { told, dir, aside }
+    pub(super) fn new(
+        record: &'d JournalRecord,
+        dir: &'d BenchmarkDir,
+        excluded: &'d Exclusions,
+    ) -> Self {
+        Self {
+            record,
+            dir,
+            excluded,
+        }
     }
 
     pub(super) fn check(&self) -> Compared {
@@ -88,7 +96,7 @@ impl<'d> Rules<'d> {
             "the entries of cost.json that this run wrote are the sums of its calls",
         );
         self.generation(&mut costs);
-        for (sut, sums) in &self.told.suts {
+        for (sut, sums) in &self.record.suts {
             let target = ModelId::new(sut)
                 .ok()
                 .and_then(|id| self.dir.target(&id).ok());
@@ -96,21 +104,22 @@ impl<'d> Rules<'d> {
                 scores.fail(Failure::new("the id cannot name a folder of the tree").sut(sut));
                 continue;
             };
-            if self.told.wrote_conversations(sut, sums) && !self.aside.holds(Some(sut), "simulate")
+            if self.record.wrote_conversations(sut, sums)
+                && !self.excluded.holds(Some(sut), "simulate")
             {
                 self.conversations(sut, sums.conversations, &target, &mut conversations);
                 let sum = sums.simulate.total();
                 cost(&mut costs, &target.cost(), "simulate", &sum, Some(sut));
             }
-            if self.told.wrote_scores(sut, sums) && !self.aside.holds(Some(sut), "evaluate") {
+            if self.record.wrote_scores(sut, sums) && !self.excluded.holds(Some(sut), "evaluate") {
                 self.scores(sut, sums.scores, &target, &mut scores);
                 let sum = sums.evaluate.total();
                 cost(&mut costs, &target.cost(), "evaluate", &sum, Some(sut));
             }
         }
-        let (results, note) = results::rule(self.told, self.dir, self.aside);
+        let (results, note) = results::rule(self.record, self.dir, self.excluded);
         let mut rows = vec![conversations, scores, costs, results];
-        if let Some(reason) = self.aside.reason() {
+        if let Some(reason) = self.excluded.reason() {
             for row in &mut rows {
                 if row.outcome == Outcome::NotApplicable {
                     row.reason = Some(reason.into());
@@ -121,7 +130,7 @@ impl<'d> Rules<'d> {
         Compared { rows, notes }
     }
 
-    fn conversations(&self, sut: &str, told: u64, target: &TargetDir, rule: &mut Row) {
+    fn conversations(&self, sut: &str, recorded: u64, target: &TargetDir, rule: &mut Row) {
         let mut rows = 0;
         let read = each_row(&target.conversations(), |row: ConversationRow| {
             rows += 1;
@@ -133,7 +142,7 @@ impl<'d> Rules<'d> {
             }
             Ok(ControlFlow::Continue(()))
         });
-        whole(rule, read, rows, told, sut, "conversations.json");
+        whole(rule, read, rows, recorded, sut, "conversations.json");
     }
 
     fn conversation(
@@ -152,10 +161,10 @@ impl<'d> Rules<'d> {
                 "the row has {messages} messages of the SUT, the journal {replies} replies"
             ));
         }
-        same_usage(row.usage, &item.played)
+        same_usage(row.usage, &item.simulated)
     }
 
-    fn scores(&self, sut: &str, told: u64, target: &TargetDir, rule: &mut Row) {
+    fn scores(&self, sut: &str, recorded: u64, target: &TargetDir, rule: &mut Row) {
         let mut rows = 0;
         let read = each_row(&target.scores(), |row: ScoreRow| {
             rows += 1;
@@ -166,13 +175,13 @@ impl<'d> Rules<'d> {
             }
             Ok(ControlFlow::Continue(()))
         });
-        whole(rule, read, rows, told, sut, "scores.json");
+        whole(rule, read, rows, recorded, sut, "scores.json");
     }
 
     fn score(&self, sut: &str, prompt_id: &str, row: &ScoreRow) -> Result<(), String> {
         let item = self.item(sut, prompt_id)?;
         if !item.scored {
-            return Err("the journal tells of no score".to_owned());
+            return Err("the journal has no score".to_owned());
         }
         if row.present.is_some() {
             if item.replies == 0 {
@@ -198,15 +207,15 @@ impl<'d> Rules<'d> {
     }
 
     fn item(&self, sut: &str, prompt_id: &str) -> Result<&Item, String> {
-        let item = self.told.items.get(&key(prompt_id, sut));
+        let item = self.record.items.get(&key(prompt_id, sut));
         item.filter(|item| item.queued)
             .ok_or_else(|| "the journal has no such item".to_owned())
     }
 
     /// The entries of the generating phases.
     fn generation(&self, rule: &mut Row) {
-        for (phase, sum) in self.told.costs.generated_entries() {
-            if !self.aside.holds(None, phase) {
+        for (phase, sum) in self.record.costs.generated_entries() {
+            if !self.excluded.holds(None, phase) {
                 cost(rule, &self.dir.cost(), phase, &sum, None);
             }
         }
@@ -222,19 +231,19 @@ fn whole(
     rule: &mut Row,
     read: Result<(), crate::PipelineError>,
     rows: u64,
-    told: u64,
+    recorded: u64,
     sut: &str,
     file: &str,
 ) {
     if let Err(error) = read {
         rule.fail(Failure::new(error.to_string()).sut(sut));
-    } else if rows != told {
-        let what = format!("{file} has {rows} rows, the journal tells of {told}");
+    } else if rows != recorded {
+        let what = format!("{file} has {rows} rows, the journal has {recorded}");
         rule.fail(Failure::new(what).sut(sut));
     }
 }
 
-fn same_usage(row: Option<PhaseCost>, calls: &Sum) -> Result<(), String> {
+fn same_usage(row: Option<PhaseCost>, calls: &CallSum) -> Result<(), String> {
     match (row, calls.usage()) {
         (Some(row), Some(calls)) if row != calls => Err(format!(
             "the row used {}, its calls {}",
