@@ -68,12 +68,12 @@ fn text(grade: Option<Grade>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use schema::EventBody;
+    use schema::{EventBody, EventKind};
 
     use super::*;
 
     fn kept(line: &str) -> KeptResults {
-        match EventBody::read("kept results", line.as_bytes()) {
+        match EventBody::read(EventKind::KeptResults.message(), line.as_bytes()) {
             Some(Ok(EventBody::KeptResults(kept))) => kept,
             other => panic!("{other:?}"),
         }

@@ -48,6 +48,7 @@
 //! - Of a damaged zstd frame nothing behind the damage is read, even if whole frames follow.
 
 mod appender;
+mod blank;
 pub mod check;
 mod clock;
 mod entry;
@@ -73,6 +74,7 @@ mod unpack;
 mod version;
 mod writer;
 
+pub use blank::is_blank;
 pub use entry::Entry;
 pub use error::{JournalError, ReadError};
 pub use form::Form;
@@ -89,6 +91,6 @@ pub use stats::{
     Bucket, CallStats, EventCount, Latency, OverTime, RetryCount, Stats, StatsBuilder, Used,
 };
 pub use tear::Tear;
-pub use turns::{ItemTurns, is_blank};
+pub use turns::ItemTurns;
 pub use unpack::Source;
 pub use writer::{JournalReport, JournalWriter};

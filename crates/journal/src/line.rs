@@ -28,7 +28,7 @@ mod tests {
     use jiff::Timestamp;
     use proptest::prelude::*;
     use schema::{
-        EventBody, ItemKey, JsonText, ModelId,
+        EventBody, EventKind, ItemKey, JsonText, ModelId,
         event::{FinishedPipeline, QueuingItem, SutReply},
     };
 
@@ -89,7 +89,7 @@ mod tests {
         let line = line_of(&Event::new(body));
         assert_eq!(line.lines().count(), 1);
         assert_eq!(line.find(['\n', '\r']), Some(line.len() - 1));
-        let read = EventBody::read("fetched sut response", line.as_bytes());
+        let read = EventBody::read(EventKind::FetchedSutResponse.message(), line.as_bytes());
         match read.unwrap().unwrap() {
             EventBody::FetchedSutResponse(reply) => reply.response.unwrap().get().to_owned(),
             other => unreachable!("{other:?}"),

@@ -238,13 +238,15 @@ impl Calls {
 
 #[cfg(test)]
 mod tests {
+    use schema::EventKind;
+
     use super::*;
     use crate::Line;
 
     const SPEND: &str = r#""spend":{"calls":1,"input_tokens":10,"cached_input_tokens":0,"output_tokens":5,"reasoning_tokens":0,"priced_cost":0.25,"unpriced_calls":0}"#;
 
     /// A reply of a model that is neither the system under test nor a judge.
-    fn reply(message: &str, model: &str) -> String {
+    fn reply(message: EventKind, model: &str) -> String {
         format!(
             r#"{{"message":"{message}","model":"{model}","purpose":"p","row":"r","request":{{}},"response":{{}},{SPEND}}}"#
         )
@@ -287,15 +289,15 @@ mod tests {
     }
 
     #[test]
-    fn every_role_is_told_in_its_order() {
-        let lines =
-            ["tool", "probe", "user", "sut", "annotator", "generator"].map(|role| match role {
-                "sut" => r#"{"message":"fetched sut response","sut":"m"}"#.to_owned(),
-                "annotator" => {
-                    r#"{"message":"fetched annotator response","annotator":"m"}"#.to_owned()
-                }
-                role => reply(&format!("fetched {role} response"), "m"),
-            });
+    fn every_role_is_reported_in_its_order() {
+        let lines = [
+            reply(EventKind::FetchedToolResponse, "m"),
+            reply(EventKind::FetchedProbeResponse, "m"),
+            reply(EventKind::FetchedUserResponse, "m"),
+            r#"{"message":"fetched sut response","sut":"m"}"#.to_owned(),
+            r#"{"message":"fetched annotator response","annotator":"m"}"#.to_owned(),
+            reply(EventKind::FetchedGeneratorResponse, "m"),
+        ];
         let all = calls(&lines.each_ref().map(String::as_str));
         let roles: Vec<&str> = all.iter().map(|call| call.role).collect();
         assert_eq!(roles, ROLES);
@@ -303,8 +305,8 @@ mod tests {
 
     #[test]
     fn what_a_call_spent_counts_when_it_was_made_now() {
-        let fetched = reply("fetched user response", "u");
-        let cached = reply("using cached user response", "u");
+        let fetched = reply(EventKind::FetchedUserResponse, "u");
+        let cached = reply(EventKind::UsingCachedUserResponse, "u");
         let all = calls(&[&fetched, &cached]);
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].used.input_tokens, Some(10));

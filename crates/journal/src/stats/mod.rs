@@ -190,6 +190,8 @@ fn room(known: usize, name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use schema::EventKind;
+
     use super::*;
 
     fn stats(lines: impl IntoIterator<Item = String>) -> Stats {
@@ -202,16 +204,16 @@ mod tests {
 
     #[test]
     fn retries_are_counted_by_kind_and_status() {
-        let retry = |message: &str, status: &str, delay: &str| {
+        let retry = |message: EventKind, status: &str, delay: &str| {
             format!(
                 r#"{{"message":"{message}","model":"m","purpose":"p","row":"r","sample":0,"turn":1,"attempt":1,"kind":"transient","status":{status},"reason":"x","delay":{delay}}}"#
             )
         };
         let stats = stats([
-            retry("retrying call", "503", "0.5"),
-            retry("retrying call", "null", "1"),
-            retry("retrying call", "503", "1.5"),
-            retry("model call failed", "503", "null"),
+            retry(EventKind::RetryingCall, "503", "0.5"),
+            retry(EventKind::RetryingCall, "null", "1"),
+            retry(EventKind::RetryingCall, "503", "1.5"),
+            retry(EventKind::ModelCallFailed, "503", "null"),
             r#"{"message":"retrying call"}"#.to_owned(),
         ]);
         let count = |kind: &str, status, retried, waited, given_up| RetryCount {

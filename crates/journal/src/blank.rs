@@ -1,0 +1,13 @@
+//! Blank texts.
+
+/// Whether `text` says nothing, as Python's `str.strip` has it: U+001C to U+001F are blanks too.
+///
+/// ```
+/// assert!(journal::is_blank(" \n\u{1c}"));
+/// assert!(!journal::is_blank("no"));
+/// ```
+#[must_use]
+pub fn is_blank(text: &str) -> bool {
+    text.chars()
+        .all(|c| c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}'))
+}

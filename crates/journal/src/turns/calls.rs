@@ -1,0 +1,218 @@
+//! The calls of one item.
+
+use std::sync::Arc;
+
+use schema::{
+    Event, EventBody, ItemKey,
+    event::{QueuingItem, TranslatedSutReply},
+};
+
+use super::sum::Sum;
+use crate::is_blank;
+
+/// The calls of an item that has not ended.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    /// Whether the SUT is called once.
+    one_reply: bool,
+    sut: Sum,
+    /// What the SUT said, by reply.
+    said: Vec<Arc<str>>,
+    judges: Vec<Judge>,
+    summarised: bool,
+}
+
+/// The calls to one annotator.
+#[derive(Debug)]
+struct Judge {
+    annotator: Arc<str>,
+    sum: Sum,
+    /// The first response, as long as it may stay the only one.
+    held: Option<Event>,
+    /// Whether a response has the plain name.
+    is_plain: bool,
+}
+
+/// What an event means for the responses that are held back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Release {
+    /// They are turns: the item goes on, so a judge that has answered is called again.
+    AsTurns,
+    /// They are the only ones: the judge is done with the item.
+    AsResponses,
+    /// They stay held back.
+    Hold,
+}
+
+impl Calls {
+    pub(super) fn begin(queued: &QueuingItem) -> Self {
+        Self {
+            one_reply: queued.one_reply == Some(true),
+            ..Self::default()
+        }
+    }
+
+    /// The events to pass on in the place of `event`.
+    pub(super) fn take(&mut self, event: Event) -> (Vec<Event>, Option<Event>) {
+        match &event.body {
+            // The summary is of the last attempt.
+            EventBody::RetryingItem(_) => {
+                self.sut = Sum::default();
+                self.said.clear();
+                (self.release(Release::AsTurns), Some(event))
+            }
+            EventBody::FetchedSutResponse(reply) => {
+                self.sut.add(true, reply.run_time);
+                (self.release(Release::AsTurns), Some(self.renamed(event)))
+            }
+            EventBody::UsingCachedSutResponse(_) => {
+                self.sut.add(false, None);
+                (self.release(Release::AsTurns), Some(self.renamed(event)))
+            }
+            EventBody::TranslatedSutResponse(said) => {
+                if !self.one_reply {
+                    self.said
+                        .push(said.response_text.clone().unwrap_or_default());
+                }
+                (Vec::new(), Some(self.renamed(event)))
+            }
+            EventBody::FetchedAnnotatorResponse(reply) => {
+                let (annotator, run_time) = (Arc::clone(&reply.annotator), reply.run_time);
+                self.judge(annotator, event, |sum| sum.add(true, run_time))
+            }
+            EventBody::UsingCachedAnnotatorResponse(reply) => {
+                let annotator = Arc::clone(&reply.annotator);
+                self.judge(annotator, event, |sum| sum.add(false, None))
+            }
+            EventBody::MeasuredItemQuality(_) => {
+                let mut before = self.release(Release::AsResponses);
+                before.extend(self.summarise(event.item.as_ref(), true));
+                (before, Some(event))
+            }
+            body => (self.release(release_after(body)), Some(event)),
+        }
+    }
+
+    fn renamed(&self, event: Event) -> Event {
+        match self.one_reply {
+            true => event,
+            false => of_turn(event),
+        }
+    }
+
+    /// A response of an annotator: the first is held back until it is known whether it is the only one.
+    fn judge(
+        &mut self,
+        annotator: Arc<str>,
+        event: Event,
+        add: impl FnOnce(&mut Sum),
+    ) -> (Vec<Event>, Option<Event>) {
+        let known = self
+            .judges
+            .iter_mut()
+            .find(|judge| judge.annotator == annotator);
+        let Some(judge) = known else {
+            let mut sum = Sum::default();
+            add(&mut sum);
+            self.judges.push(Judge {
+                annotator,
+                sum,
+                held: Some(event),
+                is_plain: false,
+            });
+            return (Vec::new(), None);
+        };
+        add(&mut judge.sum);
+        let held = judge.held.take().map(of_turn);
+        (Vec::from_iter(held), Some(of_turn(event)))
+    }
+
+    /// The events that were held back and are passed on now.
+    pub(super) fn release(&mut self, release: Release) -> Vec<Event> {
+        if release == Release::Hold {
+            return Vec::new();
+        }
+        let held = self.judges.iter_mut().filter_map(|judge| {
+            let event = judge.held.take()?;
+            match release {
+                Release::AsResponses => {
+                    judge.is_plain = true;
+                    Some(event)
+                }
+                Release::AsTurns | Release::Hold => Some(of_turn(event)),
+            }
+        });
+        held.collect()
+    }
+
+    /// The last events of the item before `ended`.
+    pub(super) fn end(mut self, ended: &Event) -> Vec<Event> {
+        let mut events = self.release(Release::AsResponses);
+        // An item that failed may have a conversation that was not finished, which is no response.
+        let answered = match &ended.body {
+            EventBody::ItemFailed(failed) => failed.sut_response == Some(true),
+            _ => true,
+        };
+        events.extend(self.summarise(ended.item.as_ref(), answered));
+        events
+    }
+
+    /// One event for the calls of each kind that were several.
+    fn summarise(&mut self, item: Option<&Arc<ItemKey>>, answered: bool) -> Vec<Event> {
+        let mut events = Vec::new();
+        if std::mem::replace(&mut self.summarised, true) {
+            return Vec::new();
+        }
+        if answered && !self.one_reply && self.sut.replies > 0 {
+            events.push(self.sut.of_sut());
+        }
+        if answered && !self.said.is_empty() {
+            let said = self.said.iter().map(|text| &**text);
+            let said: Vec<&str> = said.filter(|text| !is_blank(text)).collect();
+            events.push(EventBody::TranslatedSutResponse(TranslatedSutReply {
+                response_text: Some(said.join("\n\n").into()),
+                turns: Some(self.said.len() as u64),
+                ..TranslatedSutReply::default()
+            }));
+        }
+        for judge in self.judges.iter().filter(|judge| !judge.is_plain) {
+            events.push(judge.sum.of_judge(&judge.annotator));
+        }
+        let event = |body| Event::new(body).by("ItemTurns", "summarise").item(item);
+        events.into_iter().map(event).collect()
+    }
+}
+
+/// The event under the name of one of several.
+fn of_turn(event: Event) -> Event {
+    let body = match event.body {
+        EventBody::FetchedSutResponse(reply) => EventBody::FetchedSutTurn(reply),
+        EventBody::UsingCachedSutResponse(reply) => EventBody::UsingCachedSutTurn(reply),
+        EventBody::TranslatedSutResponse(said) => EventBody::TranslatedSutTurn(said),
+        EventBody::FetchedAnnotatorResponse(reply) => EventBody::FetchedAnnotatorTurn(reply),
+        EventBody::UsingCachedAnnotatorResponse(reply) => {
+            EventBody::UsingCachedAnnotatorTurn(reply)
+        }
+        other => other,
+    };
+    Event { body, ..event }
+}
+
+/// What the event after a judge's response means for it.
+fn release_after(body: &EventBody) -> Release {
+    match body {
+        EventBody::TranslatedAnnotation(_)
+        | EventBody::JudgeAbstained(_)
+        | EventBody::MergedAnnotation(_)
+        | EventBody::AnnotationException(_)
+        | EventBody::ScoreFinished(_)
+        | EventBody::CaseFailed(_) => Release::AsResponses,
+        // Another judge of a panel may be called meanwhile.
+        EventBody::RetryingCall(_)
+        | EventBody::ModelCallFailed(_)
+        | EventBody::CallNotMade(_)
+        | EventBody::RequestFormChanged(_)
+        | EventBody::AnnotatorException(_) => Release::Hold,
+        _ => Release::AsTurns,
+    }
+}

@@ -1,0 +1,268 @@
+//! The events written of an item.
+
+use std::sync::Mutex;
+
+use schema::{
+    EventKind, ModelId,
+    event::{
+        AnnotatorReply, CachedAnnotatorReply, FailedAttempt, ItemFailed, ItemFinished,
+        JudgeAbstained, MeasuredItemQuality, MergedAnnotation, QueuingItem, SutException, SutReply,
+        TranslatedAnnotation, TranslatedSutReply,
+    },
+};
+use serde_json::Value;
+
+use super::*;
+
+#[derive(Default)]
+struct Kept(Mutex<Vec<Event>>);
+
+impl Journal for Kept {
+    fn record(&self, event: Event) {
+        self.0.lock().unwrap().push(event);
+    }
+}
+
+/// What is written of an item with these events.
+fn written(events: Vec<EventBody>) -> Vec<Value> {
+    let journal = ItemTurns::new(Kept::default());
+    let item = Arc::new(ItemKey {
+        test: "t".into(),
+        prompt_id: "p".into(),
+        sut: ModelId::new("s").unwrap(),
+    });
+    for event in events {
+        journal.record(Event::new(event).item(Some(&item)));
+    }
+    assert!(journal.items().is_empty(), "an item is left");
+    let events = journal.inner.0.into_inner().unwrap();
+    let value = |event: &Event| serde_json::to_value(event).unwrap();
+    events.iter().map(value).collect()
+}
+
+fn kinds(events: &[Value]) -> Vec<EventKind> {
+    let messages = events.iter().map(|event| event["message"].as_str());
+    let kinds = messages.map(|message| EventKind::of(message?));
+    kinds.collect::<Option<_>>().unwrap()
+}
+
+fn queued() -> EventBody {
+    EventBody::QueuingItem(QueuingItem::default())
+}
+
+fn queued_for_one_reply() -> EventBody {
+    EventBody::QueuingItem(QueuingItem {
+        one_reply: Some(true),
+        ..QueuingItem::default()
+    })
+}
+
+fn fetched(seconds: f64) -> EventBody {
+    EventBody::FetchedSutResponse(SutReply {
+        run_time: Some(seconds),
+        ..SutReply::default()
+    })
+}
+
+fn cached() -> EventBody {
+    EventBody::UsingCachedSutResponse(SutReply::default())
+}
+
+fn said(text: &str) -> EventBody {
+    EventBody::TranslatedSutResponse(TranslatedSutReply {
+        response_text: Some(text.into()),
+        ..TranslatedSutReply::default()
+    })
+}
+
+fn judged(annotator: &str) -> EventBody {
+    EventBody::FetchedAnnotatorResponse(AnnotatorReply {
+        annotator: annotator.into(),
+        run_time: Some(0.5),
+        ..AnnotatorReply::default()
+    })
+}
+
+fn annotated() -> EventBody {
+    EventBody::TranslatedAnnotation(TranslatedAnnotation::default())
+}
+
+fn measured() -> EventBody {
+    EventBody::MeasuredItemQuality(MeasuredItemQuality::default())
+}
+
+fn finished() -> EventBody {
+    EventBody::ItemFinished(ItemFinished {})
+}
+
+fn failed(sut_response: bool) -> EventBody {
+    EventBody::ItemFailed(ItemFailed {
+        sut_response: Some(sut_response),
+        ..ItemFailed::default()
+    })
+}
+
+fn retrying() -> EventBody {
+    EventBody::RetryingCall(FailedAttempt::default())
+}
+
+#[test]
+fn calls_of_a_conversation_are_turns_and_summed_up() {
+    let events = written(vec![
+        queued(),
+        fetched(0.25),
+        said("a"),
+        cached(),
+        said(" "),
+        judged("j"),
+        annotated(),
+        measured(),
+        finished(),
+    ]);
+    assert_eq!(
+        kinds(&events),
+        [
+            EventKind::QueuingItem,
+            EventKind::FetchedSutTurn,
+            EventKind::TranslatedSutTurn,
+            EventKind::UsingCachedSutTurn,
+            EventKind::TranslatedSutTurn,
+            EventKind::FetchedAnnotatorResponse,
+            EventKind::TranslatedAnnotation,
+            EventKind::FetchedSutResponse,
+            EventKind::TranslatedSutResponse,
+            EventKind::MeasuredItemQuality,
+            EventKind::ItemFinished,
+        ]
+    );
+    let summary = &events[7];
+    assert_eq!(summary["run_time"], 0.25);
+    assert_eq!(summary["turns"], 2);
+    assert_eq!(summary["prompt_id"], "p");
+    assert!(summary["request"].is_null() && summary["response"].is_null());
+    assert_eq!(events[8]["response_text"], "a");
+}
+
+#[test]
+fn one_reply_and_one_judgement_keep_the_plain_names() {
+    let plain = [
+        EventKind::QueuingItem,
+        EventKind::UsingCachedSutResponse,
+        EventKind::TranslatedSutResponse,
+        EventKind::FetchedAnnotatorResponse,
+        EventKind::TranslatedAnnotation,
+        EventKind::MeasuredItemQuality,
+        EventKind::ItemFinished,
+    ];
+    let events = vec![
+        queued_for_one_reply(),
+        cached(),
+        said("a"),
+        judged("j"),
+        annotated(),
+        measured(),
+        finished(),
+    ];
+    assert_eq!(kinds(&written(events)), plain);
+}
+
+#[test]
+fn a_judge_that_is_called_again_has_turns() {
+    let events = written(vec![
+        queued_for_one_reply(),
+        judged("j"),
+        retrying(),
+        judged("j"),
+        EventBody::JudgeAbstained(JudgeAbstained::default()),
+        failed(true),
+    ]);
+    assert_eq!(
+        kinds(&events),
+        [
+            EventKind::QueuingItem,
+            EventKind::RetryingCall,
+            EventKind::FetchedAnnotatorTurn,
+            EventKind::FetchedAnnotatorTurn,
+            EventKind::JudgeAbstained,
+            EventKind::FetchedAnnotatorResponse,
+            EventKind::ItemFailed,
+        ]
+    );
+    assert_eq!(events[5]["annotator"], "j");
+    assert_eq!(events[5]["run_time"], 1.0);
+}
+
+#[test]
+fn the_judges_of_a_panel_are_apart() {
+    let events = written(vec![
+        queued_for_one_reply(),
+        judged("a"),
+        judged("b"),
+        EventBody::MergedAnnotation(MergedAnnotation::default()),
+        finished(),
+    ]);
+    assert_eq!(
+        kinds(&events),
+        [
+            EventKind::QueuingItem,
+            EventKind::FetchedAnnotatorResponse,
+            EventKind::FetchedAnnotatorResponse,
+            EventKind::MergedAnnotation,
+            EventKind::ItemFinished,
+        ]
+    );
+}
+
+#[test]
+fn a_judge_that_decides_before_the_item_ends_is_not_doubled() {
+    let events = written(vec![
+        queued(),
+        judged("j"),
+        annotated(),
+        judged("j"),
+        finished(),
+    ]);
+    let plain = kinds(&events);
+    let plain = plain
+        .iter()
+        .filter(|kind| **kind == EventKind::FetchedAnnotatorResponse);
+    assert_eq!(plain.count(), 1);
+}
+
+#[test]
+fn cached_turns_alone_are_a_cached_response() {
+    let from_cache = EventBody::UsingCachedAnnotatorResponse(CachedAnnotatorReply {
+        annotator: "j".into(),
+        ..CachedAnnotatorReply::default()
+    });
+    let events = written(vec![
+        queued(),
+        cached(),
+        from_cache.clone(),
+        cached(),
+        from_cache,
+        finished(),
+    ]);
+    let last: Vec<EventKind> = kinds(&events).into_iter().rev().take(3).collect();
+    assert_eq!(
+        last,
+        [
+            EventKind::ItemFinished,
+            EventKind::UsingCachedAnnotatorResponse,
+            EventKind::UsingCachedSutResponse,
+        ]
+    );
+    assert!(events[5].get("run_time").is_none());
+    assert!(events[6]["annotator_request"].is_null());
+}
+
+#[test]
+fn a_conversation_that_failed_is_no_response() {
+    let events = written(vec![
+        queued(),
+        fetched(0.1),
+        EventBody::SutException(SutException::default()),
+        failed(false),
+    ]);
+    assert!(!kinds(&events).contains(&EventKind::FetchedSutResponse));
+}
