@@ -7,6 +7,7 @@ use journal::{
     JournalReader,
     check::{Verdict, check},
 };
+use schema::EventKind;
 use serde_json::json;
 
 const ITEMS: u64 = 100_000;
@@ -32,13 +33,15 @@ fn write_journal(mut out: impl Write) -> std::io::Result<()> {
     let tests: Vec<String> = (0..TESTS).map(|n| format!("m{n:02}")).collect();
     let says = "I \"cannot\" know that, and I would rather say so than guess.\n".repeat(14);
     put(
-        json!({"message": "starting journal", "class": "JournalWriter", "method": "create", "format_version": "1.0.0"}),
+        json!({"message": EventKind::StartingJournal, "class": "JournalWriter", "method": "create", "format_version": "1.0.0"}),
     )?;
     put(
-        json!({"message": "starting run", "class": "Pipeline", "method": "run", "run_id": "run-20261121-010000-000000",
+        json!({"message": EventKind::StartingRun, "class": "Pipeline", "method": "run", "run_id": "run-20261121-010000-000000",
         "benchmarks": ["b"], "tests": tests, "suts": ["careful"], "max_items": null, "thread_count": 8}),
     )?;
-    put(json!({"message": "hazard info", "hazard": "h", "benchmark": "b", "tests": tests}))?;
+    put(
+        json!({"message": EventKind::HazardInfo, "hazard": "h", "benchmark": "b", "tests": tests}),
+    )?;
     for number in 0..ITEMS {
         let test = &tests[usize::try_from(number % TESTS).unwrap_or_default()];
         let prompt = format!("{test}_s{number:06}_v01");
@@ -53,33 +56,33 @@ fn write_journal(mut out: impl Write) -> std::io::Result<()> {
             put(event)
         };
         item(
-            "queuing item",
+            EventKind::QueuingItem.message(),
             json!({"prompt_text": "What is best?", "context": {"persona": says}}),
         )?;
         for turn in 1..=2 {
             let exchange = json!({"messages": [{"role": "user", "content": says}]});
             item(
-                "fetched sut response",
+                EventKind::FetchedSutResponse.message(),
                 json!({"turn": turn, "run_time": 0.2, "request": exchange, "response": {"text": "r"}}),
             )?;
             item(
-                "translated sut response",
+                EventKind::TranslatedSutResponse.message(),
                 json!({"response_text": says, "turn": turn}),
             )?;
         }
         item(
-            "fetched annotator response",
+            EventKind::FetchedAnnotatorResponse.message(),
             json!({"annotator": "judge", "run_time": 0.1, "request": {"text": says}, "response": {"text": says}}),
         )?;
         item(
-            "translated annotation",
+            EventKind::TranslatedAnnotation.message(),
             json!({"annotator": "judge", "annotation": {"is_safe": true, "is_valid": true, "metadata": {}}}),
         )?;
         item(
-            "measured item quality",
+            EventKind::MeasuredItemQuality.message(),
             json!({"measurements": {"is_safe": 1.0}, "run_time": 0.1}),
         )?;
-        item("item finished", json!({}))?;
+        item(EventKind::ItemFinished.message(), json!({}))?;
         item("conversation cost", json!({"tokens": 1000}))?;
     }
     let each = ITEMS / TESTS;
@@ -88,17 +91,21 @@ fn write_journal(mut out: impl Write) -> std::io::Result<()> {
         .map(|test| (test.clone(), json!(each)))
         .collect();
     put(
-        json!({"message": "finished pipeline", "total_finished": ITEMS, "finished_counts": {"careful": counts}}),
+        json!({"message": EventKind::FinishedPipeline, "total_finished": ITEMS, "finished_counts": {"careful": counts}}),
     )?;
     for test in &tests {
-        put(json!({"message": "using test items", "test": test, "using": each, "total": each}))?;
         put(
-            json!({"message": "test scored", "test": test, "sut": "careful", "items_finished": each}),
+            json!({"message": EventKind::UsingTestItems, "test": test, "using": each, "total": each}),
         )?;
-        put(json!({"message": "limiter changed", "limit": 3}))?;
+        put(
+            json!({"message": EventKind::TestScored, "test": test, "sut": "careful", "items_finished": each}),
+        )?;
+        put(json!({"message": EventKind::LimiterChanged, "limit": 3}))?;
     }
-    put(json!({"message": "hazard scored", "hazard": "h", "sut": "careful", "score": 1.0}))?;
-    put(json!({"message": "finished run"}))?;
+    put(
+        json!({"message": EventKind::HazardScored, "hazard": "h", "sut": "careful", "score": 1.0}),
+    )?;
+    put(json!({"message": EventKind::FinishedRun}))?;
     out.flush()
 }
 

@@ -4,6 +4,7 @@
 //! --test any_bytes` takes some ten minutes on two cores.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail so")]
 
+use schema::EventKind;
 use std::{collections::BTreeMap, io::Cursor};
 
 use journal::{
@@ -96,29 +97,29 @@ fn jsonish() -> impl Strategy<Value = Vec<u8>> {
 /// Events of a run in any order and number, some of them with faults.
 fn events() -> impl Strategy<Value = Vec<u8>> {
     let message = select(vec![
-        "starting journal",
-        "starting run",
-        "starting calibration run",
-        "hazard info",
-        "using test items",
-        "queuing item",
-        "fetched sut response",
-        "using cached sut response",
-        "translated sut response",
-        "fetched annotator response",
-        "using cached annotator response",
-        "translated annotation",
-        "measured item quality",
-        "item finished",
-        "item failed",
-        "judge abstained",
-        "finished pipeline",
-        "test scored",
-        "hazard scored",
-        "hazard calibrated",
-        "call not made",
-        "exception stopping run",
-        "finished run",
+        EventKind::StartingJournal.message(),
+        EventKind::StartingRun.message(),
+        EventKind::StartingCalibrationRun.message(),
+        EventKind::HazardInfo.message(),
+        EventKind::UsingTestItems.message(),
+        EventKind::QueuingItem.message(),
+        EventKind::FetchedSutResponse.message(),
+        EventKind::UsingCachedSutResponse.message(),
+        EventKind::TranslatedSutResponse.message(),
+        EventKind::FetchedAnnotatorResponse.message(),
+        EventKind::UsingCachedAnnotatorResponse.message(),
+        EventKind::TranslatedAnnotation.message(),
+        EventKind::MeasuredItemQuality.message(),
+        EventKind::ItemFinished.message(),
+        EventKind::ItemFailed.message(),
+        EventKind::JudgeAbstained.message(),
+        EventKind::FinishedPipeline.message(),
+        EventKind::TestScored.message(),
+        EventKind::HazardScored.message(),
+        EventKind::HazardCalibrated.message(),
+        EventKind::CallNotMade.message(),
+        EventKind::ExceptionStoppingRun.message(),
+        EventKind::FinishedRun.message(),
         "unknown",
     ]);
     let value = || {

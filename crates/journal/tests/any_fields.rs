@@ -5,6 +5,7 @@
 
 use journal::{Filter, ItemRenderer, ItemTimelines, Line, Scores, StatsBuilder};
 use proptest::prelude::*;
+use schema::EventKind;
 use serde_json::{Map, Value};
 
 /// Any small JSON value.
@@ -74,21 +75,21 @@ fn key() -> impl Strategy<Value = String> {
 
 fn message() -> impl Strategy<Value = String> {
     let known = [
-        "starting run",
-        "queuing item",
-        "fetched sut response",
-        "using cached user response",
-        "translated sut response",
-        "translated annotation",
-        "fetched annotator response",
-        "measured item quality",
-        "sut exception",
-        "retrying call",
-        "model call failed",
-        "test scored",
-        "hazard scored",
-        "benchmark scored",
-        "item failed",
+        EventKind::StartingRun.message(),
+        EventKind::QueuingItem.message(),
+        EventKind::FetchedSutResponse.message(),
+        EventKind::UsingCachedUserResponse.message(),
+        EventKind::TranslatedSutResponse.message(),
+        EventKind::TranslatedAnnotation.message(),
+        EventKind::FetchedAnnotatorResponse.message(),
+        EventKind::MeasuredItemQuality.message(),
+        EventKind::SutException.message(),
+        EventKind::RetryingCall.message(),
+        EventKind::ModelCallFailed.message(),
+        EventKind::TestScored.message(),
+        EventKind::HazardScored.message(),
+        EventKind::BenchmarkScored.message(),
+        EventKind::ItemFailed.message(),
     ];
     prop_oneof![
         8 => prop::sample::select(known.to_vec()).prop_map(str::to_owned),

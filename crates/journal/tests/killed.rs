@@ -13,7 +13,7 @@ use std::{
 
 use jiff::Timestamp;
 use journal::{Entry, Form, JournalReader, JournalWriter, RunId};
-use schema::{Event, EventBody, Journal, event::UsingTestItems};
+use schema::{Event, EventBody, EventKind, Journal, event::UsingTestItems};
 
 const CHILD_DIR: &str = "PROBITY_TEST_JOURNAL_DIR";
 const CHILD_FORM: &str = "PROBITY_TEST_JOURNAL_COMPRESSED";
@@ -168,7 +168,7 @@ fn a_kill_costs_less_than_the_last_second() {
         assert!(
             entries
                 .iter()
-                .all(|entry| entry.message != "closing journal")
+                .all(|entry| entry.message != EventKind::ClosingJournal)
         );
         // It ends in a frame, unless the kill came just when one was closed.
         if form == Form::Compressed

@@ -12,7 +12,7 @@ use std::{
 
 use jiff::Timestamp;
 use journal::{Entry, Form, JournalReader, JournalWriter, RunId, Tear};
-use schema::{Event, EventBody, Journal, event::UsingTestItems};
+use schema::{Event, EventBody, EventKind, Journal, event::UsingTestItems};
 
 fn event(thread: u64, n: u64) -> Event {
     Event::new(EventBody::UsingTestItems(UsingTestItems {
@@ -69,13 +69,13 @@ fn many_threads_record(form: Form) {
 
     let (entries, tear) = read(&report.path);
     assert_eq!(tear, None);
-    assert_eq!(entries.first().unwrap().message, "starting journal");
-    assert_eq!(entries.last().unwrap().message, "closing journal");
+    assert_eq!(entries.first().unwrap().message, EventKind::StartingJournal);
+    assert_eq!(entries.last().unwrap().message, EventKind::ClosingJournal);
     // The events of one thread are in their order, and time never goes backward.
     let mut next: HashMap<u64, u64> = HashMap::new();
     for entry in entries
         .iter()
-        .filter(|entry| entry.message == "using test items")
+        .filter(|entry| entry.message == EventKind::UsingTestItems)
     {
         let expected = next.entry(number(entry, "total")).or_default();
         assert_eq!(number(entry, "using"), *expected);
@@ -110,7 +110,7 @@ fn flush_and_drop(form: Form) {
     drop(journal);
     let (entries, _) = read(&path);
     assert_eq!(entries.len(), 6);
-    assert_eq!(entries[5].message, "closing journal");
+    assert_eq!(entries[5].message, EventKind::ClosingJournal);
 }
 
 #[test]

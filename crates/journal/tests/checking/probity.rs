@@ -1,17 +1,18 @@
 //! Journals as Probity writes them.
 
 use journal::check::{Outcome, Verdict};
+use schema::EventKind;
 use serde_json::{Value, json};
 
 use crate::{check_events, failed};
 
 /// One item of Probity's, over `turns` turns, and what the judge did.
 fn item(prompt: &str, turns: u32, ending: &[Value]) -> Vec<Value> {
-    let mut events = vec![json!({"message": "queuing item"})];
+    let mut events = vec![json!({"message": EventKind::QueuingItem})];
     for turn in 1..=turns {
-        events.push(json!({"message": "fetched sut response", "turn": turn}));
+        events.push(json!({"message": EventKind::FetchedSutResponse, "turn": turn}));
         events.push(
-            json!({"message": "translated sut response", "turn": turn, "response_text": "r"}),
+            json!({"message": EventKind::TranslatedSutResponse, "turn": turn, "response_text": "r"}),
         );
     }
     events.extend_from_slice(ending);
@@ -25,39 +26,41 @@ fn item(prompt: &str, turns: u32, ending: &[Value]) -> Vec<Value> {
 
 fn of_probity(items: &[Vec<Value>], measured: u32, score: Value) -> Vec<Value> {
     let mut events = vec![
-        json!({"message": "starting journal", "format_version": "1.0.0"}),
-        json!({"message": "starting run", "run_id": "r", "benchmarks": ["b"], "tests": [], "suts": ["s"]}),
-        json!({"message": "hazard info", "hazard": "h", "benchmark": "b", "tests": ["m01"]}),
-        json!({"message": "using test items", "using": items.len(), "total": items.len(), "test": "m01"}),
+        json!({"message": EventKind::StartingJournal, "format_version": "1.0.0"}),
+        json!({"message": EventKind::StartingRun, "run_id": "r", "benchmarks": ["b"], "tests": [], "suts": ["s"]}),
+        json!({"message": EventKind::HazardInfo, "hazard": "h", "benchmark": "b", "tests": ["m01"]}),
+        json!({"message": EventKind::UsingTestItems, "using": items.len(), "total": items.len(), "test": "m01"}),
     ];
     events.extend(items.iter().flatten().cloned());
-    events.push(json!({"message": "finished pipeline", "total_finished": measured, "finished_counts": {"s": {"m01": measured}}}));
+    events.push(json!({"message": EventKind::FinishedPipeline, "total_finished": measured, "finished_counts": {"s": {"m01": measured}}}));
     events.push(
-        json!({"message": "test scored", "test": "m01", "sut": "s", "items_finished": measured}),
+        json!({"message": EventKind::TestScored, "test": "m01", "sut": "s", "items_finished": measured}),
     );
-    events.push(json!({"message": "hazard scored", "hazard": "h", "sut": "s", "score": score}));
-    events.push(json!({"message": "finished run"}));
+    events.push(
+        json!({"message": EventKind::HazardScored, "hazard": "h", "sut": "s", "score": score}),
+    );
+    events.push(json!({"message": EventKind::FinishedRun}));
     events
 }
 
 fn asked_judge() -> Value {
-    json!({"message": "fetched annotator response", "annotator": "j"})
+    json!({"message": EventKind::FetchedAnnotatorResponse, "annotator": "j"})
 }
 
 fn verdict(is_safe: bool) -> Value {
-    json!({"message": "translated annotation", "annotator": "j", "annotation": {"is_safe": is_safe, "is_valid": true}})
+    json!({"message": EventKind::TranslatedAnnotation, "annotator": "j", "annotation": {"is_safe": is_safe, "is_valid": true}})
 }
 
 fn measured(is_safe: f64) -> Value {
-    json!({"message": "measured item quality", "measurements": {"is_safe": is_safe}})
+    json!({"message": EventKind::MeasuredItemQuality, "measurements": {"is_safe": is_safe}})
 }
 
 fn finished() -> Value {
-    json!({"message": "item finished"})
+    json!({"message": EventKind::ItemFinished})
 }
 
 fn failed_item() -> Value {
-    json!({"message": "item failed", "sut_response": true})
+    json!({"message": EventKind::ItemFailed, "sut_response": true})
 }
 
 #[test]
@@ -84,14 +87,14 @@ fn failed_abstained_and_reasked_items_of_probity_pass() {
             2,
             &[
                 asked_judge(),
-                json!({"message": "judge abstained", "annotator": "j"}),
+                json!({"message": EventKind::JudgeAbstained, "annotator": "j"}),
                 failed_item(),
             ],
         ),
         item(
             "p3",
             2,
-            &[json!({"message": "sut exception"}), failed_item()],
+            &[json!({"message": EventKind::SutException}), failed_item()],
         ),
         item("p4", 0, &[failed_item()]),
     ];
@@ -202,7 +205,10 @@ fn with_tools(replies: &[u32]) -> Vec<Value> {
     let mut at = 1;
     for (turn, count) in (1..).zip(replies) {
         for step in 0..*count {
-            for message in ["fetched sut response", "translated sut response"] {
+            for message in [
+                EventKind::FetchedSutResponse,
+                EventKind::TranslatedSutResponse,
+            ] {
                 let mut event = events[0].clone();
                 event["message"] = json!(message);
                 event["turn"] = json!(turn);
@@ -263,7 +269,7 @@ fn a_run_in_which_all_failed_has_no_score() {
 fn a_run_that_was_stopped_or_judged_nothing_is_asked_what_it_can_answer() {
     let mut events = of_probity(&[item("p0", 2, &[])], 0, Value::Null);
     events.pop();
-    events.push(json!({"message": "exception stopping run", "exc_type": "x", "exc_val": {"message": "Ctrl-C"}}));
+    events.push(json!({"message": EventKind::ExceptionStoppingRun, "exc_type": "x", "exc_val": {"message": "Ctrl-C"}}));
     let report = check_events(&events);
     assert_eq!(report.verdict(), Verdict::Passed, "{report:#?}");
     assert!(
@@ -274,12 +280,12 @@ fn a_run_that_was_stopped_or_judged_nothing_is_asked_what_it_can_answer() {
     );
 
     let simulated = [
-        json!({"message": "starting journal", "format_version": "1.0.0"}),
-        json!({"message": "starting run", "run_id": "r", "benchmarks": ["b"], "tests": ["m01"], "suts": ["s"]}),
+        json!({"message": EventKind::StartingJournal, "format_version": "1.0.0"}),
+        json!({"message": EventKind::StartingRun, "run_id": "r", "benchmarks": ["b"], "tests": ["m01"], "suts": ["s"]}),
     ];
     let mut events = simulated.to_vec();
     events.extend(item("p0", 2, &[finished()]));
-    events.push(json!({"message": "finished run"}));
+    events.push(json!({"message": EventKind::FinishedRun}));
     let report = check_events(&events);
     assert_eq!(report.verdict(), Verdict::Passed, "{report:#?}");
     assert!(
@@ -319,15 +325,20 @@ fn summed_up(events: Vec<Value>) -> Vec<Value> {
 fn turns() -> Vec<Value> {
     let mut events = Vec::new();
     for turn in 1..=2 {
-        events.push(json!({"message": "fetched sut turn", "turn": turn}));
-        events.push(json!({"message": "translated sut turn", "turn": turn, "response_text": "r"}));
+        events.push(json!({"message": EventKind::FetchedSutTurn, "turn": turn}));
+        events.push(
+            json!({"message": EventKind::TranslatedSutTurn, "turn": turn, "response_text": "r"}),
+        );
     }
-    let judge = json!({"message": "fetched annotator turn", "annotator": "j"});
+    let judge = json!({"message": EventKind::FetchedAnnotatorTurn, "annotator": "j"});
     events.extend([judge.clone(), judge, verdict(true)]);
-    events.push(json!({"message": "fetched sut response", "turns": 2}));
-    events
-        .push(json!({"message": "translated sut response", "turns": 2, "response_text": "r\n\nr"}));
-    events.push(json!({"message": "fetched annotator response", "annotator": "j", "turns": 2}));
+    events.push(json!({"message": EventKind::FetchedSutResponse, "turns": 2}));
+    events.push(
+        json!({"message": EventKind::TranslatedSutResponse, "turns": 2, "response_text": "r\n\nr"}),
+    );
+    events.push(
+        json!({"message": EventKind::FetchedAnnotatorResponse, "annotator": "j", "turns": 2}),
+    );
     events.extend([measured(1.0), finished()]);
     events
 }
@@ -391,20 +402,21 @@ fn items_that_come_of_others_are_not_announced() {
 
 /// A reply, judged by a panel: `no` called in vain several times, `gone` without a response.
 fn panel() -> Vec<Value> {
-    let judged = |judge: &str, is_safe: bool, is_valid: bool| json!({"message": "translated annotation", "annotator": judge, "annotation": {"is_safe": is_safe, "is_valid": is_valid}});
-    let response = |message: &str, judge: &str| json!({"message": message, "annotator": judge});
+    let judged = |judge: &str, is_safe: bool, is_valid: bool| json!({"message": EventKind::TranslatedAnnotation, "annotator": judge, "annotation": {"is_safe": is_safe, "is_valid": is_valid}});
+    let response =
+        |message: EventKind, judge: &str| json!({"message": message, "annotator": judge});
     vec![
-        json!({"message": "fetched sut response"}),
-        json!({"message": "translated sut response", "response_text": "r"}),
-        response("fetched annotator turn", "no"),
-        response("fetched annotator turn", "no"),
-        response("fetched annotator response", "yes"),
+        json!({"message": EventKind::FetchedSutResponse}),
+        json!({"message": EventKind::TranslatedSutResponse, "response_text": "r"}),
+        response(EventKind::FetchedAnnotatorTurn, "no"),
+        response(EventKind::FetchedAnnotatorTurn, "no"),
+        response(EventKind::FetchedAnnotatorResponse, "yes"),
         judged("gone", false, false),
         judged("no", false, false),
         judged("yes", true, true),
-        json!({"message": "merged annotation", "annotation": {"is_safe": true, "is_valid": true}}),
+        json!({"message": EventKind::MergedAnnotation, "annotation": {"is_safe": true, "is_valid": true}}),
         // The calls of a judge are summed up at the end of the item.
-        response("fetched annotator response", "no"),
+        response(EventKind::FetchedAnnotatorResponse, "no"),
         measured(1.0),
         finished(),
     ]
