@@ -1,7 +1,7 @@
 //! Where the lines of a journal come from: plain text, or zstd frames.
 
 use std::{
-    error, fmt,
+    fmt,
     io::{self, BufRead, BufReader, Read},
 };
 
@@ -102,7 +102,8 @@ fn is_zstd(start: &[u8]) -> bool {
 }
 
 /// The compressed data ends within a frame, or goes on with what is no frame. Travels in an [`io::Error`].
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct TornFrame(pub(crate) String);
 
 impl TornFrame {
@@ -111,14 +112,6 @@ impl TornFrame {
         error.get_ref()?.downcast_ref()
     }
 }
-
-impl fmt::Display for TornFrame {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl error::Error for TornFrame {}
 
 /// Unpacks frame after frame.
 struct Unpacker {

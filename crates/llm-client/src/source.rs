@@ -259,25 +259,21 @@ pub fn wire_name<'a>(source: &str, model: &'a str) -> &'a str {
 }
 
 /// A name that no source has.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown source {name:?}{} Known sources: {}. For any other OpenAI-compatible endpoint, set base_url",
+    self.hint(),
+    Source::ALL.map(Source::name).join(", ")
+)]
 pub struct UnknownSource {
     name: String,
     nearest: Option<&'static str>,
 }
 
-impl std::error::Error for UnknownSource {}
-
-impl fmt::Display for UnknownSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown source {:?}", self.name)?;
-        if let Some(nearest) = self.nearest {
-            write!(f, "; did you mean {nearest}?")?;
-        }
-        let names = Source::ALL.map(Source::name).join(", ");
-        write!(
-            f,
-            " Known sources: {names}. For any other OpenAI-compatible endpoint, set base_url"
-        )
+impl UnknownSource {
+    fn hint(&self) -> String {
+        let hint = |nearest| format!("; did you mean {nearest}?");
+        self.nearest.map(hint).unwrap_or_default()
     }
 }
 

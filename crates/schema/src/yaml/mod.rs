@@ -10,8 +10,6 @@ mod words;
 
 pub use tree::{Key, Node, NodeValue};
 
-use std::fmt;
-
 use crate::SourceLocation;
 
 /// What is wrong with a YAML text, and where.
@@ -26,7 +24,8 @@ use crate::SourceLocation;
 ///     "benchmark.yaml, line 2, column 28: metrics[0].type: expected `positive` or `negative`, found \"negativ\"; did you mean `negative`?"
 /// );
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{}", shown_location(*.location), self.at_key())]
 pub struct YamlError {
     location: Option<SourceLocation>,
     key: Option<String>,
@@ -77,6 +76,15 @@ impl YamlError {
         &self.reason
     }
 
+    /// The key path and the reason, without the place.
+    #[must_use]
+    pub fn at_key(&self) -> String {
+        match &self.key {
+            Some(key) => format!("{key}: {}", self.reason),
+            None => self.reason.clone(),
+        }
+    }
+
     /// The error with the name of the file in front.
     #[must_use]
     pub fn in_file(&self, name: &str) -> String {
@@ -87,19 +95,10 @@ impl YamlError {
     }
 }
 
-impl fmt::Display for YamlError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(SourceLocation { line, column }) = self.location {
-            write!(f, "line {line}, column {column}: ")?;
-        }
-        if let Some(key) = &self.key {
-            write!(f, "{key}: ")?;
-        }
-        f.write_str(&self.reason)
-    }
+fn shown_location(location: Option<SourceLocation>) -> String {
+    let shown = |SourceLocation { line, column }| format!("line {line}, column {column}: ");
+    location.map(shown).unwrap_or_default()
 }
-
-impl std::error::Error for YamlError {}
 
 /// The line in which the value at a key path such as `tools[0].parameters` stands in `text`, where there is one.
 ///

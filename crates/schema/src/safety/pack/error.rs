@@ -1,9 +1,8 @@
 //! What is wrong with a pack, and where.
 
-use std::fmt;
-
 /// Why a pack cannot be used: file, line, row, key, and what to do. Made to be read by people.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{reason}", self.place())]
 pub struct PackError {
     file: String,
     line: Option<u64>,
@@ -61,22 +60,23 @@ impl PackError {
     pub fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }
-}
 
-impl fmt::Display for PackError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts = Vec::new();
-        if !self.file.is_empty() {
-            parts.push(self.file.clone());
+    /// The reason, without the place.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// `file, line 3, row 2, key `prompt`: `, as far as it is known.
+    fn place(&self) -> String {
+        let file = Some(self.file.clone()).filter(|file| !file.is_empty());
+        let line = self.line.map(|line| format!("line {line}"));
+        let row = self.row.map(|row| format!("row {row}"));
+        let key = self.key.as_ref().map(|key| format!("key `{key}`"));
+        let parts: Vec<String> = [file, line, row, key].into_iter().flatten().collect();
+        match parts.is_empty() {
+            true => String::new(),
+            false => format!("{}: ", parts.join(", ")),
         }
-        parts.extend(self.line.map(|line| format!("line {line}")));
-        parts.extend(self.row.map(|row| format!("row {row}")));
-        parts.extend(self.key.as_ref().map(|key| format!("key `{key}`")));
-        if !parts.is_empty() {
-            write!(f, "{}: ", parts.join(", "))?;
-        }
-        f.write_str(&self.reason)
     }
 }
-
-impl std::error::Error for PackError {}
