@@ -105,15 +105,13 @@ impl RunJournals {
             open.0.inner().close()
         })
         .await;
-        let trouble = match closed {
-            Ok(Ok(_)) => None,
-            Ok(Err(error)) => Some(error.to_string()),
-            Err(error) => Some(error.to_string()),
+        let (text, reason) = match closed {
+            Ok(Ok(_)) => return Some((path, None)),
+            Ok(Err(error)) => (error.to_string(), error.reason()),
+            Err(error) => (error.to_string(), error.to_string()),
         };
-        if let Some(trouble) = &trouble {
-            let _ = self.incomplete.set(trouble.clone());
-        }
-        Some((path, trouble))
+        let _ = self.incomplete.set(text);
+        Some((path, Some(reason)))
     }
 
     fn current(&self) -> Option<Arc<Open>> {
@@ -139,7 +137,7 @@ impl Journal for RunJournals {
 pub struct JournalEnd {
     /// The file.
     pub path: PathBuf,
-    /// Why it is not complete, where it is not: a full disk, for one.
+    /// Why it is not complete, where it is not: a full disk, for one. It does not name the file.
     pub trouble: Option<String>,
     /// What the rules of journals, and those between journal and tree, say of it.
     pub check: Report,
@@ -174,10 +172,7 @@ impl JournalEnd {
             rows.filter(|row| row.outcome == outcome).count()
         };
         if let Some(trouble) = &self.trouble {
-            // The journal's error names the file, as who shows this line has done already.
-            let named = format!("the journal {} is not complete: ", self.path.display());
-            let reason = trouble.strip_prefix(&named).unwrap_or(trouble);
-            return format!("the journal is not complete: {reason}");
+            return format!("the journal is not complete: {trouble}");
         }
         match self.check.verdict() {
             Verdict::Passed => {

@@ -15,26 +15,38 @@ pub(crate) enum WriteFault {
     Create { name: String, reason: String },
     #[error("cannot start writing the journal {name}: {reason}")]
     Start { name: String, reason: String },
-    #[error(
-        "the journal {name} is not complete: {reason}. {written} events were written, {lost} were lost. \
-         Make room or mend the disk, then run again"
-    )]
-    Incomplete {
-        name: String,
-        reason: String,
-        written: u64,
-        lost: u64,
-    },
+    #[error("the journal {name} is not complete: {missing}")]
+    Incomplete { name: String, missing: Missing },
     #[error("the journal {name} is closed")]
     Closed { name: String },
 }
 
+/// How much of a journal is missing, and why.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error(
+    "{reason}. {written} events were written, {lost} were lost. Make room or mend the disk, then run again"
+)]
+pub(crate) struct Missing {
+    pub(crate) reason: String,
+    pub(crate) written: u64,
+    pub(crate) lost: u64,
+}
+
 impl JournalError {
+    /// Why the journal is not complete, without its name; the whole text where it was never begun, or is closed.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match &self.0 {
+            WriteFault::Incomplete { missing, .. } => missing.to_string(),
+            fault => fault.to_string(),
+        }
+    }
+
     /// Events that were recorded and are not in the file, as far as is known now.
     #[must_use]
     pub fn lost(&self) -> u64 {
         match self.0 {
-            WriteFault::Incomplete { lost, .. } => lost,
+            WriteFault::Incomplete { ref missing, .. } => missing.lost,
             _ => 0,
         }
     }
@@ -43,7 +55,7 @@ impl JournalError {
     #[must_use]
     pub fn written(&self) -> u64 {
         match self.0 {
-            WriteFault::Incomplete { written, .. } => written,
+            WriteFault::Incomplete { ref missing, .. } => missing.written,
             _ => 0,
         }
     }
@@ -124,6 +136,12 @@ impl ReadError {
     #[must_use]
     pub fn line(&self) -> Option<u64> {
         self.line
+    }
+
+    /// What is wrong, without the file's name and the line.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        self.fault.to_string()
     }
 
     /// Whether the lines behind this one can still be read.

@@ -17,7 +17,7 @@ use schema::{
 use crate::{
     Form, RunId,
     appender::{Appender, Progress},
-    error::{JournalError, WriteFault},
+    error::{JournalError, Missing, WriteFault},
     line,
     output::{Output, Sink, Syncer},
     queue::{Flush, Queue},
@@ -236,9 +236,11 @@ impl JournalWriter {
     fn incomplete(&self, reason: String) -> JournalError {
         JournalError::from(WriteFault::Incomplete {
             name: self.name(),
-            reason,
-            written: self.progress.written.load(Ordering::Relaxed),
-            lost: self.lost(),
+            missing: Missing {
+                reason,
+                written: self.progress.written.load(Ordering::Relaxed),
+                lost: self.lost(),
+            },
         })
     }
 }

@@ -154,12 +154,18 @@ impl FromIterator<Failure> for FailureGroups {
 /// Empty when nothing failed. `width` is that of the terminal.
 #[must_use]
 pub fn failures_summary(failures: &FailureGroups, width: usize) -> String {
-    if failures.is_empty() {
-        return String::new();
+    match failures.is_empty() {
+        true => String::new(),
+        false => failures.head() + &failure_reasons(failures, width),
     }
+}
+
+/// As [`failures_summary`], without the line of totals.
+#[must_use]
+pub fn failure_reasons(failures: &FailureGroups, width: usize) -> String {
     let mut groups: Vec<&FailureGroup> = failures.groups.iter().collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.rows));
-    let mut text = failures.head();
+    let mut text = String::new();
     for group in groups.iter().take(SHOWN) {
         text.push_str(&group.render(width));
     }

@@ -70,7 +70,7 @@ mod table;
 mod text;
 
 pub use checks::{ModelCheck, checks_table};
-pub use failures::{Failure, FailureGroup, FailureGroups, failures_summary};
+pub use failures::{Failure, FailureGroup, FailureGroups, failure_reasons, failures_summary};
 pub use files::{FileEntry, files_list};
 pub use grades::{grades_table, standards_table};
 pub use journal::{

@@ -124,26 +124,23 @@ impl SafetyJournals {
             let path = open.path().to_owned();
             let closing = tokio::task::spawn_blocking(move || {
                 open.0.release();
-                let trouble = open.0.inner().close().err().map(|error| error.to_string());
-                let check = check::check(open.path());
-                JournalEnd {
-                    path: open.path().to_owned(),
-                    trouble,
-                    check,
-                }
+                let error = open.0.inner().close().err();
+                (error, check::check(open.path()))
             });
-            let end = closing.await.unwrap_or_else(|error| {
+            let (error, check) = closing.await.unwrap_or_else(|error| {
                 let mut check = check::Report::new(path.display().to_string());
                 check.set_not_checkable(format!("internal error: {error}"));
-                JournalEnd {
-                    path,
-                    trouble: None,
-                    check,
-                }
+                (None, check)
             });
-            if let Some(trouble) = &end.trouble {
-                let _ = self.incomplete.set(trouble.clone());
+            if let Some(error) = &error {
+                let _ = self.incomplete.set(error.to_string());
             }
+            let trouble = error.map(|error| error.reason());
+            let end = JournalEnd {
+                path,
+                trouble,
+                check,
+            };
             ends.insert(sut, end);
         }
         ends

@@ -22,11 +22,10 @@ const LONGEST_MIB: u64 = 256;
 
 /// A run journal: the form of its lines, as its reader sees it, and the fields of the messages that are known.
 pub(super) fn journal(path: &Path, report: &mut FileReport) {
-    let name = path.display().to_string();
     let mut reader = match JournalReader::open(path) {
         Ok(reader) => reader,
         Err(error) => {
-            report.push(read_error(&name, &error));
+            report.push(read_error(&error));
             return;
         }
     };
@@ -37,7 +36,7 @@ pub(super) fn journal(path: &Path, report: &mut FileReport) {
     for entry in &mut reader {
         report.rows += 1;
         match entry {
-            Err(error) => report.push(read_error(&name, &error)),
+            Err(error) => report.push(read_error(&error)),
             Ok(entry) => {
                 let line = entry.line;
                 let Some(checker) = checkers.of(&entry.message) else {
@@ -73,14 +72,8 @@ impl Checkers {
     }
 }
 
-fn read_error(name: &str, error: &journal::ReadError) -> Finding {
-    let text = error.to_string();
-    let reason = text.strip_prefix(name).unwrap_or(&text);
-    let reason = match (error.line(), reason.split_once(": ")) {
-        (Some(_), Some((_, reason))) => reason,
-        _ => reason.trim_start_matches([':', ' ']),
-    };
-    Finding::problem("", reason).at_line(error.line())
+fn read_error(error: &journal::ReadError) -> Finding {
+    Finding::problem("", error.reason()).at_line(error.line())
 }
 
 /// The line's object again.

@@ -79,11 +79,7 @@ fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &Facts) -> Ve
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             match SafetyFile::read(&name, text) {
                 Ok(_) => Vec::new(),
-                Err(error) => {
-                    let reason = error.to_string();
-                    let reason = reason.strip_prefix(&*name).unwrap_or(&reason);
-                    vec![Found::problem("", reason.trim_start_matches([':', ' ']))]
-                }
+                Err(error) => vec![Found::problem("", error.reason())],
             }
         }
         _ => Vec::new(),

@@ -157,14 +157,9 @@ pub(super) fn pack(path: &Path, report: &mut FileReport) {
     if report.is_fine()
         && let Err(error) = pack::parse(&name, text, format, &PackOptions::default())
     {
-        let shown = error.to_string();
-        // The place is in the finding itself.
-        let reason = shown
-            .split_once(": ")
-            .map_or(shown.as_str(), |(_, reason)| reason);
         let row = error.row().map(|row| format!("row {row}"));
         let key = error.key().map(str::to_owned).or(row).unwrap_or_default();
-        report.push(Finding::problem(key, reason).at_line(error.line()));
+        report.push(Finding::problem(key, error.reason()).at_line(error.line()));
     }
 }
 

@@ -1,7 +1,7 @@
 //! How an evaluation ends.
 
 use probity::safety::TargetReport;
-use report::{FailureGroup, FailureGroups, failures_summary};
+use report::{FailureGroup, FailureGroups, failure_reasons};
 use schema::safety::{GateOutcome, Stage};
 
 use super::{super::Context, run::Done};
@@ -76,9 +76,7 @@ fn tell_errors(context: &Context, done: &Done) {
         }
     }
     if !groups.is_empty() {
-        let text = failures_summary(&groups, context.terminal.width());
-        // Its first line calls rows failed, which means something else here.
-        let reasons = text.split_once('\n').map_or("", |(_, reasons)| reasons);
+        let reasons = failure_reasons(&groups, context.terminal.width());
         let text = format!("why cases ended in an error\n{reasons}");
         context.terminal.write(text.as_bytes());
     }

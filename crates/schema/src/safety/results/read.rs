@@ -20,6 +20,14 @@ pub struct ResultsError {
     reason: String,
 }
 
+impl ResultsError {
+    /// The field or row and what is wrong, without the file's name.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
 pub(super) fn read(name: &str, text: &str) -> Result<SafetyFile, ResultsError> {
     let bad = |reason: String| ResultsError {
         file: name.to_owned(),
