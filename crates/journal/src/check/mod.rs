@@ -23,8 +23,10 @@
 //! # let path = dir.path().join("journal.jsonl");
 //! # std::fs::write(&path, "{\"message\": \"starting journal\"}\n")?;
 //! let report = check(&path);
-//! let reason = "no run starts in it: there is no \"starting run\"";
-//! assert_eq!(report.verdict(), Verdict::NotCheckable(reason));
+//! let Verdict::NotCheckable(why) = report.verdict() else {
+//!     unreachable!("no run starts in it");
+//! };
+//! assert_eq!(why.reason, "no run starts in it: there is no \"starting run\"");
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
@@ -45,7 +47,7 @@ mod subject;
 
 use std::{io::BufRead, path::Path};
 
-pub use report::{Failure, LISTED, Outcome, Report, Row, Verdict};
+pub use report::{Failure, LISTED, NotCheckable, Outcome, Report, Row, Verdict};
 
 use self::{found::Draft, rules_items::RuleContext, state::CheckState, subject::Subject};
 use crate::{JournalReader, ReadError};
@@ -74,21 +76,23 @@ pub fn check_with<R: BufRead>(
 fn ask<R: BufRead>(
     report: &mut Report,
     open: impl FnOnce() -> Result<JournalReader<R>, ReadError>,
-) -> Result<(), String> {
-    let mut reader = open().map_err(|error| error.to_string())?;
+) -> Result<(), NotCheckable> {
+    let mut reader = open().map_err(|error| NotCheckable::from(&error))?;
     let gathered = CheckState::gather(&mut reader);
     let tear = reader.tear().map(ToString::to_string);
     // That the file is cut off may be why it cannot be checked.
-    let and_torn = |reason: String| match &tear {
-        Some(tear) => format!("{reason}. In the file {tear}"),
-        None => reason,
+    let and_torn = |mut error: NotCheckable| {
+        if let Some(tear) = &tear {
+            error.reason.push_str(&format!(". In the file {tear}"));
+        }
+        error
     };
     report.notes.extend(tear.clone());
     let mut state = gathered.map_err(and_torn)?;
     report.lines = state.lines;
     report.items = u64::try_from(state.items.len()).unwrap_or(u64::MAX);
     report.run_id = state.starts.first().and_then(|start| start.run_id.clone());
-    let subject = Subject::of(&mut state).map_err(and_torn)?;
+    let subject = Subject::of(&mut state).map_err(|reason| and_torn(reason.into()))?;
     let asked = RuleContext {
         state: &state,
         subject: &subject,

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
+use crate::ReadError;
+
 /// How many failures of one rule are listed; all are counted.
 pub const LISTED: usize = 100;
 
@@ -28,7 +30,7 @@ pub const LISTED: usize = 100;
 pub struct Report {
     /// The journal's name, as it was given.
     pub journal: String,
-    not_checkable: Option<String>,
+    not_checkable: Option<NotCheckable>,
     /// The id of the run, where the journal tells it.
     pub run_id: Option<String>,
     /// Lines that were read.
@@ -49,7 +51,50 @@ pub enum Verdict<'a> {
     /// A rule does not hold.
     Failed,
     /// The rules cannot be asked, for this reason.
-    NotCheckable(&'a str),
+    NotCheckable(&'a NotCheckable),
+}
+
+/// Why the rules cannot be asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{reason}", self.place())]
+pub struct NotCheckable {
+    /// The journal's name, where it cannot be read.
+    pub journal: Option<String>,
+    /// The line that cannot be read, from 1.
+    pub line: Option<u64>,
+    /// The reason, without journal and line.
+    pub reason: String,
+}
+
+impl NotCheckable {
+    fn place(&self) -> String {
+        let line = self.line.map(|line| format!("line {line}"));
+        let parts: Vec<String> = self.journal.clone().into_iter().chain(line).collect();
+        match parts.is_empty() {
+            true => String::new(),
+            false => format!("{}: ", parts.join(", ")),
+        }
+    }
+}
+
+impl From<String> for NotCheckable {
+    fn from(reason: String) -> Self {
+        Self {
+            journal: None,
+            line: None,
+            reason,
+        }
+    }
+}
+
+impl From<&ReadError> for NotCheckable {
+    fn from(error: &ReadError) -> Self {
+        Self {
+            journal: Some(error.name.clone()),
+            line: error.line,
+            reason: error.reason(),
+        }
+    }
 }
 
 /// One rule and what came of it.
@@ -139,7 +184,7 @@ impl Report {
     }
 
     /// Says that the rules cannot be asked. The first reason stays.
-    pub fn set_not_checkable(&mut self, reason: impl Into<String>) {
+    pub fn set_not_checkable(&mut self, reason: impl Into<NotCheckable>) {
         self.not_checkable.get_or_insert_with(|| reason.into());
     }
 }
@@ -149,7 +194,7 @@ impl Serialize for Report {
         let (verdict, reason) = match self.verdict() {
             Verdict::Passed => ("passed", None),
             Verdict::Failed => ("failed", None),
-            Verdict::NotCheckable(reason) => ("not_checkable", Some(reason)),
+            Verdict::NotCheckable(reason) => ("not_checkable", Some(reason.to_string())),
         };
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("journal", &self.journal)?;

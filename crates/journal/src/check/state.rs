@@ -14,6 +14,7 @@ use schema::{
 use serde::Deserialize;
 
 use super::{
+    NotCheckable,
     annotation::{Annotation, joined_responses},
     items::{Item, Key, Marks, Measured, Step},
     names::Names,
@@ -72,17 +73,16 @@ impl CheckState {
     ///
     /// # Errors
     /// Why the rules cannot be asked: a line is no event, or lacks what a rule needs.
-    pub(crate) fn gather<R: BufRead>(reader: &mut JournalReader<R>) -> Result<Self, String> {
+    pub(crate) fn gather<R: BufRead>(reader: &mut JournalReader<R>) -> Result<Self, NotCheckable> {
         let mut state = Self::default();
         while let Some(line) = reader.next_line() {
-            let line = line.map_err(|error| error.to_string())?;
+            let line = line.map_err(|error| NotCheckable::from(&error))?;
             state.lines = line.number;
             state.take_time(&line);
-            state.take(&line).map_err(|missing| {
-                format!(
-                    "line {}: \"{}\" has no {missing}",
-                    line.number, line.message
-                )
+            state.take(&line).map_err(|missing| NotCheckable {
+                journal: None,
+                line: Some(line.number),
+                reason: format!("\"{}\" has no {missing}", line.message),
             })?;
         }
         Ok(state)

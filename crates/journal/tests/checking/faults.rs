@@ -134,8 +134,8 @@ fn a_torn_end_is_a_note() {
     let Verdict::NotCheckable(reason) = half.verdict() else {
         panic!("half a journal was checked");
     };
-    assert!(reason.contains("the run did not end"), "{reason}");
-    assert!(reason.contains(". In the file line "), "{reason}");
+    assert!(reason.reason.contains("the run did not end"), "{reason}");
+    assert!(reason.reason.contains(". In the file line "), "{reason}");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_hazard_without_its_benchmark_cannot_be_checked() {
         panic!("{report:#?}");
     };
     assert!(
-        reason.ends_with("\"hazard info\" has no benchmark"),
+        reason.reason.ends_with("\"hazard info\" has no benchmark"),
         "{reason}"
     );
 }

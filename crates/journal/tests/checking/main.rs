@@ -46,9 +46,9 @@ fn failed(report: &Report) -> Vec<&str> {
     failed.map(|row| row.rule.as_ref()).collect()
 }
 
-fn reason(report: &Report) -> &str {
+fn reason(report: &Report) -> String {
     match report.verdict() {
-        Verdict::NotCheckable(reason) => reason,
+        Verdict::NotCheckable(reason) => reason.to_string(),
         other => panic!("{other:?}: {report:#?}"),
     }
 }

@@ -29,12 +29,12 @@ pub fn run(context: &Context, args: &JsonArgs) -> Result<Exit, Failure> {
         return Ok(exit);
     }
     if let Verdict::NotCheckable(reason) = report.verdict() {
-        // Errors of reading name the file already.
-        let reason = reason.strip_prefix(&report.journal).unwrap_or(reason);
-        let reason = reason.trim_start_matches([':', ',', ' ']);
+        let line = reason.line.map(|line| format!("line {line}: "));
         return Err(Failure::usage(format!(
-            "{}: the journal cannot be checked: {reason}",
-            report.journal
+            "{}: the journal cannot be checked: {}{}",
+            report.journal,
+            line.unwrap_or_default(),
+            reason.reason
         )));
     }
     let mut page = Page::new();
