@@ -81,7 +81,7 @@ pub use form::Form;
 pub use line_view::Line;
 pub use partial_event::PartialEvent;
 pub use reader::JournalReader;
-pub use replay::{Calls, ItemHistory, ItemKey, Replay, Replayed, Scope};
+pub use replay::{Calls, ItemHistory, Replay, Replayed, Scope};
 pub use run_id::{RunId, RunIdError};
 pub use scores::{ScoreRow, Scores};
 pub use show::{

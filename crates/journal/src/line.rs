@@ -28,7 +28,7 @@ mod tests {
     use jiff::Timestamp;
     use proptest::prelude::*;
     use schema::{
-        EventBody, EventKind, ItemKey, JsonText, ModelId,
+        EventBody, EventKind, ItemKey, JsonText,
         event::{FinishedPipeline, QueuingItem, SutReply},
     };
 
@@ -47,7 +47,7 @@ mod tests {
         let item = Arc::new(ItemKey {
             test: "m01".into(),
             prompt_id: "m01_s001_v01__s2".into(),
-            sut: ModelId::new("careful").unwrap(),
+            sut: "careful".into(),
         });
         let body = EventBody::QueuingItem(QueuingItem {
             prompt_text: Some("line\nbreak \u{2028} \"q\"".into()),

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, io::BufRead};
 
-use schema::{EventBody, Spend, Turn, event::QueuingItem};
+use schema::{EventBody, ItemKey, Spend, Turn, event::QueuingItem};
 use serde_json::Value;
 
 use crate::{JournalReader, Line, ReadError};
@@ -41,17 +41,6 @@ pub struct Replay<R> {
     open: HashMap<ItemKey, ItemHistory>,
     /// The item that the event before ended.
     ended: Option<ItemKey>,
-}
-
-/// Which item an event belongs to.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ItemKey {
-    /// The metric's id; empty where the lines have none.
-    pub test: String,
-    /// The scenario's id, with `__s<k>` behind it for sample k > 0.
-    pub prompt_id: String,
-    /// The system under test; empty where the lines have none.
-    pub sut: String,
 }
 
 /// One event.
@@ -181,9 +170,9 @@ impl<R: BufRead> Replay<R> {
 
 fn item_key(line: &Line<'_>) -> Option<ItemKey> {
     Some(ItemKey {
-        test: line.test.as_deref()?.to_owned(),
-        prompt_id: line.prompt_id.as_deref()?.to_owned(),
-        sut: line.sut.as_deref()?.to_owned(),
+        test: line.test.as_deref()?.into(),
+        prompt_id: line.prompt_id.as_deref()?.into(),
+        sut: line.sut.as_deref()?.into(),
     })
 }
 

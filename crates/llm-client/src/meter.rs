@@ -21,7 +21,7 @@ pub struct MeterKey {
     /// The phase, as [`Purpose::phase`](schema::Purpose::phase) names it.
     pub phase: &'static str,
     /// The system under test that the calls were made for; `None` where there is none, as in generation.
-    pub sut: Option<ModelId>,
+    pub sut: Option<Arc<str>>,
 }
 
 /// The sums of a number of calls.
@@ -232,7 +232,7 @@ mod tests {
         let tallies = meter.tallies();
         let key = MeterKey {
             phase: "evaluate",
-            sut: Some(ModelId::new("a").unwrap()),
+            sut: Some("a".into()),
         };
         let tally = tallies[&key];
         assert_eq!((tally.replies, tally.cached_replies), (2, 1));

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use endpoint::{Endpoint, completion, provider, request};
 use llm_client::{Budget, BudgetLimits, Cache, CacheSettings, LimitSettings, Stop};
-use schema::{ChatRequest, Event, EventKind, Item, ItemKey, Journal, ModelId, Purpose};
+use schema::{ChatRequest, Event, EventKind, Item, ItemKey, Journal, Purpose};
 use serde_json::Value;
 
 /// Keeps the lines it is given.
@@ -50,7 +50,7 @@ fn item_request(purpose: Purpose, lines: &Arc<Lines>) -> ChatRequest {
     let key = ItemKey {
         test: "m01".into(),
         prompt_id: "m01_s001_v01".into(),
-        sut: ModelId::new("t").unwrap(),
+        sut: "t".into(),
     };
     let journal = Arc::clone(lines) as Arc<dyn Journal>;
     request.context.item = Some(Item::with_key(key, "m01_s001_v01__t", 0, journal));

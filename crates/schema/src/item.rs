@@ -62,7 +62,7 @@ impl Item {
         let key = ItemKey {
             test: scenario.metric_id.as_str().into(),
             prompt_id: Conversation::prompt_id(&scenario.id, sample).into(),
-            sut: sut.clone(),
+            sut: sut.shared(),
         };
         let row = Conversation::make_id(&scenario.id, sut, 0);
         Self::with_key(key, row, sample, journal)

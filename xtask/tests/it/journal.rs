@@ -383,7 +383,7 @@ fn write_journal(ground: &Ground, run: &str, id: &str, form: Form) -> PathBuf {
     let item = Arc::new(schema::ItemKey {
         test: "m01".into(),
         prompt_id: "p1".into(),
-        sut: schema::ModelId::new("careful").unwrap(),
+        sut: "careful".into(),
     });
     let queued = QueuingItem {
         prompt_text: Some(format!("Of {id}?").into()),

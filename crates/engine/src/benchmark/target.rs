@@ -186,7 +186,7 @@ impl TargetRun {
         let key = ItemKey {
             test: scenario.metric_id.as_str().into(),
             prompt_id: Conversation::prompt_id(&scenario.id, sample).into(),
-            sut: self.target.id.clone(),
+            sut: self.target.id.shared(),
         };
         let row = Conversation::make_id(&scenario.id, &conversation.target.id, 0);
         Item::with_key(key, row, sample, Arc::clone(&self.journal))

@@ -84,7 +84,7 @@ impl Attempt {
         let key = ItemKey {
             test: self.case.group.as_str().into(),
             prompt_id: prompt_id.into(),
-            sut: target.id.clone(),
+            sut: target.id.shared(),
         };
         let row = format!("{prompt_id}__{}", target.id);
         Item::with_key(key, row, 0, Arc::clone(journal))

@@ -157,8 +157,8 @@ impl Journal for SafetyJournals {
     fn record(&self, event: Event) {
         let open = {
             let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-            let sut = event.item.as_ref().map(|item| &item.sut);
-            let own = open.iter().find(|(id, _)| Some(id) == sut);
+            let sut = event.item.as_ref().map(|item| &*item.sut);
+            let own = open.iter().find(|(id, _)| Some(id.as_str()) == sut);
             own.or(open.first()).map(|(_, open)| Arc::clone(open))
         };
         if let Some(open) = open {

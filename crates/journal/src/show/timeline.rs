@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use schema::{EventBody, event::MeasuredItemQuality};
+use schema::{EventBody, ItemKey, event::MeasuredItemQuality};
 
 use super::{Filter, ItemRenderer, Step, value};
-use crate::{ItemKey, Line};
+use crate::Line;
 
 /// What happened to one item, in words.
 #[derive(Clone, Debug, Default)]
@@ -77,7 +77,7 @@ fn measured(quality: &MeasuredItemQuality) -> Option<String> {
 ///     timelines.push(&line?)?;
 /// }
 /// let (item, timeline) = timelines.into_items().next().ok_or("no item")?;
-/// assert_eq!((item.sut.as_str(), timeline.steps.len()), ("s", 2));
+/// assert_eq!((&*item.sut, timeline.steps.len()), ("s", 2));
 /// assert_eq!(timeline.outcome.as_deref(), Some("finished"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -115,9 +115,9 @@ impl ItemTimelines {
             return Ok(());
         }
         let key = ItemKey {
-            test: test.unwrap_or_default().to_owned(),
-            prompt_id: prompt_id.to_owned(),
-            sut: sut.unwrap_or_default().to_owned(),
+            test: test.unwrap_or_default().into(),
+            prompt_id: prompt_id.into(),
+            sut: sut.unwrap_or_default().into(),
         };
         self.items.entry(key).or_default().push(line)
     }
@@ -128,7 +128,7 @@ impl ItemTimelines {
         self.items.is_empty()
     }
 
-    /// The items in the order of test, prompt and system under test. Each timeline keeps only the steps whose message and time
+    /// The items in the order of test, prompt and system under test. A test or system that the lines do not have is empty. Each timeline keeps only the steps whose message and time
     /// the filter selects; its start and end stay those of the whole item.
     pub fn into_items(self) -> impl Iterator<Item = (ItemKey, ItemTimeline)> {
         let Self {

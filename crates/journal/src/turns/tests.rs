@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use schema::{
-    EventKind, ModelId,
+    EventKind,
     event::{
         AnnotatorReply, CachedAnnotatorReply, FailedAttempt, ItemFailed, ItemFinished,
         JudgeAbstained, MeasuredItemQuality, MergedAnnotation, QueuingItem, SutException, SutReply,
@@ -29,7 +29,7 @@ fn written(events: Vec<EventBody>) -> Vec<Value> {
     let item = Arc::new(ItemKey {
         test: "t".into(),
         prompt_id: "p".into(),
-        sut: ModelId::new("s").unwrap(),
+        sut: "s".into(),
     });
     for event in events {
         journal.record(Event::new(event).item(Some(&item)));

@@ -7,8 +7,8 @@ use std::{
 
 use interop::{Asked, Judge, Sample};
 use jiff::Timestamp;
-use journal::{ItemKey, JournalReader, Replay, Replayed, Scope};
-use schema::{Conversation, EventBody, Extra, ModelId, event::StartingRun};
+use journal::{JournalReader, Replay, Replayed, Scope};
+use schema::{Conversation, EventBody, Extra, ItemKey, ModelId, event::StartingRun};
 
 use super::{
     disk_index::{DiskIndex, hash_key},
@@ -135,15 +135,15 @@ impl JournalIndex {
                 return Ok(());
             }
         };
-        let Some(target) = self.targets.get_mut(&key.sut) else {
+        let Some(target) = self.targets.get_mut(&*key.sut) else {
             return Ok(());
         };
-        if source.repeated.contains(&key.sut) {
+        if source.repeated.contains(&*key.sut) {
             return Ok(());
         }
         let time = replayed.line.time();
         // Conversations of other trees of the same name may have been simulated by it.
-        if source.targets.contains(&key.sut) {
+        if source.targets.contains(&*key.sut) {
             target.add(&event, &key.sut, time, run);
         }
         let Some(history) = history else {
@@ -183,8 +183,8 @@ impl JournalIndex {
 
     fn keep(&mut self, key: &ItemKey, item: &ReportedItem) -> Result<(), PipelineError> {
         let key = match item.number {
-            Some(number) => hash_key((number, key.sut.as_str())),
-            None => hash_key((key.prompt_id.as_str(), key.sut.as_str())),
+            Some(number) => hash_key((number, &*key.sut)),
+            None => hash_key((&*key.prompt_id, &*key.sut)),
         };
         self.items.put(key, item)
     }

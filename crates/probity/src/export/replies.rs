@@ -68,11 +68,11 @@ impl Replies {
                 Scope::Item(key, item) => (key, Some(item)),
                 Scope::Closed(key) => (key, None),
             };
-            if !targets.contains(&key.sut) {
+            if !targets.contains(&*key.sut) {
                 continue;
             }
-            let replies = self.0.get(&key.sut);
-            let coverage = reported.entry(key.sut).or_default();
+            let replies = self.0.get(&*key.sut);
+            let coverage = reported.entry(key.sut.to_string()).or_default();
             coverage.add_call(&event);
             if let (EventBody::ItemFinished(_) | EventBody::ItemFailed(_), Some(item)) =
                 (event, item)

@@ -49,8 +49,6 @@ pub use scores::{
     TestScored,
 };
 
-use crate::ModelId;
-
 /// Where events go. An extension point: implement it to send the record of a run elsewhere. It must not block for long.
 pub trait Journal: Send + Sync {
     /// Records one event. The journal adds the timestamp.
@@ -66,14 +64,14 @@ impl Journal for NoJournal {
 }
 
 /// The item of an event: one sample of one test against one system under test.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct ItemKey {
     /// The metric's id.
     pub test: Arc<str>,
     /// The scenario's id, with `__s<k>` behind it for sample k > 0.
     pub prompt_id: Arc<str>,
-    /// The system under test.
-    pub sut: ModelId,
+    /// The id of the system under test. Journals of other programs may have one that is no [`ModelId`](crate::ModelId).
+    pub sut: Arc<str>,
 }
 
 /// One line of the journal, without its timestamp. Serializes to the line's object.

@@ -14,8 +14,8 @@ use std::{
 };
 
 use aggregator::{aggregate_reader, sort_summaries};
-use journal::{ItemHistory, ItemKey, JournalReader, Replay, Replayed, Scope};
-use schema::{EventBody, ModelId, Summary, event::ExceptionStoppingRun};
+use journal::{ItemHistory, JournalReader, Replay, Replayed, Scope};
+use schema::{EventBody, ItemKey, ModelId, Summary, event::ExceptionStoppingRun};
 
 pub(crate) use self::costs::Costs;
 use self::{head::Head, sut::SutFiles, unfinished::Unfinished};

@@ -3,8 +3,9 @@
 use std::{ops::ControlFlow, path::Path};
 
 use jiff::Timestamp;
-use journal::{Filter, ItemKey, ItemRenderer, ItemTimeline, ItemTimelines, Line, Step};
+use journal::{Filter, ItemRenderer, ItemTimeline, ItemTimelines, Line, Step};
 use report::{JournalItem, JournalStep, journal_item, journal_line};
+use schema::ItemKey;
 
 use super::{
     super::Context,
@@ -128,9 +129,9 @@ fn events(
 fn item(key: ItemKey, timeline: ItemTimeline) -> JournalItem {
     let start = timeline.start;
     JournalItem {
-        prompt_id: key.prompt_id,
-        test: key.test,
-        sut: key.sut,
+        prompt_id: key.prompt_id.to_string(),
+        test: key.test.to_string(),
+        sut: key.sut.to_string(),
         start: start.map(|time| time.to_string()),
         lasted: timeline.end.and_then(|end| seconds_from(start, end)),
         outcome: timeline.outcome,
