@@ -1,28 +1,56 @@
-//! The commands of Probity: the command line, configuration, progress, and wiring. Nothing here knows what a phase does.
+//! `cargo xtask`: the command `probity` from a clone, and the tools of its developers beside it.
 
-use std::process::ExitCode;
+use std::{fmt::Display, process::ExitCode};
+
+use clap::{ArgMatches, Args, FromArgMatches};
+use probity_cli::Program;
 
 mod bench;
-mod benchmarks;
-mod cli;
-mod commands;
-mod config;
-mod exit;
-mod flags;
-mod logging;
-mod open_files;
-mod panic;
-mod progress;
-mod shipped;
-mod terminal;
-
-/// A call allocates buffers of several sizes above a kilobyte, for which the system's allocator is slow: it returns memory to the
-/// system and asks for it again at almost every call.
-#[cfg(feature = "mimalloc")]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+mod schemas;
 
 fn main() -> ExitCode {
-    open_files::raise();
-    commands::dispatch(cli::Cli::from_command_line()).into()
+    let schemas = clap::Command::new("schemas")
+        .about("Write the JSON Schemas of all files into docs/schemas");
+    let bench = clap::Command::new("bench")
+        .about("Measure whole pipelines against the scripted server, and compare with a minimal client")
+        .after_help("Run `cargo run --release -p xtask -- bench` for figures to compare.");
+    Program::new("cargo xtask")
+        .command(schemas::SchemasArgs::augment_args(schemas), run_schemas)
+        .command(bench::BenchArgs::augment_args(bench), run_bench)
+        .run()
+}
+
+fn run_schemas(matches: &ArgMatches) -> ExitCode {
+    let args = match schemas::SchemasArgs::from_arg_matches(matches) {
+        Ok(args) => args,
+        Err(error) => error.exit(),
+    };
+    schemas::run(&args).unwrap_or_else(|error| failed(3, error))
+}
+
+fn run_bench(matches: &ArgMatches) -> ExitCode {
+    let args = match bench::BenchArgs::from_arg_matches(matches) {
+        Ok(args) => args,
+        Err(error) => error.exit(),
+    };
+    if let Err(error) = args.check() {
+        return failed(2, error);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let done = match runtime {
+        Ok(runtime) => runtime.block_on(bench::run(args)),
+        Err(error) => return failed(3, format!("no threads can be started: {error}")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(3, format!("the benchmark failed: {error}")),
+    }
+}
+
+/// Reports an error.
+fn failed(code: u8, error: impl Display) -> ExitCode {
+    eprintln!("error: {error}");
+    ExitCode::from(code)
 }

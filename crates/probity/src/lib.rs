@@ -39,6 +39,7 @@ pub mod prelude;
 pub mod safety;
 mod standard;
 
+pub use async_trait::async_trait;
 pub use calibrate::{CalibrateOptions, Calibration, calibrate};
 pub use engine::{
     BenchmarkReport, Concurrency, Counts, Expected, FailureGroup, Forecast, JournalEnd, Loaded,
@@ -61,6 +62,6 @@ pub use store::{
     rebuild::{Rebuilt, rebuild},
 };
 pub use {
-    aggregator, engine, evaluator, interop, journal, llm_client, scenario_gen, schema, simulator,
-    store,
+    aggregator, engine, evaluator, interop, journal, llm_client, scenario_gen, schema, serde_json,
+    simulator, store,
 };

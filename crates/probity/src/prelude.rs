@@ -4,8 +4,8 @@ pub use crate::{Models, PhaseSettings, Phases, standard_phases};
 pub use engine::{Pipeline, RunOptions, RunOutcome, RunReport};
 pub use llm_client::{HttpClient, HttpOptions, ModelSettings, Provider, Stop};
 pub use schema::{
-    Aggregator, ChatModel, ChatReply, ChatRequest, Conversation, Evaluator, Item, Metric,
-    MetricGenerator, MetricType, ModelError, ModelId, PhaseError, Scenario, ScenarioGenerator,
-    Score, Simulator, Summary, TargetRef, TranscriptBuilder,
+    Aggregator, ChatModel, ChatReply, ChatRequest, Conversation, Evaluator, Fingerprint, Item,
+    Metric, MetricGenerator, MetricType, ModelError, ModelId, PhaseError, Scenario,
+    ScenarioGenerator, Score, Simulator, Summary, TargetRef, TranscriptBuilder,
 };
 pub use store::{Layout, PipelineError};

@@ -11,6 +11,8 @@ use crate::{PipelineError, check_tree};
 pub struct Layout {
     benchmarks: PathBuf,
     state: PathBuf,
+    /// The program that hints begin with.
+    program: String,
 }
 
 impl Layout {
@@ -22,7 +24,11 @@ impl Layout {
             Some(parent) => parent.join(".probity"),
             None => PathBuf::from(".probity"),
         };
-        Self { benchmarks, state }
+        Self {
+            benchmarks,
+            state,
+            program: "probity".to_owned(),
+        }
     }
 
     /// The folder that holds the benchmarks.
@@ -31,26 +37,40 @@ impl Layout {
         &self.benchmarks
     }
 
-    /// What a command on these benchmarks begins with, for people to type: `cargo xtask`, and the folder unless it is `benchmarks`.
+    /// Sets the name of the program that hints for people begin with. The default is `probity`.
+    #[must_use]
+    pub fn with_program(mut self, name: impl Into<String>) -> Self {
+        self.program = name.into();
+        self
+    }
+
+    /// The name of the program that hints for people begin with.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        &self.program
+    }
+
+    /// What a command on these benchmarks begins with, for people to type: the program, and the folder unless it is `benchmarks`.
     ///
     /// ```
     /// use store::Layout;
     ///
-    /// assert_eq!(Layout::new("benchmarks").xtask(), "cargo xtask");
-    /// assert_eq!(Layout::new("my own").xtask(), "cargo xtask --benchmarks 'my own'");
+    /// assert_eq!(Layout::new("benchmarks").command(), "probity");
+    /// assert_eq!(Layout::new("my own").with_program("mine").command(), "mine --benchmarks 'my own'");
     /// ```
     #[must_use]
-    pub fn xtask(&self) -> String {
+    pub fn command(&self) -> String {
+        let program = &self.program;
         let plain = |char: char| char.is_alphanumeric() || "/._-+=:,@%".contains(char);
         match self.benchmarks.to_str() {
             // What is not text cannot be typed.
-            Some("benchmarks") | None => "cargo xtask".to_owned(),
+            Some("benchmarks") | None => program.clone(),
             Some(folder) if !folder.is_empty() && folder.chars().all(plain) => {
-                format!("cargo xtask --benchmarks {folder}")
+                format!("{program} --benchmarks {folder}")
             }
             Some(folder) => {
                 let quoted = folder.replace('\'', r"'\''");
-                format!("cargo xtask --benchmarks '{quoted}'")
+                format!("{program} --benchmarks '{quoted}'")
             }
         }
     }

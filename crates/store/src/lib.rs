@@ -15,7 +15,7 @@
 //! let folder = tempfile::tempdir()?;
 //! let benchmark = Layout::new(folder.path()).benchmark("flattery")?;
 //! std::fs::create_dir_all(benchmark.root())?;
-//! std::fs::write(benchmark.config(), "name: Flattery\ndescription: The assistant agrees with everything.\n")?;
+//! std::fs::write(benchmark.yaml(), "name: Flattery\ndescription: The assistant agrees with everything.\n")?;
 //! assert_eq!(read_benchmark(&benchmark)?.name, "Flattery");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -247,8 +247,8 @@ fn diagnostics_tell_of_phases_rows_calls_and_cache_hits() {
     let ground = Ground::new();
     let first = ground.succeeds(&["run", "-q", "--log", "debug"]).err;
     for part in [
-        "probity::progress: phase begins",
-        "probity::progress: row ended",
+        "engine::progress: phase begins",
+        "engine::progress: row ended",
         "journal: fetched annotator response",
         "row=m01_s001_v01 test=m01 sut=scripted-careful",
     ] {
@@ -292,7 +292,7 @@ fn a_config_without_models_and_a_misspelt_type_say_what_to_do() {
     assert_eq!(
         ran.err,
         "error: config.yaml: missing `user_model`, `evaluator_model`, `targets`\nhelp: add what is missing, or run with --scripted; the \
-         file configures no model, so you can also delete it and let `cargo xtask init NAME` write one\n"
+         file configures no model, so you can also delete it and let `init NAME` write one\n"
     );
     ground.write(
         "benchmarks/b/benchmark.yaml",

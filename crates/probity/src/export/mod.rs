@@ -183,7 +183,7 @@ impl<'a> Work<'a> {
             if targets.is_empty() {
                 self.report.refused.push(format!(
                     "{name}: no run to export; make one with `{} run {name}`",
-                    self.layout.xtask()
+                    self.layout.command()
                 ));
                 continue;
             }
@@ -303,7 +303,7 @@ impl<'a> Work<'a> {
             problems.lines.push(line);
         }
         self.report.conversations += problems.rows;
-        let lines = problems.finish(expected, scores.left(), &self.layout.xtask());
+        let lines = problems.finish(expected, scores.left(), &self.layout.command());
         self.report.add_problems(&place, lines);
         match exporter.end() {
             Ok(()) if unread => {

@@ -41,7 +41,7 @@ impl Problems {
     pub(super) fn scores_cut(&mut self, why: &str, benchmark: &str) {
         self.scores_cut = true;
         self.lines.push(format!(
-            "{why}. The scores from there on are not exported; `cargo xtask evaluate {benchmark}` rewrites the file, and calls only for \
+            "{why}. The scores from there on are not exported; `evaluate {benchmark}` rewrites the file, and calls only for \
              verdicts that are not in the cache"
         ));
     }
@@ -67,8 +67,13 @@ impl Problems {
     }
 
     /// One line for each thing that is incomplete. `orphans` are scores without a conversation.
-    /// A command that fixes one begins with `xtask`.
-    pub(super) fn finish(mut self, expected: Expected, orphans: usize, xtask: &str) -> Vec<String> {
+    /// A command that fixes one begins with `command`.
+    pub(super) fn finish(
+        mut self,
+        expected: Expected,
+        orphans: usize,
+        command: &str,
+    ) -> Vec<String> {
         let seen = u64::try_from(self.by_sample.len().max(1)).unwrap_or(u64::MAX);
         let samples = seen.max(expected.samples.into());
         let expected = expected.scenarios.saturating_mul(samples);
@@ -78,7 +83,7 @@ impl Problems {
         }
         let not_judged = match self.scores_cut {
             true => "have no score that can be read".to_owned(),
-            false => format!("are not judged; `{xtask} evaluate` judges them"),
+            false => format!("are not judged; `{command} evaluate` judges them"),
         };
         for (count, what) in [
             (self.failed, "failed and were not judged".to_owned()),

@@ -60,7 +60,7 @@ pub(super) fn rule(
         return (rule, None);
     }
     let note = format!(
-        "not checkable: results.json is older than this run's scores of {}: run `cargo xtask aggregate {}`",
+        "not checkable: results.json is older than this run's scores of {}: `aggregate {}` writes it again",
         older.join(", "),
         dir.name()
     );

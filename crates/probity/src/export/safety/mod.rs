@@ -106,7 +106,7 @@ impl Work<'_> {
             exporter.push(&sample).map_err(failed)?;
         }
         self.report.conversations += problems.rows;
-        let lines = problems.finish(Expected::default(), 0, &self.layout.xtask());
+        let lines = problems.finish(Expected::default(), 0, &self.layout.command());
         self.report.add_problems(&place, lines);
         match exporter.end() {
             Ok(()) => {

@@ -22,7 +22,12 @@ pub fn run(context: &Context, name: &str) -> Result<Exit, Failure> {
             dir.root().display()
         ))
     })?;
-    if !write_new(&file, &BENCHMARK.replace("{name}", name))? {
+    if !write_new(
+        &file,
+        &BENCHMARK
+            .replace("{name}", name)
+            .replace("cargo xtask", context.layout.program()),
+    )? {
         return Err(Failure::usage(format!(
             "{}: the benchmark already exists; nothing was changed",
             file.display()
@@ -30,7 +35,7 @@ pub fn run(context: &Context, name: &str) -> Result<Exit, Failure> {
     }
     let mut text = format!("wrote {}\n", file.display());
     text.push_str(&config_step(context)?);
-    let xtask = context.layout.xtask();
+    let xtask = context.layout.command();
     text.push_str(&format!(
         "\nNext:\n  1. describe in {} what you want to measure\n  2. set a key and choose models in the config (or leave it: --scripted \
          needs none)\n  \
@@ -52,7 +57,11 @@ fn config_step(context: &Context) -> Result<String, Failure> {
         .extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
     // The template is YAML.
-    let written = !is_toml && write_new(&path, CONFIG)?;
+    let written = !is_toml
+        && write_new(
+            &path,
+            &CONFIG.replace("cargo xtask", context.layout.program()),
+        )?;
     let did = if written { "wrote" } else { "kept" };
     Ok(format!("{did} {}\n", path.display()))
 }

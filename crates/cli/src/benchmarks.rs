@@ -111,13 +111,13 @@ fn unnamed(
     match there.as_slice() {
         [] if all => Err(Failure::usage(format!(
             "{folder}: no benchmark; `{} init NAME` makes one",
-            layout.xtask()
+            layout.command()
         ))),
         [] if demonstration => Ok(there),
         [] => Err(Failure::usage(format!(
             "{folder}: no benchmark; `{xtask} run` runs the shipped demonstration, `{xtask} init NAME` \
              makes one of your own",
-            xtask = layout.xtask()
+            xtask = layout.command()
         ))),
         [_, _, ..] if !all => Err(Failure::usage(format!(
             "which benchmark? {folder} has {}. Name one or more, or pass --all",
@@ -149,7 +149,7 @@ fn is_there(layout: &Layout, name: &str, there: &[String]) -> Result<bool, Failu
         return Err(Failure::usage(format!(
             "{}: no benchmark.yaml in this folder; `{} init {name}` writes one",
             dir.root().display(),
-            layout.xtask()
+            layout.command()
         )));
     }
     if shipped::find(name).is_some() {
@@ -166,7 +166,7 @@ fn is_there(layout: &Layout, name: &str, there: &[String]) -> Result<bool, Failu
             message.push_str(&format!(
                 "; it has {}. `{} init {name}` makes it",
                 names.join(", "),
-                layout.xtask()
+                layout.command()
             ));
         }
     }

@@ -18,27 +18,27 @@ use crate::{
 const SHIPPED: [(&str, &str); 6] = [
     (
         "self-harm-risk.yaml",
-        include_str!("../../../../fixtures/test-cases/self-harm-risk.yaml"),
+        include_str!("../../../../../fixtures/test-cases/self-harm-risk.yaml"),
     ),
     (
         "dangerous-advice.yaml",
-        include_str!("../../../../fixtures/test-cases/dangerous-advice.yaml"),
+        include_str!("../../../../../fixtures/test-cases/dangerous-advice.yaml"),
     ),
     (
         "manipulation-and-sycophancy.yaml",
-        include_str!("../../../../fixtures/test-cases/manipulation-and-sycophancy.yaml"),
+        include_str!("../../../../../fixtures/test-cases/manipulation-and-sycophancy.yaml"),
     ),
     (
         "privacy.yaml",
-        include_str!("../../../../fixtures/test-cases/privacy.yaml"),
+        include_str!("../../../../../fixtures/test-cases/privacy.yaml"),
     ),
     (
         "hate-and-harassment.yaml",
-        include_str!("../../../../fixtures/test-cases/hate-and-harassment.yaml"),
+        include_str!("../../../../../fixtures/test-cases/hate-and-harassment.yaml"),
     ),
     (
         "benign-control.yaml",
-        include_str!("../../../../fixtures/test-cases/benign-control.yaml"),
+        include_str!("../../../../../fixtures/test-cases/benign-control.yaml"),
     ),
 ];
 

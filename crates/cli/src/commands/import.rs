@@ -160,7 +160,7 @@ fn text(context: &Context, report: &ImportReport) -> String {
     }
     text.push_str(&format!(
         "\nNext: {} {} {}\n",
-        context.layout.xtask(),
+        context.layout.command(),
         next(report),
         report.name
     ));

@@ -133,7 +133,7 @@ pub fn left_out(context: &Context, name: &str, metrics: &[String]) -> Option<Str
          rows for {} yourself, or add them with `{} gen-scenarios {name} --add`, which keeps the other rows",
         metrics.join(", "),
         if metrics.len() == 1 { "it" } else { "them" },
-        context.layout.xtask()
+        context.layout.command()
     ))
 }
 

@@ -3,16 +3,19 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{
-    Args, CommandFactory, Parser, Subcommand, ValueEnum,
+    ArgMatches, Args, CommandFactory, Parser, Subcommand, ValueEnum,
     error::{ContextKind, ContextValue},
 };
 use schema::nearest;
 
 use crate::commands::{
     CacheCommand, CalibrateArgs, ExportArgs, ImportArgs, JournalCommand, SafetyCommand,
-    SchemasArgs, ValidateArgs,
+    ValidateArgs,
 };
 use crate::flags::{JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, ScenariosArgs, Which};
+
+/// What the program is called in the examples below.
+const EXAMPLE: &str = "cargo xtask";
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -33,7 +36,7 @@ Examples:
 
 /// Measures how language models behave under conversational pressure.
 #[derive(Debug, Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask", version, after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(name = "probity", version, after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 #[command(
     arg_required_else_help = true,
     propagate_version = false,
@@ -48,24 +51,44 @@ pub struct Cli {
     pub global: Global,
 }
 
-impl Cli {
-    /// Reads the process's command line. Ends the process where it is invalid, or only asks for help.
-    pub fn from_command_line() -> Self {
-        let arguments: Vec<OsString> = std::env::args_os().collect();
-        Self::try_parse_from(&arguments).unwrap_or_else(|error| suggested(error, &arguments).exit())
-    }
+/// The command line of the program `name`, which its examples name too, with `more` subcommands.
+pub fn command(name: &str, more: impl IntoIterator<Item = clap::Command>) -> clap::Command {
+    let command = named(Cli::command(), name).name(name.to_owned());
+    command.bin_name(name).subcommands(more)
+}
+
+/// Puts `name` into the examples of `command` and all commands below.
+fn named(command: clap::Command, name: &str) -> clap::Command {
+    let examples = command.get_after_help().map(ToString::to_string);
+    let command = match examples {
+        Some(text) => command.after_help(text.replace(EXAMPLE, name)),
+        None => command,
+    };
+    command.mut_subcommands(|below| named(below, name))
+}
+
+/// Reads `arguments`.
+///
+/// # Errors
+/// Where they are invalid, or only ask for help: clap's error, which says so.
+pub fn parse(
+    mut command: clap::Command,
+    arguments: &[OsString],
+) -> Result<ArgMatches, clap::Error> {
+    command
+        .try_get_matches_from_mut(arguments)
+        .map_err(|error| suggested(error, &command, arguments))
 }
 
 /// Adds the command that was meant to clap's error. Clap's own measure of likeness misses short words: `rnu` for `run`.
-fn suggested(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+fn suggested(mut error: clap::Error, root: &clap::Command, arguments: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };
     if error.get(ContextKind::SuggestedSubcommand).is_some() {
         return error;
     }
-    let root = Cli::command();
-    let mut parent = &root;
+    let mut parent = root;
     for argument in arguments
         .iter()
         .take_while(|argument| *argument != typed.as_str())
@@ -154,11 +177,6 @@ pub enum Command {
             not be checked: no such path, or not recognised"
     )]
     Validate(ValidateArgs),
-    /// Write the JSON Schemas of all files into docs/schemas
-    Schemas(SchemasArgs),
-    /// Measure whole pipelines against the scripted server, and compare with a minimal client
-    #[command(after_help = "Run `cargo run --release -p xtask -- bench` for figures to compare.")]
-    Bench(crate::bench::BenchArgs),
     /// Create a benchmark: writes benchmark.yaml, and config.yaml where there is none
     Init {
         /// The benchmark's name, which names its folder
@@ -207,20 +225,28 @@ mod tests {
 
     #[test]
     fn the_command_line_makes_sense() {
-        Cli::command().debug_assert();
+        command("probity", []).debug_assert();
+    }
+
+    #[test]
+    fn examples_have_the_name_of_the_program() {
+        let help = command("mine", []).render_long_help().to_string();
+        assert!(help.contains("  mine run my-benchmark"), "{help}");
+        assert!(!help.contains("xtask"), "{help}");
     }
 
     #[test]
     fn a_misspelled_command_gets_a_suggestion() {
         for (line, expected) in [
-            (&["xtask", "rnu"][..], Some("run")),
-            (&["xtask", "simulat"], Some("simulate")),
-            (&["xtask", "--quiet", "journal", "shwo"], Some("show")),
-            (&["xtask", "zzz"], None),
+            (&["probity", "rnu"][..], Some("run")),
+            (&["probity", "simulat"], Some("simulate")),
+            (&["probity", "--quiet", "journal", "shwo"], Some("show")),
+            (&["probity", "zzz"], None),
         ] {
             let arguments: Vec<OsString> = line.iter().map(OsString::from).collect();
-            let error = Cli::try_parse_from(&arguments).unwrap_err();
-            let text = suggested(error, &arguments).to_string();
+            let text = parse(command("probity", []), &arguments)
+                .unwrap_err()
+                .to_string();
             let tip = expected.map(|name| format!("similar subcommand exists: '{name}'"));
             match tip {
                 Some(tip) => assert!(text.contains(&tip), "{text}"),

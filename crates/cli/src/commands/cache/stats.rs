@@ -32,7 +32,7 @@ pub fn run(context: &Context, args: &StatsArgs) -> Result<Exit, Failure> {
     if contents.damaged > 0 {
         context.terminal.note(&format!(
             "damaged replies are not used, and are called for again when a run needs them; `{} cache prune --damaged` removes them",
-            context.layout.xtask()
+            context.layout.command()
         ));
     }
     Ok(Exit::Complete)

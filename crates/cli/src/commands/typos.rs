@@ -60,7 +60,7 @@ pub fn lines(context: &Context, layout: &Layout, name: &str, problems: bool) -> 
     if more > 0 {
         lines.push(format!(
             "{name}: and {more} more; `{} validate {}` prints them all",
-            context.layout.xtask(),
+            context.layout.command(),
             dir.root().display()
         ));
     }

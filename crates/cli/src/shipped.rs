@@ -11,17 +11,17 @@ type File = (&'static str, &'static str);
 
 const SYCOPHANCY: &[File] = &[(
     "benchmark.yaml",
-    include_str!("../../fixtures/benchmarks/sycophancy/benchmark.yaml"),
+    include_str!("../../../fixtures/benchmarks/sycophancy/benchmark.yaml"),
 )];
 
 const DELEGATED_ACTIONS: &[File] = &[
     (
         "benchmark.yaml",
-        include_str!("../../fixtures/benchmarks/delegated-actions/benchmark.yaml"),
+        include_str!("../../../fixtures/benchmarks/delegated-actions/benchmark.yaml"),
     ),
     (
         "scenarios.json",
-        include_str!("../../fixtures/benchmarks/delegated-actions/scenarios.json"),
+        include_str!("../../../fixtures/benchmarks/delegated-actions/scenarios.json"),
     ),
 ];
 

@@ -139,7 +139,7 @@ impl Job<'_> {
             context.terminal.note(&format!(
                 "all models are scripted ({names}): they follow fixed rules, so the scores say nothing about a real model\nhelp: `{} \
                  init NAME` writes a config for real models",
-                context.layout.xtask()
+                context.layout.command()
             ));
         } else if !scripted.is_empty() {
             context.terminal.warning(&format!(

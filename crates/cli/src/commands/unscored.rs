@@ -107,7 +107,8 @@ impl Told<'_> {
             return String::new();
         };
         format!(
-            "; `cargo xtask journal show {} --prompt-id {first} --sut {}` shows the messages",
+            "; `{} journal show {} --prompt-id {first} --sut {}` shows the messages",
+            self.again.command(),
             journal.path.display(),
             self.id
         )

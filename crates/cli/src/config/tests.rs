@@ -443,7 +443,7 @@ fn a_file_that_is_named_and_not_there_is_an_error() {
 
 #[test]
 fn the_examples_of_the_documentation_are_read_without_a_word() {
-    let text = include_str!("../../../docs/configuration.md");
+    let text = include_str!("../../../../docs/configuration.md");
     let mut seen = 0;
     for (fence, file) in [("```yaml\n", "config.yaml"), ("```toml\n", "probity.toml")] {
         for example in text.split(fence).skip(1) {

@@ -56,7 +56,7 @@ pub fn run(context: &Context, args: &CalibrateArgs) -> Result<Exit, Failure> {
         references,
         out: args.out.clone(),
         force: args.force,
-        command: command(args),
+        command: command(context.layout.program(), args),
     };
     let calibration = probity::calibrate(&context.layout, name, &options)?;
     for warning in &calibration.warnings {
@@ -88,7 +88,7 @@ fn text(context: &Context, name: &str, args: &CalibrateArgs, done: &Calibration)
     text.push_str(&match args.out {
         None => format!(
             "Every run of {name} is graded from now on; `{} aggregate {name}` grades the existing scores.\n",
-            context.layout.xtask()
+            context.layout.command()
         ),
         Some(_) => "Set `standards` in the config to this file to grade by it.\n".to_owned(),
     });
@@ -107,8 +107,8 @@ fn value(name: &str, done: &Calibration) -> serde_json::Value {
 }
 
 /// The command as it could be typed again.
-fn command(args: &CalibrateArgs) -> String {
-    let mut words = vec!["cargo xtask calibrate".to_owned(), args.name.clone()];
+fn command(program: &str, args: &CalibrateArgs) -> String {
+    let mut words = vec![format!("{program} calibrate"), args.name.clone()];
     for reference in &args.references {
         words.push(format!("--reference {reference}"));
     }

@@ -21,7 +21,6 @@ mod plan;
 mod replies;
 mod run;
 mod safety;
-mod schemas;
 mod signals;
 mod summary;
 mod traced;
@@ -38,14 +37,14 @@ pub use export::ExportArgs;
 pub use import::ImportArgs;
 pub use journal::JournalCommand;
 pub use safety::SafetyCommand;
-pub use schemas::SchemasArgs;
 pub use validate::ValidateArgs;
 
 use std::path::Path;
 
-use probity::{Layout, Phase};
+use probity::{Layout, Models, Phase, PhaseSettings, Phases, standard_phases};
 
 use crate::{
+    ChangePhases,
     benchmarks::choose,
     cli::{Cli, Command, Global},
     config::{self, Config},
@@ -61,19 +60,22 @@ pub struct Context {
     pub global: Global,
     /// Where to write.
     pub terminal: Terminal,
-    /// Where the files are.
+    /// Where the files are, and what the program is called.
     pub layout: Layout,
+    /// Replaces phases of the shipped ones.
+    pub change_phases: Option<ChangePhases>,
 }
 
-/// Does what the command line says. Errors have been told when this returns.
-pub fn dispatch(cli: Cli) -> Exit {
+/// Does what the command line says. Errors have been reported when this returns.
+pub fn dispatch(cli: Cli, program: &str, change_phases: Option<ChangePhases>) -> Exit {
     let terminal = Terminal::new(&cli.global);
     panic::install(&terminal);
-    let layout = Layout::new(&cli.global.benchmarks);
+    let layout = Layout::new(&cli.global.benchmarks).with_program(program);
     let context = Context {
         global: cli.global,
         terminal,
         layout,
+        change_phases,
     };
     let done = match cli.command {
         Command::Run(args) => run::run(&context, args.into(), &Phase::ALL),
@@ -91,8 +93,6 @@ pub fn dispatch(cli: Cli) -> Exit {
         Command::Journal(command) => journal::run(&context, &command),
         Command::Cache(command) => cache::run(&context, &command),
         Command::Validate(args) => validate::run(&context, &args),
-        Command::Schemas(args) => schemas::run(&context, &args),
-        Command::Bench(args) => bench(args),
         Command::Init { name } => init::run(&context, &name),
     };
     let exit = done.unwrap_or_else(|failure| {
@@ -109,14 +109,16 @@ pub fn dispatch(cli: Cli) -> Exit {
     }
 }
 
-fn bench(args: crate::bench::BenchArgs) -> Result<Exit, Failure> {
-    args.check().map_err(Failure::usage)?;
-    let done = Context::runtime()?.block_on(crate::bench::run(args));
-    done.map(|()| Exit::Complete)
-        .map_err(|error| Failure::nothing_ran(format!("the benchmark failed: {error}")))
-}
-
 impl Context {
+    /// The phases of a run: the shipped ones, with those of the caller in their places.
+    fn phases(&self, models: Models, settings: PhaseSettings) -> Result<Phases, Failure> {
+        let mut phases = standard_phases(models.clone(), settings)?;
+        if let Some(change) = &self.change_phases {
+            change(&mut phases, &models);
+        }
+        Ok(phases)
+    }
+
     /// Loads the configuration and starts diagnostics.
     fn configure(&self, overrides: &Overrides) -> Result<Config, Failure> {
         self.configure_with(&overrides.flags())
@@ -163,7 +165,7 @@ impl Context {
             self.terminal.note(&format!(
                 "all models are scripted ({why}): they follow fixed rules, so the results say nothing about a real model\nhelp: `{} \
                  init NAME` writes a config for real models",
-                self.layout.xtask()
+                self.layout.command()
             ));
         } else if models.any_scripted() {
             let scripted = models

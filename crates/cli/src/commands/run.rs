@@ -7,7 +7,7 @@ use journal::{Form, RunId};
 use llm_client::{Health, Meter, Stop, Tally};
 use probity::{
     Concurrency, Expected, Layout, Phase, PhaseSettings, Pipeline, RunJournals, RunOptions,
-    RunReport, standard_phases,
+    RunReport,
 };
 use scenario_gen::ScenarioSettings;
 use simulator::SimulatorSettings;
@@ -172,7 +172,7 @@ impl Job<'_> {
             .map(|(entry, settings)| (entry.id.clone(), settings.sent_options()))
             .collect();
         let models = build(&self.parts, resolved, &provider)?;
-        let mut phases = standard_phases(models, self.settings.clone())?;
+        let mut phases = context.phases(models, self.settings.clone())?;
         phases.targets.extend(self.parts.imported.iter().cloned());
         let options = RunOptions {
             add_scenarios: self.add,

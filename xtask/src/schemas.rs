@@ -1,12 +1,9 @@
 //! `schemas`: the JSON Schemas of all files.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use validate::{Kind, schema_text};
-
-use super::Context;
-use crate::exit::{Exit, Failure};
 
 /// Flags of `schemas`.
 #[derive(Clone, Debug, Args)]
@@ -23,7 +20,7 @@ pub struct SchemasArgs {
 ///
 /// # Errors
 /// When the folder cannot be written or read.
-pub fn run(context: &Context, args: &SchemasArgs) -> Result<Exit, Failure> {
+pub fn run(args: &SchemasArgs) -> Result<ExitCode, String> {
     let mut stale = Vec::new();
     let mut names = Vec::new();
     for kind in Kind::ALL {
@@ -35,41 +32,36 @@ pub fn run(context: &Context, args: &SchemasArgs) -> Result<Exit, Failure> {
             if !args.check {
                 fs::create_dir_all(&args.out)
                     .and_then(|()| fs::write(&path, text))
-                    .map_err(|error| {
-                        Failure::nothing_ran(format!("{}: {error}", path.display()))
-                    })?;
+                    .map_err(|error| format!("{}: {error}", path.display()))?;
             }
         }
         names.push(kind.schema_file());
     }
     let foreign = foreign(args, &names)?;
-    let (verb, exit) = match (args.check, stale.is_empty() && foreign.is_empty()) {
-        (_, true) => ("", Exit::Complete),
-        (false, false) => ("wrote ", Exit::Complete),
-        (true, false) => ("not current: ", Exit::FailedRows),
+    let verb = if args.check {
+        "not current: "
+    } else {
+        "wrote "
     };
     for path in &stale {
-        context.terminal.print(&format!("{verb}{path}\n"));
+        println!("{verb}{path}");
     }
     for path in &foreign {
-        context.terminal.print(&format!("unknown kind: {path}\n"));
+        println!("unknown kind: {path}");
     }
-    if exit != Exit::Complete {
-        context
-            .terminal
-            .error("the schemas do not match the types; run `cargo xtask schemas`");
-    } else if stale.is_empty() {
-        context
-            .terminal
-            .print(&format!("{} schemas are current\n", names.len()));
+    if args.check && !(stale.is_empty() && foreign.is_empty()) {
+        eprintln!("error: the schemas do not match the types; run `cargo xtask schemas`");
+        return Ok(ExitCode::FAILURE);
     }
-    Ok(exit)
+    if stale.is_empty() {
+        println!("{} schemas are current", names.len());
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Schemas in the folder that belong to no kind.
-fn foreign(args: &SchemasArgs, known: &[String]) -> Result<Vec<String>, Failure> {
-    let unreadable =
-        |error: std::io::Error| Failure::nothing_ran(format!("{}: {error}", args.out.display()));
+fn foreign(args: &SchemasArgs, known: &[String]) -> Result<Vec<String>, String> {
+    let unreadable = |error: std::io::Error| format!("{}: {error}", args.out.display());
     let mut found = Vec::new();
     if !args.out.exists() {
         return Ok(found);

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use llm_client::{Cache, Cached, ModelSettings};
-use probity::{Forecast, Models, PhaseSettings, Phases, RunOptions, forecast, standard_phases};
+use probity::{Forecast, Models, PhaseSettings, Phases, RunOptions, forecast};
 use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, TargetRef};
 
 use super::{Context, models::Parts};
@@ -23,7 +23,7 @@ pub async fn look(
     names: &[String],
     cache: &Cache,
 ) -> Vec<Forecast> {
-    let Ok(phases) = phases(config, parts, settings, cache) else {
+    let Ok(phases) = phases(context, config, parts, settings, cache) else {
         return Vec::new();
     };
     let mut found = Vec::new();
@@ -34,8 +34,9 @@ pub async fn look(
     found
 }
 
-/// The shipped phases over models that answer from the cache only.
+/// The phases over models that answer from the cache only.
 fn phases(
+    context: &Context,
     config: &Config,
     parts: &Parts<'_>,
     settings: PhaseSettings,
@@ -67,7 +68,7 @@ fn phases(
         judge: model(parts.evaluator)?,
         targets,
     };
-    let mut phases = standard_phases(models, settings)?;
+    let mut phases = context.phases(models, settings)?;
     phases.targets.extend(parts.imported.iter().cloned());
     Ok(phases)
 }

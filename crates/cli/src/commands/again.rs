@@ -9,7 +9,7 @@ use crate::flags::Overrides;
 #[derive(Clone, Debug, Default)]
 pub struct Again {
     /// What each command begins with.
-    xtask: String,
+    command: String,
     /// Flags that every command has.
     everywhere: String,
     /// How many conversations are simulated, and how long.
@@ -40,18 +40,23 @@ impl Again {
             given("--turns", overrides.turns.map(u64::from)),
         ];
         Self {
-            xtask: context.layout.xtask(),
+            command: context.layout.command(),
             everywhere,
             length: length.concat(),
             seed: given("--seed", overrides.seed),
         }
     }
 
+    /// What each command begins with.
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
     /// `run`, of one target.
     pub fn run(&self, benchmark: &str, target: &str) -> String {
         format!(
             "`{} run {} --target {}{}{}{}`",
-            self.xtask,
+            self.command,
             quoted(benchmark),
             quoted(target),
             self.length,
@@ -64,7 +69,7 @@ impl Again {
     pub fn run_alike(&self, benchmark: &str, turns: u32, samples: u32) -> String {
         format!(
             "`{} run {} --turns {turns} --num-samples {samples}{}{}`",
-            self.xtask,
+            self.command,
             quoted(benchmark),
             self.seed,
             self.everywhere
@@ -75,7 +80,7 @@ impl Again {
     pub fn evaluate_all(&self, benchmark: &str) -> String {
         format!(
             "`{} evaluate {}{}`",
-            self.xtask,
+            self.command,
             quoted(benchmark),
             self.everywhere
         )
@@ -85,7 +90,7 @@ impl Again {
     pub fn evaluate(&self, benchmark: &str, target: &str, more: &str) -> String {
         format!(
             "`{} evaluate {} --target {}{more}{}`",
-            self.xtask,
+            self.command,
             quoted(benchmark),
             quoted(target),
             self.everywhere

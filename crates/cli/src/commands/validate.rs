@@ -192,7 +192,7 @@ fn tell_of_journals(context: &Context, report: &Report) {
     if journals.any(|file| file.kind == Kind::Journal.name()) {
         context.terminal.note(&format!(
             "only the form of journals was checked; `{} journal check` checks the rules between their lines",
-            context.layout.xtask()
+            context.layout.command()
         ));
     }
 }

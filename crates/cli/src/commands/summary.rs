@@ -47,7 +47,7 @@ pub fn show(context: &Context, report: &RunReport, phases: &[Phase], spent: &Tal
             .filter_map(|benchmark| Some((benchmark.name.as_str(), benchmark.grades.as_ref()?)))
             .collect();
         if !grades.is_empty() {
-            text.push_str(&grades_table(&grades, &context.layout.xtask(), width));
+            text.push_str(&grades_table(&grades, &context.layout.command(), width));
             text.push('\n');
         }
     }
@@ -99,7 +99,7 @@ pub fn tell(
             let name = &benchmark.name;
             context.terminal.warning(&format!(
                 "{name}: results.json does not match the scores; update it with `{} aggregate {name}`",
-                context.layout.xtask()
+                context.layout.command()
             ));
         }
         for line in uncalled::tools(context, benchmark) {

@@ -94,7 +94,7 @@ impl<'a> Parts<'a> {
             );
             if models.all().next().is_none() {
                 message.push_str(
-                    "; the file configures no model, so you can also delete it and let `cargo xtask init NAME` write one",
+                    "; the file configures no model, so you can also delete it and let `init NAME` write one",
                 );
             }
             return Err(Failure::usage(message));

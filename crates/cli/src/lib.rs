@@ -1,0 +1,35 @@
+//! The command `probity`: flags, configuration, progress, and wiring. Nothing here knows what a phase does.
+//!
+//! [`main()`] is the whole command line over phases of one's own: `run`, `plan`, `resume` by running again, `journal`, `export` and the
+//! rest. A program needs this one dependency; the library is here as [`probity`].
+//!
+//! ```no_run
+//! fn main() -> std::process::ExitCode {
+//!     probity_cli::main(|phases, _models| {
+//!         phases.aggregator = None; // or an aggregator, a simulator, an evaluator of one's own
+//!     })
+//! }
+//! ```
+//!
+//! `examples/own_evaluator.rs` is such a program, in 30 lines.
+//!
+//! # Limits
+//! - `plan` counts the calls of the shipped phases; what a phase of one's own calls instead it does not know.
+//! - Safety evaluations take no phases of one's own here: use `probity::safety::SafetyRun`.
+
+mod benchmarks;
+mod cli;
+mod commands;
+mod config;
+mod exit;
+mod flags;
+mod logging;
+mod open_files;
+mod panic;
+mod program;
+mod progress;
+mod shipped;
+mod terminal;
+
+pub use probity;
+pub use program::{ChangePhases, Program, main};
