@@ -22,7 +22,7 @@ pub(super) struct Calibrated<'a> {
     pub(super) journals: &'a BTreeSet<String>,
 }
 
-/// Tells a journal of its own what the calibration found. It asks nothing of a model, so it has no items.
+/// Writes the result of the calibration to a journal of its own. No model is called, so there are no items.
 pub(super) fn write_journal(
     layout: &Layout,
     run_id: &RunId,
