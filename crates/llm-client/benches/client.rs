@@ -159,8 +159,8 @@ fn stored(criterion: &mut Criterion) {
     let model = Instantly {
         id: ModelId::new("instantly").expect("a good id"),
         exchange: Arc::new(Exchange {
-            request: JsonText::proven("{}"),
-            response: JsonText::proven(wire),
+            request: JsonText::of(&serde_json::json!({})),
+            response: JsonText::new(wire).expect("JSON"),
         }),
     };
     let model = Arc::new(Cached::new(

@@ -6,7 +6,6 @@ use std::{
 };
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use reqwest::header::HeaderMap;
 use schema::{
     CallContext, ChatModel, ChatReply, ChatRequest, Event, EventBody, Exchange, Journal, JsonText,
@@ -118,7 +117,7 @@ impl OpenAi {
     fn read(
         &self,
         reply: HttpReply,
-        sent: Bytes,
+        sent: JsonText,
         run_time: Duration,
         context: &CallContext,
     ) -> Result<ChatReply, Box<Refused>> {
@@ -154,9 +153,14 @@ impl OpenAi {
                 return Err(self.unparsed(status, *unparsed, &body, failure, context));
             }
         };
-        // It was read to its end, and has no line breaks. Nor has what serde wrote for the request.
-        let response = JsonText::proven(trimmed(body));
-        let request = JsonText::proven(self.reporter.scrubber().request(sent));
+        // Neither has line breaks.
+        let request = self.reporter.scrubber().request(sent);
+        let response = JsonText::new(body).map_err(|error| {
+            let spend = self.billed(parsed.usage, parsed.cost);
+            let reason = format!("the reply is not JSON: {error}");
+            self.reporter
+                .malformed(context.purpose, &reason, &[], failure(&[]), spend)
+        })?;
         Ok(ChatReply {
             content: parsed.content,
             reasoning: parsed.reasoning,
@@ -300,14 +304,6 @@ fn failure(status: u16, headers: &HeaderMap, body: &[u8]) -> CallFailure {
         retry_after: retry_after(headers, SystemTime::now()),
         body_hash: Some(body_hash(body)),
         reason: String::new(),
-    }
-}
-
-/// `text` without space around it.
-fn trimmed(text: String) -> String {
-    match text.trim() {
-        inner if inner.len() < text.len() => inner.to_owned(),
-        _ => text,
     }
 }
 

@@ -4,9 +4,8 @@ mod forms;
 
 use std::{borrow::Cow, fmt};
 
-use bytes::Bytes;
 use percent_encoding::percent_decode_str;
-use schema::Extra;
+use schema::{Extra, JsonText};
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
 
@@ -99,13 +98,14 @@ impl Scrubber {
     }
 
     /// The body of a request without the secrets that the settings put into it.
-    pub(crate) fn request(&self, body: Bytes) -> Bytes {
+    pub(crate) fn request(&self, body: JsonText) -> JsonText {
         if !self.in_requests {
             return body;
         }
-        match std::str::from_utf8(&body).map(|text| self.clean(text, |_| true)) {
-            Ok(Cow::Owned(clean)) => clean.into(),
-            _ => body,
+        match self.clean(body.get(), |_| true) {
+            Cow::Borrowed(_) => body,
+            // Secrets of several tokens, a number for one, may leave no JSON.
+            Cow::Owned(clean) => JsonText::new(clean).unwrap_or_else(|_| JsonText::of(HIDDEN)),
         }
     }
 
@@ -330,9 +330,19 @@ mod tests {
     fn requests_lose_what_the_settings_put_into_them() {
         let mut settings = ModelSettings::new(ModelId::new("m").unwrap(), "m", "http://h");
         let body = "{\"a\":{\"api_key\":\"sk-\\\"in-the-body\"}}";
-        assert_eq!(Scrubber::new(&settings).request(body.into()), body);
+        let text = || JsonText::new(body).unwrap();
+        assert_eq!(Scrubber::new(&settings).request(text()).get(), body);
         settings.extra_body = serde_json::from_str(body).unwrap();
-        let clean = Scrubber::new(&settings).request(body.into());
-        assert_eq!(clean, "{\"a\":{\"api_key\":\"***\"}}");
+        let clean = Scrubber::new(&settings).request(text());
+        assert_eq!(clean.get(), "{\"a\":{\"api_key\":\"***\"}}");
+    }
+
+    #[test]
+    fn a_request_that_is_no_json_without_its_secrets_is_hidden() {
+        let mut settings = ModelSettings::new(ModelId::new("m").unwrap(), "m", "http://h");
+        let body = "{\"api_key\":\"12345\",\"seed\":12345}";
+        settings.extra_body = serde_json::from_str(body).unwrap();
+        let clean = Scrubber::new(&settings).request(JsonText::new(body).unwrap());
+        assert_eq!(clean.get(), "\"***\"");
     }
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_openai::{Client, config::Config, error::OpenAIError};
-use bytes::Bytes;
+use schema::JsonText;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
@@ -44,7 +44,7 @@ impl Transport {
     }
 
     /// Posts `body` and waits for all of the reply. Returns what was sent with it.
-    pub(crate) async fn post(&self, body: &Body<'_>) -> Result<(HttpReply, Bytes), Unreached> {
+    pub(crate) async fn post(&self, body: &Body<'_>) -> Result<(HttpReply, JsonText), Unreached> {
         let unsent = |error: serde_json::Error| Unreached::Unsent(error.to_string());
         let body = to_raw_value(body).map_err(unsent)?;
         // Where there are few connections, calls wait for one before their time begins.
@@ -52,7 +52,7 @@ impl Transport {
         let waited = Arc::new(Waited::default());
         let reply = self.exchange(&body, Arc::clone(&waited));
         match tokio::time::timeout(self.timeout, reply).await {
-            Ok(reply) => Ok((reply?, String::from(Box::<str>::from(body)).into())),
+            Ok(reply) => Ok((reply?, body.into())),
             // The room for replies in flight took most of the time, not the endpoint.
             Err(_) if waited.sum() * 2 > self.timeout => {
                 Err(Unreached::NoRoom(self.http.room().sum()))

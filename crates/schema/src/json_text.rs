@@ -1,15 +1,14 @@
 //! JSON as text.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, sync::Arc};
 
-use bytes::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::IgnoredAny, ser::Error};
-use serde_json::value::RawValue;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 
-/// JSON text as it went over the wire, with its numbers and spaces as they were. Cloning it shares the text.
+/// JSON text as it went over the wire, with its numbers and inner spaces as they were. Cloning it shares the text.
 ///
-/// It is `serde_json`'s [`RawValue`] for text that is there already: to become one of those it would be read through again.
+/// It is checked when it is made, and not when it is written.
 ///
 /// ```
 /// use schema::JsonText;
@@ -20,49 +19,39 @@ use serde_json::value::RawValue;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct JsonText(Bytes);
+pub struct JsonText(Arc<RawValue>);
 
 impl JsonText {
-    /// Takes `text` if it is JSON.
+    /// Takes `text` without the spaces around it, if it is JSON.
     ///
     /// # Errors
     /// When it is not.
     pub fn new(text: impl Into<String>) -> Result<Self, serde_json::Error> {
-        let text = text.into();
-        serde_json::from_str::<IgnoredAny>(&text)?;
-        Ok(Self::proven(text))
+        RawValue::from_string(text.into()).map(Self::from)
     }
 
     /// The JSON of `value`. What cannot be written as JSON is null.
     #[must_use]
     pub fn of(value: &(impl Serialize + ?Sized)) -> Self {
-        Self::proven(serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned()))
-    }
-
-    /// Takes text that `serde_json` has just written, or has just read to its end. Text that is not JSON
-    /// fails where it is serialized.
-    #[must_use]
-    pub fn proven(text: impl Into<Bytes>) -> Self {
-        Self(text.into())
+        Self::from(to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 
     /// The bytes of the text.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        self.get().as_bytes()
     }
 
-    /// The text. Empty when it was said to be proven and is not even text.
+    /// The text.
     #[must_use]
     pub fn get(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or_default()
+        self.0.get()
     }
 }
 
 impl From<Box<RawValue>> for JsonText {
     fn from(raw: Box<RawValue>) -> Self {
-        let text: Box<str> = raw.into();
-        Self::proven(String::from(text))
+        Self(raw.into())
     }
 }
 
@@ -75,8 +64,7 @@ impl fmt::Debug for JsonText {
 /// Writes the text as it is.
 impl Serialize for JsonText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw: &RawValue = serde_json::from_str(self.get()).map_err(S::Error::custom)?;
-        raw.serialize(serializer)
+        self.0.serialize(serializer)
     }
 }
 
@@ -118,11 +106,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused_or_does_no_harm() {
+    fn text_that_is_not_json_is_refused() {
         for text in ["", "{", "{} {}", "nul"] {
             JsonText::new(text).unwrap_err();
-            serde_json::to_string(&JsonText::proven(text)).unwrap_err();
         }
-        assert_eq!(JsonText::proven(vec![0xff]).get(), "");
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_written_is_null() {
+        let map = std::collections::HashMap::from([(vec![1], 1)]);
+        assert_eq!(JsonText::of(&map).get(), "null");
+        assert_eq!(JsonText::of(&[1.5]).get(), "[1.5]");
     }
 }

@@ -11,6 +11,8 @@ use schema::{
     Origin, Purpose, Spend, Usage,
 };
 
+use serde_json::value::to_raw_value;
+
 use super::{Cache, KeyMaker, ReplyBody, StoreError, StoredReply};
 use crate::{
     scrub::Scrubber,
@@ -111,8 +113,8 @@ impl<M: ChatModel> Cached<M> {
             request,
             form: self.form,
         };
-        let sent = body.json().ok()?;
-        Some(JsonText::proven(self.scrubber.request(sent.into())))
+        let sent = to_raw_value(&body).ok()?;
+        Some(self.scrubber.request(sent.into()))
     }
 
     fn stored(&self, reply: &ChatReply) -> StoredReply {

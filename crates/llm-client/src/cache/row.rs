@@ -123,7 +123,7 @@ impl<'a> Row<'a> {
             Some(text) => serde_json::from_str(text).ok()?,
         };
         let body = self.body.map(serde_json::from_str).transpose().ok()?;
-        let wire = (!self.response.is_empty()).then(|| JsonText::proven(self.response.to_owned()));
+        let wire = JsonText::new(self.response).ok();
         Some(StoredReply {
             created: time(self.created),
             run_time: Duration::from_micros(u64::try_from(self.run_time_us).ok()?),

@@ -157,14 +157,6 @@ impl Body<'_> {
             _ => Some(Format::JsonObject),
         }
     }
-
-    /// The body as JSON, in one line.
-    ///
-    /// # Errors
-    /// When a value of the settings cannot be written as JSON.
-    pub(crate) fn json(&self) -> Result<Vec<u8>, serde_json::Error> {
-        serde_json::to_vec(self)
-    }
 }
 
 impl Serialize for Body<'_> {
@@ -281,7 +273,7 @@ mod tests {
             request: &request(),
             form,
         };
-        String::from_utf8(body.json().unwrap()).unwrap()
+        serde_json::to_string(&body).unwrap()
     }
 
     #[test]
@@ -322,7 +314,7 @@ mod tests {
             form,
         };
         assert_eq!(
-            serde_json::from_slice::<Value>(&body.json().unwrap()).unwrap(),
+            serde_json::to_value(&body).unwrap(),
             json!({
                 "model": "wire-name",
                 "messages": [
