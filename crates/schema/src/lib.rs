@@ -107,7 +107,7 @@ pub use source_location::SourceLocation;
 pub use special_file::{is_own_stream, special_file, unreadable_special};
 pub use standards::{Standards, StandardsFile, StandardsMetadata};
 pub use summary::{Rate, Summary};
-pub use tool::{Tool, ToolAnswer, ToolCall, ToolChoice, ToolSpec};
+pub use tool::{Tool, ToolAnswer, ToolCall, ToolChoice, ToolError, ToolSpec};
 pub use tool_check::{ArgumentValidator, check_tool};
 pub use transcript_builder::TranscriptBuilder;
 

@@ -67,6 +67,26 @@ fn no_parameters() -> Value {
     json!({"type": "object", "properties": {}})
 }
 
+/// Why a tool cannot be offered, in words for the author of the file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct ToolError {
+    /// The key path within the tool, such as `parameters.required`; empty where the tool as a whole is at fault.
+    pub key: String,
+    /// What is wrong. It names the key.
+    pub reason: String,
+}
+
+impl ToolError {
+    /// An error at `key`, which is empty for the tool as a whole.
+    pub fn new(key: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            reason: reason.into(),
+        }
+    }
+}
+
 impl Tool {
     /// What the model is told of the tool.
     #[must_use]
@@ -83,23 +103,28 @@ impl Tool {
     ///
     /// # Errors
     /// What is wrong, in words for the author of the file.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), ToolError> {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(fits) {
-            return Err(format!(
+            let reason = format!(
                 "`name` {:?} is not 1 to 64 letters, digits, `_` or `-`",
                 self.name
-            ));
+            );
+            return Err(ToolError::new("name", reason));
         }
         let ways = usize::from(self.answer.is_some())
             + usize::from(!self.answers.is_empty())
             + usize::from(self.simulated);
         match ways {
             1 => Ok(()),
-            0 => Err("it has no answer: give `answer`, `answers` or `simulated: true`".to_owned()),
-            _ => Err(
-                "it has more than one of `answer`, `answers` and `simulated`: keep one".to_owned(),
-            ),
+            0 => Err(ToolError::new(
+                "",
+                "it has no answer: give `answer`, `answers` or `simulated: true`",
+            )),
+            _ => Err(ToolError::new(
+                "answer",
+                "it has more than one of `answer`, `answers` and `simulated`: keep one",
+            )),
         }
     }
 }
@@ -276,10 +301,16 @@ mod tests {
         let tool = |text: &str| serde_json::from_str::<Tool>(text).unwrap().check();
         tool(r#"{"name": "a", "answer": 1}"#).unwrap();
         tool(r#"{"name": "a", "simulated": true}"#).unwrap();
-        assert!(tool(r#"{"name": "a"}"#).unwrap_err().contains("no answer"));
+        assert!(
+            tool(r#"{"name": "a"}"#)
+                .unwrap_err()
+                .reason
+                .contains("no answer")
+        );
         assert!(
             tool(r#"{"name": "a", "answer": 1, "simulated": true}"#)
                 .unwrap_err()
+                .reason
                 .contains("more than one")
         );
         assert!(tool(r#"{"name": "a b", "answer": 1}"#).is_err());

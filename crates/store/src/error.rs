@@ -1,18 +1,31 @@
 //! What can keep a run from starting or from writing its results.
 
-use std::{error::Error, io, path::Path};
+use std::{
+    error::Error,
+    io,
+    path::{Path, PathBuf},
+};
 
-use schema::{is_out_of_files, out_of_files};
+use schema::{is_out_of_files, out_of_files, yaml::YamlError};
 
 /// Why a run could not start or could not write. Made to be read by people: it names the file and says what to do.
 ///
 /// Failed rows are no such error: they are in the run's report.
 #[derive(Debug, thiserror::Error)]
-#[error("{message}")]
+#[error("{}{reason}", self.at_file())]
 pub struct PipelineError {
     kind: PipelineErrorKind,
-    message: String,
+    file: Option<FilePosition>,
+    reason: String,
     source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// A file, and the line and column in it as far as they are known. Both are counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct FilePosition {
+    path: PathBuf,
+    line: Option<u64>,
+    column: Option<u64>,
 }
 
 /// What to do where no further file can be opened.
@@ -42,8 +55,34 @@ impl PipelineError {
     pub fn input(message: impl Into<String>) -> Self {
         Self {
             kind: PipelineErrorKind::Input,
-            message: message.into(),
+            file: None,
+            reason: message.into(),
             source: None,
+        }
+    }
+
+    /// A file that cannot be used, with the line at fault, from 1.
+    pub fn in_file(path: &Path, line: Option<u64>, reason: impl Into<String>) -> Self {
+        Self {
+            file: Some(FilePosition {
+                path: path.to_owned(),
+                line,
+                column: None,
+            }),
+            ..Self::input(reason)
+        }
+    }
+
+    /// A YAML file that cannot be used.
+    pub fn in_yaml(path: &Path, error: &YamlError) -> Self {
+        let location = error.location();
+        Self {
+            file: Some(FilePosition {
+                path: path.to_owned(),
+                line: location.map(|location| location.line),
+                column: location.map(|location| location.column),
+            }),
+            ..Self::input(error.at_key())
         }
     }
 
@@ -59,30 +98,26 @@ impl PipelineError {
     pub fn busy(message: impl Into<String>) -> Self {
         Self {
             kind: PipelineErrorKind::Busy,
-            message: message.into(),
-            source: None,
+            ..Self::input(message)
         }
     }
 
     /// A file that cannot be read.
     pub fn read(path: &Path, error: io::Error) -> Self {
         let hint = files_hint(&error);
-        let message = format!("{}: cannot be read: {error}{hint}", path.display());
+        let reason = format!("cannot be read: {error}{hint}");
         Self {
-            kind: PipelineErrorKind::Input,
-            message,
             source: Some(error.into()),
+            ..Self::in_file(path, None, reason)
         }
     }
 
     /// Why `text` is not UTF-8: the line of the first byte that is none.
     pub fn not_utf8(path: &Path, text: &[u8], error: std::str::Utf8Error) -> Self {
         let before = text.iter().take(error.valid_up_to());
-        let line = before.filter(|byte| **byte == b'\n').count() + 1;
-        Self::input(format!(
-            "{}, line {line}: the file is not UTF-8 text. Save it as UTF-8",
-            path.display()
-        ))
+        let line = before.filter(|byte| **byte == b'\n').count() as u64 + 1;
+        let reason = "the file is not UTF-8 text. Save it as UTF-8";
+        Self::in_file(path, Some(line), reason)
     }
 
     /// A file that cannot be written.
@@ -98,11 +133,11 @@ impl PipelineError {
             }
             _ => files_hint(&error),
         };
-        let message = format!("{}: cannot be written: {error}{hint}", path.display());
+        let reason = format!("cannot be written: {error}{hint}");
         Self {
             kind: PipelineErrorKind::Output,
-            message,
             source: Some(error.into()),
+            ..Self::in_file(path, None, reason)
         }
     }
 
@@ -111,6 +146,43 @@ impl PipelineError {
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
+    }
+
+    /// The file at fault, where it is one.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.file.as_ref().map(|file| file.path.as_path())
+    }
+
+    /// The error without the file's name: line and column, where they are known, and what is wrong.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self.position() {
+            position if position.is_empty() => self.reason.clone(),
+            position => format!("{position}: {}", self.reason),
+        }
+    }
+
+    /// `line 3, column 7`.
+    fn position(&self) -> String {
+        let file = self.file.as_ref();
+        let line = file.and_then(|file| file.line).map(|n| format!("line {n}"));
+        let column = file
+            .and_then(|file| file.column)
+            .map(|n| format!("column {n}"));
+        let parts: Vec<String> = line.into_iter().chain(column).collect();
+        parts.join(", ")
+    }
+
+    /// `scenarios.json, line 3: `; empty where no file is at fault.
+    fn at_file(&self) -> String {
+        let Some(file) = &self.file else {
+            return String::new();
+        };
+        match self.position() {
+            position if position.is_empty() => format!("{}: ", file.path.display()),
+            position => format!("{}, {position}: ", file.path.display()),
+        }
     }
 
     /// Of what sort it is.

@@ -4,8 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use schema::{Benchmark, Hazard, nearest};
 
+use super::broken_rule::BrokenRule;
+
 /// Checks that every metric is in exactly one hazard, and that the benchmark's own names can be used. The error says where.
-pub(super) fn check_hazards(benchmark: &Benchmark) -> Result<(), String> {
+pub(super) fn check_hazards(benchmark: &Benchmark) -> Result<(), BrokenRule> {
     for (key, text) in [
         ("uid", &benchmark.uid),
         ("version", &benchmark.version),
@@ -14,9 +16,8 @@ pub(super) fn check_hazards(benchmark: &Benchmark) -> Result<(), String> {
         // Together they name files.
         let text = text.as_deref().unwrap_or_default();
         if text.contains(['/', '\\']) || text.chars().any(char::is_control) {
-            return Err(format!(
-                "{key}: {text:?} holds a slash or a control character"
-            ));
+            let reason = format!("{text:?} holds a slash or a control character");
+            return Err(BrokenRule::new(key, reason));
         }
     }
     let mut ids = HashSet::new();
@@ -25,10 +26,8 @@ pub(super) fn check_hazards(benchmark: &Benchmark) -> Result<(), String> {
         let place = format!("hazards[{index}]");
         check_id(&place, hazard)?;
         if !ids.insert(hazard.id.as_str()) {
-            return Err(format!(
-                "{place}: duplicate id {:?}. Each hazard needs its own id",
-                hazard.id
-            ));
+            let reason = format!("duplicate id {:?}. Each hazard needs its own id", hazard.id);
+            return Err(BrokenRule::new(place, reason));
         }
         check_metrics(&place, hazard, benchmark, &mut owners)?;
     }
@@ -37,29 +36,28 @@ pub(super) fn check_hazards(benchmark: &Benchmark) -> Result<(), String> {
         .iter()
         .find(|metric| !owners.contains_key(metric.id.as_str()));
     match alone {
-        Some(metric) if !benchmark.hazards.is_empty() => Err(format!(
-            "hazards: the metric {:?} is in no hazard. Add it to one, or leave `hazards` out: then each metric is a hazard",
-            metric.id
-        )),
+        Some(metric) if !benchmark.hazards.is_empty() => {
+            let reason = format!(
+                "the metric {:?} is in no hazard. Add it to one, or leave `hazards` out: then each metric is a hazard",
+                metric.id
+            );
+            Err(BrokenRule::new("hazards", reason))
+        }
         _ => Ok(()),
     }
 }
 
-fn check_id(place: &str, hazard: &Hazard) -> Result<(), String> {
+fn check_id(place: &str, hazard: &Hazard) -> Result<(), BrokenRule> {
     if hazard.id.trim().is_empty() {
-        return Err(format!("{place}: the id is empty"));
+        return Err(BrokenRule::new(place, "the id is empty"));
     }
     if hazard.id.chars().any(char::is_control) {
-        return Err(format!(
-            "{place}: the id {:?} holds a control character",
-            hazard.id
-        ));
+        let reason = format!("the id {:?} holds a control character", hazard.id);
+        return Err(BrokenRule::new(place, reason));
     }
     if hazard.metrics.is_empty() {
-        return Err(format!(
-            "{place} ({}): `metrics` is empty. Add the metrics of the hazard",
-            hazard.id
-        ));
+        let reason = "`metrics` is empty. Add the metrics of the hazard";
+        return Err(BrokenRule::new(place, reason).of(&hazard.id).at("metrics"));
     }
     Ok(())
 }
@@ -69,24 +67,26 @@ fn check_metrics<'b>(
     hazard: &'b Hazard,
     benchmark: &'b Benchmark,
     owners: &mut HashMap<&'b str, &'b str>,
-) -> Result<(), String> {
+) -> Result<(), BrokenRule> {
     for (index, id) in hazard.metrics.iter().enumerate() {
-        let place = format!("{place}.metrics[{index}] ({})", hazard.id);
+        let broken = |reason: String| {
+            BrokenRule::new(format!("{place}.metrics[{index}]"), reason).of(&hazard.id)
+        };
         if benchmark.metric(id).is_none() {
-            return Err(format!(
-                "{place}: unknown metric {id:?}{}",
+            return Err(broken(format!(
+                "unknown metric {id:?}{}",
                 meant(id, benchmark)
-            ));
+            )));
         }
         match owners.insert(id, &hazard.id) {
             None => {}
             Some(owner) if owner == hazard.id => {
-                return Err(format!("{place}: duplicate metric {id:?}"));
+                return Err(broken(format!("duplicate metric {id:?}")));
             }
             Some(owner) => {
-                return Err(format!(
-                    "{place}: the metric {id:?} is in the hazard {owner:?} already, and its samples would count twice"
-                ));
+                return Err(broken(format!(
+                    "the metric {id:?} is in the hazard {owner:?} already, and its samples would count twice"
+                )));
             }
         }
     }
@@ -124,7 +124,7 @@ mod tests {
 - {id: m02, name: Correct claims, type: positive, definition: y}
 ";
         let benchmark: Benchmark = serde_saphyr::from_str(&format!("{metrics}{yaml}")).unwrap();
-        check_hazards(&benchmark)
+        check_hazards(&benchmark).map_err(|broken| broken.to_string())
     }
 
     #[test]

@@ -26,6 +26,7 @@
 
 mod atomic;
 mod benchmark;
+mod broken_rule;
 pub mod check;
 mod cost;
 mod error;

@@ -4,20 +4,27 @@ use std::{collections::HashSet, path::Path};
 
 use schema::{Benchmark, Scenario, nearest};
 
+use super::broken_rule::BrokenRule;
 use crate::PipelineError;
 
 /// Checks that every tool can be offered and answered, and that no name is duplicated. The error names the place.
-pub(super) fn check_tools(benchmark: &Benchmark) -> Result<(), String> {
+pub(super) fn check_tools(benchmark: &Benchmark) -> Result<(), BrokenRule> {
     let mut names = HashSet::new();
     for (index, tool) in benchmark.tools.iter().enumerate() {
         let place = format!("tools[{index}]");
         if !names.insert(tool.name.as_str()) {
-            return Err(format!(
-                "{place}: duplicate name {:?}. Each tool needs its own name",
+            let reason = format!(
+                "duplicate name {:?}. Each tool needs its own name",
                 tool.name
-            ));
+            );
+            return Err(BrokenRule::new(place, reason));
         }
-        schema::check_tool(tool).map_err(|reason| format!("{place} ({}): {reason}", tool.name))?;
+        schema::check_tool(tool).map_err(|error| BrokenRule {
+            entry: place,
+            name: Some(tool.name.clone()),
+            key: error.key,
+            reason: error.reason,
+        })?;
     }
     Ok(())
 }
@@ -91,7 +98,7 @@ mod tests {
                 "tools[0] (a): `parameters.properties` is no JSON schema",
             ),
         ] {
-            let error = check_tools(&benchmark(tools)).unwrap_err();
+            let error = check_tools(&benchmark(tools)).unwrap_err().to_string();
             assert!(error.starts_with(reason), "{error}");
         }
         check_tools(&benchmark(r#"[{"name": "a", "simulated": true}]"#)).unwrap();

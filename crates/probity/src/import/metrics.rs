@@ -40,10 +40,8 @@ struct File {
 pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, PipelineError> {
     check_readable(path)?;
     let text = fs::read_to_string(path).map_err(|error| PipelineError::read(path, error))?;
-    let given = parse(&text).map_err(|error| {
-        let error = YamlError::new(&error, &text);
-        PipelineError::input(error.in_file(&path.display().to_string()))
-    })?;
+    let given = parse(&text)
+        .map_err(|error| PipelineError::in_yaml(path, &YamlError::new(&error, &text)))?;
     if given.is_empty() {
         return Err(PipelineError::input(format!(
             "{}: no metrics; expected a benchmark.yaml with `metrics`, or a list of metrics",

@@ -5,7 +5,7 @@ mod no_schema;
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::{Extra, Tool, nearest, reply::kind_of};
+use crate::{Extra, Tool, ToolError, nearest, reply::kind_of};
 
 /// How many of the things that are wrong with arguments are reported.
 const TOLD: usize = 5;
@@ -15,7 +15,7 @@ const TOLD: usize = 5;
 ///
 /// # Errors
 /// What is wrong, in words for the author of the file: the key and the reason.
-pub fn check_tool(tool: &Tool) -> Result<(), String> {
+pub fn check_tool(tool: &Tool) -> Result<(), ToolError> {
     tool.check()?;
     ArgumentValidator::new(&tool.parameters)?;
     check_answers(tool)
@@ -23,13 +23,14 @@ pub fn check_tool(tool: &Tool) -> Result<(), String> {
 
 /// Refuses rows of a table that no call can reach: those behind a row that fits any call, and those that ask for an argument that
 /// the schema forbids.
-fn check_answers(tool: &Tool) -> Result<(), String> {
+fn check_answers(tool: &Tool) -> Result<(), ToolError> {
     let any = tool.answers.iter().position(|row| row.when.is_empty());
     if let Some(any) = any.filter(|any| any + 1 < tool.answers.len()) {
-        return Err(format!(
-            "`answers[{}]` is never reached: `answers[{any}]` has no `when`, so it fits any call. Put it last, or give it a `when`",
-            any + 1
-        ));
+        let key = format!("answers[{}]", any + 1);
+        let reason = format!(
+            "`{key}` is never reached: `answers[{any}]` has no `when`, so it fits any call. Put it last, or give it a `when`"
+        );
+        return Err(ToolError::new(key, reason));
     }
     let parameters = &tool.parameters;
     let closed = parameters.get("additionalProperties") == Some(&Value::Bool(false))
@@ -44,9 +45,10 @@ fn check_answers(tool: &Tool) -> Result<(), String> {
             let meant = nearest(key, known.iter().copied())
                 .map(|near| format!("; did you mean `{near}`?"))
                 .unwrap_or_default();
-            return Err(format!(
-                "`answers[{at}].when` asks for `{key}`, which `parameters` does not allow{meant}"
-            ));
+            let place = format!("answers[{at}].when");
+            let reason =
+                format!("`{place}` asks for `{key}`, which `parameters` does not allow{meant}");
+            return Err(ToolError::new(place, reason));
         }
     }
     Ok(())
@@ -61,22 +63,25 @@ impl ArgumentValidator {
     ///
     /// # Errors
     /// What is wrong with the schema, in words for the author of the file: the key and the reason.
-    pub fn new(parameters: &Value) -> Result<Self, String> {
+    pub fn new(parameters: &Value) -> Result<Self, ToolError> {
         let Some(schema) = parameters.as_object() else {
-            return Err(format!(
+            let reason = format!(
                 "`parameters` is {}, not a JSON schema: write `type: object` and `properties`",
                 kind_of(parameters)
-            ));
+            );
+            return Err(ToolError::new("parameters", reason));
         };
         match schema.get("type") {
             Some(Value::String(kind)) if kind == "object" => {}
             Some(other) => {
-                return Err(format!(
+                let reason = format!(
                     "`parameters.type` is {other}; arguments are always an object: write `type: object`"
-                ));
+                );
+                return Err(ToolError::new("parameters.type", reason));
             }
             None => {
-                return Err("`parameters` has no `type`: write `type: object`".to_owned());
+                let reason = "`parameters` has no `type`: write `type: object`";
+                return Err(ToolError::new("parameters", reason));
             }
         }
         jsonschema::options()
@@ -84,11 +89,9 @@ impl ArgumentValidator {
             .build(parameters)
             .map(Self)
             .map_err(|error| {
-                format!(
-                    "`parameters{}` is no JSON schema: {}",
-                    dotted(error.instance_path().as_str()),
-                    no_schema::why(&error)
-                )
+                let key = format!("parameters{}", dotted(error.instance_path().as_str()));
+                let reason = format!("`{key}` is no JSON schema: {}", no_schema::why(&error));
+                ToolError::new(key, reason)
             })
     }
 
@@ -135,7 +138,7 @@ mod tests {
     use super::*;
 
     fn wrong(parameters: Value) -> String {
-        ArgumentValidator::new(&parameters).unwrap_err()
+        ArgumentValidator::new(&parameters).unwrap_err().reason
     }
 
     #[test]
@@ -158,21 +161,22 @@ mod tests {
 
     #[test]
     fn rows_that_no_call_reaches_are_refused() {
-        let tool = |answers: Value| -> Result<(), String> {
+        let tool = |answers: Value| -> Result<(), ToolError> {
             let tool = json!({"name": "a", "answers": answers, "parameters": {
                 "type": "object", "properties": {"account": {}}, "additionalProperties": false}});
             check_tool(&serde_json::from_value(tool).unwrap())
         };
         let main = json!({"when": {"account": "main"}, "answer": 1});
         tool(json!([main, {"answer": 2}])).unwrap();
-        let told = tool(json!([{"answer": 2}, main])).unwrap_err();
+        let told = tool(json!([{"answer": 2}, main])).unwrap_err().reason;
         assert!(
             told.starts_with("`answers[1]` is never reached: `answers[0]` has no `when`"),
             "{told}"
         );
         let told = tool(json!([main, {"when": {"acount": 1}, "answer": 2}])).unwrap_err();
+        assert_eq!(told.key, "answers[1].when");
         assert_eq!(
-            told,
+            told.reason,
             "`answers[1].when` asks for `acount`, which `parameters` does not allow; did you mean `account`?"
         );
     }

@@ -72,7 +72,7 @@ mod tests {
     fn what_is_no_schema_is_told_in_words_of_its_author() {
         let told = |schema: serde_json::Value| {
             let parameters = json!({"type": "object", "properties": {"x": schema}});
-            ArgumentValidator::new(&parameters).unwrap_err()
+            ArgumentValidator::new(&parameters).unwrap_err().reason
         };
         for (schema, expected) in [
             (

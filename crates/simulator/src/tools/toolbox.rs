@@ -55,7 +55,7 @@ impl Toolbox {
     pub fn new(tools: &[Tool], simulated: Arc<dyn ToolAnswerer>) -> Result<Self, PhaseError> {
         let mut toolbox = Self::default();
         for tool in tools {
-            check_tool(tool).map_err(|reason| refused(&tool.name, reason))?;
+            check_tool(tool).map_err(|error| refused(&tool.name, error.reason))?;
             if toolbox.names().any(|name| name == tool.name) {
                 return Err(refused(&tool.name, "duplicate name"));
             }
@@ -79,7 +79,7 @@ impl Toolbox {
         answerer: Arc<dyn ToolAnswerer>,
     ) -> Result<Self, PhaseError> {
         let validator = ArgumentValidator::new(&spec.parameters)
-            .map_err(|reason| refused(&spec.name, reason))?;
+            .map_err(|error| refused(&spec.name, error.reason))?;
         let entry = Arc::new(Entry {
             spec,
             validator,

@@ -111,13 +111,8 @@ fn refused_by_a_run(path: &Path) -> Option<Found> {
     let folder = absolute.parent()?;
     let name = folder.file_name()?.to_str()?;
     let dir = Layout::new(folder.parent()?).benchmark(name).ok()?;
-    let error = store::read_benchmark(&dir).err()?.to_string();
-    let file = dir.yaml().display().to_string();
-    let reason = error.strip_prefix(&file).unwrap_or(&error);
-    Some(Found::problem(
-        "",
-        reason.trim_start_matches([':', ',', ' ']),
-    ))
+    let error = store::read_benchmark(&dir).err()?;
+    Some(Found::problem("", error.in_words()))
 }
 
 /// A pack of test cases.

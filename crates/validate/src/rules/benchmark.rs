@@ -157,12 +157,13 @@ fn tools(benchmark: &Benchmark, found: &mut Vec<Found>) {
                 "tool",
             ));
         }
-        if let Err(reason) = schema::check_tool(tool) {
-            let at = match reason.starts_with("`parameters") {
+        if let Err(error) = schema::check_tool(tool) {
+            let key = error.key.split(['.', '[']).next();
+            let at = match key == Some("parameters") {
                 true => format!("{at}/parameters"),
                 false => at,
             };
-            found.push(Found::problem(at, reason));
+            found.push(Found::problem(at, error.reason));
         }
     }
 }

@@ -1,0 +1,103 @@
+//! Rules of `benchmark.yaml` that are broken.
+
+use schema::yaml::line_of;
+
+/// Which rule of `benchmark.yaml` is broken, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{reason}", self.place())]
+pub(super) struct BrokenRule {
+    /// The key path of the entry at fault, such as `tools[0]`; empty where the file as a whole is at fault.
+    pub(super) entry: String,
+    /// The entry's name or id.
+    pub(super) name: Option<String>,
+    /// The key path within the entry, such as `parameters.required`; empty where the entry as a whole is at fault.
+    pub(super) key: String,
+    /// What is wrong.
+    pub(super) reason: String,
+}
+
+impl BrokenRule {
+    /// A rule that `entry` breaks as a whole.
+    pub(super) fn new(entry: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            entry: entry.into(),
+            name: None,
+            key: String::new(),
+            reason: reason.into(),
+        }
+    }
+
+    /// With the entry's name or id.
+    pub(super) fn of(self, name: &str) -> Self {
+        Self {
+            name: Some(name.to_owned()),
+            ..self
+        }
+    }
+
+    /// With the key path within the entry.
+    pub(super) fn at(self, key: &str) -> Self {
+        Self {
+            key: key.to_owned(),
+            ..self
+        }
+    }
+
+    /// The line of the item of a list that is at fault, or of the deepest key in it that is in `text`.
+    pub(super) fn line(&self, text: &str) -> Option<u64> {
+        if !self.entry.contains('[') {
+            return None;
+        }
+        let deepest = format!("{}.{}", self.entry, self.key);
+        let mut paths = std::iter::successors(Some(deepest.as_str()), |path| {
+            path.rsplit_once('.').map(|(outer, _)| outer)
+        });
+        paths.find_map(|path| line_of(text, path).filter(|_| path.len() >= self.entry.len()))
+    }
+
+    fn place(&self) -> String {
+        match (&self.name, self.entry.is_empty()) {
+            (_, true) => String::new(),
+            (None, _) => format!("{}: ", self.entry),
+            (Some(name), _) => format!("{} ({name}): ", self.entry),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_rule_has_its_line() {
+        let text = "metrics:\n- {id: a}\ntools:\n- name: pay\n  parameters:\n    type: object\n    required: x\nhazards:\n- id: h\n  \
+            metrics:\n  - a\n";
+        for (entry, key, expected) in [
+            ("metrics[0]", "", Some(2)),
+            ("tools[0]", "", Some(4)),
+            ("tools[0]", "parameters.required", Some(7)),
+            ("tools[0]", "parameters", Some(5)),
+            ("tools[0]", "parameters.type.x", Some(6)),
+            ("hazards[0].metrics[0]", "", Some(11)),
+            ("", "", None),
+            ("tools[7]", "", None),
+        ] {
+            let broken = BrokenRule::new(entry, "x").at(key);
+            assert_eq!(broken.line(text), expected, "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn a_broken_rule_says_where() {
+        let broken = BrokenRule::new("tools[0]", "it has no answer");
+        assert_eq!(broken.to_string(), "tools[0]: it has no answer");
+        assert_eq!(
+            broken.of("pay").to_string(),
+            "tools[0] (pay): it has no answer"
+        );
+        assert_eq!(
+            BrokenRule::new("", "it is empty").to_string(),
+            "it is empty"
+        );
+    }
+}
