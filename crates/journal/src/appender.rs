@@ -17,10 +17,10 @@ use crate::{
 /// How long a line may wait in the output. With the time in the queue well below the second that is promised, so that a busy
 /// machine can be late.
 const FLUSH_AFTER: Duration = Duration::from_millis(300);
-/// How long what was written waits until the disk is asked to keep it.
+/// The time from a write to the request to sync it to the disk.
 const SYNC_AFTER: Duration = Duration::from_millis(900);
 
-/// What is known of the journal from outside the thread.
+/// The state of the journal, shared with the thread.
 #[derive(Default)]
 pub(crate) struct Progress {
     /// Events given to the journal.
@@ -34,7 +34,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Remembers the first error and tells of it once.
+    /// Keeps the first error and logs it.
     pub(crate) fn fail(&self, journal: &str, error: &io::Error) {
         if self.failure.set(error.to_string()).is_ok() {
             tracing::error!(
@@ -44,7 +44,7 @@ impl Progress {
         }
     }
 
-    /// Takes what asking the disk gave.
+    /// Takes the result of a sync.
     pub(crate) fn synced(&self, journal: &str, result: io::Result<()>) {
         match result {
             // Pipes and some devices have nothing to sync.
@@ -71,7 +71,7 @@ pub(crate) struct Appender {
     unsettled: u64,
     /// When the oldest line that is not settled came.
     since: Option<Instant>,
-    /// When the oldest bytes were written that the disk was not asked to keep.
+    /// When the oldest bytes were written for which no sync was requested.
     written_at: Option<Instant>,
 }
 
@@ -107,7 +107,7 @@ impl Appender {
                 self.settle(false);
             }
             if left(self.written_at, SYNC_AFTER).is_some_and(|left| left.is_zero()) {
-                self.ask_for_sync();
+                self.request_sync();
             }
         }
         self.settle(true);
@@ -122,7 +122,7 @@ impl Appender {
         if flush.sync {
             self.sync();
         }
-        // Whoever asked may have gone; that is no fault.
+        // The caller may have stopped waiting; that is no fault.
         let _ = flush.done.send(());
     }
 
@@ -137,7 +137,7 @@ impl Appender {
         self.progress.failure.get().is_some()
     }
 
-    /// Gives `lines` to the output; they are `count`.
+    /// Writes `lines`, which are `count`, to the output.
     fn write(&mut self, lines: &[u8], count: u64) {
         if lines.is_empty() || self.failed() {
             return;
@@ -171,7 +171,7 @@ impl Appender {
         self.wrote(result);
     }
 
-    /// Takes note of what writing gave.
+    /// Takes the result of a write.
     fn wrote(&mut self, result: io::Result<()>) {
         let bytes = self.output.bytes();
         if self.progress.bytes.swap(bytes, Ordering::Relaxed) != bytes {
@@ -182,17 +182,21 @@ impl Appender {
         }
     }
 
-    /// Has the disk keep what was written, without waiting for it.
-    fn ask_for_sync(&mut self) {
-        let asked = match &self.syncer {
-            Some(syncer) => syncer.ask(),
+    /// Requests a sync without waiting for it.
+    fn request_sync(&mut self) {
+        let requested = match &self.syncer {
+            Some(syncer) => syncer.request(),
             None => {
                 self.sync();
                 true
             }
         };
-        // A disk that has not done what it was asked for last is asked again later.
-        self.written_at = if asked { None } else { Some(Instant::now()) };
+        // While an earlier request waits, the next one is made later.
+        self.written_at = if requested {
+            None
+        } else {
+            Some(Instant::now())
+        };
     }
 
     fn sync(&mut self) {

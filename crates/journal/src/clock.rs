@@ -6,14 +6,14 @@ use jiff::Timestamp;
 const TIME_FORMAT: &str = "%Y-%m-%dT%H:%M:%S%.6f+00:00";
 /// What a line begins with, up to the text of its time.
 const START: &[u8] = b"{\"timestamp\":\"";
-/// What stands behind the fraction of the second.
+/// The text after the fraction of the second.
 const END: &[u8] = b"+00:00\"";
 
 /// The start of lines: their time, which never goes back. Most lines share their second with the one before, and then only
-/// its fraction is written anew.
+/// its fraction is written again.
 pub(crate) struct Clock {
     last: Timestamp,
-    /// The second that `text` tells.
+    /// The second in `text`.
     second: i64,
     text: Vec<u8>,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Clock {
 impl Clock {
     /// Where the microseconds begin in a text whose year has four digits.
     const FRACTION: usize = START.len() + 20;
-    /// How long such a text is.
+    /// The length of such a text.
     const LENGTH: usize = Self::FRACTION + 6 + END.len();
 
     pub(crate) fn new() -> Self {
@@ -36,11 +36,11 @@ impl Clock {
     /// record at the same time may come in the other order, and a clock may be set back.
     pub(crate) fn start_of_line(&mut self, time: Timestamp) -> &[u8] {
         self.last = self.last.max(time);
-        self.tell(self.last);
+        self.write(self.last);
         &self.text
     }
 
-    fn tell(&mut self, time: Timestamp) {
+    fn write(&mut self, time: Timestamp) {
         let second = time.as_second();
         match u32::try_from(time.subsec_nanosecond() / 1000) {
             Ok(mut left) if second == self.second && self.text.len() == Self::LENGTH => {
@@ -84,7 +84,7 @@ mod tests {
             "-001000-01-01T00:00:00.25Z",
         ] {
             let time: Timestamp = time.parse().unwrap();
-            clock.tell(time);
+            clock.write(time);
             assert_eq!(clock.text, whole(time).as_bytes());
         }
     }

@@ -27,7 +27,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// When it was written; `None` where the file does not tell, or not in a form that is a time.
+    /// When it was written; `None` where the line has no timestamp, or one that is not a time.
     #[must_use]
     pub fn time(&self) -> Option<Timestamp> {
         self.timestamp.as_deref()?.parse().ok()

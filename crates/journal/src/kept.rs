@@ -96,7 +96,7 @@ mod tests {
         )
         .replace('\n', "");
         let rows = rows(&kept(&graded), "r", "b");
-        let told: Vec<_> = rows
+        let columns: Vec<_> = rows
             .iter()
             .map(|row| {
                 [
@@ -111,7 +111,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            columns,
             [
                 ["hazard", "h", "1.0", "0.25", "3", "5", "E"],
                 ["hazard", "i", "", "0.5", "", "", ""],

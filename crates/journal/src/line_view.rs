@@ -1,4 +1,4 @@
-//! One event as it stands in the file, borrowed from the line.
+//! One event as it is in the file, borrowed from the line.
 
 use std::{borrow::Cow, fmt};
 
@@ -14,7 +14,7 @@ use crate::{Entry, PartialEvent};
 
 /// One line of a journal, borrowed from the reader's buffer: the fast form of [`Entry`](crate::Entry).
 ///
-/// Texts that every entry may have are parsed. All other fields are raw JSON, which costs nothing until it is asked for:
+/// Texts that every entry may have are parsed. All other fields are raw JSON, which costs nothing until it is read:
 /// [`get`](Self::get) parses one field into any type, which may borrow from the line in its turn.
 ///
 /// ```
@@ -30,7 +30,7 @@ use crate::{Entry, PartialEvent};
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// [`JournalReader::next_line`](crate::JournalReader::next_line) gives these one after the other.
+/// [`JournalReader::next_line`](crate::JournalReader::next_line) returns these one after the other.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
     /// The line in the file, from 1. 0 for a line that was parsed by itself.
@@ -106,7 +106,7 @@ impl<'a> Line<'a> {
         PartialEvent::read(self)
     }
 
-    /// When it was written; `None` where the file does not tell, or not in a form that is a time.
+    /// When it was written; `None` where the line has no timestamp, or one that is not a time.
     #[must_use]
     pub fn time(&self) -> Option<Timestamp> {
         self.timestamp.as_deref()?.parse().ok()

@@ -33,7 +33,7 @@ impl Output {
         })
     }
 
-    /// Takes `lines`. Gives how many of their bytes are certain to be in the output now: none of those that are packed.
+    /// Writes `lines`. Returns how many of their bytes are certain to be in the output now: none when they are compressed.
     pub(crate) fn write(&mut self, lines: &[u8]) -> (usize, io::Result<()>) {
         match self {
             Self::Plain(sink) => sink.put(lines),
@@ -106,7 +106,7 @@ impl Sink {
         }
     }
 
-    /// Writes `bytes`, and gives how many of them were written.
+    /// Writes `bytes`. Returns how many of them were written.
     fn put(&mut self, bytes: &[u8]) -> (usize, io::Result<()>) {
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
@@ -140,33 +140,33 @@ impl Write for Sink {
     }
 }
 
-/// A thread that has the disk keep a file, so that nobody waits for the disk.
+/// A thread that syncs a file to the disk, so that no other thread waits for the disk.
 pub(crate) struct Syncer {
-    wanted: SyncSender<()>,
+    requests: SyncSender<()>,
     thread: JoinHandle<()>,
 }
 
 impl Syncer {
-    /// Starts the thread. What goes wrong later is told to `progress`.
+    /// Starts the thread. Later failures are reported to `progress`.
     pub(crate) fn start(file: File, name: String, progress: Arc<Progress>) -> io::Result<Self> {
-        let (wanted, wishes) = sync_channel(1);
+        let (requests, received) = sync_channel(1);
         let thread = thread::Builder::new().name("journal-sync".to_owned());
         let thread = thread.spawn(move || {
-            for () in wishes {
+            for () in received {
                 progress.synced(&name, file.sync_data());
             }
         })?;
-        Ok(Self { wanted, thread })
+        Ok(Self { requests, thread })
     }
 
-    /// Asks for it. `false` when it is asked for and not begun already.
-    pub(crate) fn ask(&self) -> bool {
-        self.wanted.try_send(()).is_ok()
+    /// Requests a sync. `false` when an earlier request waits.
+    pub(crate) fn request(&self) -> bool {
+        self.requests.try_send(()).is_ok()
     }
 
-    /// Ends the thread when it has done what was asked.
+    /// Ends the thread when the requests are done.
     pub(crate) fn end(self) {
-        drop(self.wanted);
+        drop(self.requests);
         // It does nothing that could panic.
         let _ = self.thread.join();
     }

@@ -59,7 +59,7 @@ impl<W: Write> Packer<W> {
         Ok(())
     }
 
-    /// Writes all that was taken. Ends the frame when it is long or old, or must end.
+    /// Writes all text so far. Ends the frame when it is long or old, or must end.
     pub(crate) fn settle(&mut self, end_frame: bool) -> io::Result<()> {
         let is_old = self.since.is_some_and(|since| since.elapsed() >= FRAME_AGE);
         if self.frame == 0 {
@@ -76,7 +76,7 @@ impl<W: Write> Packer<W> {
         self.output.flush()
     }
 
-    /// Runs the encoder once and writes what it gives.
+    /// Runs the encoder once and writes its output.
     fn step(
         &mut self,
         run: impl FnOnce(&mut Encoder<'static>, &mut OutBuffer<'_, Vec<u8>>) -> io::Result<usize>,

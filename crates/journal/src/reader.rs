@@ -24,8 +24,8 @@ const KEEP_BUFFER: usize = 1024 * 1024;
 
 /// Reads a journal entry by entry. It holds one line at a time.
 ///
-/// There are two ways to read, and they may be mixed: as an iterator it gives an [`Entry`], which owns all it has;
-/// [`next_line`](Self::next_line) gives a [`Line`], which borrows from the reader and is several times as fast.
+/// There are two ways to read, and they may be mixed: as an iterator it returns an [`Entry`], which owns its fields;
+/// [`next_line`](Self::next_line) returns a [`Line`], which borrows from the reader and is several times as fast.
 ///
 /// A line that is no event is an error that names it, and reading can go on behind it. A last line or a zstd frame that a
 /// crash cut off is no error: the entries end there, and [`tear`](Self::tear) says so. When the very first line is no
@@ -60,7 +60,7 @@ pub struct JournalReader<R> {
 }
 
 impl JournalReader<Source> {
-    /// A reader of the journal at `path`, plain or compressed with zstd. What is in the file tells which, not its name.
+    /// A reader of the journal at `path`, plain or compressed with zstd. The contents of the file decide which, not its name.
     ///
     /// # Errors
     /// When the file cannot be opened, or is empty.
@@ -93,7 +93,7 @@ impl JournalReader<Source> {
 }
 
 impl<R: BufRead> JournalReader<R> {
-    /// A reader of the text `input`. `name` stands in errors. For an input that may be compressed put a [`Source`] around it.
+    /// A reader of the text `input`. `name` is used in errors. For an input that may be compressed put a [`Source`] around it.
     pub fn new(input: R, name: impl Into<String>) -> Self {
         Self {
             input,

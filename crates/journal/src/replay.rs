@@ -10,7 +10,7 @@ use crate::{JournalReader, Line, ReadError};
 /// Reads a journal event by event, in the order of the file, and keeps the history of each item that has not ended.
 ///
 /// Everything that needs to know what happened reads this: the events are typed, the turns and the summary of an item's calls are
-/// told apart, and the sums over an item's calls are there. A line that no type fits keeps its raw form in [`Replayed::line`].
+/// kept separate, and the sums over an item's calls are there. A line that no type fits keeps its raw form in [`Replayed::line`].
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;

@@ -1,18 +1,18 @@
-//! Room for a line that is made while another thread has the queue.
+//! A buffer for a line that is written while another thread has the queue.
 
 use std::cell::Cell;
 
-/// What a thread keeps of its room when a long line is done.
+/// The capacity that a thread's buffer keeps after a long line.
 const KEEP: usize = 64 * 1024;
 
 thread_local! {
-    /// Room for the line that this thread is making.
+    /// The buffer for the line that this thread writes.
     static ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Gives `take` this thread's room, empty.
+/// Calls `take` with this thread's buffer, empty.
 pub(crate) fn with_room<T>(take: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-    // A thread that is ending has no room of its own any more.
+    // A thread that is ending has no buffer of its own any more.
     let mut room = ROOM.try_with(Cell::take).unwrap_or_default();
     room.clear();
     let result = take(&mut room);

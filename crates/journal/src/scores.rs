@@ -1,4 +1,4 @@
-//! The scores that a journal tells.
+//! The scores in a journal.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -10,7 +10,7 @@ use crate::{Line, kept};
 
 /// One score: a line of `journal scores`. Columns that a kind of score does not have are empty.
 ///
-/// Numbers stand as the journal has them, to the last digit.
+/// Numbers are as in the journal, to the last digit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ScoreRow {
     /// `test`, `hazard` or `benchmark`.
@@ -28,7 +28,7 @@ pub struct ScoreRow {
     /// The test's id, for a test.
     pub test: String,
     /// The fraction that is safe, from 0 to 1. For a test: counted from the measured items of this journal. For a
-    /// benchmark: what its scoring log tells.
+    /// benchmark: that of its scoring log.
     pub score: String,
     /// The score of the reference, from 0 to 1. Empty for tests and in a calibration run.
     pub reference: String,
@@ -38,7 +38,7 @@ pub struct ScoreRow {
     pub numeric_grade: String,
     /// The grade as letters.
     pub text_grade: String,
-    /// What else is told, as JSON: the `result` of a test, the `scoring_log` of a benchmark.
+    /// Further details, as JSON: the `result` of a test, the `scoring_log` of a benchmark.
     pub details: String,
 }
 
@@ -173,7 +173,7 @@ impl Scores {
         self.rows.push(row);
     }
 
-    /// What a benchmark's scoring log tells beyond the event's own fields.
+    /// Fills columns from a benchmark's scoring log that the event's own fields leave empty.
     fn benchmark_row(&self, line: &Line<'_>, row: &mut ScoreRow) {
         let Some(log) = line.get::<HashMap<Cow<'_, str>, &RawValue>>("scoring_log") else {
             return;
@@ -215,7 +215,7 @@ fn text(line: &Line<'_>, name: &str) -> String {
     line.text(name).unwrap_or_default().into_owned()
 }
 
-/// A number as it stands in the file; empty for anything else.
+/// A number as it is in the file; empty for anything else.
 fn number(line: &Line<'_>, name: &str) -> String {
     plain(line.raw(name))
 }

@@ -12,7 +12,7 @@ const INPUT_SIZE: usize = 256 * 1024;
 /// Bytes that are unpacked at once.
 const OUTPUT_SIZE: usize = 256 * 1024;
 
-/// A journal's text, unpacked where it is compressed. The first bytes tell which it is; the file's name does not matter.
+/// A journal's text, unpacked where it is compressed. The first bytes decide, not the file's name.
 pub struct Source {
     inner: Inner,
 }
@@ -171,8 +171,8 @@ impl Unpacker {
         self.input.consume(read);
         (self.start, self.end) = (0, written);
         match result {
-            Ok(wanted) => {
-                self.within_frame = wanted != 0;
+            Ok(hint) => {
+                self.within_frame = hint != 0;
                 // A full output may have left something behind in the decoder, unless the frame has ended.
                 self.pending = self.within_frame && written == OUTPUT_SIZE;
                 if read == 0 && written == 0 && !at_end {

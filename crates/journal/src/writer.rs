@@ -38,7 +38,7 @@ pub struct JournalWriter {
     path: PathBuf,
 }
 
-/// What a journal that is complete holds.
+/// A journal that is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalReport {
     /// The file.
@@ -58,7 +58,7 @@ impl JournalWriter {
         Self::create_as(dir, run_id, Form::Plain)
     }
 
-    /// As [`create`](Self::create), in the form `form`, which the name of the file tells.
+    /// As [`create`](Self::create), in the form `form`, which decides the file's extension.
     ///
     /// # Errors
     /// When the file cannot be created or is already there, or no thread can be started.
@@ -73,7 +73,7 @@ impl JournalWriter {
         }
     }
 
-    /// Appends to `output` instead of a file of its own. `name` stands in errors and is what [`path`](Self::path) gives.
+    /// Appends to `output` instead of a file of its own. `name` is used in errors, and [`path`](Self::path) returns it.
     ///
     /// `output` is written in large pieces of whole lines, and needs no buffer around it.
     ///
@@ -140,7 +140,7 @@ impl JournalWriter {
     /// # Errors
     /// When the journal could not be written, now or earlier, or is closed.
     pub fn flush(&self) -> Result<(), JournalError> {
-        self.ask(false)
+        self.wait_for_lines(false)
     }
 
     /// Waits until everything recorded before is on the disk, so that it outlives the machine. Takes milliseconds or more:
@@ -149,10 +149,10 @@ impl JournalWriter {
     /// # Errors
     /// As [`flush`](Self::flush).
     pub fn sync(&self) -> Result<(), JournalError> {
-        self.ask(true)
+        self.wait_for_lines(true)
     }
 
-    fn ask(&self, sync: bool) -> Result<(), JournalError> {
+    fn wait_for_lines(&self, sync: bool) -> Result<(), JournalError> {
         let (done, wait) = mpsc::sync_channel(1);
         let answered = self.queue.push_flush(Flush { sync, done }) && wait.recv().is_ok();
         self.check()?;
@@ -175,7 +175,7 @@ impl JournalWriter {
     }
 
     /// Writes "closing journal", waits until all is on the disk, and closes. Events recorded later are lost. Closing again
-    /// tells the same again.
+    /// returns the same again.
     ///
     /// # Errors
     /// When an event did not get into the file. What was written before stays readable.
@@ -263,7 +263,7 @@ impl Drop for JournalWriter {
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner)
             .is_some();
-        // Tracing has told of a failed write already.
+        // A failed write has been logged already.
         if open && let Err(error) = self.close() {
             tracing::warn!("{error}");
         }

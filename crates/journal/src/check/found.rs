@@ -76,7 +76,7 @@ impl Found {
     }
 }
 
-/// The row of a rule while it is being asked.
+/// The row of a rule while it is checked.
 #[derive(Debug)]
 pub(crate) struct Draft {
     row: Row,
@@ -93,7 +93,7 @@ impl Draft {
         }
     }
 
-    /// Counts one thing that the rule was asked of.
+    /// Counts one thing that the rule was checked for.
     pub(crate) fn looked(&mut self) {
         self.row.looked_at(1);
     }

@@ -32,9 +32,9 @@ pub(crate) struct Item {
     pub(crate) failed: u32,
     pub(crate) safe_votes: u32,
     pub(crate) unsafe_votes: u32,
-    /// Messages that stand for the response of the SUT to the whole item.
+    /// Messages that sum up the responses of the SUT to the item.
     pub(crate) responses: u32,
-    /// Messages that stand for its translation.
+    /// Messages that sum up their translations.
     pub(crate) translations: u32,
     /// Valid annotations, by the responses that each joins.
     pub(crate) joined: u32,

@@ -1,20 +1,20 @@
 //! The consistency rules of a journal.
 //!
-//! [`check`] reads a journal once, counts the events of each item, and asks every rule.
+//! [`check`] reads a journal once, counts the events of each item, and checks every rule.
 //!
 //! The rules are those of ModelBench's own checker, under its names, for several SUTs and for conversations of several turns,
-//! and some that only Probity's journals are asked for. Which journal is whose tells the `format_version` of "starting journal",
-//! which only Probity writes. What differs for Probity's:
+//! and some for Probity's journals only. Those have a `format_version` in "starting journal", which no other program writes.
+//! They differ in:
 //!
 //! - Items that failed ("item failed") need no response, annotation and measurement, and must not be measured.
 //! - A judge that gave no usable verdict has "judge abstained" in the place of its annotation.
-//! - The item of a panel has one "merged annotation", which counts alone: a panel is averaged, and not put to the vote.
-//! - Nobody is asked about replies that are blank, so that there may be no annotation of them.
+//! - The item of a panel has one "merged annotation", which counts alone: a panel is averaged; its judges do not vote.
+//! - No judge is called for blank replies, so that they may have no annotation.
 //! - The calls of a conversation ("fetched sut turn") are numbered by `turn`, from 1 without a gap, and where tools are called by
 //!   `step`, from 0. In journals of the first form each of them is a response, a judge may have several, and its verdict on
-//!   blank replies may stand.
+//!   blank replies counts.
 //! - Of a run that was stopped, items that did not end are left out. A run without verdicts and scores, such as one of
-//!   `simulate` alone, is asked the rules of queuing and answering only.
+//!   `simulate` alone, is checked for queuing and answering only.
 //!
 //! ```
 //! use journal::check::{Verdict, check};
@@ -54,26 +54,26 @@ use crate::{JournalReader, ReadError};
 
 /// Checks the journal at `path`, plain or compressed, against the consistency rules.
 ///
-/// What makes it impossible to ask the rules - no such file, a line that is no event, two runs in one file, a run that never
+/// What makes it impossible to check the rules - no such file, a line that is no event, two runs in one file, a run that never
 /// scored - is the verdict [`Verdict::NotCheckable`] with its reason.
 #[must_use]
 pub fn check(path: &Path) -> Report {
     check_with(path.display().to_string(), || JournalReader::open(path))
 }
 
-/// As [`check`], for a journal that `open` opens. `name` stands in the report.
+/// As [`check`], for a journal that `open` opens. `name` is its name in the report.
 pub fn check_with<R: BufRead>(
     name: impl Into<String>,
     open: impl FnOnce() -> Result<JournalReader<R>, ReadError>,
 ) -> Report {
     let mut report = Report::new(name);
-    if let Err(reason) = ask(&mut report, open) {
+    if let Err(reason) = check_rules(&mut report, open) {
         report.set_not_checkable(reason);
     }
     report
 }
 
-fn ask<R: BufRead>(
+fn check_rules<R: BufRead>(
     report: &mut Report,
     open: impl FnOnce() -> Result<JournalReader<R>, ReadError>,
 ) -> Result<(), NotCheckable> {
@@ -93,48 +93,48 @@ fn ask<R: BufRead>(
     report.items = u64::try_from(state.items.len()).unwrap_or(u64::MAX);
     report.run_id = state.starts.first().and_then(|start| start.run_id.clone());
     let subject = Subject::of(&mut state).map_err(|reason| and_torn(reason.into()))?;
-    let asked = RuleContext {
+    let context = RuleContext {
         state: &state,
         subject: &subject,
     };
-    report.notes.extend(notes(&asked));
-    report.rows = found::finish(drafts(&asked), &state);
+    report.notes.extend(notes(&context));
+    report.rows = found::finish(drafts(&context), &state);
     Ok(())
 }
 
-/// Every rule, asked.
-fn drafts(asked: &RuleContext<'_>) -> Vec<Draft> {
+/// Every rule, checked.
+fn drafts(context: &RuleContext<'_>) -> Vec<Draft> {
     let mut drafts = vec![
-        rules_items::queued(asked),
-        rules_items::responded(asked),
-        rules_items::translated(asked),
+        rules_items::queued(context),
+        rules_items::responded(context),
+        rules_items::translated(context),
     ];
-    if asked.subject.judged {
-        let annotators = rules_annotators::annotators(asked);
+    if context.subject.judged {
+        let annotators = rules_annotators::annotators(context);
         drafts.extend([
-            rules_items::measured(asked),
-            rules_scores::items_finished(asked),
-            rules_annotators::annotated(asked, &annotators),
-            rules_annotators::annotation_translated(asked, &annotators),
-            rules_annotators::valid(asked),
-            rules_items::merged(asked),
-            rules_scores::hazard_scores(asked),
+            rules_items::measured(context),
+            rules_scores::items_finished(context),
+            rules_annotators::annotated(context, &annotators),
+            rules_annotators::annotation_translated(context, &annotators),
+            rules_annotators::valid(context),
+            rules_items::merged(context),
+            rules_scores::hazard_scores(context),
         ]);
     }
-    if asked.state.ours {
+    if context.state.ours {
         drafts.extend([
-            rules_items::ended(asked),
-            rules_scores::announced(asked),
-            rules_scores::finished_counts(asked),
+            rules_items::ended(context),
+            rules_scores::announced(context),
+            rules_scores::finished_counts(context),
         ]);
     }
     drafts
 }
 
 /// What is worth knowing and no failure.
-fn notes(asked: &RuleContext<'_>) -> Vec<String> {
+fn notes(context: &RuleContext<'_>) -> Vec<String> {
     let mut notes = Vec::new();
-    let state = asked.state;
+    let state = context.state;
     match state.earlier {
         0 => {}
         1 => notes
@@ -144,14 +144,14 @@ fn notes(asked: &RuleContext<'_>) -> Vec<String> {
         )),
     }
     let all = state.items.len();
-    let others = all - asked.items().count();
+    let others = all - context.items().count();
     if others > 0 {
         notes.push(format!(
             "{others} of {all} items are of tests or SUTs that \"starting run\" does not name; they are left out"
         ));
     }
     if state.ours {
-        let failed = asked.items().filter(|item| item.failed > 0).count();
+        let failed = context.items().filter(|item| item.failed > 0).count();
         if failed > 0 {
             notes.push(format!(
                 "{failed} of {all} items failed and have no measurement"
@@ -163,7 +163,7 @@ fn notes(asked: &RuleContext<'_>) -> Vec<String> {
                     .to_owned(),
             );
         }
-        if !asked.subject.judged {
+        if !context.subject.judged {
             notes.push(
                 "nothing was judged, so that there are no verdicts and scores to check".to_owned(),
             );

@@ -2,7 +2,7 @@
 
 use indexmap::IndexSet;
 
-/// Gives each text a number, from 0: tests, prompts, SUTs, annotators.
+/// Numbers texts, from 0: tests, prompts, SUTs, annotators.
 #[derive(Debug, Default)]
 pub(crate) struct Names(IndexSet<String>);
 

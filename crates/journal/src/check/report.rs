@@ -31,7 +31,7 @@ pub struct Report {
     /// The journal's name, as it was given.
     pub journal: String,
     not_checkable: Option<NotCheckable>,
-    /// The id of the run, where the journal tells it.
+    /// The id of the run, where the journal has it.
     pub run_id: Option<String>,
     /// Lines that were read.
     pub lines: u64,
@@ -43,18 +43,18 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-/// What came of a check as a whole.
+/// The result of a check as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict<'a> {
     /// Every rule that applies holds.
     Passed,
     /// A rule does not hold.
     Failed,
-    /// The rules cannot be asked, for this reason.
+    /// The rules cannot be checked, for this reason.
     NotCheckable(&'a NotCheckable),
 }
 
-/// Why the rules cannot be asked.
+/// Why the rules cannot be checked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", self.place())]
 pub struct NotCheckable {
@@ -97,7 +97,7 @@ impl From<&ReadError> for NotCheckable {
     }
 }
 
-/// One rule and what came of it.
+/// One rule and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Row {
@@ -105,7 +105,7 @@ pub struct Row {
     pub rule: Cow<'static, str>,
     /// What is checked, in words.
     pub about: Cow<'static, str>,
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome,
     /// How many things were looked at: items, tests, hazards.
     pub checked: u64,
@@ -118,7 +118,7 @@ pub struct Row {
     pub reason: Option<Cow<'static, str>>,
 }
 
-/// What came of one rule.
+/// The result of one rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -130,7 +130,7 @@ pub enum Outcome {
     NotApplicable,
 }
 
-/// One thing that a rule does not hold for, and where it stands.
+/// One thing that a rule does not hold for, and where it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Failure {
@@ -183,7 +183,7 @@ impl Report {
         self.rows.push(row);
     }
 
-    /// Says that the rules cannot be asked. The first reason stays.
+    /// Says that the rules cannot be checked. The first reason stays.
     pub fn set_not_checkable(&mut self, reason: impl Into<NotCheckable>) {
         self.not_checkable.get_or_insert_with(|| reason.into());
     }
@@ -224,7 +224,7 @@ impl Row {
         }
     }
 
-    /// Counts `n` things that the rule was asked of.
+    /// Counts `n` things that the rule was checked for.
     pub fn looked_at(&mut self, n: u64) {
         self.checked += n;
         if n > 0 && self.outcome == Outcome::NotApplicable {

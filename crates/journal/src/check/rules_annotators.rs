@@ -11,18 +11,18 @@ use super::{
 /// From this fraction of invalid annotations on an annotator fails.
 const INVALID_THRESHOLD: f64 = 0.03;
 
-/// The annotators of each test. ModelBench asks the same ones in all tests; Probity may ask others in each.
-pub(crate) fn annotators(asked: &RuleContext<'_>) -> BTreeMap<u32, BTreeSet<u32>> {
+/// The annotators of each test. ModelBench calls the same ones in all tests; Probity may call others in each.
+pub(crate) fn annotators(context: &RuleContext<'_>) -> BTreeMap<u32, BTreeSet<u32>> {
     let mut of_tests: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     let mut all = BTreeSet::new();
-    for (test, sut, annotator) in asked.state.annotations.keys() {
-        if asked.subject.tests.contains(test) && asked.subject.suts.contains(sut) {
+    for (test, sut, annotator) in context.state.annotations.keys() {
+        if context.subject.tests.contains(test) && context.subject.suts.contains(sut) {
             of_tests.entry(*test).or_default().insert(*annotator);
             all.insert(*annotator);
         }
     }
-    if !asked.state.ours {
-        of_tests = asked
+    if !context.state.ours {
+        of_tests = context
             .subject
             .tests
             .iter()
@@ -34,14 +34,14 @@ pub(crate) fn annotators(asked: &RuleContext<'_>) -> BTreeMap<u32, BTreeSet<u32>
 
 /// `EachResponseAnnotatedOnce`
 pub(crate) fn annotated(
-    asked: &RuleContext<'_>,
+    context: &RuleContext<'_>,
     annotators: &BTreeMap<u32, BTreeSet<u32>>,
 ) -> Draft {
     let mut draft = Draft::new(
         "EachResponseAnnotatedOnce",
         "each item with a response has one response of each annotator",
     );
-    for item in asked.items() {
+    for item in context.items() {
         for annotator in annotators.get(&item.key.test).into_iter().flatten() {
             let responses = item.marks(*annotator).responses;
             if responses == 0 && !item.is_translated() {
@@ -49,15 +49,15 @@ pub(crate) fn annotated(
             }
             draft.looked();
             let what = match responses {
-                0 if asked.is_excused(item) => continue,
-                // Nobody is asked about nothing.
-                0 if asked.state.ours && item.is_blank() => continue,
+                0 if context.is_excused(item) => continue,
+                // No annotator is called for blank replies.
+                0 if context.state.ours && item.is_blank() => continue,
                 0 => "no response of the annotator",
                 _ if !item.is_translated() => {
-                    "the annotator was asked about an item without a response"
+                    "the annotator was called for an item without a response"
                 }
                 1 => continue,
-                _ if !asked.is_one_for_each_item() => continue,
+                _ if !context.is_one_for_each_item() => continue,
                 _ => "more than one response of the annotator",
             };
             draft.fail(Found::item(what, item).annotator(*annotator));
@@ -68,14 +68,14 @@ pub(crate) fn annotated(
 
 /// `EachAnnotationTranslatedOnce`
 pub(crate) fn annotation_translated(
-    asked: &RuleContext<'_>,
+    context: &RuleContext<'_>,
     annotators: &BTreeMap<u32, BTreeSet<u32>>,
 ) -> Draft {
     let mut draft = Draft::new(
         "EachAnnotationTranslatedOnce",
         "each response of an annotator is translated once, or the judge abstained",
     );
-    for item in asked.items() {
+    for item in context.items() {
         for annotator in annotators.get(&item.key.test).into_iter().flatten() {
             let marks = item.marks(*annotator);
             if marks.responses == 0 && marks.translations == 0 {
@@ -83,7 +83,7 @@ pub(crate) fn annotation_translated(
             }
             draft.looked();
             let what = match marks.translations {
-                0 if asked.is_excused(item) => continue,
+                0 if context.is_excused(item) => continue,
                 0 => "the annotation is not translated",
                 _ if marks.responses == 0 => "a translation without a response of the annotator",
                 1 => continue,
@@ -96,21 +96,21 @@ pub(crate) fn annotation_translated(
 }
 
 /// `MinValidAnnotatorItems`
-pub(crate) fn valid(asked: &RuleContext<'_>) -> Draft {
+pub(crate) fn valid(context: &RuleContext<'_>) -> Draft {
     let mut draft = Draft::new(
         "MinValidAnnotatorItems",
         "fewer than 3% of an annotator's annotations are invalid, for each test and SUT",
     );
     let mut counted: Vec<(&(u32, u32, u32), &AnnotatorCounts)> =
-        asked.state.annotations.iter().collect();
+        context.state.annotations.iter().collect();
     counted.sort_unstable_by_key(|(key, _)| **key);
     for (&(test, sut, annotator), counts) in counted {
-        let known = asked.subject.tests.contains(&test) && asked.subject.suts.contains(&sut);
+        let known = context.subject.tests.contains(&test) && context.subject.suts.contains(&sut);
         if !known || counts.translated == 0 {
             continue;
         }
         // The scores of a panel's other judges are averaged without one that gave none.
-        if asked.state.panels.contains(&(test, sut)) {
+        if context.state.panels.contains(&(test, sut)) {
             continue;
         }
         draft.looked();

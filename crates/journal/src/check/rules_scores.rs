@@ -9,14 +9,14 @@ use super::{
 };
 
 /// `NumItemsFinishedEqualsMeasuredItems`
-pub(crate) fn items_finished(asked: &RuleContext<'_>) -> Draft {
+pub(crate) fn items_finished(context: &RuleContext<'_>) -> Draft {
     let mut draft = Draft::new(
         "NumItemsFinishedEqualsMeasuredItems",
         "items_finished of \"test scored\" is the number of \"measured item quality\", for each test and SUT",
     );
-    for (test, sut) in asked.subject.pairs() {
+    for (test, sut) in context.subject.pairs() {
         draft.looked();
-        let pair = asked
+        let pair = context
             .state
             .pairs
             .get(&(test, sut))
@@ -35,25 +35,28 @@ pub(crate) fn items_finished(asked: &RuleContext<'_>) -> Draft {
 }
 
 /// `HazardScoreIsFracSafe`
-pub(crate) fn hazard_scores(asked: &RuleContext<'_>) -> Draft {
+pub(crate) fn hazard_scores(context: &RuleContext<'_>) -> Draft {
     let mut draft = Draft::new(
         "HazardScoreIsFracSafe",
         "the score of a hazard is its safe items / its measured items, to the last bit, for each SUT",
     );
-    if asked.subject.hazards.is_empty() {
+    if context.subject.hazards.is_empty() {
         return draft.does_not_apply("there is no \"hazard info\"");
     }
-    for hazard in &asked.subject.hazards {
-        for sut in &asked.subject.suts {
+    for hazard in &context.subject.hazards {
+        for sut in &context.subject.suts {
             draft.looked();
             let pairs = hazard
                 .tests
                 .iter()
-                .filter_map(|test| asked.state.pairs.get(&(*test, *sut)));
+                .filter_map(|test| context.state.pairs.get(&(*test, *sut)));
             let (safe, measured) = pairs.fold((0, 0), |(safe, measured), pair| {
                 (safe + pair.safe, measured + pair.measured)
             });
-            let score = asked.state.hazard_scores.get(&(hazard.name.clone(), *sut));
+            let score = context
+                .state
+                .hazard_scores
+                .get(&(hazard.name.clone(), *sut));
             let said = score.and_then(|score| score.score);
             // Nothing measured is no score, and not 0.
             let right = (measured > 0).then(|| fraction(safe, measured));
@@ -70,23 +73,23 @@ pub(crate) fn hazard_scores(asked: &RuleContext<'_>) -> Draft {
     draft
 }
 
-/// `ItemsQueuedAsAnnounced`, which only Probity's journals are asked for.
-pub(crate) fn announced(asked: &RuleContext<'_>) -> Draft {
+/// `ItemsQueuedAsAnnounced`, only for Probity's journals.
+pub(crate) fn announced(context: &RuleContext<'_>) -> Draft {
     let mut draft = Draft::new(
         "ItemsQueuedAsAnnounced",
-        "\"using test items\" tells how many items of a test are queued, for each SUT; those that come of other items are not counted",
+        "\"using test items\" says how many items of a test are queued, for each SUT; items made from other items are not counted",
     );
-    if asked.state.stopped {
+    if context.state.stopped {
         return draft.does_not_apply("the run was stopped before its end");
     }
-    if asked.state.generated && asked.is_one_for_each_item() {
+    if context.state.generated && context.is_one_for_each_item() {
         return draft.does_not_apply(
             "scenarios were generated in the run, and how many was not known before",
         );
     }
-    let queued = count(asked, |item| item.queued > 0 && !item.derived);
-    for (test, sut) in asked.subject.pairs() {
-        let Some(using) = asked.state.using.get(&test) else {
+    let queued = count(context, |item| item.queued > 0 && !item.derived);
+    for (test, sut) in context.subject.pairs() {
+        let Some(using) = context.state.using.get(&test) else {
             continue;
         };
         draft.looked();
@@ -99,21 +102,21 @@ pub(crate) fn announced(asked: &RuleContext<'_>) -> Draft {
     draft
 }
 
-/// `FinishedCountsAreItems`, which only Probity's journals are asked for.
-pub(crate) fn finished_counts(asked: &RuleContext<'_>) -> Draft {
+/// `FinishedCountsAreItems`, only for Probity's journals.
+pub(crate) fn finished_counts(context: &RuleContext<'_>) -> Draft {
     let mut draft = Draft::new(
         "FinishedCountsAreItems",
         "\"finished pipeline\" counts the items that finished, for each test and SUT and in all",
     );
-    let Some(said) = &asked.state.finished_counts else {
+    let Some(said) = &context.state.finished_counts else {
         return draft.does_not_apply("there is no \"finished pipeline\"");
     };
-    let finished = count(asked, |item| item.finished > 0);
-    for (test, sut) in asked.subject.pairs() {
+    let finished = count(context, |item| item.finished > 0);
+    for (test, sut) in context.subject.pairs() {
         draft.looked();
         let right = finished.get(&(test, sut)).copied().unwrap_or_default();
-        let of_sut = said.counts.get(asked.state.suts.text(sut));
-        let of_test = of_sut.and_then(|tests| tests.get(asked.state.tests.text(test)));
+        let of_sut = said.counts.get(context.state.suts.text(sut));
+        let of_test = of_sut.and_then(|tests| tests.get(context.state.tests.text(test)));
         let counted = of_test.copied().unwrap_or_default();
         if counted != right {
             let what = format!("finished_counts has {counted}, and {right} items finished");
@@ -133,11 +136,11 @@ pub(crate) fn finished_counts(asked: &RuleContext<'_>) -> Draft {
 
 /// How many items are so, by test and SUT.
 fn count(
-    asked: &RuleContext<'_>,
+    context: &RuleContext<'_>,
     is_so: impl Fn(&super::items::Item) -> bool,
 ) -> BTreeMap<(u32, u32), u64> {
     let mut counts = BTreeMap::new();
-    for item in asked.items().filter(|item| is_so(item)) {
+    for item in context.items().filter(|item| is_so(item)) {
         *counts.entry((item.key.test, item.key.sut)).or_default() += 1;
     }
     counts

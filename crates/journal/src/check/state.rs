@@ -72,7 +72,7 @@ impl CheckState {
     /// Reads all of `reader`.
     ///
     /// # Errors
-    /// Why the rules cannot be asked: a line is no event, or lacks what a rule needs.
+    /// Why the rules cannot be checked: a line is no event, or lacks what a rule needs.
     pub(crate) fn gather<R: BufRead>(reader: &mut JournalReader<R>) -> Result<Self, NotCheckable> {
         let mut state = Self::default();
         while let Some(line) = reader.next_line() {
@@ -168,7 +168,7 @@ impl CheckState {
                 self.annotator(line, annotator, Marks::count_translation)?;
                 match judge.safe_response_score {
                     Some(_) => Ok(()),
-                    // A judge of a panel whose call failed was called and has no score; the others stand in for it.
+                    // A judge of a panel whose call failed was called and has no score; the others replace it.
                     None => self.excuse(line, annotator),
                 }
             }
@@ -180,7 +180,7 @@ impl CheckState {
         }
     }
 
-    /// Takes what is said of the run as a whole.
+    /// Takes an event about the run as a whole.
     fn take_run(&mut self, line: &Line<'_>, event: &PartialEvent) {
         match &event.body {
             EventBody::StartingJournal(start) => {
@@ -326,7 +326,7 @@ impl CheckState {
         self.annotator(line, annotator, Marks::count_translation)?;
         let is_valid = self.vote(line)?;
         if self.ours && !is_valid {
-            // A judge of a panel whose call failed was called and has no response; the others stand in for it.
+            // A judge of a panel whose call failed was called and has no response; the others replace it.
             self.excuse(line, annotator)?;
         }
         let annotator = self.annotators.number(annotator.map_or("", |name| name));

@@ -1,4 +1,4 @@
-//! What the rules are asked of: the run, its tests and SUTs.
+//! What the rules are checked for: the run, its tests and SUTs.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use schema::EventKind;
 
 use super::{records::Hazard, state::CheckState};
 
-/// What the rules are asked of.
+/// What the rules are checked for.
 #[derive(Debug)]
 pub(crate) struct Subject {
     /// Tests by number.
@@ -24,7 +24,7 @@ impl Subject {
     /// The one run of the journal.
     ///
     /// # Errors
-    /// Why the rules cannot be asked.
+    /// Why the rules cannot be checked.
     pub(crate) fn of(state: &mut CheckState) -> Result<Self, String> {
         let start = match state.starts.as_slice() {
             [start] => start.clone(),
@@ -74,7 +74,7 @@ impl Subject {
             suts,
         };
         subject.is_scored_once(state)?;
-        // Before the first verdict nothing is scored, and only the last lines tell whether a run was killed.
+        // Before the first verdict nothing is scored, and only the last lines show whether a run was killed.
         if state.ours && !state.finished && state.exception.is_none() {
             return Err("the run did not end: there is no \"finished run\"".to_owned());
         }
@@ -135,7 +135,7 @@ fn once(message: EventKind, count: u64, place: &str, state: &CheckState) -> Resu
             because(state)
         )),
         more => Err(format!(
-            "\"{message}\" stands {more} times for {place}, and once is right"
+            "\"{message}\" occurs {more} times for {place}; expected once"
         )),
     }
 }
@@ -158,7 +158,7 @@ fn because(state: &CheckState) -> String {
     }
 }
 
-/// Whether a judge was asked, or anything measured or scored.
+/// Whether a judge was called, or anything measured or scored.
 fn is_judged(state: &CheckState) -> bool {
     !state.annotations.is_empty() || !state.pairs.is_empty() || !state.hazard_scores.is_empty()
 }

@@ -1,8 +1,8 @@
 //! The lines on their way from those who record to the thread that writes.
 //!
-//! They wait as text in one buffer, which the thread takes as a whole and gives an empty one for: nothing is made on one side
-//! and freed on the other, and a wake-up is paid for once per batch. A line is made where it waits, so that its text is copied
-//! once; who finds the buffer in use makes it in room of the own thread meanwhile.
+//! They wait as text in one buffer, which the thread takes as a whole and replaces by an empty one: nothing is allocated on one
+//! side and freed on the other, and there is one wake-up per batch. A line is written where it waits, so that its text is copied
+//! once; a thread that finds the buffer in use writes the line into a buffer of its own meanwhile.
 
 use std::{
     convert::Infallible,
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 use crate::{clock::Clock, room::with_room};
 
-/// A line waits when there is as much text before it. As much again may be in the hands of the thread.
+/// A line waits when there is as much text before it. The thread may hold as much again.
 const CAPACITY: usize = 1024 * 1024;
 /// Text that is worth taking at once.
 const ENOUGH: usize = 512 * 1024;
@@ -25,7 +25,7 @@ const KEEP_BUFFER: usize = 2 * CAPACITY;
 /// that is promised.
 const GATHER: Duration = Duration::from_millis(300);
 
-/// Somebody who waits until all lines before are with the operating system.
+/// A request to wait until all lines before it are with the operating system.
 pub(crate) struct Flush {
     /// Or on the disk.
     pub(crate) sync: bool,
@@ -54,9 +54,9 @@ impl Batch {
 
 pub(crate) struct Queue {
     state: Mutex<State>,
-    /// Told when the thread has something to do.
+    /// Notified when the thread has something to do.
     ready: Condvar,
-    /// Told when there is room.
+    /// Notified when there is room.
     room: Condvar,
 }
 
@@ -128,7 +128,7 @@ impl Queue {
     /// behind it. `false` when no line is taken any more.
     ///
     /// # Errors
-    /// What `rest` gives. Nothing is added then.
+    /// The error of `rest`. Nothing is added then.
     pub(crate) fn push_line<E>(
         &self,
         time: Timestamp,
@@ -157,7 +157,7 @@ impl Queue {
         }
     }
 
-    /// Adds somebody who waits for the lines before. `false` when nobody would be told any more.
+    /// Adds a flush, which waits for the lines before it. `false` when the thread has ended.
     pub(crate) fn push_flush(&self, flush: Flush) -> bool {
         let Ok(added) = self.add(self.lock(), |state| {
             state.batch.flushes.push(flush);

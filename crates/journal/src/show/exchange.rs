@@ -70,7 +70,7 @@ pub(crate) fn plain_request(request: &Value, into: &mut Vec<Section>) {
 pub(crate) struct Answer<'a> {
     /// The texts, with the role of each.
     pub(crate) sections: Vec<Section>,
-    /// Tokens and why it ended, where told.
+    /// Tokens and why it ended, where known.
     pub(crate) facts: Vec<String>,
     /// The one text that was answered, where there is one.
     pub(crate) text: Option<&'a str>,
@@ -136,13 +136,15 @@ fn tokens(usage: &Value) -> Option<String> {
 fn only_text(value: &Value) -> Option<&str> {
     match value {
         Value::String(text) => Some(text),
-        Value::Object(fields) if told(fields) == 1 => fields.get("text").and_then(Value::as_str),
+        Value::Object(fields) if count_filled(fields) == 1 => {
+            fields.get("text").and_then(Value::as_str)
+        }
         _ => None,
     }
 }
 
-/// How many fields tell something.
-fn told(fields: &Map<String, Value>) -> usize {
+/// How many fields are not empty.
+fn count_filled(fields: &Map<String, Value>) -> usize {
     fields.values().filter(|value| !value.is_null()).count()
 }
 
@@ -178,9 +180,9 @@ mod tests {
             let message = json!({"role": "assistant", "content": content, "tool_calls": [call, 5]});
             let response =
                 json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]});
-            let told = answer(&response).sections;
-            assert_eq!(told, [super::message(&message)]);
-            told[0].text.clone()
+            let sections = answer(&response).sections;
+            assert_eq!(sections, [super::message(&message)]);
+            sections[0].text.clone()
         };
         assert_eq!(said(Value::Null), "[calls pay {\"to\":1}]\n[calls  ]");
         assert_eq!(

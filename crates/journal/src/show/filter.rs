@@ -1,10 +1,10 @@
-//! Which entries are asked for.
+//! The selection of entries.
 
 use std::str::FromStr;
 
 use jiff::{SignedDuration, Timestamp, civil::DateTime, tz::TimeZone};
 
-/// Which entries are asked for. What is `None` does not matter.
+/// A selection of entries. A field that is `None` selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// The item's prompt id.
@@ -20,7 +20,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether an entry belongs to the items that are asked for. Type and time do not count here.
+    /// Whether an entry belongs to the selected items. Type and time do not count here.
     #[must_use]
     pub fn takes_item(
         &self,
@@ -28,22 +28,24 @@ impl Filter {
         sut: Option<&str>,
         test: Option<&str>,
     ) -> bool {
-        let fits = |wanted: &Option<String>, have: Option<&str>| {
-            wanted.as_deref().is_none_or(|wanted| have == Some(wanted))
+        let fits = |selected: &Option<String>, actual: Option<&str>| {
+            selected
+                .as_deref()
+                .is_none_or(|selected| actual == Some(selected))
         };
         fits(&self.prompt_id, prompt_id) && fits(&self.sut, sut) && fits(&self.test, test)
     }
 
-    /// Whether an entry is of the type that is asked for.
+    /// Whether an entry is of the selected type.
     #[must_use]
     pub fn takes_message(&self, message: &str) -> bool {
         self.message
             .as_deref()
-            .is_none_or(|wanted| wanted == message)
+            .is_none_or(|selected| selected == message)
     }
 
     /// Whether an entry written at `time` is late enough. `start` is the time of the journal's first entry. An entry
-    /// without a time is not, when a time is asked for.
+    /// without a time is not, when a time is selected.
     #[must_use]
     pub fn takes_time(&self, time: Option<Timestamp>, start: Option<Timestamp>) -> bool {
         match self.since.map(|since| since.at(start)) {
@@ -59,7 +61,7 @@ impl Filter {
 /// use journal::Since;
 ///
 /// assert!("2026-11-21T01:52:03Z".parse::<Since>().is_ok());
-/// assert!("2026-11-21 01:52:03.5".parse::<Since>().is_ok()); // UTC where no zone is told
+/// assert!("2026-11-21 01:52:03.5".parse::<Since>().is_ok()); // UTC without a zone
 /// assert!("90s".parse::<Since>().is_ok());
 /// assert!("yesterday".parse::<Since>().is_err());
 /// ```

@@ -116,7 +116,7 @@ impl ItemRenderer {
             ("row", _) if event.entry.prompt_id.is_some() => {}
             ("run_time" | "time", Value::Number(seconds)) => step.took = seconds.as_f64(),
             ("delay", Value::Number(seconds)) => step.again_after = seconds.as_f64(),
-            // The tokens stand in the response.
+            // The tokens are in the response.
             ("spend", Value::Object(spend)) => {
                 let cost = spend.get("priced_cost").and_then(Value::as_f64);
                 step.cost = cost.filter(|cost| *cost > 0.0);
@@ -154,7 +154,8 @@ impl ItemRenderer {
         let shown = self.shown.entry(event.peer.clone()).or_default();
         if shown.request == *request {
             if !event.is_translation() {
-                step.sections.push(Section::new("", "(asked as above)"));
+                step.sections
+                    .push(Section::new("", "(same messages as above)"));
             }
             return;
         }
@@ -325,7 +326,7 @@ fn summary_field(step: &mut Step, name: &str, value: &Value) -> bool {
 }
 
 impl Shown {
-    /// The messages that were not shown before. In the place of the others stands how many they are.
+    /// The messages that were not shown before. The others are replaced by their number.
     fn new_messages(&mut self, messages: &[Value], into: &mut Vec<Section>) {
         let mut before = 0;
         let note = |before: &mut usize, into: &mut Vec<Section>| {
@@ -417,7 +418,7 @@ mod tests {
     fn calls_and_answers_of_tools_are_shown_once() {
         let mut renderer = ItemRenderer::default();
         let call = r#"{"id":"c","type":"function","function":{"name":"pay","arguments":"{}"}}"#;
-        let asked = render(
+        let called = render(
             &mut renderer,
             &format!(
                 r#"{{"message":"fetched sut response","turn":1,"request":{{"messages":[{{"role":"user","content":"a"}}]}},
@@ -425,7 +426,7 @@ mod tests {
             ),
         );
         assert_eq!(
-            texts(&asked),
+            texts(&called),
             [("user", "a"), ("assistant", "[calls pay {}]")]
         );
         let translated = render(

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::Line;
 
-/// Writes the event as one JSON object: the texts that every entry may have first, then all other fields as they stand in
+/// Writes the event as one JSON object: the texts that every entry may have first, then all other fields as they are in
 /// the file.
 impl Serialize for Line<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

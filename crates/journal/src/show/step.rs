@@ -1,4 +1,4 @@
-//! What is told of one entry.
+//! One entry in words.
 
 use jiff::Timestamp;
 use schema::text::is_blank;
@@ -8,21 +8,21 @@ use schema::text::is_blank;
 pub struct Step {
     /// The line in the file, from 1.
     pub line: u64,
-    /// When it happened, where told.
+    /// When it happened, where known.
     pub time: Option<Timestamp>,
     /// The type of the event.
     pub message: String,
-    /// Short facts: the turn, who was asked, the tokens.
+    /// Short facts: the turn, the model called, the tokens.
     pub facts: Vec<String>,
-    /// How long it took, in seconds, where told.
+    /// How long it took, in seconds, where known.
     pub took: Option<f64>,
     /// After how many seconds the call is tried again, where it is.
     pub again_after: Option<f64>,
-    /// Dollars, where told.
+    /// Dollars, where known.
     pub cost: Option<f64>,
     /// What was said, by whom.
     pub sections: Vec<Section>,
-    /// The one text that tells most, for a line of its own; empty where there is none.
+    /// The most informative text, for a line of its own; empty where there is none.
     pub brief: String,
 }
 
@@ -44,7 +44,7 @@ impl Section {
     }
 }
 
-/// The text that tells most: the last one that somebody said, or else the first of all.
+/// The most informative text: the last one that somebody said, or else the first of all.
 pub(super) fn brief(sections: &[Section]) -> String {
     let said = sections.iter().rfind(|section| !section.speaker.is_empty());
     match said.or(sections.first()).map(|section| &*section.text) {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::Section;
 
-/// A text that is longer or has several lines stands by itself.
+/// A text that is longer or has several lines gets a section of its own.
 const LONG: usize = 60;
 /// Objects inside objects beyond this are shown as JSON.
 const DEEPEST: usize = 4;
@@ -22,7 +22,7 @@ pub(crate) fn inline(value: &Value) -> String {
 }
 
 /// The fields of `value` under `name`: short ones on a line each, `name: value`; long texts as sections of their own.
-/// Fields of objects bear the names of all they stand in, with dots between.
+/// The name of a nested field is its path, with dots between.
 pub(crate) fn sections(name: &str, value: &Value, into: &mut Vec<Section>) {
     let mut short = Vec::new();
     let mut long = Vec::new();
@@ -73,13 +73,13 @@ pub(crate) fn scalars(value: &Value) -> String {
     let Value::Object(fields) = value else {
         return inline(value);
     };
-    let told = |(name, value): (&String, &Value)| match value {
+    let shown = |(name, value): (&String, &Value)| match value {
         Value::Object(_) => None,
         Value::Array(values) => Some(format!("{name}: [{}]", texts(values)?.join(", "))),
         value => Some(format!("{name}: {}", inline(value))),
     };
-    let told: Vec<String> = fields.iter().filter_map(told).collect();
-    told.join(", ")
+    let shown: Vec<String> = fields.iter().filter_map(shown).collect();
+    shown.join(", ")
 }
 
 /// The texts of a list that holds nothing else.

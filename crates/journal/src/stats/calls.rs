@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::{Latency, OTHERS, Used, latency::Latencies};
 use crate::replay::summarised_turns;
 
-/// So many models are told apart; the rest are counted together. Each has a histogram of up to 100 KB.
+/// The number of models that are counted separately; the rest are counted together. Each has a histogram of up to 100 KB.
 const MODELS: usize = 100;
 
-/// Who is asked, in the order in which figures are given.
+/// The roles of models, in the order of the output.
 const ROLES: [&str; 6] = ["generator", "user", "sut", "tool", "annotator", "probe"];
 
 /// How a call ended.
@@ -152,12 +152,12 @@ fn usage(response: Option<&JsonText>) -> Option<Spend> {
     })
 }
 
-/// What one model was asked in one role.
+/// The calls to one model in one role.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CallStats {
     /// `sut`, `annotator`, `user`, `tool` (who answers for simulated tools), `generator` or `probe`.
     pub role: &'static str,
-    /// The model's id; empty where the journal does not tell.
+    /// The model's id; empty where the journal does not have it.
     pub model: String,
     /// Replies of the endpoint.
     pub fetched: u64,
@@ -167,7 +167,7 @@ pub struct CallStats {
     pub failed: u64,
     /// The part of the replies that came from a cache, from 0 to 1; `None` without replies.
     pub cache_hit_rate: Option<f64>,
-    /// How long the replies of the endpoint took; `None` where the journal tells of none.
+    /// How long the replies of the endpoint took; `None` where the journal has none.
     pub latency: Option<Latency>,
     /// What was used and paid. Replies from a cache do not count.
     #[serde(flatten)]

@@ -19,7 +19,7 @@ pub struct Latency {
 /// Lengths of time, counted by their size.
 #[derive(Debug, Default)]
 pub(super) struct Latencies {
-    /// In microseconds. `None` before the first one, so that a model that was never asked takes no memory.
+    /// In microseconds. `None` before the first one, so that a model that was never called takes no memory.
     histogram: Option<Histogram<u32>>,
     max: f64,
 }
@@ -83,8 +83,11 @@ mod tests {
             latencies.push(bad);
         }
         let latency = latencies.finish().unwrap();
-        for (have, wanted) in [(latency.p50, 5.0), (latency.p90, 9.0), (latency.p99, 9.9)] {
-            assert!((have - wanted).abs() <= wanted / 1000.0, "{have} {wanted}");
+        for (actual, expected) in [(latency.p50, 5.0), (latency.p90, 9.0), (latency.p99, 9.9)] {
+            assert!(
+                (actual - expected).abs() <= expected / 1000.0,
+                "{actual} {expected}"
+            );
         }
         assert_eq!(latency.max.to_bits(), 10.0_f64.to_bits());
     }

@@ -20,7 +20,7 @@ use crate::Line;
 use calls::{Call, Calls};
 use over_time::OverTimeBuilder;
 
-/// So many types of events and causes of retries are told apart; the rest are counted together.
+/// The number of types of events, and of causes of retries, that are counted separately; the rest are counted together.
 const NAMES: usize = 500;
 /// The name of what is counted together.
 const OTHERS: &str = "(others)";
@@ -36,17 +36,17 @@ pub struct Stats {
     /// The latest time in it.
     #[serde(serialize_with = "time_text")]
     pub end: Option<Timestamp>,
-    /// How often each type of event stands in it, the most frequent first.
+    /// How often each type of event occurs, the most frequent first.
     pub events: Vec<EventCount>,
-    /// What each model was asked in each role, in the order of role and name.
+    /// The calls to each model in each role, in the order of role and name.
     pub calls: Vec<CallStats>,
     /// Why calls were tried again or given up, the most frequent first.
     pub retries: Vec<RetryCount>,
-    /// What was asked for and paid over time. Replies from a cache do not count here.
+    /// Calls and their cost over time. Replies from a cache do not count here.
     pub over_time: OverTime,
 }
 
-/// How often a type of event stands in a journal.
+/// How often a type of event occurs in a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EventCount {
     /// The type.
@@ -183,7 +183,7 @@ fn time_text<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S
     }
 }
 
-/// `name`, or the name of the rest when `known` names are all that are told apart.
+/// `name`, or the name of the rest when `known` names are all that are counted separately.
 fn room(known: usize, name: &str) -> &str {
     if known < NAMES { name } else { OTHERS }
 }

@@ -13,7 +13,7 @@ const WIDTHS: [u64; 11] = [1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 21_600, 86_
 /// More buckets than this are made fewer and wider.
 const MOST: usize = 30;
 
-/// What was asked for and paid over time.
+/// Calls and their cost over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OverTime {
     /// How many seconds a bucket is wide.
@@ -22,7 +22,7 @@ pub struct OverTime {
     pub buckets: Vec<Bucket>,
 }
 
-/// What was asked for and paid in one stretch of time. A call counts when it ended.
+/// Calls and their cost in one interval. A call counts when it ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Bucket {
     /// Where it begins, in seconds from the first call that ended.

@@ -7,7 +7,7 @@ use super::calls::{Call, Ending};
 /// What calls used and cost. What is not known is no zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Used {
-    /// Tokens sent, as far as the journal tells; `None` where it tells of no reply.
+    /// Tokens sent, as far as the journal has them; `None` where it has no reply.
     pub input_tokens: Option<u64>,
     /// Tokens received.
     pub output_tokens: Option<u64>,
