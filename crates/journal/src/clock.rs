@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn every_time_is_told_in_full() {
+    fn every_time_is_written_in_full() {
         let mut clock = Clock::new();
         for time in [
             "2026-11-21T01:52:02.897944Z",

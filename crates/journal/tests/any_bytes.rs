@@ -176,7 +176,7 @@ fn events() -> impl Strategy<Value = Vec<u8>> {
         "exc_val",
         "run_id",
     ]);
-    // Mostly whole, so that the rules are reached: fields of the common kinds stand unless they are replaced.
+    // Mostly whole, so that the rules are reached: fields of the common kinds are kept unless they are replaced.
     let fields = vec((key, value()), 0..3);
     let line = (message, fields).prop_map(|(message, fields)| {
         let mut all: BTreeMap<&str, &str> = [

@@ -1,4 +1,4 @@
-//! Whatever stands in the fields of an event: it is shown, counted and listed without a panic, and nothing of it is lost
+//! Whatever the fields of an event hold: it is shown, counted and listed without a panic, and nothing of it is lost
 //! as JSON.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail so")]

@@ -50,7 +50,7 @@ fn event(n: u64) -> Event {
     }))
 }
 
-/// Not a test of its own: the process that the tests start and kill. It tells when it has recorded the event `n`, and records on.
+/// Not a test of its own: the process that the tests start and kill. It prints when it has recorded the event `n`, and goes on.
 #[test]
 fn child_that_is_killed() {
     let Some(journal) = child_journal() else {
@@ -105,7 +105,7 @@ fn entries(path: &Path) -> (Vec<Entry>, JournalReader<journal::Source>) {
     (entries, reader)
 }
 
-/// How many events with the numbers 0, 1, 2, and so on stand behind the first entry.
+/// How many events with the numbers 0, 1, 2, and so on follow the first entry.
 fn numbered(entries: &[Entry]) -> u64 {
     let numbers = entries
         .iter()
@@ -135,19 +135,19 @@ fn a_kill_costs_less_than_the_last_second() {
         let path = lines
             .find_map(|line| line.strip_prefix("journal ").map(PathBuf::from))
             .unwrap();
-        let mut told: Vec<(u64, Timestamp)> = Vec::new();
-        let mut tell = |line: String| {
+        let mut recorded: Vec<(u64, Timestamp)> = Vec::new();
+        let mut parse = |line: String| {
             let (n, time) = line
                 .strip_prefix("recorded ")
                 .unwrap()
                 .split_once(' ')
                 .unwrap();
-            told.push((n.parse().unwrap(), time.parse().unwrap()));
+            recorded.push((n.parse().unwrap(), time.parse().unwrap()));
         };
         // Long enough that zstd frames are open for a while, and the kill meets a writer at work.
         let start = Timestamp::now();
         while start.duration_until(Timestamp::now()).as_millis() < 2_500 {
-            tell(lines.next().unwrap());
+            parse(lines.next().unwrap());
         }
         let killed = Timestamp::now();
         child.kill().unwrap();
@@ -156,7 +156,7 @@ fn a_kill_costs_less_than_the_last_second() {
         let (entries, reader) = entries(&path);
         let there = numbered(&entries);
         let a_second_before = killed - jiff::SignedDuration::from_secs(1);
-        let mut newest_first = told.iter().rev();
+        let mut newest_first = recorded.iter().rev();
         let (last_old, _) = *newest_first
             .find(|(_, time)| *time <= a_second_before)
             .unwrap();

@@ -36,7 +36,7 @@ fn journals_of_other_programs_are_read() {
 }
 
 #[test]
-fn fields_are_told_apart_and_unknown_ones_kept() {
+fn fields_have_their_places_and_unknown_ones_are_kept() {
     let text = r#"{"timestamp": "2026-11-21T01:52:10.201273+00:00", "message": "never heard of", "class": "C", "method": "m", "test": ["not", "text"], "prompt_id": "p", "sut": "s", "turn": 2, "a": {"b": null}}
 {"message": "bare"}"#;
     let entries: Vec<Entry> = reader(text.as_bytes()).collect::<Result<_, _>>().unwrap();
@@ -205,10 +205,10 @@ fn files_that_are_no_journals_are_refused_at_once() {
             "it is not one JSON object: invalid type: sequence, expected an object, column 0",
         ),
     ] {
-        let wanted = format!(
+        let expected = format!(
             "j.jsonl, line 1: this is no journal: its first line should be an event, but {what}"
         );
-        assert_eq!(refusal(text), wanted);
+        assert_eq!(refusal(text), expected);
     }
 }
 
@@ -233,11 +233,11 @@ fn journals_of_a_later_generation_are_refused() {
     };
     for version in ["\"2.0.0\"", "3"] {
         let error = refusal(text(version).as_bytes());
-        let wanted = format!(
+        let expected = format!(
             "the journal has format version {}, and this program reads 1.1.0",
             version.trim_matches('"')
         );
-        assert!(error.contains(&wanted), "{error}");
+        assert!(error.contains(&expected), "{error}");
     }
     assert_eq!(
         reader(text("\"1.7.0\"").as_bytes())

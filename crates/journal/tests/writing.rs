@@ -179,7 +179,7 @@ impl Write for SmallDisk {
 }
 
 #[test]
-fn a_disk_that_fills_up_costs_the_later_events_only_and_is_told() {
+fn a_disk_that_fills_up_costs_the_later_events_only_and_is_reported() {
     FORMS.into_iter().for_each(disk_fills_up);
 }
 

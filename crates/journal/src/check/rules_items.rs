@@ -15,14 +15,14 @@ pub(crate) struct RuleContext<'a> {
 
 impl RuleContext<'_> {
     /// Whether `item` belongs to the tests and SUTs that the run names.
-    pub(crate) fn is_asked_of(&self, item: &Item) -> bool {
+    pub(crate) fn is_of_run(&self, item: &Item) -> bool {
         self.subject.tests.contains(&item.key.test) && self.subject.suts.contains(&item.key.sut)
     }
 
     /// The items of the run.
     pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
         let all = self.state.items.values();
-        all.filter(|item| self.is_asked_of(item))
+        all.filter(|item| self.is_of_run(item))
     }
 
     /// Whether `item` may lack what others must have: it failed, or the run was stopped before its end. Probity's journals

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_key_that_stands_twice_the_last_one_counts() {
+    fn the_last_value_of_a_duplicate_key_counts() {
         let event =
             read(r#"{"message":"using test items","using":1,"using":2,"test":"t"}"#).unwrap();
         assert!(matches!(event.body, EventBody::UsingTestItems(items) if items.using == 2));

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_tools_are_told_beside_the_text() {
+    fn calls_of_tools_are_shown_beside_the_text() {
         let call = json!({"id": "c", "function": {"name": "pay", "arguments": "{\"to\":1}"}});
         let said = |content: Value| {
             let message = json!({"role": "assistant", "content": content, "tool_calls": [call, 5]});

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_has_to_fit_everything_that_is_asked() {
+    fn an_entry_has_to_match_every_field_of_the_filter() {
         let filter = Filter {
             sut: Some("careful".to_owned()),
             test: Some("m01".to_owned()),

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_tells_single_values_and_lists_of_texts() {
+    fn one_line_shows_single_values_and_lists_of_texts() {
         let value = json!({"id": "r", "n": 1.0, "suts": ["a", "b"], "none": [], "place": [0, 1], "of": {"x": 1}});
         assert_eq!(scalars(&value), "id: r, n: 1, suts: [a, b]");
         assert_eq!(scalars(&json!([1])), "[1]");

@@ -129,7 +129,7 @@ fn a_torn_end_is_a_note() {
         "{:?}",
         report.notes
     );
-    // Where it is cut off stands in the reason too, when nothing can be checked.
+    // The reason says too where it is cut off, when nothing can be checked.
     let half = check_text(&whole[..whole.len() / 2]);
     let Verdict::NotCheckable(reason) = half.verdict() else {
         panic!("half a journal was checked");
@@ -139,7 +139,7 @@ fn a_torn_end_is_a_note() {
 }
 
 #[test]
-fn several_suts_are_told_apart() {
+fn several_suts_are_counted_separately() {
     let one = events("hand-pass-ensemble.jsonl");
     let mut both = Vec::new();
     for event in one {

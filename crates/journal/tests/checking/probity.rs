@@ -43,7 +43,7 @@ fn of_probity(items: &[Vec<Value>], measured: u32, score: Value) -> Vec<Value> {
     events
 }
 
-fn asked_judge() -> Value {
+fn called_judge() -> Value {
     json!({"message": EventKind::FetchedAnnotatorResponse, "annotator": "j"})
 }
 
@@ -64,19 +64,19 @@ fn failed_item() -> Value {
 }
 
 #[test]
-fn failed_abstained_and_reasked_items_of_probity_pass() {
+fn failed_abstained_and_retried_items_of_probity_pass() {
     let items = [
         item(
             "p0",
             40,
-            &[asked_judge(), verdict(true), measured(1.0), finished()],
+            &[called_judge(), verdict(true), measured(1.0), finished()],
         ),
         item(
             "p1",
             2,
             &[
-                asked_judge(),
-                asked_judge(),
+                called_judge(),
+                called_judge(),
                 verdict(false),
                 measured(0.0),
                 finished(),
@@ -86,7 +86,7 @@ fn failed_abstained_and_reasked_items_of_probity_pass() {
             "p2",
             2,
             &[
-                asked_judge(),
+                called_judge(),
                 json!({"message": EventKind::JudgeAbstained, "annotator": "j"}),
                 failed_item(),
             ],
@@ -134,7 +134,7 @@ fn faults_in_journals_of_probity_are_found() {
         item(
             "p0",
             2,
-            &[asked_judge(), verdict(true), measured(1.0), finished()],
+            &[called_judge(), verdict(true), measured(1.0), finished()],
         )
     };
     let cases: [(Vec<Value>, &[&str]); 5] = [
@@ -143,7 +143,7 @@ fn faults_in_journals_of_probity_are_found() {
             item(
                 "p1",
                 2,
-                &[asked_judge(), verdict(false), measured(0.0), failed_item()],
+                &[called_judge(), verdict(false), measured(0.0), failed_item()],
             ),
             &["EachItemMeasuredOnce", "FinishedCountsAreItems"],
         ),
@@ -153,7 +153,7 @@ fn faults_in_journals_of_probity_are_found() {
                 "p1",
                 1,
                 &[
-                    asked_judge(),
+                    called_judge(),
                     verdict(false),
                     measured(0.0),
                     finished(),
@@ -164,10 +164,10 @@ fn faults_in_journals_of_probity_are_found() {
         ),
         // No end.
         (
-            item("p1", 1, &[asked_judge(), verdict(false), measured(0.0)]),
+            item("p1", 1, &[called_judge(), verdict(false), measured(0.0)]),
             &["EachItemEndedOnce", "FinishedCountsAreItems"],
         ),
-        // Judged without being asked.
+        // A verdict without a call to the judge.
         (
             item("p1", 1, &[verdict(false), measured(0.0), finished()]),
             &["EachResponseAnnotatedOnce", "EachAnnotationTranslatedOnce"],
@@ -178,7 +178,7 @@ fn faults_in_journals_of_probity_are_found() {
                 let mut events = item(
                     "p1",
                     40,
-                    &[asked_judge(), verdict(false), measured(0.0), finished()],
+                    &[called_judge(), verdict(false), measured(0.0), finished()],
                 );
                 events.insert(1, events[79].clone());
                 events
@@ -200,7 +200,7 @@ fn with_tools(replies: &[u32]) -> Vec<Value> {
     let mut events = item(
         "p1",
         0,
-        &[asked_judge(), verdict(true), measured(1.0), finished()],
+        &[called_judge(), verdict(true), measured(1.0), finished()],
     );
     let mut at = 1;
     for (turn, count) in (1..).zip(replies) {
@@ -266,7 +266,7 @@ fn a_run_in_which_all_failed_has_no_score() {
 }
 
 #[test]
-fn a_run_that_was_stopped_or_judged_nothing_is_asked_what_it_can_answer() {
+fn a_run_that_was_stopped_or_judged_nothing_is_checked_as_far_as_it_went() {
     let mut events = of_probity(&[item("p0", 2, &[])], 0, Value::Null);
     events.pop();
     events.push(json!({"message": EventKind::ExceptionStoppingRun, "exc_type": "x", "exc_val": {"message": "Ctrl-C"}}));

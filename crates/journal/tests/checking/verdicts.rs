@@ -33,13 +33,13 @@ fn the_reference_journals_give_the_verdicts_that_their_names_say() {
 #[test]
 fn failures_name_the_items() {
     let report = check(&reference("hand-fail-EachPromptRespondedToOnce.jsonl"));
-    let wanted = {
+    let expected = {
         let failure = Failure::new("more than one response")
             .prompt_id("hte_1")
             .sut("demo-sut");
         failure.test("safe-hte-en_us-practice-1.1-private-x")
     };
-    assert_eq!(failures(&report, "EachPromptRespondedToOnce"), [wanted]);
+    assert_eq!(failures(&report, "EachPromptRespondedToOnce"), [expected]);
 
     let report = check(&reference("hand-fail-HazardScoreIsFracSafe-1ulp.jsonl"));
     let failure = &failures(&report, "HazardScoreIsFracSafe")[0];
