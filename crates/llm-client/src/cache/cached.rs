@@ -10,7 +10,6 @@ use schema::{
     ChatModel, ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind, ModelId,
     Origin, Purpose, Spend, Usage,
 };
-
 use serde_json::value::to_raw_value;
 
 use super::{Cache, KeyMaker, ReplyBody, StoreError, StoredReply};

@@ -7,7 +7,7 @@ use schema::{CostSum, EventBody, ModelId, Phase, PhaseCost, Spend, event::CostSu
 use super::sut::Sums;
 use crate::{CostEntry, CostFile};
 
-/// What a journal tells of costs.
+/// The costs in a journal.
 #[derive(Default)]
 pub(crate) struct Costs {
     /// By phase: all calls that belong to no item, and those of them that were paid for in this run.
@@ -129,7 +129,7 @@ impl Costs {
             })
             .collect();
         if file.is_empty() {
-            // The journal ends before the costs are told.
+            // The journal ends before its costs.
             let phases = ["simulate", "evaluate"].into_iter();
             file.extend(phases.filter_map(|phase| Some(file_entry(phase, sum(phase)?))));
         }

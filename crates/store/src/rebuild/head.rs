@@ -1,4 +1,4 @@
-//! What holds for a whole run: what was asked for, and the metrics.
+//! A run as a whole: its settings and its metrics.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::{Fault, bad};
 
-/// The run that a journal tells of.
+/// The run of a journal.
 pub(super) struct Head {
     /// The folder of its benchmark.
     pub(super) folder: String,
@@ -25,7 +25,7 @@ impl Head {
     pub(super) fn new(start: StartingRun) -> Result<Self, Fault> {
         let foreign = || {
             bad(
-                "the journal was not written by Probity: `starting run` does not tell the benchmark's folder, its phases and \
+                "the journal was not written by Probity: `starting run` lacks the benchmark's folder, its phases and \
                  its targets, so there are no rows to rebuild",
             )
         };

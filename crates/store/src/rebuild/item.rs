@@ -48,7 +48,7 @@ pub(super) fn conversation(
     };
     if finished.messages != transcript.len() as u64 {
         return Err(bad(format!(
-            "the conversation has {} messages, and the journal tells {} of them",
+            "the conversation has {} messages, and the journal has {} of them",
             finished.messages,
             transcript.len()
         )));

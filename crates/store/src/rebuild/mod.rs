@@ -25,7 +25,7 @@ use crate::{CostFile, PipelineError, Place, write_json};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rebuilt {
-    /// The folder of the benchmark that the journal tells of, as the run named it.
+    /// The folder of the benchmark, as the run named it.
     pub benchmark: String,
     /// The files, in the order they were written.
     pub files: Vec<PathBuf>,
@@ -95,7 +95,7 @@ fn bad(what: impl Into<String>) -> Fault {
     Fault::Line(what.into())
 }
 
-/// Whether a run tells nothing of its files after this message.
+/// Whether this is the last event about the files of a run.
 pub(crate) fn is_last_word(event: &EventBody) -> bool {
     matches!(
         event,

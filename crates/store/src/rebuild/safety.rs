@@ -14,7 +14,7 @@ pub(super) fn no_tree(journal: &Path, start: &StartingRun) -> String {
             .to_owned(),
     };
     format!(
-        "it is a safety evaluation, which has no benchmark tree to rebuild; {results}. `journal show` tells what was said"
+        "it is a safety evaluation, which has no benchmark tree to rebuild; {results}. `journal show` shows the conversations"
     )
 }
 
