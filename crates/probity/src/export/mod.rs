@@ -265,7 +265,8 @@ impl<'a> Work<'a> {
         let mut problems = Problems::new(scores.take_note());
         if let Some(why) = scores.cut() {
             self.report.scores_cut = true;
-            problems.scores_cut(&why, bench.dir.name());
+            let evaluate = format!("{} evaluate {}", self.layout.command(), bench.dir.name());
+            problems.scores_cut(&why, &evaluate);
         }
         let (first, is_bare) = first_row(&files.conversations(), &id, bench);
         // Conversations hold their scenarios, but for those of older trees.

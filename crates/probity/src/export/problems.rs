@@ -37,11 +37,11 @@ impl Problems {
         }
     }
 
-    /// Not all scores could be read, for this reason.
-    pub(super) fn scores_cut(&mut self, why: &str, benchmark: &str) {
+    /// Not all scores could be read, for this reason. `evaluate` is the command that judges the benchmark.
+    pub(super) fn scores_cut(&mut self, why: &str, evaluate: &str) {
         self.scores_cut = true;
         self.lines.push(format!(
-            "{why}. The scores from there on are not exported; `evaluate {benchmark}` rewrites the file, and calls only for \
+            "{why}. The scores from there on are not exported; `{evaluate}` rewrites the file, and calls only for \
              verdicts that are not in the cache"
         ));
     }
