@@ -171,6 +171,16 @@ fn a_configuration_is_read_as_runs_read_it() {
         ran.out,
         "sub/probity.toml:1: note: what: unknown key `what` is ignored\n1 file: no problems, 1 note\n"
     );
+    // A problem of two keys names neither alone.
+    ground.write(
+        "same_ids.yaml",
+        "targets:\n- {id: a, model: openai/x}\n- {id: a, model: openai/y}\n",
+    );
+    let ran = ground.run(&["validate", "--as", "config", "same_ids.yaml"]);
+    assert_eq!(
+        ran.out,
+        "same_ids.yaml: targets[0] and targets[1] have the same id `a`; each target needs its own\n1 file: 1 problem\n"
+    );
 }
 
 #[test]

@@ -134,7 +134,7 @@ impl Context {
         )?;
         logging::start(&self.global, config.settings.verbose, &self.terminal)?;
         for warning in &config.warnings {
-            self.terminal.warning(warning);
+            self.terminal.warning(&warning.to_string());
         }
         Ok(config)
     }

@@ -16,7 +16,7 @@ use scripted_llm::ScriptedServer;
 
 use super::{imported::Imported, traced::Traced};
 use crate::{
-    config::{ConfigError, Endpoints, Limits, ModelEntry, Route, Settings},
+    config::{ConfigError, ConfigProblem, Endpoints, Limits, ModelEntry, Route, Settings},
     exit::Failure,
     open_files,
     terminal::Terminal,
@@ -163,7 +163,7 @@ pub fn resolve<'a>(
     endpoints: &Endpoints<'_>,
 ) -> Result<Vec<(&'a ModelEntry, ModelSettings)>, ConfigError> {
     let mut resolved = Vec::new();
-    let mut problems: Vec<String> = Vec::new();
+    let mut problems: Vec<ConfigProblem> = Vec::new();
     for entry in entries {
         match endpoints.resolve(entry) {
             Ok(settings) => resolved.push((entry, settings)),
@@ -319,7 +319,7 @@ pub fn build(
     for (entry, settings) in resolved {
         match provider.model(settings) {
             Ok(model) => made.push((entry.path.as_str(), model)),
-            Err(error) => problems.push(format!("{}: {error}", entry.path)),
+            Err(error) => problems.push(format!("{}: {error}", entry.path).into()),
         }
     }
     ConfigError::check(problems)?;

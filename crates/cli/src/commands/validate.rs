@@ -9,7 +9,7 @@ use validate::{FileReport, Finding, Kind, Options, Report, Severity, check};
 
 use super::{Context, workflow};
 use crate::{
-    config,
+    config::{self, ConfigProblem},
     exit::{Exit, Failure},
 };
 
@@ -91,41 +91,28 @@ fn configuration(path: &Path) -> Vec<Finding> {
     let name = PathBuf::from(path.file_name().unwrap_or_default());
     let (problems, warnings) = config::problems(folder, &name);
     let name = name.display().to_string();
-    let problem = |text: &String| placed(text, &name, |key, reason| Finding::problem(key, reason));
-    let note = |text: &String| placed(text, &name, |key, reason| Finding::note(key, reason));
+    let problem = |problem: &ConfigProblem| finding(problem, &name);
+    let note = |problem: &ConfigProblem| Finding {
+        severity: Severity::Note,
+        ..finding(problem, &name)
+    };
     let mut findings: Vec<Finding> = problems.iter().map(problem).collect();
     findings.extend(warnings.iter().map(note));
     findings.sort_by_key(|finding| (finding.line, finding.column));
     findings
 }
 
-/// A finding of a text such as `config.yaml, line 3: generation.turns must be …`.
-fn placed(text: &str, name: &str, make: fn(&str, &str) -> Finding) -> Finding {
-    let Some(rest) = text.strip_prefix(name) else {
-        return make("", text);
+/// What is wrong with the configuration file `name`. Problems elsewhere say where.
+fn finding(problem: &ConfigProblem, name: &str) -> Finding {
+    let origin = problem.origin.as_ref();
+    let Some(origin) = origin.filter(|origin| origin.name == name) else {
+        return Finding::problem("", problem.to_string());
     };
-    let (place, rest) = rest.split_once(": ").unwrap_or(("", rest));
-    let number = |word: &str| {
-        let (_, rest) = place.split_once(word)?;
-        rest.split([',', ':']).next()?.trim().parse::<u64>().ok()
-    };
-    let end = rest.find([' ', ':']).unwrap_or(rest.len());
-    let (key, reason) = rest.split_at(end);
-    let first = key.split(['.', '[']).next().unwrap_or_default();
-    let schema = validate::schema(Kind::Config);
-    let is_key = schema
-        .pointer("/properties")
-        .and_then(Value::as_object)
-        .is_some_and(|keys| keys.contains_key(first));
-    let reason_alone = reason.trim_start_matches([':', ' ']);
-    let (key, reason) = if is_key {
-        (key, reason_alone)
-    } else {
-        ("", rest)
-    };
-    let mut finding = make(key, reason).at_line(number(" line "));
-    finding.column = number(" column ");
-    finding
+    let finding = Finding::problem(&problem.key, &problem.reason).at_line(origin.line);
+    Finding {
+        column: origin.column,
+        ..finding
+    }
 }
 
 /// The findings of a file, a line each.

@@ -5,7 +5,12 @@ use std::path::{Path, PathBuf};
 use config::{Config, Environment, Map, Source, Value, ValueKind};
 use schema::unreadable_special;
 
-use super::{error::ConfigError, parse, vars::Vars};
+use super::{
+    error::{ConfigError, ConfigProblem},
+    parse,
+    place::Origin,
+    vars::Vars,
+};
 
 const DEFAULTS: &str = include_str!("defaults.yaml");
 
@@ -87,18 +92,24 @@ fn read(folder: &Path, path: &Path) -> Result<Map<String, Value>, ConfigError> {
     let file = folder.join(path);
     let there = std::fs::metadata(&file).ok();
     if let Some(reason) = there.and_then(|there| unreadable_special(&file, &there)) {
-        return Err(ConfigError::new(format!("{name}: {reason}")));
+        let problem = ConfigProblem::in_origin(Origin::new(&name), reason);
+        return Err(ConfigError::new(problem));
     }
     let bytes = std::fs::read(file).map_err(|error| {
-        ConfigError::new(format!("{name}: the configuration cannot be read: {error}"))
+        let reason = format!("the configuration cannot be read: {error}");
+        ConfigError::new(ConfigProblem::in_origin(Origin::new(&name), reason))
     })?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = error
             .as_bytes()
             .iter()
             .take(error.utf8_error().valid_up_to());
-        let line = before.filter(|byte| **byte == b'\n').count() + 1;
-        ConfigError::new(format!("{name}, line {line}: the file is not UTF-8 text"))
+        let line = before.filter(|byte| **byte == b'\n').count() as u64 + 1;
+        let origin = Origin::new(&name).at_line(Some(line));
+        ConfigError::new(ConfigProblem::in_origin(
+            origin,
+            "the file is not UTF-8 text",
+        ))
     })?;
     let text = text.trim_start_matches('\u{feff}');
     let is_toml = path

@@ -1,6 +1,7 @@
 //! The configuration: defaults < file < environment < flags, read with the place of every mistake.
 //!
 //! - `vars`: the environment and `.env`, and `${NAME}`.
+//! - `place`: origins and key paths, which `error` puts into problems.
 //! - `parse`: YAML and TOML with lines; `layers` puts the layers together with the `config` crate.
 //! - `read` and `table`: typed values, and keys that nobody knows.
 //! - `settings`, `models` and `tuning`: what there is to set; `sections`: how it is read; `safety`: its section.
@@ -11,6 +12,7 @@ mod error;
 mod layers;
 mod models;
 mod parse;
+mod place;
 mod public;
 mod read;
 mod safety;
@@ -33,7 +35,7 @@ use std::{
 };
 
 pub use endpoint::Endpoints;
-pub use error::ConfigError;
+pub use error::{ConfigError, ConfigProblem};
 pub use layers::Flag;
 pub use models::{ModelEntry, Route};
 pub use read::Text;
@@ -48,7 +50,7 @@ pub struct Config {
     /// The environment.
     pub vars: Vars,
     /// Keys that nobody knows, and the like.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<ConfigProblem>,
 }
 
 impl Config {
@@ -116,7 +118,7 @@ impl Config {
 
 /// What is wrong with the configuration file `file` in `folder`, and what may be a mistake in it, each with its line and key. The
 /// environment counts for `${NAME}` only.
-pub fn problems(folder: &Path, file: &Path) -> (Vec<String>, Vec<String>) {
+pub fn problems(folder: &Path, file: &Path) -> (Vec<ConfigProblem>, Vec<ConfigProblem>) {
     let read = || -> Result<Config, ConfigError> {
         let vars = Vars::load(folder)?;
         let merged = layers::merge(

@@ -4,7 +4,8 @@ use llm_client::{Source, wire_name};
 use schema::{ModelId, nearest};
 
 use super::{
-    error::ConfigError,
+    error::{ConfigError, ConfigProblem},
+    place::Place,
     read::{Node, Reader, Text},
     table::Table,
     tuning::{Tuning, read_headers},
@@ -93,9 +94,8 @@ fn read_plain(node: Node, part: Part, reader: &mut Reader<'_>) -> Option<ModelEn
         .map_err(|error| reader.errors.extend(error.into_problems()))
         .ok()?;
     let Some((source, _)) = name.split_once('/') else {
-        reader.errors.push(format!(
-            "{place}: no source for `{name}`; write source/model, such as openai/{name}"
-        ));
+        let reason = format!("no source for `{name}`; write source/model, such as openai/{name}");
+        reader.errors.push(ConfigProblem::at(&place, reason));
         return None;
     };
     let route = route_of(&place, source, false, reader)?;
@@ -140,9 +140,8 @@ fn read_table(mut table: Table, part: Part, reader: &mut Reader<'_>) -> Option<M
 
     // Each part is checked whatever is wrong with the others, so that all is told at once.
     if model.is_none() {
-        reader.errors.push(format!(
-            "{place} has no `model`, the model's name at the endpoint"
-        ));
+        let reason = "has no `model`, the model's name at the endpoint";
+        reader.errors.push(ConfigProblem::of(&place, reason));
     }
     if let Some(url) = &base_url {
         check_url(url, reader);
@@ -170,7 +169,8 @@ fn read_table(mut table: Table, part: Part, reader: &mut Reader<'_>) -> Option<M
             .to_owned()
     });
     if wire.as_deref().is_some_and(|wire| wire.trim().is_empty()) {
-        reader.errors.push(format!("{place} has an empty `model`"));
+        let problem = ConfigProblem::of(&place, "has an empty `model`");
+        reader.errors.push(problem);
         return None;
     }
     let id = match (id, &wire) {
@@ -203,7 +203,7 @@ fn check_url(url: &Text, reader: &mut Reader<'_>) {
 }
 
 fn route_without_source(
-    place: &str,
+    place: &Place,
     name: &str,
     has_base_url: bool,
     reader: &mut Reader<'_>,
@@ -215,16 +215,15 @@ fn route_without_source(
     match prefix.and_then(|prefix| Some((known_route(prefix)?, prefix))) {
         Some((route, prefix)) => Some((route, Some(prefix.to_owned()))),
         None => {
-            reader.errors.push(format!(
-                "{place} has neither `source` nor `base_url`; add one, such as `source: openai`"
-            ));
+            let reason = "has neither `source` nor `base_url`; add one, such as `source: openai`";
+            reader.errors.push(ConfigProblem::of(place, reason));
             None
         }
     }
 }
 
 fn route_of(
-    place: &str,
+    place: &Place,
     source: &str,
     has_base_url: bool,
     reader: &mut Reader<'_>,
@@ -237,9 +236,8 @@ fn route_of(
     let meant = nearest(source, names.iter().copied());
     // With a base_url the source is no more than a name.
     if has_base_url && meant.is_none() {
-        reader.warnings.push(format!(
-            "{place}: unknown source `{source}`; only `base_url` is used"
-        ));
+        let reason = format!("unknown source `{source}`; only `base_url` is used");
+        reader.warnings.push(ConfigProblem::at(place, reason));
         return Some(Route::Endpoint);
     }
     let hint = match meant {
@@ -249,9 +247,8 @@ fn route_of(
             names.join(", ")
         ),
     };
-    reader
-        .errors
-        .push(format!("{place}: unknown source `{source}`; {hint}"));
+    let reason = format!("unknown source `{source}`; {hint}");
+    reader.errors.push(ConfigProblem::at(place, reason));
     None
 }
 
@@ -264,7 +261,7 @@ fn known_route(source: &str) -> Option<Route> {
 }
 
 fn make_id(
-    place: &str,
+    place: &Place,
     given: Option<String>,
     wire: &str,
     part: Part,
@@ -280,13 +277,13 @@ fn make_id(
     match checked {
         Ok(id) => Some(id),
         Err(error) if is_given => {
-            reader.errors.push(format!("{place}: {error}"));
+            let problem = ConfigProblem::at(place, error.to_string());
+            reader.errors.push(problem);
             None
         }
         Err(error) => {
-            reader
-                .errors
-                .push(format!("{place} needs an `id`: {error}"));
+            let reason = format!("needs an `id`: {error}");
+            reader.errors.push(ConfigProblem::of(place, reason));
             None
         }
     }
@@ -303,15 +300,19 @@ pub fn check_ids(targets: &[ModelEntry]) -> Result<(), ConfigError> {
             .find(|other| other.id.as_str().to_lowercase() == lower);
         if let Some(other) = before {
             let (first, second) = (&other.path, &target.path);
-            problems.push(if other.id == target.id {
-                format!("{first} and {second} have the same id `{}`; each target needs its own", target.id)
+            let reason = if other.id == target.id {
+                format!(
+                    "{first} and {second} have the same id `{}`; each target needs its own",
+                    target.id
+                )
             } else {
                 format!(
                     "{first} and {second} have ids that differ in case only, `{}` and `{}`; some file systems \
                      would put both into one folder",
                     other.id, target.id
                 )
-            });
+            };
+            problems.push(ConfigProblem::from(reason));
         }
     }
     ConfigError::check(problems)

@@ -7,7 +7,10 @@
 use config::{Map, Value, ValueKind};
 use schema::yaml::{Key, Node, NodeValue};
 
-use super::error::ConfigError;
+use super::{
+    error::{ConfigError, ConfigProblem},
+    place::Origin,
+};
 
 /// The key under which values are sent on as they are.
 const FREE: &str = "extra_body";
@@ -18,12 +21,21 @@ const FREE: &str = "extra_body";
 /// When `text` is not YAML, or something other than one table.
 pub fn yaml(name: &str, text: &str) -> Result<Map<String, Value>, ConfigError> {
     let place = Place { file: name, text };
-    let root = Node::parse(text).map_err(|error| ConfigError::new(error.in_file(name)))?;
+    let root = Node::parse(text).map_err(|error| {
+        let location = error.location();
+        let origin = Origin {
+            name: name.to_owned(),
+            line: location.map(|location| location.line),
+            column: location.map(|location| location.column),
+        };
+        ConfigError::new(ConfigProblem::in_origin(origin, error.at_key()))
+    })?;
     match place.yaml_value(root, None, false).kind {
         ValueKind::Table(table) => Ok(table),
         ValueKind::Nil => Ok(Map::new()),
-        _ => Err(ConfigError::new(format!(
-            "{name}: expected `key: value` lines at the top level"
+        _ => Err(ConfigError::new(ConfigProblem::in_origin(
+            Origin::new(name),
+            "expected `key: value` lines at the top level",
         ))),
     }
 }
@@ -35,14 +47,10 @@ pub fn yaml(name: &str, text: &str) -> Result<Map<String, Value>, ConfigError> {
 pub fn toml(name: &str, text: &str) -> Result<Map<String, Value>, ConfigError> {
     let place = Place { file: name, text };
     let table = toml::de::DeTable::parse(text).map_err(|error| {
-        let line = error
-            .span()
-            .map(|span| format!(", line {}", place.line(span.start)));
-        ConfigError::new(format!(
-            "{name}{}: invalid TOML: {}",
-            line.unwrap_or_default(),
-            error.message()
-        ))
+        let line = error.span().map(|span| place.line(span.start));
+        let origin = Origin::new(name).at_line(line);
+        let reason = format!("invalid TOML: {}", error.message());
+        ConfigError::new(ConfigProblem::in_origin(origin, reason))
     })?;
     Ok(place.toml_table(table.into_inner(), false))
 }
@@ -91,17 +99,17 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn origin(self, line: u64) -> String {
-        format!("{}, line {line}", self.file)
+        Origin::new(self.file).at_line(Some(line)).to_string()
     }
 
     /// The line of a byte offset, from 1.
-    fn line(self, offset: usize) -> usize {
+    fn line(self, offset: usize) -> u64 {
         let before = self
             .text
             .as_bytes()
             .get(..offset)
             .unwrap_or(self.text.as_bytes());
-        before.iter().filter(|byte| **byte == b'\n').count() + 1
+        before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1
     }
 
     fn yaml_value(self, node: Node, key_line: Option<u64>, free: bool) -> Value {
@@ -145,7 +153,7 @@ impl Place<'_> {
         table.into_iter().map(entry).collect()
     }
 
-    fn toml_value(self, value: toml::de::DeValue<'_>, line: usize, free: bool) -> Value {
+    fn toml_value(self, value: toml::de::DeValue<'_>, line: u64, free: bool) -> Value {
         use toml::de::DeValue;
         let kind = match value {
             DeValue::String(text) => ValueKind::String(text.into_owned()),
@@ -173,7 +181,7 @@ impl Place<'_> {
             ),
             DeValue::Table(table) => ValueKind::Table(self.toml_table(table, free)),
         };
-        Value::new(Some(&self.origin(line as u64)), kind)
+        Value::new(Some(&self.origin(line)), kind)
     }
 }
 

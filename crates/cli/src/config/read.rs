@@ -7,16 +7,21 @@ use jiff::{Span, SpanRelativeTo};
 use llm_client::shown_url;
 use serde_json::json;
 
-use super::{error::ConfigError, table::Table, vars::Vars};
+use super::{
+    error::{ConfigError, ConfigProblem},
+    place::Place,
+    table::Table,
+    vars::Vars,
+};
 
 /// What reading needs and what it finds wrong. Reading continues after a problem, so that all are reported at once.
 pub struct Reader<'a> {
     /// The environment, for `${NAME}` in numbers and names.
     pub vars: &'a Vars,
     /// What must be fixed.
-    pub errors: Vec<String>,
+    pub errors: Vec<ConfigProblem>,
     /// What may be a mistake.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<ConfigProblem>,
     /// The key paths that were asked for.
     #[cfg(test)]
     pub asked: Vec<String>,
@@ -40,7 +45,7 @@ impl<'a> Reader<'a> {
 pub struct Text {
     /// The text as written.
     pub raw: String,
-    place: String,
+    place: Place,
 }
 
 impl Text {
@@ -48,7 +53,10 @@ impl Text {
     pub fn built_in(text: &str) -> Self {
         Self {
             raw: text.to_owned(),
-            place: "built in".to_owned(),
+            place: Place {
+                origin: String::new(),
+                key: "built in".to_owned(),
+            },
         }
     }
 
@@ -89,7 +97,7 @@ impl Text {
 
     /// An error about this text.
     pub fn error(&self, reason: impl Display) -> ConfigError {
-        ConfigError::new(format!("{} {reason}", self.place))
+        ConfigError::new(ConfigProblem::of(&self.place, reason.to_string()))
     }
 }
 
@@ -116,8 +124,11 @@ impl Node {
     }
 
     /// Where it stands: `config.yaml, line 3: generation.turns`.
-    pub fn place(&self) -> String {
-        format!("{}: {}", self.origin, self.path)
+    pub fn place(&self) -> Place {
+        Place {
+            origin: self.origin.clone(),
+            key: self.path.clone(),
+        }
     }
 
     /// The file and line, variable or flag that it comes from.
@@ -127,7 +138,8 @@ impl Node {
 
     /// Reports a problem with this value.
     pub fn problem(&self, reader: &mut Reader<'_>, reason: impl Display) {
-        reader.errors.push(format!("{} {reason}", self.place()));
+        let problem = ConfigProblem::of(&self.place(), reason.to_string());
+        reader.errors.push(problem);
     }
 
     /// The value as a text that may hold `${NAME}`. Numbers and true/false are taken as written.
@@ -242,9 +254,8 @@ impl Node {
             )?,
         };
         if min > max {
-            reader.errors.push(format!(
-                "{place} has a range that ends before it begins: {min} to {max}"
-            ));
+            let reason = format!("has a range that ends before it begins: {min} to {max}");
+            reader.errors.push(ConfigProblem::of(&place, reason));
             return None;
         }
         Some(min..=max)
@@ -336,12 +347,12 @@ impl Node {
             ValueKind::String(raw) => match reader.vars.expand(raw) {
                 Ok(text) => text,
                 Err(reason) => {
-                    reader.errors.push(format!("{place} {reason}"));
+                    reader.errors.push(ConfigProblem::of(&place, reason));
                     return None;
                 }
             },
             ValueKind::Table(_) | ValueKind::Array(_) => {
-                reader.errors.push(format!("{place} {wanted}"));
+                reader.errors.push(ConfigProblem::of(&place, wanted));
                 return None;
             }
             other => other.to_string(),
@@ -349,9 +360,8 @@ impl Node {
         let parsed = parse(text.trim());
         if parsed.is_none() {
             let shown: String = text.chars().take(40).collect();
-            reader
-                .errors
-                .push(format!("{place} {wanted}, not `{shown}`"));
+            let reason = format!("{wanted}, not `{shown}`");
+            reader.errors.push(ConfigProblem::of(&place, reason));
         }
         parsed
     }

@@ -8,7 +8,9 @@ use schema::safety::{
 use serde_json::{Value, json};
 
 use super::{
+    error::ConfigProblem,
     models::{ModelEntry, Part, read_model},
+    place::Origin,
     read::{Node, Reader, Text},
     table::Table,
 };
@@ -154,10 +156,8 @@ fn read_judges(table: &mut Table, reader: &mut Reader<'_>) -> Vec<ModelEntry> {
         .collect();
     for (n, judge) in judges.iter().enumerate() {
         if judges.iter().take(n).any(|other| other.id == judge.id) {
-            reader.errors.push(format!(
-                "{place}: duplicate id `{}`; give each judge its own `id`",
-                judge.id
-            ));
+            let reason = format!("duplicate id `{}`; give each judge its own `id`", judge.id);
+            reader.errors.push(ConfigProblem::at(&place, reason));
         }
     }
     judges
@@ -171,12 +171,13 @@ fn checked<T>(
     check: impl Fn(&str) -> Result<T, SettingError>,
 ) -> Option<T> {
     let node = table.take(key)?;
-    let origin = node.origin().to_owned();
+    let origin = Origin::from(node.origin());
     let text = node.resolved_text(reader)?;
     match check(text.trim()) {
         Ok(value) => Some(value),
         Err(error) => {
-            reader.errors.push(format!("{origin}: {error}"));
+            let problem = ConfigProblem::in_origin(origin, error.to_string());
+            reader.errors.push(problem);
             None
         }
     }
@@ -226,7 +227,7 @@ fn names(
     known: &[&str],
 ) -> Option<Vec<String>> {
     let node = table.take(key)?;
-    let origin = node.origin().to_owned();
+    let origin = Origin::from(node.origin());
     let mut names = Vec::new();
     for text in texts(node, reader)? {
         let resolved = text.resolve(reader.vars);
@@ -237,9 +238,9 @@ fn names(
     }
     if known.is_empty() {
         if names.is_empty() {
-            reader.errors.push(format!(
-                "{origin}: no group; name at least one, or leave the key out for all groups"
-            ));
+            let reason = "no group; name at least one, or leave the key out for all groups";
+            let problem = ConfigProblem::in_origin(origin, reason);
+            reader.errors.push(problem);
             return None;
         }
         return Some(names);
@@ -254,7 +255,8 @@ fn names(
         false => check_names(&setting, &names, known),
     };
     if let Err(error) = result {
-        reader.errors.push(format!("{origin}: {error}"));
+        let problem = ConfigProblem::in_origin(origin, error.to_string());
+        reader.errors.push(problem);
         return None;
     }
     Some(names)

@@ -3,6 +3,7 @@
 use probity::PROMPT_NAMES;
 
 use super::{
+    error::ConfigProblem,
     models::{ModelEntry, Part, read_model},
     read::{Reader, Text},
     safety::read_safety,
@@ -165,9 +166,8 @@ fn read_targets(root: &mut Table, reader: &mut Reader<'_>) -> Vec<ModelEntry> {
         return Vec::new();
     };
     if items.is_empty() {
-        reader.errors.push(format!(
-            "{place} is empty; add a system under test, or leave the key out"
-        ));
+        let reason = "is empty; add a system under test, or leave the key out";
+        reader.errors.push(ConfigProblem::of(&place, reason));
     }
     items
         .into_iter()
@@ -193,18 +193,16 @@ fn read_demographics(root: &mut Table, reader: &mut Reader<'_>) -> Vec<(String, 
             .filter_map(|item| item.text(reader))
             .collect();
         if values.is_empty() {
-            reader.errors.push(format!(
-                "{place} has no values; add some, or leave the axis out"
-            ));
+            let reason = "has no values; add some, or leave the axis out";
+            reader.errors.push(ConfigProblem::of(&place, reason));
         }
         let twice = values
             .iter()
             .enumerate()
             .find(|(n, value)| values.iter().take(*n).any(|other| other.raw == value.raw));
         if let Some((_, value)) = twice {
-            reader
-                .errors
-                .push(format!("{place}: duplicate value `{}`", value.raw));
+            let reason = format!("duplicate value `{}`", value.raw);
+            reader.errors.push(ConfigProblem::at(&place, reason));
         }
         axes.push((axis, values));
     }
@@ -262,9 +260,8 @@ fn read_price(mut table: Table, reader: &mut Reader<'_>) -> Option<PriceEntry> {
         (dollars("input"), dollars("output"), dollars("cached_input"));
     table.finish(reader);
     let (Some(model), Some(input), Some(output)) = (model, input, output) else {
-        reader.errors.push(format!(
-            "{place} needs `model`, `input` and `output`, in dollars per million tokens"
-        ));
+        let reason = "needs `model`, `input` and `output`, in dollars per million tokens";
+        reader.errors.push(ConfigProblem::of(&place, reason));
         return None;
     };
     Some(PriceEntry {

@@ -5,9 +5,10 @@ use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
 use schema::IdError;
 
 use super::{
-    error::ConfigError,
+    error::{ConfigError, ConfigProblem},
     layers::Merged,
     models::{ModelEntry, Route, check_ids},
+    place::Origin,
     read::{Reader, Text},
     safety::SafetySettings,
     sections,
@@ -177,19 +178,20 @@ pub fn read(
     merged: Merged,
     scripted: bool,
     vars: &Vars,
-) -> Result<(Settings, Vec<String>), ConfigError> {
+) -> Result<(Settings, Vec<ConfigProblem>), ConfigError> {
     let mut reader = Reader::new(vars);
     let mut root = Table::root(merged.root, &merged.origin);
     let mut settings = sections::root(&mut root, &mut reader);
     root.finish(&mut reader);
     settings.file = merged.file;
     if let Err(error) = check_ids(&settings.models.targets) {
-        reader.errors.extend(
-            error
-                .into_problems()
-                .into_iter()
-                .map(|problem| format!("{}: {problem}", merged.origin)),
-        );
+        let in_file = |mut problem: ConfigProblem| {
+            problem.origin = Some(Origin::new(&merged.origin));
+            problem
+        };
+        reader
+            .errors
+            .extend(error.into_problems().into_iter().map(in_file));
     }
     ConfigError::check(reader.errors)?;
     let none = settings.models.all().next().is_none();

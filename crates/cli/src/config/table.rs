@@ -3,7 +3,11 @@
 use config::{Map, Value, ValueKind};
 use schema::nearest;
 
-use super::read::{Node, Reader, origin};
+use super::{
+    error::ConfigProblem,
+    place::Place,
+    read::{Node, Reader, origin},
+};
 
 /// A table of the configuration whose keys are taken out one by one.
 pub struct Table {
@@ -50,12 +54,11 @@ impl Table {
         entries.into_iter().map(entry).collect()
     }
 
-    /// Where the table stands: `config.yaml, line 3: targets[0]`.
-    pub fn place(&self) -> String {
-        if self.path.is_empty() {
-            format!("{}:", self.origin)
-        } else {
-            format!("{}: {}", self.origin, self.path)
+    /// Where the table stands.
+    pub fn place(&self) -> Place {
+        Place {
+            origin: self.origin.clone(),
+            key: self.path.clone(),
         }
     }
 
@@ -73,16 +76,19 @@ impl Table {
             .extend(self.known.iter().map(|key| self.path_of(key)));
         for (key, value) in &self.entries {
             let origin = origin(value).unwrap_or(&self.origin);
-            let path = self.path_of(key);
+            let place = Place {
+                origin: origin.to_owned(),
+                key: self.path_of(key),
+            };
             match meant(key, &self.known) {
                 Some(known) => {
-                    reader.errors.push(format!(
-                        "{origin}: {path}: unknown key `{key}`; did you mean `{known}`?"
-                    ));
+                    let reason = format!("unknown key `{key}`; did you mean `{known}`?");
+                    reader.errors.push(ConfigProblem::at(&place, reason));
                 }
-                None => reader
-                    .warnings
-                    .push(format!("{origin}: {path}: unknown key `{key}` is ignored")),
+                None => {
+                    let reason = format!("unknown key `{key}` is ignored");
+                    reader.warnings.push(ConfigProblem::at(&place, reason));
+                }
             }
         }
     }

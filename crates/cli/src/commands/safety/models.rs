@@ -135,7 +135,7 @@ impl Made {
             let options = settings.sent_options();
             match provider.model(settings) {
                 Ok(model) => made.push((entry.path.clone(), model, options)),
-                Err(error) => problems.push(format!("{}: {error}", entry.path)),
+                Err(error) => problems.push(format!("{}: {error}", entry.path).into()),
             }
         }
         ConfigError::check(problems)?;
