@@ -17,7 +17,7 @@ pub struct ScoreFaults {
     /// The first row that contradicts itself: no rate may be made of it.
     pub contradiction: Option<String>,
     /// A warning for each kind of rows that do not belong. They are counted like the others, as long as nobody takes them out.
-    pub odd: Vec<String>,
+    pub unrecognised: Vec<String>,
 }
 
 /// As [`find_score_faults`]; gives the warnings.
@@ -32,7 +32,7 @@ pub fn check_scores(
     let faults = find_score_faults(dir, benchmark, target)?;
     match faults.contradiction {
         Some(contradiction) => Err(PipelineError::input(contradiction)),
-        None => Ok(faults.odd),
+        None => Ok(faults.unrecognised),
     }
 }
 
@@ -53,7 +53,7 @@ pub fn find_score_faults(
         conversations: conversations(dir, target)?,
         seen: HashSet::new(),
         row: 0,
-        odd: BTreeMap::new(),
+        unrecognised: BTreeMap::new(),
         contradiction: None,
     };
     each_row(&path, |row: Row| {
@@ -72,18 +72,18 @@ pub fn find_score_faults(
             path.display()
         )
     });
-    let warning = |(odd, rows): (Odd, Rows)| {
+    let warning = |(kind, rows): (Unrecognised, Rows)| {
         format!(
             "{}: {} (row {}: {}). They count in the rates; remove them, or judge the conversations again: {mend}",
             path.display(),
-            odd.in_words(rows.count),
+            kind.in_words(rows.count),
             rows.first,
             rows.example
         )
     };
     Ok(ScoreFaults {
         contradiction,
-        odd: check.odd.into_iter().map(warning).collect(),
+        unrecognised: check.unrecognised.into_iter().map(warning).collect(),
     })
 }
 
@@ -155,9 +155,9 @@ fn there<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Option::deserialize(deserializer).map(Some)
 }
 
-/// A kind of rows that do not belong.
+/// A kind of rows that belong to nothing in the benchmark, or stand twice.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Odd {
+enum Unrecognised {
     Metric(String),
     MetricType(String),
     Target(String),
@@ -165,7 +165,7 @@ enum Odd {
     Twice,
 }
 
-impl Odd {
+impl Unrecognised {
     fn in_words(&self, count: u64) -> String {
         let rows = counted(count, "row is", "rows are");
         match self {
@@ -199,7 +199,7 @@ struct Check<'c> {
     seen: HashSet<(String, String)>,
     /// The row that is looked at, from 1.
     row: u64,
-    odd: BTreeMap<Odd, Rows>,
+    unrecognised: BTreeMap<Unrecognised, Rows>,
     contradiction: Option<String>,
 }
 
@@ -215,15 +215,15 @@ impl Check<'_> {
         match (known_type, row.metric_type) {
             // Where none are written yet, none can be missing.
             (None, _) if self.benchmark.metrics.is_empty() => {}
-            (None, _) => self.odd(Odd::Metric(row.metric_id.clone()), row),
+            (None, _) => self.add(Unrecognised::Metric(row.metric_id.clone()), row),
             (Some(now), Some(then)) if now != then => {
-                self.odd(Odd::MetricType(row.metric_id.clone()), row);
+                self.add(Unrecognised::MetricType(row.metric_id.clone()), row);
             }
             _ => {}
         }
         let other = row.target_model.as_deref();
         if let Some(other) = other.filter(|other| *other != self.target.as_str()) {
-            self.odd(Odd::Target(other.to_owned()), row);
+            self.add(Unrecognised::Target(other.to_owned()), row);
         }
         let sample = row.sample.or(row.old_sample);
         let id = conversation_id(row.conv_id.clone(), &row.id, self.target, sample);
@@ -231,16 +231,16 @@ impl Check<'_> {
         if let Some(all) = &self.conversations
             && !all.contains(&key)
         {
-            self.odd(Odd::Conversation, row);
+            self.add(Unrecognised::Conversation, row);
         }
         if !self.seen.insert((key.0, row.metric_id.clone())) {
-            self.odd(Odd::Twice, row);
+            self.add(Unrecognised::Twice, row);
         }
     }
 
-    fn odd(&mut self, odd: Odd, row: &Row) {
+    fn add(&mut self, kind: Unrecognised, row: &Row) {
         let first = self.row;
-        let rows = self.odd.entry(odd).or_insert_with(|| Rows {
+        let rows = self.unrecognised.entry(kind).or_insert_with(|| Rows {
             count: 0,
             first,
             example: row.id.clone(),

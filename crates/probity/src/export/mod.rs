@@ -243,7 +243,7 @@ impl<'a> Work<'a> {
                 .push(format!("{place}: {contradiction}"));
             return Ok(());
         }
-        self.report.add_problems(&place, faults.odd);
+        self.report.add_problems(&place, faults.unrecognised);
         // Both read through large files.
         let (content, scores) = thread::scope(|scope| {
             let content = scope.spawn(|| source::content(index, &id, &files));
