@@ -1,7 +1,7 @@
 //! Checks a journal, alone and against the benchmark tree of its run.
 
-mod aside;
-mod items;
+mod exclusions;
+mod record;
 mod results;
 mod rules;
 
@@ -14,8 +14,8 @@ use journal::{
 use schema::{EventBody, EventKind};
 
 use self::{
-    aside::Exclusions,
-    items::JournalRecord,
+    exclusions::Exclusions,
+    record::JournalRecord,
     rules::{Compared, Rules},
 };
 use crate::{BenchmarkDir, Layout};

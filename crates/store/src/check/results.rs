@@ -6,13 +6,13 @@ use journal::check::{Failure, Row};
 use schema::{ModelId, Summary};
 
 use super::{
-    aside::Exclusions,
-    items::{JournalRecord, SutSums},
+    exclusions::Exclusions,
+    record::{JournalRecord, SutSums},
 };
 use crate::BenchmarkDir;
 
-/// Asks whether `results.json` counts the items that were measured. Gives the rule's row, and a note where the file is older than the
-/// scores of a run that did not sum them up: such a file can say nothing about them yet.
+/// Checks that `results.json` counts the items that were measured. Returns the rule's row, and a note where the file is older than the
+/// scores of a run that did not sum them up, so that it cannot have them yet.
 pub(super) fn rule(
     record: &JournalRecord,
     dir: &BenchmarkDir,
@@ -44,16 +44,16 @@ pub(super) fn rule(
     };
     let mut older: Vec<&str> = Vec::new();
     for (sut, sums) in suts {
-        let mut asked = rule.clone();
+        let mut checked = rule.clone();
         let mut rows = summaries.iter();
         match rows.find(|row| row.target_model.as_str() == sut) {
-            Some(summary) => counts(&mut asked, sut, sums, summary),
-            None => asked.fail(Failure::new("results.json has no row of it").sut(sut)),
+            Some(summary) => counts(&mut checked, sut, sums, summary),
+            None => checked.fail(Failure::new("results.json has no row of it").sut(sut)),
         }
-        if asked.failed > rule.failed && !record.summed_up && is_older(dir, sut) {
+        if checked.failed > rule.failed && !record.summed_up && is_older(dir, sut) {
             older.push(sut);
         } else {
-            rule = asked;
+            rule = checked;
         }
     }
     if older.is_empty() {

@@ -7,8 +7,8 @@ use schema::{Conversation, ModelId, PhaseCost, Role};
 use serde::{Deserialize, de::IgnoredAny};
 
 use super::{
-    aside::Exclusions,
-    items::{CallSum, Item, JournalRecord, key},
+    exclusions::Exclusions,
+    record::{CallSum, Item, JournalRecord, key},
     results,
 };
 use crate::{BenchmarkDir, TargetDir, each_row, read_costs};
@@ -17,7 +17,7 @@ use crate::{BenchmarkDir, TargetDir, each_row, read_costs};
 pub(super) struct Rules<'d> {
     record: &'d JournalRecord,
     dir: &'d BenchmarkDir,
-    /// What is not compared.
+    /// The parts of the tree that are not compared.
     excluded: &'d Exclusions,
 }
 
@@ -35,7 +35,7 @@ impl Compared {
     }
 }
 
-/// What is looked at of a row of `scores.json`.
+/// The fields of a row of `scores.json` that are compared.
 #[derive(Deserialize)]
 struct ScoreRow {
     id: String,
@@ -48,7 +48,7 @@ struct ScoreRow {
     usage: Option<PhaseCost>,
 }
 
-/// What is looked at of a row of `conversations.json`.
+/// The fields of a row of `conversations.json` that are compared.
 #[derive(Deserialize)]
 struct ConversationRow {
     id: String,

@@ -10,7 +10,7 @@ use journal::{JournalReader, Line};
 use schema::{CostSum, EventBody, EventKind, Phase, PhaseCost, Spend};
 use serde_json::Value;
 
-use crate::{rebuild::Costs, rebuild::is_last_word};
+use crate::rebuild::{Costs, is_last_word};
 
 /// What a journal records that the tree's files have to agree with.
 #[derive(Default)]
@@ -29,7 +29,7 @@ pub(super) struct JournalRecord {
 pub(super) struct Item {
     /// Replies of the system under test.
     pub(super) replies: u32,
-    /// The texts of all of them, as a number; `None` without a text.
+    /// A hash of their texts; `None` without a text.
     pub(super) said: Option<u64>,
     /// Replies of judges.
     pub(super) judgements: u32,
@@ -69,7 +69,7 @@ pub(super) fn key(prompt_id: &str, sut: &str) -> u64 {
     hasher.finish()
 }
 
-/// A number that stands for the texts of replies: `before`, and `text` after them. Empty texts are passed over.
+/// A hash of the texts of replies: those of `before`, and `text` after them. Empty texts are skipped.
 pub(super) fn said(before: Option<u64>, text: &str) -> Option<u64> {
     if text.is_empty() {
         return before;

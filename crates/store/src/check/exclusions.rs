@@ -14,8 +14,8 @@ use schema::{Conversation, ModelId, Role};
 use serde::Deserialize;
 
 use super::{
-    items::{JournalRecord, key, said},
     journal_benchmark,
+    record::{JournalRecord, key, said},
 };
 use crate::{BenchmarkDir, Layout, each_row};
 
