@@ -1,6 +1,7 @@
-//! The journals of a run: one file for each benchmark.
+//! The journal files of a run.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock, PoisonError, RwLock},
@@ -10,48 +11,61 @@ use journal::{
     Form, ItemTurns, JournalWriter, RunId,
     check::{self, Outcome, Report, Verdict},
 };
-use schema::{Event, Journal};
-
+use schema::{Event, Journal, ModelId};
 use store::{BenchmarkDir, PipelineError, check::check_tree};
 
-/// The journal files of a run, which are made in the folder of its records: one for each benchmark, since checkers of these
-/// journals want exactly one benchmark in a file.
+/// The journal files of a run, in the folder of its records. Checkers of these journals want one benchmark in a file, whose systems
+/// under test were all asked the same: a benchmark run writes one file for each benchmark, a safety evaluation one for each target.
 ///
-/// It is a [`Journal`]: give it to the models, to the phases and, by [`Pipeline::journals`](crate::Pipeline::journals), to the
-/// pipeline, which opens and closes the files. The first file has the run's own id, each further one the time of its start.
-/// Events that come while no file is open are not kept.
+/// It is a [`Journal`]; [`Session::with_journals`](crate::Session::with_journals) gives it to all who record. Recipes open and close the
+/// files. The first file has the run's own id, each further one the time of its start. Events of an item go to the file of its target
+/// where it has one, all others to the first file. Events that come while no file is open are not kept.
 #[derive(Debug)]
-pub struct RunJournals {
+pub struct JournalSet {
     folder: PathBuf,
     form: Form,
-    current: RwLock<Option<Arc<Open>>>,
+    open: RwLock<Vec<OpenJournal>>,
     /// Why a journal that is closed is not complete.
     incomplete: OnceLock<String>,
 }
 
-/// The file that is written now.
-struct Open(ItemTurns<JournalWriter>);
+/// A file that is written now.
+#[derive(Clone)]
+struct OpenJournal {
+    /// The target whose file it is.
+    sut: Option<ModelId>,
+    turns: Arc<ItemTurns<JournalWriter>>,
+}
 
-impl Open {
+/// A file that is written.
+pub(crate) struct ClosedJournal {
+    /// The target whose file it is.
+    pub(crate) sut: Option<ModelId>,
+    pub(crate) path: PathBuf,
+    /// Why it is not complete. It does not name the file.
+    pub(crate) trouble: Option<String>,
+}
+
+impl OpenJournal {
     fn path(&self) -> &Path {
-        self.0.inner().path()
+        self.turns.inner().path()
     }
 }
 
-impl std::fmt::Debug for Open {
+impl std::fmt::Debug for OpenJournal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Open").field(&self.path()).finish()
+        f.debug_tuple("OpenJournal").field(&self.path()).finish()
     }
 }
 
-impl RunJournals {
+impl JournalSet {
     /// Journals in `folder`, which is made when the first one is.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
             form: Form::Plain,
-            current: RwLock::default(),
+            open: RwLock::default(),
             incomplete: OnceLock::new(),
         }
     }
@@ -72,67 +86,119 @@ impl RunJournals {
     /// Why events are being lost or were, if that is so: a full disk, for one.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
-        let now = || Some(self.current()?.0.inner().check().err()?.to_string());
+        let now = || {
+            let open = self.now_open();
+            let mut checks = open.iter().map(|open| open.turns.inner().check());
+            checks.find_map(|check| Some(check.err()?.to_string()))
+        };
         self.incomplete.get().cloned().or_else(now)
     }
 
-    /// Opens the journal of `id`.
-    pub(crate) fn open(&self, id: &RunId) -> Result<(), PipelineError> {
+    /// Opens the file `id`, for one target or for all.
+    pub(crate) fn open(&self, id: &RunId, sut: Option<&ModelId>) -> Result<(), PipelineError> {
         fs::create_dir_all(&self.folder)
             .map_err(|error| PipelineError::write(&self.folder, error))?;
         let writer = JournalWriter::create_as(&self.folder, id, self.form)
             .map_err(|error| PipelineError::output(error.to_string()).with_source(error))?;
-        *self.slot() = Some(Arc::new(Open(ItemTurns::new(writer))));
+        let open = OpenJournal {
+            sut: sut.cloned(),
+            turns: Arc::new(ItemTurns::new(writer)),
+        };
+        self.open
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(open);
         Ok(())
+    }
+
+    /// Opens a file for each of `suts`. Returns their ids.
+    pub(crate) fn open_each<'a>(
+        &self,
+        first: &RunId,
+        suts: impl IntoIterator<Item = &'a ModelId>,
+    ) -> Result<BTreeMap<ModelId, RunId>, PipelineError> {
+        let mut ids: BTreeMap<ModelId, RunId> = BTreeMap::new();
+        for sut in suts {
+            let mut id = match ids.is_empty() {
+                true => first.clone(),
+                false => RunId::now(),
+            };
+            while ids.values().any(|taken| *taken == id) {
+                std::thread::sleep(std::time::Duration::from_micros(1));
+                id = RunId::now();
+            }
+            self.open(&id, Some(sut))?;
+            ids.insert(sut.clone(), id);
+        }
+        Ok(ids)
+    }
+
+    /// The journal of one target.
+    pub(crate) fn of_sut(&self, sut: &ModelId) -> Arc<dyn Journal> {
+        let open = self.now_open().into_iter();
+        let mut own = open.filter(|open| open.sut.as_ref() == Some(sut));
+        match own.next() {
+            Some(open) => open.turns as _,
+            None => Arc::new(schema::NoJournal),
+        }
     }
 
     /// Waits until what was recorded is on the disk. What is lost shows in [`trouble`](Self::trouble) and at the end.
     pub(crate) async fn sync(&self) {
-        if let Some(open) = self.current() {
-            let synced = tokio::task::spawn_blocking(move || open.0.inner().sync()).await;
+        for open in self.now_open() {
+            let synced = tokio::task::spawn_blocking(move || open.turns.inner().sync()).await;
             if let Ok(Err(error)) = synced {
                 tracing::debug!(%error, "the journal cannot be synced");
             }
         }
     }
 
-    /// Closes the open journal: its path, and why it is not complete where it is not. Takes as long as writing the rest does.
-    pub(crate) async fn close(&self) -> Option<(PathBuf, Option<String>)> {
-        let open = self.slot().take()?;
-        let path = open.path().to_owned();
-        let closed = tokio::task::spawn_blocking(move || {
-            open.0.release();
-            open.0.inner().close()
-        })
-        .await;
-        let (text, reason) = match closed {
-            Ok(Ok(_)) => return Some((path, None)),
-            Ok(Err(error)) => (error.to_string(), error.reason()),
-            Err(error) => (error.to_string(), error.to_string()),
-        };
-        let _ = self.incomplete.set(text);
-        Some((path, Some(reason)))
+    /// Closes the open files. Takes as long as writing the rest does.
+    pub(crate) async fn close(&self) -> Vec<ClosedJournal> {
+        let open = std::mem::take(&mut *self.open.write().unwrap_or_else(PoisonError::into_inner));
+        let mut all = Vec::new();
+        for open in open {
+            let (sut, path) = (open.sut.clone(), open.path().to_owned());
+            let closing = tokio::task::spawn_blocking(move || {
+                open.turns.release();
+                open.turns.inner().close()
+            });
+            let (trouble, whole) = match closing.await {
+                Ok(Ok(_)) => (None, None),
+                Ok(Err(error)) => (Some(error.reason()), Some(error.to_string())),
+                Err(error) => (Some(error.to_string()), Some(error.to_string())),
+            };
+            if let Some(whole) = whole {
+                let _ = self.incomplete.set(whole);
+            }
+            all.push(ClosedJournal { sut, path, trouble });
+        }
+        all
     }
 
-    fn current(&self) -> Option<Arc<Open>> {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
-        current.clone()
-    }
-
-    fn slot(&self) -> std::sync::RwLockWriteGuard<'_, Option<Arc<Open>>> {
-        self.current.write().unwrap_or_else(PoisonError::into_inner)
+    fn now_open(&self) -> Vec<OpenJournal> {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        open.clone()
     }
 }
 
-impl Journal for RunJournals {
+impl Journal for JournalSet {
     fn record(&self, event: Event) {
-        if let Some(open) = self.current() {
-            open.0.record(event);
+        let open = {
+            let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+            let sut = event.item.as_ref().map(|item| &*item.sut);
+            let own = open
+                .iter()
+                .find(|open| open.sut.is_some() && open.sut.as_ref().map(ModelId::as_str) == sut);
+            own.or(open.first()).map(|open| Arc::clone(&open.turns))
+        };
+        if let Some(open) = open {
+            open.record(event);
         }
     }
 }
 
-/// The journal of one benchmark's run, and what checking it said.
+/// A journal of a run, and what checking it said.
 #[derive(Debug)]
 pub struct JournalEnd {
     /// The file.
@@ -144,12 +210,15 @@ pub struct JournalEnd {
 }
 
 impl JournalEnd {
-    /// Checks the journal at `path` over the tree of `dir`.
-    pub(crate) async fn of(path: PathBuf, trouble: Option<String>, dir: BenchmarkDir) -> Self {
+    /// Checks a closed journal, where there is a `dir` over its tree too.
+    pub(crate) async fn of(closed: ClosedJournal, dir: Option<BenchmarkDir>) -> Self {
+        let ClosedJournal { path, trouble, .. } = closed;
         let journal = path.clone();
         let checked = tokio::task::spawn_blocking(move || {
             let mut report = check::check(&journal);
-            check_tree(&journal, &dir, &mut report);
+            if let Some(dir) = &dir {
+                check_tree(&journal, dir, &mut report);
+            }
             report
         });
         let check = checked.await.unwrap_or_else(|error| {

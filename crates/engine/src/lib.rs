@@ -27,13 +27,15 @@ mod plan;
 pub mod progress;
 mod report;
 pub mod safety;
+mod session;
 mod wanted;
 
 pub use benchmark::{Concurrency, Expected, Pipeline, RunOptions};
 pub use forecast::{Forecast, forecast};
-pub use journals::{JournalEnd, RunJournals};
+pub use journals::{JournalEnd, JournalSet};
 pub use phases::{Loaded, Make, MakeAggregator, MakeSimulator, Phases};
 pub use plan::{PlanModel, PlanRow, PlanSettings, Range, plan, plan_judging};
 pub use progress::{NoObserver, Observer, Outcome, Progress};
 pub use report::{BenchmarkReport, Counts, FailureGroup, RunOutcome, RunReport};
+pub use session::Session;
 pub use wanted::{WantedMetric, WantedScenarios, wanted_scenarios};

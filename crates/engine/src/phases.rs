@@ -35,7 +35,7 @@ pub type MakeAggregator = Box<dyn Fn(&ModelId) -> Box<dyn Aggregator> + Send + S
 ///
 /// ```no_run
 /// # use std::sync::Arc;
-/// # use probity::Phases;
+/// # use engine::Phases;
 /// # fn standard() -> Phases { unimplemented!() }
 /// # fn mine() -> Arc<dyn schema::Evaluator> { unimplemented!() }
 /// let mut phases: Phases = standard();

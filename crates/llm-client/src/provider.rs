@@ -229,6 +229,18 @@ impl Provider {
         &self.meter
     }
 
+    /// Where every call is journaled.
+    #[must_use]
+    pub fn journal(&self) -> &Arc<dyn Journal> {
+        &self.journal
+    }
+
+    /// How the models do.
+    #[must_use]
+    pub fn health(&self) -> &Health {
+        &self.health
+    }
+
     /// The run's cache, if it has one.
     #[must_use]
     pub fn cache(&self) -> Option<&Cache> {

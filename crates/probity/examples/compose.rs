@@ -1,12 +1,14 @@
 //! A pipeline put together by hand: a server, a client, models, phases, a run. Start it with
 //! `cargo run -p probity-pipeline --example compose`.
 
-use std::{error::Error, fs};
+use std::{error::Error, fs, sync::Arc};
 
 use llm_client::{
     Cache, CacheSettings, HttpClient, HttpOptions, ModelSettings, PriceTable, Provider,
 };
-use probity::{Layout, Models, PhaseSettings, Pipeline, RunOptions, RunOutcome, standard_phases};
+use probity::{
+    Layout, Models, PhaseSettings, Pipeline, RunOptions, RunOutcome, Session, standard_phases,
+};
 use schema::{ModelId, TargetRef};
 use scripted_llm::ScriptedServer;
 
@@ -23,10 +25,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(layout.state())?;
     let cache = Cache::open(layout.cache(), CacheSettings::default())?;
     let provider = Provider::new(HttpClient::new(HttpOptions::default())).with_cache(cache);
+    let session = Arc::new(Session::new(provider));
     let model = |name: &str| -> Result<_, Box<dyn Error>> {
         let mut settings = ModelSettings::new(ModelId::new(name)?, name, server.base_url());
         settings.price = PriceTable::shipped().price(None, name);
-        Ok(provider.model(settings)?)
+        Ok(session.model(settings)?)
     };
     let target = TargetRef {
         id: ModelId::new("careful")?,
@@ -40,8 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         targets: vec![(target, model("scripted-careful")?)],
     };
     let phases = standard_phases(models, PhaseSettings::default())?;
-    let pipeline =
-        Pipeline::new(layout, phases, RunOptions::default()).meter(provider.meter().clone());
+    let pipeline = Pipeline::new(session, layout, phases, RunOptions::default());
     let report = pipeline.run(&["flattery".to_owned()]).await?;
 
     if report.outcome() != RunOutcome::Complete {

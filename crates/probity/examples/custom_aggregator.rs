@@ -2,10 +2,9 @@
 //!
 //! Run it with `cargo run -p probity-aggregator --example custom_aggregator`.
 
-use std::{collections::BTreeMap, error::Error};
+use std::{collections::BTreeMap, error::Error, sync::Arc};
 
-use llm_client::{HttpClient, Provider};
-use probity::{PhaseSettings, Pipeline, RunOptions, demo, standard_phases};
+use probity::{PhaseSettings, Pipeline, RunOptions, Session, demo, standard_phases};
 use schema::{Aggregator, Fingerprint, MetricType, ModelId, Rate, Score, Summary};
 
 /// Counts each scenario once, by its worst sample.
@@ -85,7 +84,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let server = scripted_llm::ScriptedServer::start().await?;
     let folder = tempfile::tempdir()?;
     let layout = demo::layout(folder.path())?;
-    let models = demo::models(&Provider::new(HttpClient::default()), server.base_url())?;
+    let session = Arc::new(Session::default());
+    let models = demo::models(&session, server.base_url())?;
 
     let mut phases = standard_phases(models, PhaseSettings::default())?;
     phases.aggregator = Some(Box::new(|target| {
@@ -96,7 +96,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         samples: 3,
         ..RunOptions::default()
     };
-    let report = demo::run(&Pipeline::new(layout, phases, options)).await?;
+    let report = demo::run(&Pipeline::new(session, layout, phases, options)).await?;
     println!("A scenario passes when it does in all samples:");
     print!("{}", demo::rates(&report));
     Ok(())

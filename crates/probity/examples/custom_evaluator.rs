@@ -4,8 +4,7 @@
 
 use std::{error::Error, sync::Arc};
 
-use llm_client::{HttpClient, Provider};
-use probity::{PhaseSettings, Pipeline, RunOptions, demo, standard_phases};
+use probity::{PhaseSettings, Pipeline, RunOptions, Session, demo, standard_phases};
 use schema::{
     Conversation, Evaluator, Fingerprint, Item, Metric, MetricType, PhaseError, Role, Score,
 };
@@ -72,12 +71,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let server = scripted_llm::ScriptedServer::start().await?;
     let folder = tempfile::tempdir()?;
     let layout = demo::layout(folder.path())?;
-    let models = demo::models(&Provider::new(HttpClient::default()), server.base_url())?;
+    let session = Arc::new(Session::default());
+    let models = demo::models(&session, server.base_url())?;
 
     let mut phases = standard_phases(models, PhaseSettings::default())?;
     phases.evaluator = Box::new(|_benchmark| Ok(Arc::new(ApologyCounter::new(0))));
 
-    let pipeline = Pipeline::new(layout, phases, RunOptions::default());
+    let pipeline = Pipeline::new(session, layout, phases, RunOptions::default());
     let report = demo::run(&pipeline).await?;
     for summary in report
         .benchmarks

@@ -8,8 +8,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use llm_client::{HttpClient, Provider};
-use probity::{PhaseSettings, Pipeline, RunOptions, demo, standard_phases};
+use probity::{PhaseSettings, Pipeline, RunOptions, Session, demo, standard_phases};
 use schema::{Event, Journal};
 
 /// Counts events by message.
@@ -34,10 +33,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let counting = Arc::new(CountingJournal::default());
     let journal: Arc<dyn Journal> = counting.clone();
     // The pipeline records the run and its items, calls of items among them. The models record the other calls.
-    let provider = Provider::new(HttpClient::default()).with_journal(Arc::clone(&journal));
-    let models = demo::models(&provider, server.base_url())?;
+    let session = Arc::new(Session::default().with_journal(journal));
+    let models = demo::models(&session, server.base_url())?;
     let phases = standard_phases(models, PhaseSettings::default())?;
-    let pipeline = Pipeline::new(layout, phases, RunOptions::default()).journal(journal);
+    let pipeline = Pipeline::new(session, layout, phases, RunOptions::default());
 
     let report = demo::run(&pipeline).await?;
     print!("{}", demo::rates(&report));

@@ -4,11 +4,10 @@
 
 use std::{error::Error, sync::Arc};
 
-use llm_client::{HttpClient, Journaled, Provider};
-use probity::{PhaseSettings, Pipeline, RunOptions, demo, standard_phases};
+use llm_client::Journaled;
+use probity::{PhaseSettings, Pipeline, RunOptions, Session, demo, standard_phases};
 use schema::{
-    ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, NoJournal, Role,
-    TargetRef, Usage,
+    ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, Role, TargetRef, Usage,
 };
 
 /// Gives in to whatever was said last.
@@ -45,8 +44,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let server = scripted_llm::ScriptedServer::start().await?;
     let folder = tempfile::tempdir()?;
     let layout = demo::layout(folder.path())?;
-    let provider = Provider::new(HttpClient::default());
-    let mut models = demo::models(&provider, server.base_url())?;
+    let session = Arc::new(Session::default());
+    let mut models = demo::models(&session, server.base_url())?;
 
     let id = ModelId::new("parrot")?;
     let target = TargetRef {
@@ -54,11 +53,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
         model: "parrot".to_owned(),
     };
     // Layers go around any model. This one counts the calls; `Retried` and `Limited` would serve a model that can fail.
-    let parrot = Journaled::new(Parrot { id }, Arc::new(NoJournal), provider.meter().clone());
+    let parrot = Journaled::new(
+        Parrot { id },
+        Arc::clone(session.journal()),
+        session.meter().clone(),
+    );
     models.targets.push((target, Arc::new(parrot)));
 
     let phases = standard_phases(models, PhaseSettings::default())?;
-    let pipeline = Pipeline::new(layout, phases, RunOptions::default());
+    let pipeline = Pipeline::new(session, layout, phases, RunOptions::default());
     let report = demo::run(&pipeline).await?;
     print!("{}", demo::rates(&report));
     Ok(())

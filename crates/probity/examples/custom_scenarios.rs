@@ -9,8 +9,7 @@ use futures::{
     StreamExt,
     stream::{self, BoxStream},
 };
-use llm_client::{HttpClient, Provider};
-use probity::{PhaseSettings, Pipeline, RunOptions, demo, standard_phases};
+use probity::{PhaseSettings, Pipeline, RunOptions, Session, demo, standard_phases};
 use schema::{Benchmark, Fingerprint, PhaseError, Scenario, ScenarioGenerator};
 use store::read_scenarios;
 
@@ -68,12 +67,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let server = scripted_llm::ScriptedServer::start().await?;
     let folder = tempfile::tempdir()?;
     let layout = demo::layout(folder.path())?;
-    let models = demo::models(&Provider::new(HttpClient::default()), server.base_url())?;
+    let session = Arc::new(Session::default());
+    let models = demo::models(&session, server.base_url())?;
 
     let mut phases = standard_phases(models, PhaseSettings::default())?;
     phases.scenario_generator = Box::new(|_benchmark| Ok(Arc::new(Listed(&SITUATIONS))));
 
-    let pipeline = Pipeline::new(layout.clone(), phases, RunOptions::default());
+    let pipeline = Pipeline::new(session, layout.clone(), phases, RunOptions::default());
     let report = demo::run(&pipeline).await?;
     for row in read_scenarios(&layout.benchmark(demo::BENCHMARK)?.scenarios())? {
         println!(

@@ -5,8 +5,7 @@
 
 use std::{error::Error, sync::Arc};
 
-use llm_client::{HttpClient, Provider};
-use probity::{PhaseSettings, Pipeline, PipelineError, RunOptions, demo, standard_phases};
+use probity::{PhaseSettings, Pipeline, PipelineError, RunOptions, Session, demo, standard_phases};
 use schema::{
     ChatModel, Conversation, Fingerprint, Item, PhaseError, Purpose, Scenario, Simulator,
     TargetRef, TranscriptBuilder,
@@ -67,7 +66,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let server = scripted_llm::ScriptedServer::start().await?;
     let folder = tempfile::tempdir()?;
     let layout = demo::layout(folder.path())?;
-    let models = demo::models(&Provider::new(HttpClient::default()), server.base_url())?;
+    let session = Arc::new(Session::default());
+    let models = demo::models(&session, server.base_url())?;
 
     let targets = models.targets.clone();
     let mut phases = standard_phases(models, PhaseSettings::default())?;
@@ -87,7 +87,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }))
     });
 
-    let pipeline = Pipeline::new(layout, phases, RunOptions::default());
+    let pipeline = Pipeline::new(session, layout, phases, RunOptions::default());
     let report = demo::run(&pipeline).await?;
     print!("{}", demo::rates(&report));
     Ok(())

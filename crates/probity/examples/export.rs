@@ -9,8 +9,9 @@ use interop::{
     eee::{Eee, EeeOptions},
     junit::JUnit,
 };
-use llm_client::{HttpClient, HttpOptions, Provider};
-use probity::{ExportOptions, PhaseSettings, Pipeline, RunOptions, demo, export, standard_phases};
+use probity::{
+    ExportOptions, PhaseSettings, Pipeline, RunOptions, Session, demo, export, standard_phases,
+};
 use schema::{Conversation, Evaluator, Fingerprint, Item, Metric, PhaseError, Score};
 use scripted_llm::ScriptedServer;
 
@@ -87,13 +88,13 @@ impl Exporter for Lines {
 async fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let server = ScriptedServer::start().await?;
-    let provider = Provider::new(HttpClient::new(HttpOptions::default()));
-    let models = demo::models(&provider, server.base_url())?;
+    let session = Arc::new(Session::default());
+    let models = demo::models(&session, server.base_url())?;
     let mut phases = standard_phases(models, PhaseSettings::default())?;
     phases.evaluator = Box::new(|loaded| Ok(Arc::new(Length(loaded.benchmark.metrics.clone()))));
     let layout = demo::layout(folder.path())?;
     let names = [demo::BENCHMARK.to_owned()];
-    Pipeline::new(layout.clone(), phases, RunOptions::default())
+    Pipeline::new(session, layout.clone(), phases, RunOptions::default())
         .run(&names)
         .await?;
 

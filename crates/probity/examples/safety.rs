@@ -4,6 +4,7 @@
 use std::{error::Error, sync::Arc};
 
 use async_trait::async_trait;
+use probity::Session;
 use probity::safety::{SafetyMode, SafetyRun, SafetyTarget};
 use schema::{
     ChatModel, ChatReply, ChatRequest, Fingerprint, ModelError, ModelId, PhaseError, TargetRef,
@@ -83,8 +84,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         settings,
         strategies,
     };
-    let run = SafetyRun::new(mode, vec![group], Arc::new(NamesHelp))
-        .target(SafetyTarget::new(target, bot));
+    let run = SafetyRun::new(
+        Arc::new(Session::default()),
+        mode,
+        vec![group],
+        Arc::new(NamesHelp),
+    )
+    .target(SafetyTarget::new(target, bot));
     let report = run.run().await?;
 
     let tally = report.targets.first().ok_or("no target")?.tally;

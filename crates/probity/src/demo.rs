@@ -5,17 +5,18 @@
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use llm_client::{HttpClient, Provider};
-//! use probity::{PhaseSettings, Pipeline, RunOptions, demo, standard_phases};
+//! use std::sync::Arc;
+//! use probity::{PhaseSettings, Pipeline, RunOptions, Session, demo, standard_phases};
 //!
 //! let server = scripted_llm::ScriptedServer::start().await?;
 //! let folder = tempfile::tempdir()?;
 //! let layout = demo::layout(folder.path())?;
-//! let models = demo::models(&Provider::new(HttpClient::default()), server.base_url())?;
+//! let session = Arc::new(Session::default());
+//! let models = demo::models(&session, server.base_url())?;
 //!
 //! let phases = standard_phases(models, PhaseSettings::default())?;
 //! // Here a phase can be replaced by one's own.
-//! let pipeline = Pipeline::new(layout, phases, RunOptions::default());
+//! let pipeline = Pipeline::new(session, layout, phases, RunOptions::default());
 //! let report = demo::run(&pipeline).await?;
 //! assert!(demo::rates(&report).starts_with("careful: positive "));
 //! # Ok(())
@@ -24,11 +25,11 @@
 
 use std::{error::Error, fmt::Write, fs, path::Path, sync::Arc};
 
-use llm_client::{ModelSettings, PriceTable, Provider};
+use llm_client::{ModelSettings, PriceTable};
 use schema::{ModelId, TargetRef};
 
 use crate::Models;
-use engine::{Pipeline, RunOutcome, RunReport};
+use engine::{Pipeline, RunOutcome, RunReport, Session};
 use store::{Layout, PipelineError};
 
 /// The name of the benchmark that [`layout`] makes.
@@ -51,18 +52,18 @@ pub fn layout(folder: &Path) -> Result<Layout, PipelineError> {
     Ok(layout)
 }
 
-/// The models of a scripted server at `base_url`, with the targets `agreeable` and `careful`. They have the layers of
-/// `provider`.
+/// The models of a scripted server at `base_url`, with the targets `agreeable` and `careful`. They are models of
+/// `session`.
 ///
 /// # Errors
-/// When `base_url` is not a URL, or the provider refuses a model.
-pub fn models(provider: &Provider, base_url: impl Into<String>) -> Result<Models, PipelineError> {
+/// When `base_url` is not a URL, or the session refuses a model.
+pub fn models(session: &Session, base_url: impl Into<String>) -> Result<Models, PipelineError> {
     let base_url = base_url.into();
     let model = |id: &str, name: &str| {
         let id = ModelId::new(id).map_err(unusable)?;
         let mut settings = ModelSettings::new(id, name, base_url.as_str());
         settings.price = PriceTable::shipped().price(None, name);
-        provider.model(settings).map_err(unusable)
+        session.model(settings).map_err(unusable)
     };
     let target = |id: &str, name: &str| {
         let model = model(id, name)?;

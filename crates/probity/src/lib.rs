@@ -9,17 +9,17 @@
 //! [`journal`], [`interop`], [`store`], [`engine`]), and what most programs need is in the [`prelude`].
 //!
 //! ```
-//! use llm_client::{HttpClient, HttpOptions, Provider};
-//! use probity::{PhaseSettings, Pipeline, RunOptions, RunOutcome, demo, standard_phases};
+//! use std::sync::Arc;
+//! use probity::{PhaseSettings, Pipeline, RunOptions, RunOutcome, Session, demo, standard_phases};
 //! use scripted_llm::ScriptedServer;
 //!
 //! # tokio::runtime::Runtime::new()?.block_on(async {
 //! let folder = tempfile::tempdir()?;
 //! let server = ScriptedServer::start().await?;
-//! let provider = Provider::new(HttpClient::new(HttpOptions::default()));
-//! let phases = standard_phases(demo::models(&provider, &server.base_url())?, PhaseSettings::default())?;
+//! let session = Arc::new(Session::default());
+//! let phases = standard_phases(demo::models(&session, &server.base_url())?, PhaseSettings::default())?;
 //!
-//! let pipeline = Pipeline::new(demo::layout(folder.path())?, phases, RunOptions::default());
+//! let pipeline = Pipeline::new(session, demo::layout(folder.path())?, phases, RunOptions::default());
 //! let report = pipeline.run(&[demo::BENCHMARK.to_owned()]).await?;
 //! assert_eq!(report.outcome(), RunOutcome::Complete);
 //! assert!(!report.benchmarks[0].summaries.is_empty());
@@ -42,11 +42,10 @@ mod standard;
 pub use async_trait::async_trait;
 pub use calibrate::{CalibrateOptions, Calibration, calibrate};
 pub use engine::{
-    BenchmarkReport, Concurrency, Counts, Expected, FailureGroup, Forecast, JournalEnd, Loaded,
-    Make, MakeAggregator, MakeSimulator, NoObserver, Observer, Outcome, Phases, Pipeline,
-    PlanModel, PlanRow, PlanSettings, Progress, Range, RunJournals, RunOptions, RunOutcome,
-    RunReport, WantedMetric, WantedScenarios, forecast, plan, plan_judging, progress,
-    wanted_scenarios,
+    BenchmarkReport, Concurrency, Counts, Expected, FailureGroup, Forecast, JournalEnd, JournalSet,
+    Loaded, Make, MakeAggregator, MakeSimulator, NoObserver, Observer, Outcome, Phases, Pipeline,
+    PlanModel, PlanRow, PlanSettings, Progress, Range, RunOptions, RunOutcome, RunReport, Session,
+    WantedMetric, WantedScenarios, forecast, plan, plan_judging, progress, wanted_scenarios,
 };
 pub use export::{ExportOptions, ExportReport, export, export_safety};
 pub use import::{

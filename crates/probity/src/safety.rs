@@ -2,7 +2,8 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use llm_client::{HttpClient, HttpOptions, ModelSettings, Provider};
+//! use llm_client::ModelSettings;
+//! use probity::Session;
 //! use probity::safety::{SafetyMode, SafetyRun, SafetyTarget, scorer, variation_strategies};
 //! use schema::safety::{GoOn, SingleTurnSettings, TestCase, TestCaseGroup, Threshold};
 //! use schema::{ModelId, TargetRef};
@@ -10,9 +11,9 @@
 //!
 //! # tokio::runtime::Runtime::new()?.block_on(async {
 //! let server = ScriptedServer::start().await?; // Any OpenAI-compatible endpoint will do.
-//! let provider = Provider::new(HttpClient::new(HttpOptions::default()));
+//! let session = Arc::new(Session::default());
 //! let model = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
-//!     Ok(provider.model(ModelSettings::new(ModelId::new(name)?, name, server.base_url()))?)
+//!     Ok(session.model(ModelSettings::new(ModelId::new(name)?, name, server.base_url()))?)
 //! };
 //! let settings = SingleTurnSettings {
 //!     threshold: Threshold::new(0.5)?,
@@ -28,7 +29,7 @@
 //! let target = TargetRef { id: ModelId::new("careful")?, model: "scripted-careful".to_owned() };
 //!
 //! let mode = SafetyMode::SingleTurn { settings, strategies };
-//! let run = SafetyRun::new(mode, vec![group], scorer(vec![model("scripted-safety-judge")?])?)
+//! let run = SafetyRun::new(Arc::clone(&session), mode, vec![group], scorer(vec![model("scripted-safety-judge")?])?)
 //!     .target(SafetyTarget::new(target, model("scripted-careful")?));
 //! let report = run.run().await?;
 //! assert_eq!(report.targets[0].tally.errors, 0);

@@ -1,8 +1,9 @@
 //! What the examples stand on: a run that is not complete is an error to them, so that they end with a failure.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
-use llm_client::{HttpClient, Provider};
-use probity::{PhaseSettings, Pipeline, RunOptions, demo, standard_phases};
+use std::sync::Arc;
+
+use probity::{PhaseSettings, Pipeline, RunOptions, Session, demo, standard_phases};
 use scripted_llm::{Fault, Role, ScriptedServer};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -11,10 +12,10 @@ async fn a_run_with_failed_rows_is_an_error_that_says_what_failed() {
     let server = ScriptedServer::builder().fault(down).start().await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let layout = demo::layout(folder.path()).unwrap();
-    let provider = Provider::new(HttpClient::default());
-    let models = demo::models(&provider, server.base_url()).unwrap();
+    let session = Arc::new(Session::default());
+    let models = demo::models(&session, server.base_url()).unwrap();
     let phases = standard_phases(models, PhaseSettings::default()).unwrap();
-    let pipeline = Pipeline::new(layout, phases, RunOptions::default());
+    let pipeline = Pipeline::new(session, layout, phases, RunOptions::default());
 
     let error = demo::run(&pipeline).await.unwrap_err().to_string();
     assert!(

@@ -384,10 +384,15 @@ async fn a_reference_of_one_is_told_beforehand_and_graded_best_or_worst() {
     assert!(made.warnings[0].contains("is 1.0"), "{:?}", made.warnings);
 
     let notes = Arc::new(Notes::default());
-    let pipeline = bench
+    let bench = Bench {
+        observer: Arc::clone(&notes) as _,
+        ..bench
+    };
+    let report = bench
         .pipeline(only(Phase::Aggregate))
-        .observer(Arc::clone(&notes) as _);
-    let report = pipeline.run(&["flattery".to_owned()]).await.unwrap();
+        .run(&["flattery".to_owned()])
+        .await
+        .unwrap();
     let notes = notes.0.lock().unwrap().join("\n");
     assert!(notes.contains("is 1.0"), "{notes}");
     let mut seen = BTreeSet::new();

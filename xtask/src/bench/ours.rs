@@ -15,7 +15,7 @@ use llm_client::{
 };
 use probity::{
     Concurrency, Layout, Models, Phase, PhaseSettings, Phases, Pipeline, RunOptions, RunOutcome,
-    standard_phases,
+    Session, standard_phases,
 };
 use schema::{ChatModel, Journal, ModelId, NoJournal, TargetRef};
 use serde_json::json;
@@ -76,7 +76,11 @@ pub(super) async fn run(
         Some(writer) => Arc::clone(writer) as _,
         None => Arc::new(NoJournal),
     };
-    let provider = provider(&layout, in_flight, Arc::clone(&journal))?;
+    let provider = provider(&layout, in_flight)?;
+    let session = Session::new(provider)
+        .with_run_id(run_id)
+        .with_journal(journal);
+    let session = Arc::new(session);
     let options = RunOptions {
         phases: [Phase::Simulate, Phase::Evaluate].into(),
         samples,
@@ -86,11 +90,8 @@ pub(super) async fn run(
         },
         ..RunOptions::default()
     };
-    let phases = phases(&provider, base_url)?;
-    let pipeline = Pipeline::new(layout, phases, options)
-        .meter(provider.meter().clone())
-        .journal(journal)
-        .run_id(run_id);
+    let phases = phases(&session, base_url)?;
+    let pipeline = Pipeline::new(Arc::clone(&session), layout, phases, options);
     let report = pipeline.run(&["bench".to_owned()]).await?;
     if let Some(writer) = writer {
         writer.close()?;
@@ -98,28 +99,21 @@ pub(super) async fn run(
     if report.outcome() != RunOutcome::Complete {
         return Err(format!("the run was not complete: {:?}", report.benchmarks).into());
     }
-    let replies = provider.meter().total().replies;
+    let replies = session.meter().total().replies;
     Ok(Measure::since(before, start, usize::try_from(replies)?))
 }
 
-fn provider(
-    layout: &Layout,
-    in_flight: usize,
-    journal: Arc<dyn Journal>,
-) -> Result<Provider, Box<dyn Error>> {
+fn provider(layout: &Layout, in_flight: usize) -> Result<Provider, Box<dyn Error>> {
     let http = HttpClient::new(HttpOptions {
         concurrency: in_flight,
         ..HttpOptions::default()
     });
     let limits = LimitSettings::up_to(in_flight);
     let cache = Cache::open(layout.cache(), CacheSettings::default())?;
-    Ok(Provider::new(http)
-        .with_cache(cache)
-        .with_limits(limits)
-        .with_journal(journal))
+    Ok(Provider::new(http).with_cache(cache).with_limits(limits))
 }
 
-fn phases(provider: &Provider, base_url: &str) -> Result<Phases, Box<dyn Error>> {
+fn phases(session: &Session, base_url: &str) -> Result<Phases, Box<dyn Error>> {
     let model = |name: &str| -> Result<Arc<dyn ChatModel>, Box<dyn Error>> {
         let mut settings = ModelSettings::new(ModelId::new(name)?, name, base_url);
         settings.cache_name = Some("bench".to_owned());
@@ -128,7 +122,7 @@ fn phases(provider: &Provider, base_url: &str) -> Result<Phases, Box<dyn Error>>
             output: 0.0,
             cached_input: None,
         });
-        Ok(provider.model(settings)?)
+        Ok(session.model(settings)?)
     };
     let target = TargetRef {
         id: ModelId::new("scripted-careful")?,

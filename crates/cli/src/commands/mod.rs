@@ -21,6 +21,7 @@ mod plan;
 mod replies;
 mod run;
 mod safety;
+mod session;
 mod signals;
 mod summary;
 mod traced;

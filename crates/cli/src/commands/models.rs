@@ -4,17 +4,16 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use async_trait::async_trait;
 use llm_client::{
-    Budget, BudgetLimits, Cache, CacheMode, CacheSettings, Health, HttpClient, HttpOptions,
-    LimitSettings, Meter, ModelSettings, Provider, RetryPolicy, Stop,
+    Budget, BudgetLimits, Cache, CacheMode, CacheSettings, HttpClient, HttpOptions, LimitSettings,
+    ModelSettings, Provider, RetryPolicy,
 };
-use probity::{Models, Phase, RunJournals};
+use probity::{Models, Phase, Session};
 use schema::{
-    ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelErrorKind, ModelId, TargetRef,
-    nearest,
+    ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, TargetRef, nearest,
 };
 use scripted_llm::ScriptedServer;
 
-use super::{imported::Imported, traced::Traced};
+use super::imported::Imported;
 use crate::{
     config::{ConfigError, ConfigProblem, Endpoints, Limits, ModelEntry, Route, Settings},
     exit::Failure,
@@ -176,36 +175,6 @@ pub fn resolve<'a>(
     Ok(resolved)
 }
 
-/// What the models of a run share.
-#[derive(Clone)]
-pub struct Shared {
-    /// Where every call is recorded.
-    pub journal: Option<Arc<RunJournals>>,
-    /// The replies of earlier runs.
-    pub cache: Option<Cache>,
-    /// Ends the run.
-    pub stop: Stop,
-    /// Counts what is used.
-    pub meter: Meter,
-    /// How the models do.
-    pub health: Health,
-}
-
-impl Shared {
-    /// The journal, with its events as diagnostics.
-    pub fn events(&self) -> Option<Arc<dyn Journal>> {
-        let journal = self.journal.as_ref()?;
-        Some(Arc::new(Traced(Arc::clone(journal))))
-    }
-
-    /// Why replies or events can no longer be written, where that is so.
-    pub fn trouble(&self) -> Option<String> {
-        let cache = self.cache.as_ref().and_then(Cache::trouble);
-        let journal = || self.journal.as_ref()?.trouble();
-        cache.or_else(journal)
-    }
-}
-
 /// Hands out models under the policy of `settings`. `resolved` are all the models there will be.
 ///
 /// # Errors
@@ -213,7 +182,7 @@ impl Shared {
 pub fn provider(
     settings: &Settings,
     resolved: &[(&ModelEntry, ModelSettings)],
-    shared: &Shared,
+    cache: Cache,
     terminal: &Terminal,
 ) -> Result<Provider, Failure> {
     let concurrency = &settings.concurrency;
@@ -243,27 +212,19 @@ pub fn provider(
         ..HttpOptions::default()
     });
     let mut provider = Provider::new(http)
-        .with_stop(shared.stop.clone())
-        .with_meter(shared.meter.clone())
+        .with_cache(cache)
         .with_retries(RetryPolicy {
             max_attempts: settings.retries.max_attempts,
             ..RetryPolicy::default()
         })
         .with_circuit_breaker(settings.retries.circuit_breaker)
-        .with_health(shared.health.clone())
         .with_limits(limits);
-    if let Some(cache) = &shared.cache {
-        provider = provider.with_cache(cache.clone());
-    }
     if settings.max_cost.is_some() || settings.max_tokens.is_some() {
         let limits = BudgetLimits {
             dollars: settings.max_cost,
             tokens: settings.max_tokens,
         };
         provider = provider.with_budget(Budget::new(limits));
-    }
-    if let Some(journal) = shared.events() {
-        provider = provider.with_journal(journal);
     }
     for (entry, model) in resolved {
         if entry.tuning.limits != Limits::default() {
@@ -312,12 +273,12 @@ pub fn open_cache(settings: &Settings, path: &std::path::Path) -> Result<Cache, 
 pub fn build(
     parts: &Parts<'_>,
     resolved: Vec<(&ModelEntry, ModelSettings)>,
-    provider: &Provider,
+    session: &Session,
 ) -> Result<Models, Failure> {
     let mut made: Vec<(&str, Arc<dyn ChatModel>)> = Vec::new();
     let mut problems = Vec::new();
     for (entry, settings) in resolved {
-        match provider.model(settings) {
+        match session.model(settings) {
             Ok(model) => made.push((entry.path.as_str(), model)),
             Err(error) => problems.push(format!("{}: {error}", entry.path).into()),
         }

@@ -1,13 +1,11 @@
 //! `run` and the single phases.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc};
 
 use indexmap::IndexMap;
-use journal::{Form, RunId};
-use llm_client::{Health, Meter, Stop, Tally};
+use llm_client::Tally;
 use probity::{
-    Concurrency, Expected, Layout, Phase, PhaseSettings, Pipeline, RunJournals, RunOptions,
-    RunReport,
+    Concurrency, Expected, Layout, Phase, PhaseSettings, Pipeline, RunOptions, RunReport, Session,
 };
 use scenario_gen::ScenarioSettings;
 use simulator::SimulatorSettings;
@@ -18,15 +16,14 @@ use super::{
     again::Again,
     demonstration, forecast, git,
     imported::Imported,
-    models::{Parts, Shared, build, open_cache, provider, resolve, scripted_server},
-    output, plan, signals, summary, typos,
+    models::{Parts, build, resolve, scripted_server},
+    output, plan, session, signals, summary, typos,
 };
 use crate::{
     benchmarks::{Chosen, choose},
     config::{Config, ConfigError, Endpoints},
     exit::{Exit, Failure, Problems},
     flags::PhaseArgs,
-    progress::Watch,
 };
 
 /// Runs `phases` on the benchmarks of `args`.
@@ -147,7 +144,6 @@ impl Job<'_> {
     /// could be kept any more.
     async fn run(&self) -> Result<(RunReport, Tally, bool), Failure> {
         let (context, config) = (self.context, self.config);
-        let run_id = RunId::now();
         let server = scripted_server(config.settings.models.all()).await?;
         let endpoints = Endpoints::new(
             &config.settings,
@@ -160,8 +156,7 @@ impl Job<'_> {
             context.tell_scripted(config);
         }
         context.warn_of_scripted_scenarios(config, &self.chosen.names, self.phases);
-        let shared = share(context, config, &run_id)?;
-        let provider = provider(&config.settings, &resolved, &shared, &context.terminal)?;
+        let (session, watch) = session::open(context, config, &resolved)?;
         let targets = resolved.iter().filter(|(entry, _)| {
             self.parts
                 .targets
@@ -171,46 +166,36 @@ impl Job<'_> {
         let sut_options = targets
             .map(|(entry, settings)| (entry.id.clone(), settings.sent_options()))
             .collect();
-        let models = build(&self.parts, resolved, &provider)?;
+        let models = build(&self.parts, resolved, &session)?;
         let mut phases = context.phases(models, self.settings.clone())?;
         phases.targets.extend(self.parts.imported.iter().cloned());
         let options = RunOptions {
             add_scenarios: self.add,
             ..options(config, self.phases)
         };
-        self.tell_forecast(&options, &shared).await;
-        let watch = Arc::new(Watch::new(&context.terminal, shared.health.clone()));
-        let mut pipeline = Pipeline::new(context.layout.clone(), phases, options)
-            .observer(Arc::clone(&watch) as _)
-            .stop(shared.stop.clone())
-            .meter(shared.meter.clone())
-            .sut_options(sut_options)
-            .run_id(run_id.clone());
-        if let (Some(journals), Some(events)) = (&shared.journal, shared.events()) {
-            pipeline = pipeline.journals(Arc::clone(journals)).journal(events);
-        }
-        if let Some(cache) = &shared.cache {
-            pipeline = pipeline.cache(cache.clone());
-        }
-        signals::listen(context.terminal.clone(), shared.stop.clone());
-        let watching = tokio::spawn(stop_when_nothing_can_be_kept(shared.clone()));
+        self.tell_forecast(&options, &session).await;
+        let pipeline = Pipeline::new(
+            Arc::clone(&session),
+            context.layout.clone(),
+            phases,
+            options,
+        )
+        .sut_options(sut_options);
+        signals::listen(context.terminal.clone(), session.stop().clone());
+        let watching = tokio::spawn(session::stop_when_nothing_can_be_kept(Arc::clone(&session)));
         let report = pipeline.run(&self.chosen.names).await;
         watching.abort();
         watch.end();
-        close(context, &shared);
-        let broken = shared.trouble().is_some();
-        Ok((report?, shared.meter.total(), broken))
+        session::close(context, &session);
+        let broken = session.trouble().is_some();
+        Ok((report?, session.meter().total(), broken))
     }
 }
 
 impl Job<'_> {
     /// Says what comes from the cache, what is new, and why: before anything is asked, and where there is something to say.
-    async fn tell_forecast(&self, options: &RunOptions, shared: &Shared) {
-        let Some(cache) = shared
-            .cache
-            .as_ref()
-            .filter(|_| !self.parts.called().is_empty())
-        else {
+    async fn tell_forecast(&self, options: &RunOptions, session: &Session) {
+        let Some(cache) = session.cache().filter(|_| !self.parts.called().is_empty()) else {
             return;
         };
         if cache.count().unwrap_or_default() == 0 {
@@ -230,47 +215,6 @@ impl Job<'_> {
         for line in forecast::lines(&found) {
             self.context.terminal.note(&line);
         }
-    }
-}
-
-/// What the models share; makes the folder of the run's records.
-fn share(context: &Context, config: &Config, run_id: &RunId) -> Result<Shared, Failure> {
-    let folder = context.layout.run(run_id.as_str());
-    std::fs::create_dir_all(&folder).map_err(|error| {
-        Failure::nothing_ran(format!("{}: cannot be created: {error}", folder.display()))
-    })?;
-    let form = if config.settings.journal_compress {
-        Form::Compressed
-    } else {
-        Form::Plain
-    };
-    Ok(Shared {
-        journal: Some(Arc::new(RunJournals::new(&folder).form(form))),
-        cache: Some(open_cache(&config.settings, &context.layout.cache())?),
-        stop: Stop::new(),
-        meter: Meter::new(),
-        health: Health::new(),
-    })
-}
-
-/// Stops the run in order once replies or events can no longer be written, for one because the disk is full: what is paid for
-/// from there on would be lost.
-async fn stop_when_nothing_can_be_kept(shared: Shared) {
-    while shared.trouble().is_none() {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    shared.stop.stop();
-}
-
-/// Tells what could not be kept and which prices were missing.
-fn close(context: &Context, shared: &Shared) {
-    if let Some(trouble) = shared.cache.as_ref().and_then(llm_client::Cache::trouble) {
-        context.terminal.warning(&format!(
-            "some replies could not be saved, so a later run calls for them again: {trouble}"
-        ));
-    }
-    for line in super::unpriced::models(&shared.meter) {
-        context.terminal.warning(&line);
     }
 }
 

@@ -321,7 +321,7 @@ impl BenchmarkRun<'_> {
 
     /// Records which rows were generated, and the file that they are in.
     fn record_scenarios(&self, added: &[Arc<Scenario>], force: bool) -> Result<(), PipelineError> {
-        let run_id = self.pipeline.run_id.to_string();
+        let run_id = self.pipeline.session.run_id().to_string();
         let added = added.iter().map(AsRef::as_ref);
         let path = self.dir.scenarios();
         let Some(mut now) = GeneratedScenarios::new(run_id, &path, added) else {

@@ -13,7 +13,7 @@ use crate::report::RunReport;
 pub(super) fn start(pipeline: &Pipeline, benchmarks: &[String]) -> Manifest {
     Manifest {
         format_version: "1.0.0",
-        run_id: pipeline.run_id.to_string(),
+        run_id: pipeline.session.run_id().to_string(),
         probity_version: env!("CARGO_PKG_VERSION"),
         git: pipeline.options.git.clone(),
         start: Timestamp::now().to_string(),
@@ -62,6 +62,6 @@ pub(super) fn add(manifest: &mut Manifest, name: &str, end: &BenchmarkEnd) {
 /// Takes in how the run ended.
 pub(super) fn finish(manifest: &mut Manifest, pipeline: &Pipeline, report: &RunReport) {
     manifest.end = Some(Timestamp::now().to_string());
-    manifest.models = json!(pipeline.meter.model_names());
+    manifest.models = json!(pipeline.session.meter().model_names());
     manifest.outcome = Some(report.outcome().as_str());
 }

@@ -22,19 +22,16 @@ use std::{
     sync::Arc,
 };
 
-use schema::{Extra, Journal, ModelId, NoJournal, Phase};
+use schema::{Extra, ModelId, Phase};
 use serde_json::Value;
 
 pub use expected::Expected;
 use one_benchmark::BenchmarkEnd;
 pub(crate) use one_benchmark::BenchmarkRun;
 
-use crate::{
-    journals::JournalEnd, journals::RunJournals, phases::Phases, progress::NoObserver,
-    progress::Observer, report::RunReport,
-};
+use crate::{journals::JournalEnd, phases::Phases, report::RunReport, session::Session};
 use journal::RunId;
-use llm_client::{Cache, Meter, Stop, Tally};
+use llm_client::Tally;
 use store::{Layout, PipelineError, PipelineErrorKind, write_json};
 
 /// How much runs at once.
@@ -99,26 +96,21 @@ impl Default for RunOptions {
     }
 }
 
-/// Phases, files and policy put together, ready to run benchmarks.
+/// Phases and files put together, ready to run benchmarks in a session.
 ///
-/// `docs/architecture.md` tells how rows flow through it.
+/// `docs/architecture.md` describes how rows flow through it.
 pub struct Pipeline {
+    session: Arc<Session>,
     layout: Layout,
     phases: Phases,
     options: RunOptions,
-    observer: Arc<dyn Observer>,
-    journal: Arc<dyn Journal>,
-    journals: Option<Arc<RunJournals>>,
-    cache: Option<Cache>,
     sut_options: BTreeMap<ModelId, Extra>,
-    stop: Stop,
-    meter: Meter,
-    run_id: RunId,
 }
 
 impl std::fmt::Debug for Pipeline {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pipeline")
+            .field("session", &self.session)
             .field("layout", &self.layout)
             .field("options", &self.options)
             .finish_non_exhaustive()
@@ -126,45 +118,16 @@ impl std::fmt::Debug for Pipeline {
 }
 
 impl Pipeline {
-    /// A pipeline of `phases` over the files of `layout`.
+    /// A pipeline of `phases`, whose models `session` made, over the files of `layout`.
     #[must_use]
-    pub fn new(layout: Layout, phases: Phases, options: RunOptions) -> Self {
+    pub fn new(session: Arc<Session>, layout: Layout, phases: Phases, options: RunOptions) -> Self {
         Self {
+            session,
             layout,
             phases,
             options,
-            observer: Arc::new(NoObserver),
-            journal: Arc::new(NoJournal),
-            journals: None,
-            cache: None,
             sut_options: BTreeMap::new(),
-            stop: Stop::default(),
-            meter: Meter::default(),
-            run_id: RunId::now(),
         }
-    }
-
-    /// Who watches the run.
-    #[must_use]
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observer = observer;
-        self
-    }
-
-    /// Where events go: one journal file for each benchmark, opened and closed by the pipeline and checked at the end. The
-    /// models and phases have to record into the same.
-    #[must_use]
-    pub fn journals(mut self, journals: Arc<RunJournals>) -> Self {
-        self.journal = Arc::clone(&journals) as _;
-        self.journals = Some(journals);
-        self
-    }
-
-    /// The cache of the models, of which the journal tells how many replies it holds.
-    #[must_use]
-    pub fn cache(mut self, cache: Cache) -> Self {
-        self.cache = Some(cache);
-        self
     }
 
     /// What the requests to each target ask for besides their messages, `max_tokens` for one: the journal has it under
@@ -172,35 +135,6 @@ impl Pipeline {
     #[must_use]
     pub fn sut_options(mut self, options: BTreeMap<ModelId, Extra>) -> Self {
         self.sut_options = options;
-        self
-    }
-
-    /// Where events go. After [`journals`](Self::journals), a layer around those; else one journal for all benchmarks together,
-    /// which the caller closes.
-    #[must_use]
-    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
-        self.journal = journal;
-        self
-    }
-
-    /// The signal that ends the run in order. It is the one that the models of the phases listen to.
-    #[must_use]
-    pub fn stop(mut self, stop: Stop) -> Self {
-        self.stop = stop;
-        self
-    }
-
-    /// The meter that the models of the phases feed. Without it the generating phases have no costs.
-    #[must_use]
-    pub fn meter(mut self, meter: Meter) -> Self {
-        self.meter = meter;
-        self
-    }
-
-    /// The id of the run, which names the folder of its records.
-    #[must_use]
-    pub fn run_id(mut self, run_id: RunId) -> Self {
-        self.run_id = run_id;
         self
     }
 
@@ -218,7 +152,7 @@ impl Pipeline {
         let mut manifest = manifest::start(self, &benchmarks);
         let manifest_path = self
             .layout
-            .run(&self.run_id.to_string())
+            .run(&self.session.run_id().to_string())
             .join("manifest.json");
         write_json(&manifest_path, &manifest)?;
         let mut reports = Vec::new();
@@ -234,9 +168,9 @@ impl Pipeline {
             .filter_map(|report| report.error.as_ref())
             .any(|error| error.kind() == PipelineErrorKind::Output);
         let report = RunReport {
-            run_id: self.run_id.to_string(),
+            run_id: self.session.run_id().to_string(),
             benchmarks: reports,
-            interrupted: self.stop.is_stopped() && !broken,
+            interrupted: self.session.stop().is_stopped() && !broken,
         };
         manifest::finish(&mut manifest, self, &report);
         write_json(&manifest_path, &manifest)?;
@@ -247,34 +181,22 @@ impl Pipeline {
     async fn run_journaled(&self, run: BenchmarkRun<'_>, first: bool) -> BenchmarkEnd {
         // Each journal has an id of its own; the first has the run's.
         let id = if first {
-            self.run_id.clone()
+            self.session.run_id().clone()
         } else {
             RunId::now()
         };
-        let Some(journals) = &self.journals else {
+        let Some(journals) = self.session.journals() else {
             return run.run(&id).await;
         };
         let dir = run.dir.clone();
-        if let Err(error) = journals.open(&id) {
+        if let Err(error) = journals.open(&id, None) {
             return run.refused(error);
         }
         let mut end = run.run(&id).await;
-        if let Some((path, trouble)) = journals.close().await {
-            end.report.journal = Some(JournalEnd::of(path, trouble, dir).await);
+        if let Some(closed) = journals.close().await.pop() {
+            end.report.journal = Some(JournalEnd::of(closed, Some(dir)).await);
         }
         end
-    }
-
-    /// Waits until what is journaled is on the disk.
-    async fn sync_journal(&self) {
-        if let Some(journals) = &self.journals {
-            journals.sync().await;
-        }
-    }
-
-    /// How many replies the cache holds; 0 without a cache, and where it cannot be read.
-    async fn cached_replies(&self) -> u64 {
-        count_replies(self.cache.clone()).await
     }
 
     /// Whether metrics or existing scenarios are replaced.
@@ -298,20 +220,11 @@ impl Pipeline {
     /// What the calls of a phase that has no rows of its own used and cost: all of them, and those paid for in this run.
     fn spent(&self, phase: Phase) -> Tally {
         let mut total = Tally::default();
-        for (key, tally) in self.meter.tallies() {
+        for (key, tally) in self.session.meter().tallies() {
             if key.phase == phase.as_str() {
                 total.add(&tally);
             }
         }
         total
     }
-}
-
-/// How many replies a cache holds; 0 without one, and where it cannot be read.
-pub(crate) async fn count_replies(cache: Option<Cache>) -> u64 {
-    let Some(cache) = cache else {
-        return 0;
-    };
-    let count = tokio::task::spawn_blocking(move || cache.count()).await;
-    count.ok().and_then(Result::ok).unwrap_or_default()
 }

@@ -107,7 +107,7 @@ impl<'p> BenchmarkRun<'p> {
 
     /// Runs the phases and gives the results, errors included. `run_id` is the one of the journal.
     pub(super) async fn run(mut self, run_id: &RunId) -> BenchmarkEnd {
-        let cached = self.pipeline.cached_replies().await;
+        let cached = self.pipeline.session.cached_replies().await;
         let error = self.phases(run_id).await.err();
         self.end_journal(run_id, error.as_ref(), cached).await;
         let _ = std::fs::remove_dir_all(self.dir.spool());
@@ -143,14 +143,14 @@ impl<'p> BenchmarkRun<'p> {
                 class: ExceptionStoppingRun::ERROR,
                 message: error.to_string(),
             }),
-            None => self.pipeline.stop.is_stopped().then(|| Stopped {
+            None => self.pipeline.session.stop().is_stopped().then(|| Stopped {
                 class: ExceptionStoppingRun::STOP,
                 message: "the run was stopped before its end".to_owned(),
             }),
         };
         self.log_finish(run_id, stopped);
-        if let Some(cache) = &self.pipeline.cache {
-            let now = self.pipeline.cached_replies().await;
+        if let Some(cache) = self.pipeline.session.cache() {
+            let now = self.pipeline.session.cached_replies().await;
             self.log_cache(cached, now, &cache.name());
         }
     }
@@ -169,7 +169,7 @@ impl<'p> BenchmarkRun<'p> {
         } else {
             self.log_start(run_id);
         }
-        pipeline.sync_journal().await;
+        pipeline.session.sync_journals().await;
         self.started = Instant::now();
         let simulate = pipeline.runs(Phase::Simulate);
         if simulate {
@@ -181,7 +181,7 @@ impl<'p> BenchmarkRun<'p> {
         if pipeline.runs(Phase::Evaluate) && !simulate {
             self.judge_all().await?;
         }
-        pipeline.sync_journal().await;
+        pipeline.session.sync_journals().await;
         if pipeline.runs(Phase::Aggregate) {
             self.summarise(run_id)?;
         } else if pipeline.runs(Phase::Evaluate) {
@@ -269,7 +269,7 @@ impl<'p> BenchmarkRun<'p> {
 
     pub(super) fn tell(&self, progress: &Progress<'_>) {
         progress.trace();
-        self.pipeline.observer.on(progress);
+        self.pipeline.session.observer().on(progress);
     }
 
     pub(super) fn note(&self, text: &str) {

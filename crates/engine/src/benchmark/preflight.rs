@@ -26,7 +26,7 @@ impl Pipeline {
         for name in names.iter().filter(|name| seen.insert(name.as_str())) {
             runs.push(self.check_benchmark(name)?);
         }
-        check_writable(&self.layout.run(&self.run_id.to_string()))?;
+        check_writable(&self.layout.run(&self.session.run_id().to_string()))?;
         let alone = runs.len() == 1;
         runs.iter_mut().for_each(|run| run.alone = alone);
         Ok(runs)
@@ -135,7 +135,7 @@ impl Pipeline {
         let hazards = loaded.benchmark.scored_hazards();
         let note = standards.as_ref().and_then(|loaded| loaded.note(&hazards));
         if let Some(text) = note {
-            self.observer.on(&Progress::Note {
+            self.session.observer().on(&Progress::Note {
                 benchmark: dir.name(),
                 text: &text,
             });

@@ -82,7 +82,7 @@ impl BenchmarkRun<'_> {
     }
 
     pub(super) fn record(&self, body: EventBody) {
-        self.pipeline.journal.record(Event::new(body));
+        self.pipeline.session.journal().record(Event::new(body));
     }
 
     /// The systems under test whose items this run queues.
@@ -186,7 +186,7 @@ impl BenchmarkRun<'_> {
 
     /// The run of this benchmark before this one, with its outcome, where that is not `complete`: this run continues from there.
     fn earlier_run(&self) -> Option<(String, Value)> {
-        let own = self.pipeline.run_id.to_string();
+        let own = self.pipeline.session.run_id().to_string();
         let folder = self.pipeline.layout.run(&own);
         let mut ids: Vec<String> = fs::read_dir(folder.parent()?)
             .ok()?

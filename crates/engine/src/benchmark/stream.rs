@@ -68,10 +68,10 @@ impl BenchmarkRun<'_> {
             conversations: spool(simulate, "conversations")?,
             scores: spool(evaluate, "scores")?,
             judging: Arc::new(Semaphore::new(self.pipeline.options.concurrency.evaluate)),
-            observer: Arc::clone(&self.pipeline.observer),
+            observer: Arc::clone(self.pipeline.session.observer()),
             failures: Arc::clone(&self.failures),
-            stop: self.pipeline.stop.clone(),
-            journal: Arc::clone(&self.pipeline.journal),
+            stop: self.pipeline.session.stop().clone(),
+            journal: Arc::clone(self.pipeline.session.journal()),
             totals: std::sync::Mutex::new(Totals::default()),
             broken: std::sync::OnceLock::new(),
         }))

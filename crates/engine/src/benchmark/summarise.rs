@@ -128,7 +128,7 @@ impl BenchmarkRun<'_> {
         let pipeline = self.pipeline;
         let run_id = run_id.to_string();
         let asked = pipeline.runs(Phase::Simulate) || pipeline.runs(Phase::Evaluate);
-        let folder = pipeline.layout.run(&pipeline.run_id.to_string());
+        let folder = pipeline.layout.run(&pipeline.session.run_id().to_string());
         write_record(
             &folder,
             self.alone,
@@ -149,7 +149,7 @@ impl BenchmarkRun<'_> {
     /// How the run ends, as far as the phases before this one tell.
     fn outcome_so_far(&self) -> RunOutcome {
         let (failed, skipped) = self.rows_missing();
-        if self.pipeline.stop.is_stopped() || skipped {
+        if self.pipeline.session.stop().is_stopped() || skipped {
             RunOutcome::Interrupted
         } else if failed {
             RunOutcome::FailedRows

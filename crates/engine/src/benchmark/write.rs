@@ -181,7 +181,7 @@ impl BenchmarkRun<'_> {
             _ => Settings::new(),
         };
         let file = FileProvenance {
-            run_id: self.pipeline.run_id.to_string(),
+            run_id: self.pipeline.session.run_id().to_string(),
             sha256: Some(hash),
             settings,
             target,

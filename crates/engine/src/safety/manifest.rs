@@ -30,7 +30,7 @@ impl Manifest {
                 .map(|folder| folder.join("manifest.json")),
             content: json!({
                 "format_version": "1.0.0",
-                "run_id": run.run_id,
+                "run_id": run.session.run_id(),
                 "probity_version": env!("CARGO_PKG_VERSION"),
                 "git": run.git,
                 "start": Timestamp::now().to_string(),
@@ -60,11 +60,10 @@ impl Manifest {
             (target.target.id.to_string(), value)
         };
         let results: Map<String, Value> = report.targets.iter().map(result).collect();
-        let models = run.meter.as_ref().map(llm_client::Meter::model_names);
         for (key, value) in [
             ("end", json!(Timestamp::now().to_string())),
             ("outcome", json!(outcome(report))),
-            ("models", json!(models.unwrap_or_default())),
+            ("models", json!(run.session.meter().model_names())),
             ("results", Value::Object(results)),
         ] {
             if let Some(slot) = self.content.get_mut(key) {

@@ -19,7 +19,6 @@ mod case_log;
 mod dialogue;
 mod error;
 mod ground;
-mod journals;
 mod layers;
 mod manifest;
 mod multi;
@@ -38,8 +37,6 @@ mod vary;
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use jiff::Timestamp;
-use journal::RunId;
-use llm_client::{Cache, Meter, Stop};
 use schema::{
     Journal, ModelId, TargetRef,
     safety::{Gate, SafetyScorer, TestCaseGroup},
@@ -48,20 +45,18 @@ use schema::{
 use serde_json::Value;
 
 pub use dialogue::{Broken, Dialogue, Exchanged};
-pub use journals::SafetyJournals;
 pub use output::{OutputFiles, default_name};
 pub use parts::{Cast, SafetyMode, SafetyTarget};
 pub use plan::{SafetyPlanModels, SafetyPlanRow, plan_multi_turn, plan_single_turn};
 pub use report::{NotRun, SafetyReport, TargetReport};
 pub use target::{Target, TargetReply};
 
-use crate::{
-    benchmark::Concurrency, benchmark::count_replies, progress::NoObserver, progress::Observer,
-};
+use crate::{benchmark::Concurrency, journals::JournalEnd, session::Session};
 use store::PipelineError;
 
 /// A safety evaluation, ready to run.
 pub struct SafetyRun {
+    session: Arc<Session>,
     groups: Vec<TestCaseGroup>,
     mode: SafetyMode,
     scorer: Arc<dyn SafetyScorer>,
@@ -69,28 +64,24 @@ pub struct SafetyRun {
     cast: Cast,
     gate: Gate,
     concurrency: Concurrency,
-    observer: Arc<dyn Observer>,
-    journals: Option<Arc<SafetyJournals>>,
-    journal: Option<Arc<dyn Journal>>,
-    stop: Stop,
-    meter: Option<Meter>,
-    cache: Option<Cache>,
     files: Option<OutputFiles>,
     records: Option<PathBuf>,
-    run_id: RunId,
     config: Value,
     git: Value,
 }
 
 impl SafetyRun {
-    /// A run of `groups` against targets that are still to be added.
+    /// A run of `groups` against targets that are still to be added. The models are those of `session`, whose observer sees rows of
+    /// the phase `simulate`.
     #[must_use]
     pub fn new(
+        session: Arc<Session>,
         mode: SafetyMode,
         groups: Vec<TestCaseGroup>,
         scorer: Arc<dyn SafetyScorer>,
     ) -> Self {
         Self {
+            session,
             groups,
             mode,
             scorer,
@@ -98,15 +89,8 @@ impl SafetyRun {
             cast: Cast::default(),
             gate: Gate::default(),
             concurrency: Concurrency::default(),
-            observer: Arc::new(NoObserver),
-            journals: None,
-            journal: None,
-            stop: Stop::default(),
-            meter: None,
-            cache: None,
             files: None,
             records: None,
-            run_id: RunId::now(),
             config: Value::Null,
             git: Value::Null,
         }
@@ -140,48 +124,6 @@ impl SafetyRun {
         self
     }
 
-    /// Who watches the run. Its rows are told as those of the phase `simulate`.
-    #[must_use]
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observer = observer;
-        self
-    }
-
-    /// Where events go. The models have to record into the same.
-    #[must_use]
-    pub fn journals(mut self, journals: Arc<SafetyJournals>) -> Self {
-        self.journals = Some(journals);
-        self
-    }
-
-    /// A layer around [`journals`](Self::journals), which the events of cases go through.
-    #[must_use]
-    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
-        self.journal = Some(journal);
-        self
-    }
-
-    /// The signal that ends the run in order. It is the one that the models listen to.
-    #[must_use]
-    pub fn stop(mut self, stop: Stop) -> Self {
-        self.stop = stop;
-        self
-    }
-
-    /// The meter that the models feed, for the manifest.
-    #[must_use]
-    pub fn meter(mut self, meter: Meter) -> Self {
-        self.meter = Some(meter);
-        self
-    }
-
-    /// The cache of the models, of which the journals tell how many replies it holds.
-    #[must_use]
-    pub fn cache(mut self, cache: Cache) -> Self {
-        self.cache = Some(cache);
-        self
-    }
-
     /// The files to write. Without it nothing is written: the report has the results.
     #[must_use]
     pub fn files(mut self, files: OutputFiles) -> Self {
@@ -193,13 +135,6 @@ impl SafetyRun {
     #[must_use]
     pub fn records(mut self, folder: impl Into<PathBuf>) -> Self {
         self.records = Some(folder.into());
-        self
-    }
-
-    /// The id of the run.
-    #[must_use]
-    pub fn run_id(mut self, run_id: RunId) -> Self {
-        self.run_id = run_id;
         self
     }
 
@@ -222,21 +157,24 @@ impl SafetyRun {
         self.check()?;
         let places = self.places()?;
         let ids: Vec<&ModelId> = self.targets.iter().map(|one| &one.target.id).collect();
-        let journal_ids = match &self.journals {
-            Some(journals) => journals.open(&self.run_id, ids)?,
+        let journal_ids = match self.session.journals() {
+            Some(journals) => journals.open_each(self.session.run_id(), ids)?,
             None => BTreeMap::new(),
         };
         let mut manifest = manifest::Manifest::start(self);
         manifest.write()?;
         let started = Timestamp::now();
-        let cached = count_replies(self.cache.clone()).await;
+        let cached = self.session.cached_replies().await;
         let targets = self.targets.iter();
         let running = targets.map(|target| self.run_target(target, started, &journal_ids, cached));
         let mut targets = futures::future::join_all(running).await;
-        if let Some(journals) = &self.journals {
-            let mut ends = journals.close().await;
-            for target in &mut targets {
-                target.journal = ends.remove(&target.target.id);
+        if let Some(journals) = self.session.journals() {
+            for closed in journals.close().await {
+                let mut targets = targets.iter_mut();
+                let own = targets.find(|one| Some(&one.target.id) == closed.sut.as_ref());
+                if let Some(target) = own {
+                    target.journal = Some(JournalEnd::of(closed, None).await);
+                }
             }
         }
         for (target, place) in targets.iter_mut().zip(places) {
@@ -244,8 +182,8 @@ impl SafetyRun {
             target.not_written = self.write(target, place).err();
         }
         let report = SafetyReport {
-            run_id: self.run_id.to_string(),
-            interrupted: self.stop.is_stopped(),
+            run_id: self.session.run_id().to_string(),
+            interrupted: self.session.stop().is_stopped(),
             targets,
         };
         manifest.finish(self, &report);
@@ -277,20 +215,11 @@ impl SafetyRun {
         Ok(())
     }
 
-    /// Where the events of cases go.
-    fn events(&self) -> Arc<dyn Journal> {
-        match (&self.journal, &self.journals) {
-            (Some(journal), _) => Arc::clone(journal),
-            (None, Some(journals)) => Arc::clone(journals) as _,
-            (None, None) => Arc::new(schema::NoJournal),
-        }
-    }
-
     /// Where the events of one target's run go.
     fn journal_of(&self, target: &ModelId) -> Arc<dyn Journal> {
-        match &self.journals {
+        match self.session.journals() {
             Some(journals) => journals.of_sut(target),
-            None => Arc::new(schema::NoJournal),
+            None => Arc::clone(self.session.journal()),
         }
     }
 

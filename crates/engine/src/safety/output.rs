@@ -131,7 +131,7 @@ fn not_a_folder(path: &Path) -> Result<(), PipelineError> {
 /// `single_turn` or `multi_turn`, `time` the local time.
 ///
 /// ```
-/// use probity::safety::default_name;
+/// use engine::safety::default_name;
 ///
 /// let time = jiff::civil::date(2026, 11, 21).at(1, 52, 7, 0);
 /// assert_eq!(default_name("multi_turn", time), "circuit_breaker_labs_multi_turn_evaluation_20261121_015207.json");

@@ -110,7 +110,7 @@ impl RunLog<'_> {
             suts: vec![target.id.shared()],
             max_items: self.run.mode.max_cases(),
             thread_count: Some(self.run.concurrency.simulate as u64),
-            safety_run: Some(self.run.run_id.to_string()),
+            safety_run: Some(self.run.session.run_id().to_string()),
             targets: Some(vec![target.clone()]),
             system_prompt: Some(json!(self.target.system_prompt)),
             settings: Some(settings),
@@ -178,7 +178,7 @@ impl RunLog<'_> {
         };
         self.record("end", EventBody::FinishedPipeline(finished));
         self.scores(tallies);
-        let end = if self.run.stop.is_stopped() {
+        let end = if self.run.session.stop().is_stopped() {
             let message = "the run was stopped before its end";
             EventBody::ExceptionStoppingRun(ExceptionStoppingRun {
                 exc_type: ExceptionStoppingRun::STOP.into(),

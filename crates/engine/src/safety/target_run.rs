@@ -24,7 +24,7 @@ use super::{
     run_log::{RunLog, Tallies},
     target::Target,
 };
-use crate::{benchmark::count_replies, progress::Progress};
+use crate::progress::Progress;
 use journal::RunId;
 
 impl SafetyRun {
@@ -42,11 +42,11 @@ impl SafetyRun {
             run: self,
             target,
             journal: journal.as_ref(),
-            run_id: ids.get(id).unwrap_or(&self.run_id).to_string(),
+            run_id: ids.get(id).unwrap_or(self.session.run_id()).to_string(),
         };
         let began = Instant::now();
         log.start();
-        self.observer.on(&Progress::Started {
+        self.session.observer().on(&Progress::Started {
             phase: Phase::Simulate,
             benchmark: self.mode.as_str(),
             target: Some(id),
@@ -80,11 +80,11 @@ impl SafetyRun {
             }
         };
         log.end(&ground.tallies(), began.elapsed());
-        if let Some(cache) = &self.cache {
-            let now = count_replies(Some(cache.clone())).await;
+        if let Some(cache) = self.session.cache() {
+            let now = self.session.cached_replies().await;
             log.cache(cached, now, &cache.name());
         }
-        self.observer.on(&Progress::Finished {
+        self.session.observer().on(&Progress::Finished {
             phase: Phase::Simulate,
             benchmark: self.mode.as_str(),
             target: Some(id),
@@ -117,9 +117,9 @@ impl SafetyRun {
             judges: self.cast.judges.clone(),
             at_once: self.concurrency.simulate,
             judging: Semaphore::new(self.concurrency.evaluate.max(1)),
-            observer: Arc::clone(&self.observer),
-            stop: self.stop.clone(),
-            journal: self.events(),
+            observer: Arc::clone(self.session.observer()),
+            stop: self.session.stop().clone(),
+            journal: Arc::clone(self.session.journal()),
             tallies: Mutex::new(Tallies::default()),
         }
     }
@@ -130,7 +130,7 @@ impl SafetyRun {
             SafetyMode::MultiTurn { settings, .. } => (None, Some(settings.clone())),
         };
         RunParameters {
-            run_id: self.run_id.to_string(),
+            run_id: self.session.run_id().to_string(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: Some(started.to_string()),
             target: target.target.clone(),

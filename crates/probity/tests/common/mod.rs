@@ -20,7 +20,8 @@ use llm_client::{
     PriceTable, Provider, RetryPolicy, Stop,
 };
 use probity::{
-    Layout, Models, PhaseSettings, Phases, Pipeline, RunJournals, RunOptions, standard_phases,
+    JournalSet, Layout, Models, NoObserver, Observer, PhaseSettings, Phases, Pipeline, RunOptions,
+    Session, standard_phases,
 };
 use schema::{ChatModel, ModelId, TargetRef};
 use scripted_llm::ScriptedServer;
@@ -39,6 +40,7 @@ pub struct Bench {
     pub price: Option<Price>,
     pub form: Form,
     pub base_urls: BTreeMap<&'static str, String>,
+    pub observer: Arc<dyn Observer>,
 }
 
 impl Bench {
@@ -74,6 +76,7 @@ impl Bench {
             price: None,
             form: Form::Plain,
             base_urls: BTreeMap::new(),
+            observer: Arc::new(NoObserver),
         };
         bench.write("flattery/benchmark.yaml", YAML);
         bench
@@ -105,20 +108,25 @@ impl Bench {
         Cache::open(self.layout().cache(), CacheSettings::default()).unwrap()
     }
 
-    pub fn provider(&self, cache: Cache, journals: &Arc<RunJournals>) -> Provider {
+    fn session(&self) -> Session {
         let quick = RetryPolicy {
             base_delay: std::time::Duration::from_millis(1),
             ..RetryPolicy::default()
         };
-        Provider::new(HttpClient::new(HttpOptions::default()))
-            .with_cache(cache)
-            .with_journal(Arc::clone(journals) as _)
+        let provider = Provider::new(HttpClient::new(HttpOptions::default()))
+            .with_cache(self.cache())
             .with_budget(Budget::new(self.budget))
             .with_stop(self.stop.clone())
-            .with_retries(quick)
+            .with_retries(quick);
+        let run_id = RunId::now();
+        let journals = JournalSet::new(self.layout().run(run_id.as_str())).form(self.form);
+        Session::new(provider)
+            .with_observer(Arc::clone(&self.observer))
+            .with_run_id(run_id)
+            .with_journals(Arc::new(journals))
     }
 
-    fn model(&self, provider: &Provider, id: &str, model: &str) -> Arc<dyn ChatModel> {
+    fn model(&self, session: &Session, id: &str, model: &str) -> Arc<dyn ChatModel> {
         let base_url = self
             .base_urls
             .get(id)
@@ -129,7 +137,7 @@ impl Bench {
         settings.price = self
             .price
             .or_else(|| PriceTable::shipped().price(None, model));
-        provider.model(settings).unwrap()
+        session.model(settings).unwrap()
     }
 
     pub fn pipeline(&self, options: RunOptions) -> Pipeline {
@@ -142,33 +150,24 @@ impl Bench {
         options: RunOptions,
         replace: impl FnOnce(&mut Phases),
     ) -> Pipeline {
-        let run_id = RunId::now();
-        let journals =
-            Arc::new(RunJournals::new(self.layout().run(run_id.as_str())).form(self.form));
-        let cache = self.cache();
-        let provider = self.provider(cache.clone(), &journals);
+        let session = Arc::new(self.session());
         let targets = self.targets.iter().map(|(id, model)| {
             let target = TargetRef {
                 id: ModelId::new(id).unwrap(),
                 model: (*model).to_owned(),
             };
-            (target, self.model(&provider, id, model))
+            (target, self.model(&session, id, model))
         });
         let models = Models {
             targets: targets.collect(),
-            generator: self.model(&provider, "generator", "scripted-generator"),
-            user: self.model(&provider, "user", "scripted-user"),
-            tools: self.model(&provider, "tools", "scripted-user"),
-            judge: self.model(&provider, "judge", self.judge),
+            generator: self.model(&session, "generator", "scripted-generator"),
+            user: self.model(&session, "user", "scripted-user"),
+            tools: self.model(&session, "tools", "scripted-user"),
+            judge: self.model(&session, "judge", self.judge),
         };
         let mut phases = standard_phases(models, self.settings.clone()).unwrap();
         replace(&mut phases);
-        Pipeline::new(self.layout(), phases, options)
-            .run_id(run_id)
-            .journals(journals)
-            .cache(cache)
-            .stop(self.stop.clone())
-            .meter(provider.meter().clone())
+        Pipeline::new(session, self.layout(), phases, options)
     }
 
     pub async fn run(&self, options: RunOptions) -> probity::RunReport {

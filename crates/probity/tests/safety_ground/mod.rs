@@ -8,9 +8,10 @@ use llm_client::{
     Stop,
 };
 use probity::safety::{
-    Cast, SafetyJournals, SafetyMode, SafetyReport, SafetyRun, SafetyTarget, TargetReport,
-    multi_turn_strategies, scorer, variation_strategies,
+    Cast, SafetyMode, SafetyReport, SafetyRun, SafetyTarget, TargetReport, multi_turn_strategies,
+    scorer, variation_strategies,
 };
+use probity::{JournalSet, Session};
 use schema::{
     ChatModel, ModelId, TargetRef,
     safety::{
@@ -28,7 +29,7 @@ pub struct Ground {
     pub folder: TempDir,
     pub stop: Stop,
     pub judges: Vec<&'static str>,
-    pub journals: Arc<SafetyJournals>,
+    pub journals: Arc<JournalSet>,
     pub dollars: Option<f64>,
 }
 
@@ -43,7 +44,7 @@ impl Ground {
                 .start()
                 .await
                 .unwrap(),
-            journals: Arc::new(SafetyJournals::new(folder.path())),
+            journals: Arc::new(JournalSet::new(folder.path())),
             folder,
             stop: Stop::new(),
             judges: vec!["judge"],
@@ -51,7 +52,7 @@ impl Ground {
         }
     }
 
-    fn provider(&self) -> Provider {
+    fn session(&self) -> Arc<Session> {
         let once = RetryPolicy {
             max_attempts: 1,
             max_rate_limited: 1,
@@ -60,18 +61,18 @@ impl Ground {
         };
         let provider = Provider::new(HttpClient::new(HttpOptions::default()))
             .with_retries(once)
-            .with_stop(self.stop.clone())
-            .with_journal(Arc::clone(&self.journals) as _);
-        match self.dollars {
+            .with_stop(self.stop.clone());
+        let provider = match self.dollars {
             Some(dollars) => provider.with_budget(Budget::new(BudgetLimits {
                 dollars: Some(dollars),
                 tokens: None,
             })),
             None => provider,
-        }
+        };
+        Arc::new(Session::new(provider).with_journals(Arc::clone(&self.journals)))
     }
 
-    fn model(&self, provider: &Provider, name: &str) -> Arc<dyn ChatModel> {
+    fn model(&self, session: &Arc<Session>, name: &str) -> Arc<dyn ChatModel> {
         let id = ModelId::new(name).unwrap();
         let mut settings = ModelSettings::new(id, name, self.server.base_url());
         settings.max_tokens = Some(10);
@@ -80,49 +81,47 @@ impl Ground {
             output: 1000.0,
             cached_input: None,
         });
-        provider.model(settings).unwrap()
+        session.model(settings).unwrap()
     }
 
     /// A single-turn run against `target`, ready to run.
     pub fn single(&self, settings: SingleTurnSettings, cases: Vec<TestCase>) -> SafetyRun {
-        let provider = self.provider();
-        let attacker = self.model(&provider, "attacker");
+        let session = self.session();
+        let attacker = self.model(&session, "attacker");
         let strategies = variation_strategies(&settings.strategies, &attacker).unwrap();
         let mode = SafetyMode::SingleTurn {
             settings,
             strategies,
         };
-        self.run_of(&provider, mode, cases)
+        self.run_of(&session, mode, cases)
     }
 
     /// A multi-turn run against `target`, ready to run.
     pub fn multi(&self, settings: MultiTurnSettings, cases: Vec<TestCase>) -> SafetyRun {
-        let provider = self.provider();
-        let attacker = self.model(&provider, "attacker");
+        let session = self.session();
+        let attacker = self.model(&session, "attacker");
         let all = ["user_persona", "semantic_chunks"].map(ToOwned::to_owned);
         let strategies = multi_turn_strategies(&all, &attacker).unwrap();
         let mode = SafetyMode::MultiTurn {
             settings,
             strategies,
         };
-        self.run_of(&provider, mode, cases)
+        self.run_of(&session, mode, cases)
     }
 
-    fn run_of(&self, provider: &Provider, mode: SafetyMode, cases: Vec<TestCase>) -> SafetyRun {
-        let judges = self.judges.iter().map(|name| self.model(provider, name));
+    fn run_of(&self, session: &Arc<Session>, mode: SafetyMode, cases: Vec<TestCase>) -> SafetyRun {
+        let judges = self.judges.iter().map(|name| self.model(session, name));
         let scorer = scorer(judges.collect()).unwrap();
         let target = TargetRef {
             id: ModelId::new("target").unwrap(),
             model: "target".to_owned(),
         };
-        SafetyRun::new(mode, groups(cases), scorer)
-            .target(SafetyTarget::new(target, self.model(provider, "target")))
+        SafetyRun::new(Arc::clone(session), mode, groups(cases), scorer)
+            .target(SafetyTarget::new(target, self.model(session, "target")))
             .cast(Cast {
                 attacker: Some("attacker".to_owned()),
                 judges: self.judges.iter().map(ToString::to_string).collect(),
             })
-            .journals(Arc::clone(&self.journals))
-            .stop(self.stop.clone())
     }
 }
 

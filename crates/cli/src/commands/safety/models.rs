@@ -2,7 +2,8 @@
 
 use std::{path::Path, sync::Arc};
 
-use llm_client::{ModelSettings, Provider};
+use llm_client::ModelSettings;
+use probity::Session;
 use schema::{ChatModel, Extra, nearest, text::is_blank, unreadable_special};
 
 use super::args::SafetyArgs;
@@ -127,13 +128,13 @@ impl Made {
     /// Every model that cannot be called with its settings.
     pub fn new(
         resolved: Vec<(&ModelEntry, ModelSettings)>,
-        provider: &Provider,
+        session: &Session,
     ) -> Result<Self, Failure> {
         let mut made = Vec::new();
         let mut problems = Vec::new();
         for (entry, settings) in resolved {
             let options = settings.sent_options();
-            match provider.model(settings) {
+            match session.model(settings) {
                 Ok(model) => made.push((entry.path.clone(), model, options)),
                 Err(error) => problems.push(format!("{}: {error}", entry.path).into()),
             }

@@ -1,15 +1,14 @@
 //! Runs a safety evaluation from the command line.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc};
 
-use journal::{Form, RunId, check::Verdict};
-use llm_client::{Cache, Health, Meter, Stop, Tally};
+use journal::check::Verdict;
+use llm_client::Tally;
 use probity::{
-    Concurrency, PipelineErrorKind,
+    Concurrency, PipelineErrorKind, Session,
     safety::{
-        Cast as Names, OutputFiles, STRATEGIES, SafetyJournals, SafetyMode, SafetyReport,
-        SafetyRun, SafetyTarget, TEST_TYPES, default_name, multi_turn_strategies, scorer,
-        variation_strategies,
+        Cast as Names, OutputFiles, STRATEGIES, SafetyMode, SafetyReport, SafetyRun, SafetyTarget,
+        TEST_TYPES, default_name, multi_turn_strategies, scorer, variation_strategies,
     },
 };
 use schema::{ChatModel, TargetRef, safety::TestCaseGroup};
@@ -17,9 +16,8 @@ use schema::{ChatModel, TargetRef, safety::TestCaseGroup};
 use super::{
     super::{
         Context, git,
-        models::{Shared, open_cache, provider, resolve, scripted_server},
-        signals,
-        traced::Traced,
+        models::{resolve, scripted_server},
+        session, signals,
     },
     annotations,
     args::{Mode, SafetyArgs},
@@ -30,7 +28,6 @@ use super::{
 use crate::{
     config::{Config, Endpoints, ModelEntry},
     exit::{Exit, Failure, Problems},
-    progress::Watch,
 };
 
 /// Everything that an evaluation needs and that could be checked without calling anybody.
@@ -172,89 +169,56 @@ impl Job<'_> {
 
     async fn run(&self, context: &Context, files: OutputFiles) -> Result<Done, Failure> {
         let settings = &self.config.settings;
-        let run_id = RunId::now();
         let server = scripted_server(self.cast.called()).await?;
         let url = server.as_ref().map(|server| server.base_url());
         let endpoints = Endpoints::new(settings, &self.config.vars, url)?;
         let resolved = resolve(self.cast.called(), &endpoints)?;
-        let folder = context.layout.run(run_id.as_str());
-        std::fs::create_dir_all(&folder).map_err(|error| {
-            Failure::nothing_ran(format!("{}: cannot be created: {error}", folder.display()))
-        })?;
-        let shared = Shared {
-            journal: None,
-            cache: Some(open_cache(settings, &context.layout.cache())?),
-            stop: Stop::new(),
-            meter: Meter::new(),
-            health: Health::new(),
-        };
-        let form = match settings.journal_compress {
-            true => Form::Compressed,
-            false => Form::Plain,
-        };
-        let journals = Arc::new(SafetyJournals::new(&folder).form(form));
-        let events: Arc<dyn schema::Journal> = Arc::new(Traced(Arc::clone(&journals)));
-        let provider = provider(settings, &resolved, &shared, &context.terminal)?
-            .with_journal(Arc::clone(&events));
-        let made = Made::new(resolved, &provider)?;
-        let watch = Arc::new(Watch::new(&context.terminal, shared.health.clone()));
-        let mut run = self
-            .evaluation(&made)?
+        let (session, watch) = session::open(context, self.config, &resolved)?;
+        let folder = context.layout.run(session.run_id().as_str());
+        let made = Made::new(resolved, &session)?;
+        let run = self
+            .evaluation(&session, &made)?
             .concurrency(Concurrency {
                 simulate: settings.concurrency.simulate,
                 evaluate: settings.concurrency.evaluate,
             })
-            .observer(Arc::clone(&watch) as _)
-            .journals(Arc::clone(&journals))
-            .journal(events)
-            .stop(shared.stop.clone())
-            .meter(shared.meter.clone())
             .files(files)
-            .records(&folder)
-            .run_id(run_id)
+            .records(folder)
             .origin(settings.to_public_json(), git::state());
-        if let Some(cache) = &shared.cache {
-            run = run.cache(cache.clone());
-        }
-        signals::listen(context.terminal.clone(), shared.stop.clone());
-        let keeping = Keeping {
-            cache: shared.cache.clone(),
-            journals: Arc::clone(&journals),
-        };
-        let watching = tokio::spawn(keeping.clone().stop_on_trouble(shared.stop.clone()));
+        signals::listen(context.terminal.clone(), session.stop().clone());
+        let watching = tokio::spawn(session::stop_when_nothing_can_be_kept(Arc::clone(&session)));
         let report = run.run().await;
         watching.abort();
         watch.end();
-        if let Some(trouble) = keeping.cache.as_ref().and_then(Cache::trouble) {
-            context.terminal.warning(&format!(
-                "some replies could not be saved, so a later run calls for them again: {trouble}"
-            ));
-        }
-        // Of a run that ends with results, each journal is told with them.
-        if let (Err(_), Some(trouble)) = (&report, journals.trouble()) {
+        // Of a run that ends with results, each journal is reported with them.
+        let trouble = session.journals().and_then(|journals| journals.trouble());
+        if let (Err(_), Some(trouble)) = (&report, trouble) {
             context.terminal.warning(&trouble);
         }
-        for line in crate::commands::unpriced::models(&shared.meter) {
-            context.terminal.warning(&line);
-        }
+        session::close(context, &session);
         Ok(Done {
             report: report?,
-            spent: shared.meter.total(),
-            broken: keeping.trouble().is_some(),
+            spent: session.meter().total(),
+            broken: session.trouble().is_some(),
         })
     }
 
-    fn evaluation(&self, made: &Made) -> Result<SafetyRun, Failure> {
+    fn evaluation(&self, session: &Arc<Session>, made: &Made) -> Result<SafetyRun, Failure> {
         let attacker = made.model(&self.cast.attacker)?;
         let judges = self.cast.judges.iter().map(|judge| made.model(judge));
         let judges: Vec<Arc<dyn ChatModel>> = judges.collect::<Result<_, _>>()?;
         let scorer = scorer(judges).map_err(unusable)?;
-        let mut run = SafetyRun::new(self.mode(&attacker)?, self.groups.clone(), scorer)
-            .gate(self.config.settings.safety.gate)
-            .cast(Names {
-                attacker: Some(self.cast.attacker.id.to_string()),
-                judges: self.cast.judges.iter().map(id).collect(),
-            });
+        let mut run = SafetyRun::new(
+            Arc::clone(session),
+            self.mode(&attacker)?,
+            self.groups.clone(),
+            scorer,
+        )
+        .gate(self.config.settings.safety.gate)
+        .cast(Names {
+            attacker: Some(self.cast.attacker.id.to_string()),
+            judges: self.cast.judges.iter().map(id).collect(),
+        });
         for entry in &self.cast.targets {
             let target = TargetRef {
                 id: entry.id.clone(),
@@ -298,28 +262,6 @@ fn id(entry: &ModelEntry) -> String {
 
 fn unusable(error: schema::PhaseError) -> Failure {
     Failure::usage(error.to_string())
-}
-
-/// What replies and events are kept in.
-#[derive(Clone)]
-struct Keeping {
-    cache: Option<Cache>,
-    journals: Arc<SafetyJournals>,
-}
-
-impl Keeping {
-    fn trouble(&self) -> Option<String> {
-        let cache = self.cache.as_ref().and_then(Cache::trouble);
-        cache.or_else(|| self.journals.trouble())
-    }
-
-    /// Stops the run in order once nothing can be kept any more: what is paid for from there on would be lost.
-    async fn stop_on_trouble(self, stop: Stop) {
-        while self.trouble().is_none() {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        stop.stop();
-    }
 }
 
 /// Where the journal of each target is, and what its check says.

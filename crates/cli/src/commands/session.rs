@@ -1,0 +1,71 @@
+//! The session of a command that calls models.
+
+use std::{fs, sync::Arc, time::Duration};
+
+use journal::{Form, RunId};
+use llm_client::{Cache, ModelSettings};
+use probity::{JournalSet, Session};
+
+use super::{
+    Context,
+    models::{open_cache, provider},
+    traced::Traced,
+    unpriced,
+};
+use crate::{
+    config::{Config, ModelEntry},
+    exit::Failure,
+    progress::Watch,
+};
+
+/// A session under the policy of the configuration, its progress on the terminal, and the folder of its records. `resolved` are all the
+/// models there will be.
+///
+/// # Errors
+/// When the folder cannot be created, the cache cannot be opened, or this process may open too few files for a run.
+pub fn open(
+    context: &Context,
+    config: &Config,
+    resolved: &[(&ModelEntry, ModelSettings)],
+) -> Result<(Arc<Session>, Arc<Watch>), Failure> {
+    let run_id = RunId::now();
+    let folder = context.layout.run(run_id.as_str());
+    fs::create_dir_all(&folder).map_err(|error| {
+        Failure::nothing_ran(format!("{}: cannot be created: {error}", folder.display()))
+    })?;
+    let form = match config.settings.journal_compress {
+        true => Form::Compressed,
+        false => Form::Plain,
+    };
+    let journals = Arc::new(JournalSet::new(folder).form(form));
+    let cache = open_cache(&config.settings, &context.layout.cache())?;
+    let provider = provider(&config.settings, resolved, cache, &context.terminal)?;
+    let watch = Arc::new(Watch::new(&context.terminal, provider.health().clone()));
+    let session = Session::new(provider)
+        .with_run_id(run_id)
+        .with_journals(Arc::clone(&journals))
+        .with_journal(Arc::new(Traced(journals)))
+        .with_observer(Arc::clone(&watch) as _);
+    Ok((Arc::new(session), watch))
+}
+
+/// Stops the run in order once replies or events can no longer be written, for one because the disk is full: what is paid for
+/// from there on would be lost.
+pub async fn stop_when_nothing_can_be_kept(session: Arc<Session>) {
+    while session.trouble().is_none() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    session.stop().stop();
+}
+
+/// Reports the replies that could not be kept, and the prices that were missing.
+pub fn close(context: &Context, session: &Session) {
+    if let Some(trouble) = session.cache().and_then(Cache::trouble) {
+        context.terminal.warning(&format!(
+            "some replies could not be saved, so a later run calls for them again: {trouble}"
+        ));
+    }
+    for line in unpriced::models(session.meter()) {
+        context.terminal.warning(&line);
+    }
+}

@@ -1,0 +1,171 @@
+//! What all runs of one process share.
+
+use std::{fmt, sync::Arc};
+
+use journal::RunId;
+use llm_client::{Cache, HttpClient, Meter, ModelSettings, Provider, SetupError, Stop};
+use schema::{ChatModel, Journal};
+
+use crate::{
+    journals::JournalSet,
+    progress::{NoObserver, Observer},
+};
+
+/// What one run shares: its models' policy (cache, budget, limits, retries), the stop signal, the meter, the journals, the observer and
+/// the id.
+///
+/// It makes the models, and recipes take it whole: nothing has to be given to two places. It holds no settings of phases, and phases
+/// never see it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use engine::{JournalSet, Session};
+/// use llm_client::{HttpClient, ModelSettings, Provider};
+/// use schema::ModelId;
+///
+/// let folder = tempfile::tempdir()?;
+/// let session = Session::new(Provider::new(HttpClient::default()))
+///     .with_journals(Arc::new(JournalSet::new(folder.path())));
+/// let settings = ModelSettings::new(ModelId::new("judge")?, "gpt-x", "http://localhost:8000/v1");
+/// let judge = session.model(settings)?; // its calls go to the journals, and stop with the session
+/// assert_eq!(judge.id().as_str(), "judge");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Session {
+    provider: Provider,
+    journals: Option<Arc<JournalSet>>,
+    observer: Arc<dyn Observer>,
+    run_id: RunId,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("run_id", &self.run_id)
+            .field("journals", &self.journals)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A session without cache, budget and journal, with the default limits and retries.
+impl Default for Session {
+    fn default() -> Self {
+        Self::new(Provider::new(HttpClient::default()))
+    }
+}
+
+impl Session {
+    /// A session whose models `provider` makes. Its stop signal, meter, cache and journal are the session's.
+    #[must_use]
+    pub fn new(provider: Provider) -> Self {
+        Self {
+            provider,
+            journals: None,
+            observer: Arc::new(NoObserver),
+            run_id: RunId::now(),
+        }
+    }
+
+    /// Writes journal files, which recipes open, close and check.
+    #[must_use]
+    pub fn with_journals(mut self, journals: Arc<JournalSet>) -> Self {
+        self.provider = self.provider.with_journal(Arc::clone(&journals) as _);
+        self.journals = Some(journals);
+        self
+    }
+
+    /// Records every event in `journal`. After [`with_journals`](Self::with_journals), a layer around those; else one journal for
+    /// everything, which the caller closes.
+    #[must_use]
+    pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.provider = self.provider.with_journal(journal);
+        self
+    }
+
+    /// Reports progress to `observer`.
+    #[must_use]
+    pub fn with_observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = observer;
+        self
+    }
+
+    /// Sets the id of the run, which names the folder of its records. Without it, the time of [`new`](Self::new).
+    #[must_use]
+    pub fn with_run_id(mut self, run_id: RunId) -> Self {
+        self.run_id = run_id;
+        self
+    }
+
+    /// A model with all layers of the policy. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// When no call could be made with the settings, or there is a budget in dollars and no price.
+    pub fn model(&self, settings: ModelSettings) -> Result<Arc<dyn ChatModel>, SetupError> {
+        self.provider.model(settings)
+    }
+
+    /// The id of the run.
+    #[must_use]
+    pub fn run_id(&self) -> &RunId {
+        &self.run_id
+    }
+
+    /// The signal that ends the run in order.
+    #[must_use]
+    pub fn stop(&self) -> &Stop {
+        self.provider.stop()
+    }
+
+    /// What the calls used and cost so far.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        self.provider.meter()
+    }
+
+    /// The replies of earlier runs.
+    #[must_use]
+    pub fn cache(&self) -> Option<&Cache> {
+        self.provider.cache()
+    }
+
+    /// The journal files.
+    #[must_use]
+    pub fn journals(&self) -> Option<&Arc<JournalSet>> {
+        self.journals.as_ref()
+    }
+
+    /// Where events go.
+    #[must_use]
+    pub fn journal(&self) -> &Arc<dyn Journal> {
+        self.provider.journal()
+    }
+
+    /// Who is told of progress.
+    #[must_use]
+    pub fn observer(&self) -> &Arc<dyn Observer> {
+        &self.observer
+    }
+
+    /// Why replies or events can no longer be written, where that is so: a full disk, for one.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        let cache = self.cache().and_then(Cache::trouble);
+        cache.or_else(|| self.journals.as_ref()?.trouble())
+    }
+
+    /// How many replies the cache holds; 0 without a cache, and where it cannot be read.
+    pub(crate) async fn cached_replies(&self) -> u64 {
+        let Some(cache) = self.cache().cloned() else {
+            return 0;
+        };
+        let count = tokio::task::spawn_blocking(move || cache.count()).await;
+        count.ok().and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// Waits until what was recorded is on the disk.
+    pub(crate) async fn sync_journals(&self) {
+        if let Some(journals) = &self.journals {
+            journals.sync().await;
+        }
+    }
+}
