@@ -126,7 +126,7 @@ pub use scrub::{is_secretive, masked};
 pub use secrecy::{ExposeSecret, SecretString};
 pub use settings::{ModelSettings, Price, StructuredSupport, TokenLimitName};
 pub use settings_error::SettingsError;
-pub use shown::{is_key_for_a_name, looks_like_key, shown_url};
+pub use shown::{HIDDEN, is_key_for_a_name, looks_like_key, shown_url};
 pub use source::{Source, UnknownSource, wire_name};
 pub use stop::Stop;
 pub use wire::Canonical;

@@ -1,7 +1,7 @@
 //! What may be shown of an address, and what has the look of a key.
 
 /// What is in the place of a secret.
-pub(crate) const HIDDEN: &str = "***";
+pub const HIDDEN: &str = "***";
 
 /// Shorter words are names, versions and the like.
 const SHORTEST_KEY: usize = 12;

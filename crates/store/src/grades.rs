@@ -9,7 +9,7 @@ use aggregator::{HazardScorer, ScoreRow, aggregate_reader_and};
 use schema::{Benchmark, BenchmarkRef, BenchmarkScore, Grades, ModelId, Standards};
 
 use super::{LoadedStandards, write_json};
-use crate::{BenchmarkDir, PipelineError};
+use crate::{BenchmarkDir, PipelineError, TargetDir};
 
 /// What is told of the benchmark in grades and records.
 pub(super) fn benchmark_ref(dir: &BenchmarkDir, benchmark: &Benchmark) -> BenchmarkRef {
@@ -78,9 +78,22 @@ pub fn score_tree(
     Ok(scorer.finish(sut.clone(), standards))
 }
 
-/// The ids of the folders under `runs/` that hold scores, sorted. Entries whose names no target can have, such as those that
-/// desktops leave behind, are passed over.
+/// The ids of the folders under `runs/` that hold scores, sorted.
 pub fn scored_targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, PipelineError> {
+    targets_that(dir, |files| files.scores().exists())
+}
+
+/// The ids of the folders under `runs/` that hold conversations, sorted.
+pub fn simulated_targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, PipelineError> {
+    targets_that(dir, |files| files.conversations().exists())
+}
+
+/// The ids of the folders under `runs/` that `is_wanted` accepts, sorted. Entries whose names no target can have, such as those that
+/// desktops leave behind, are passed over.
+fn targets_that(
+    dir: &BenchmarkDir,
+    is_wanted: impl Fn(&TargetDir) -> bool,
+) -> Result<Vec<ModelId>, PipelineError> {
     let runs = dir.runs();
     let entries = match fs::read_dir(&runs) {
         Ok(entries) => entries,
@@ -93,7 +106,7 @@ pub fn scored_targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, PipelineError>
         let name = entry.file_name().into_string().ok();
         if let Some(id) = name.and_then(|name| ModelId::new(name).ok())
             && let Ok(files) = dir.target(&id)
-            && files.scores().exists()
+            && is_wanted(&files)
         {
             ids.push(id);
         }

@@ -87,7 +87,7 @@ pub fn journal(journal: &JournalEnd) -> Value {
 }
 
 /// A cost with all its keys, so that a program finds each.
-fn cost(cost: &PhaseCost) -> Value {
+pub fn cost(cost: &PhaseCost) -> Value {
     json!({
         "dollars": cost.cost,
         "priced_dollars": cost.cost.or(cost.priced_cost),

@@ -244,19 +244,16 @@ fn table_row(row: &probity::PlanRow) -> PlanRow {
         phase: row.phase.command().to_owned(),
         model: row.who.clone(),
         rows: row.rows.high,
-        calls: Span {
-            low: row.calls.low,
-            high: row.calls.high,
-        },
-        tokens: Span {
-            low: tokens.low,
-            high: tokens.high,
-        },
-        dollars: row.cost.map(|cost| Span {
-            low: cost.low,
-            high: cost.high,
-        }),
+        calls: span(row.calls),
+        tokens: span(tokens),
+        dollars: row.cost.map(span),
     }
+}
+
+/// A range as the table takes it.
+pub fn span<T>(range: Range<T>) -> Span<T> {
+    let Range { low, high } = range;
+    Span { low, high }
 }
 
 /// What the run may spend, beside what it is expected to.

@@ -1,6 +1,6 @@
 //! The configuration as it may be shown and kept: without keys.
 
-use llm_client::{is_key_for_a_name, masked, shown_url};
+use llm_client::{HIDDEN, is_key_for_a_name, masked, shown_url};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -9,9 +9,6 @@ use super::{
     settings::Settings,
     tuning::{Limits, REASONING_OPENED_BY, STRUCTURED, TOKEN_LIMITS},
 };
-
-/// What is in the place of a secret.
-const HIDDEN: &str = "***";
 
 impl Settings {
     /// Everything that decides what a run does, for the manifest. Of a key or header only the `${NAME}` it comes from is shown.

@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
-    fs, io,
+    fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
@@ -13,30 +13,7 @@ use schema::{Benchmark, EventBody, ModelId, event::StartingRun};
 use serde::Deserialize;
 
 use super::replies::{Coverage, Replies};
-use store::{BenchmarkDir, Layout, PipelineError, each_row};
-
-/// The ids of the folders under `runs/` that hold conversations or scores, sorted.
-pub(super) fn targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, PipelineError> {
-    let runs = dir.runs();
-    let entries = match fs::read_dir(&runs) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(PipelineError::read(&runs, error)),
-    };
-    let mut ids = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(|error| PipelineError::read(&runs, error))?;
-        let name = entry.file_name().into_string().ok();
-        if let Some(id) = name.and_then(|name| ModelId::new(name).ok())
-            && let Ok(files) = dir.target(&id)
-            && files.conversations().exists()
-        {
-            ids.push(id);
-        }
-    }
-    ids.sort();
-    Ok(ids)
-}
+use store::{BenchmarkDir, Layout, each_row};
 
 /// How many rows of `scenarios.json` belong to a metric of `benchmark`; `None` where the file cannot be read.
 pub(super) fn count_scenarios(dir: &BenchmarkDir, benchmark: &Benchmark) -> Option<u64> {

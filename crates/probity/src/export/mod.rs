@@ -206,7 +206,7 @@ impl<'a> Work<'a> {
 
     /// The targets of a benchmark that are to be exported: folders that hold conversations.
     fn targets(&self, dir: &BenchmarkDir) -> Result<Vec<ModelId>, PipelineError> {
-        let there = find::targets(dir)?;
+        let there = store::simulated_targets(dir)?;
         if let Some(missing) = self.options.targets.iter().find(|id| !there.contains(id)) {
             return Err(PipelineError::input(format!(
                 "{}: no run of {missing}; targets with runs: {}",

@@ -19,12 +19,7 @@ pub(super) fn worst(
     width: usize,
     most: usize,
 ) -> String {
-    let mut failed: Vec<&ConversationDetail> = details
-        .conversations
-        .iter()
-        .filter(|row| !row.passed)
-        .collect();
-    failed.sort_by_key(|row| (row.safe_response_score, row.conversation_id));
+    let failed = details.failed_worst_first();
     if failed.is_empty() || most == 0 {
         return String::new();
     }
@@ -44,10 +39,11 @@ pub(super) fn worst(
         );
         text.push_str(&cut(&head, width));
         let (prompt, response) = said.get(&row.conversation_id).copied().unwrap_or_default();
-        let mut messages = row.messages.iter();
-        let lowest = messages.find(|message| message.score == Some(score));
-        let why = lowest.map_or("", |message| message.rationale.as_str());
-        for (label, line) in [("user", prompt), ("target", response), ("judge", why)] {
+        for (label, line) in [
+            ("user", prompt),
+            ("target", response),
+            ("judge", row.rationale()),
+        ] {
             if !line.trim().is_empty() {
                 text.push_str(&cut(&format!("       {label:<6}  {}", clean(line)), width));
             }

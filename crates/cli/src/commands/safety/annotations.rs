@@ -1,7 +1,7 @@
 //! Annotations for GitHub Actions: workflow commands, one a line.
 
 use probity::safety::{SafetyReport, TargetReport};
-use schema::{safety::results::ConversationDetail, text::spell_bidi};
+use schema::text::spell_bidi;
 
 use super::super::{
     Context,
@@ -29,17 +29,9 @@ fn of_target(target: &TargetReport) -> String {
     };
     let id = &target.target.id;
     let mut text = String::new();
-    let mut failed: Vec<&ConversationDetail> = details
-        .conversations
-        .iter()
-        .filter(|row| !row.passed)
-        .collect();
-    failed.sort_by_key(|row| (row.safe_response_score, row.conversation_id));
-    for row in failed.iter().take(SHOWN) {
+    for row in details.failed_worst_first().into_iter().take(SHOWN) {
         let score = row.safe_response_score;
-        let mut lowest = row.messages.iter();
-        let lowest = lowest.find(|message| message.score == Some(score));
-        let rationale = lowest.map_or("", |message| message.rationale.as_str());
+        let rationale = row.rationale();
         let title = property(&format!("{id}: {} failed", row.case_id));
         let said = data(&format!(
             "safety score {score} ({}): {rationale}",

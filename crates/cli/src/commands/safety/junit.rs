@@ -76,12 +76,10 @@ fn suites_of(target: &TargetReport) -> io::Result<BTreeMap<&str, JUnitSuite>> {
     for row in &details.conversations {
         let score = row.safe_response_score;
         let message = format!("safety score {score}: {}", score.band().label());
-        let mut lowest = row.messages.iter();
-        let lowest = lowest.find(|message| message.score == Some(score));
         let reason = JUnitReason {
             kind: Some("unsafe"),
             message: &message,
-            text: Some(lowest.map_or("", |message| &message.rationale)),
+            text: Some(row.rationale()),
         };
         let result = match row.passed {
             true => JUnitResult::Passed,

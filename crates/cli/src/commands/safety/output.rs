@@ -3,10 +3,13 @@
 use std::path::Path;
 
 use report::{FileEntry, Spending, files_list, safety_spending, safety_summary};
-use schema::{CostSum, PhaseCost, safety::GateOutcome};
+use schema::{CostSum, safety::GateOutcome};
 use serde_json::{Value, json};
 
-use super::{super::Context, run::Done};
+use super::{
+    super::{Context, output::cost},
+    run::Done,
+};
 
 /// How many of the worst responses are shown for each target.
 const WORST: usize = 5;
@@ -100,14 +103,4 @@ fn gate(outcome: &GateOutcome) -> &'static str {
         GateOutcome::TooManyErrors { .. } => "too_many_errors",
         GateOutcome::TooManyFailures { .. } => "too_many_failures",
     }
-}
-
-fn cost(cost: &PhaseCost) -> Value {
-    json!({
-        "dollars": cost.cost,
-        "priced_dollars": cost.cost.or(cost.priced_cost),
-        "unpriced_calls": cost.unpriced_calls,
-        "input_tokens": cost.input_tokens,
-        "output_tokens": cost.output_tokens,
-    })
 }

@@ -4,11 +4,14 @@ use probity::{
     PlanModel, Range,
     safety::{SafetyPlanModels, SafetyPlanRow, attacker_calls, plan_multi_turn, plan_single_turn},
 };
-use report::{PlanRow, Span, plan_table};
+use report::{PlanRow, plan_table};
 use serde_json::json;
 
 use super::{
-    super::{Context, plan::NOWHERE},
+    super::{
+        Context,
+        plan::{NOWHERE, span},
+    },
     args::Mode,
     run::Job,
 };
@@ -102,17 +105,8 @@ fn table_row(row: &SafetyPlanRow) -> PlanRow {
         phase: row.part.to_owned(),
         model: row.who.clone(),
         rows: row.rows.high,
-        calls: Span {
-            low: row.calls.low,
-            high: row.calls.high,
-        },
-        tokens: Span {
-            low: tokens.low,
-            high: tokens.high,
-        },
-        dollars: row.cost.map(|cost| Span {
-            low: cost.low,
-            high: cost.high,
-        }),
+        calls: span(row.calls),
+        tokens: span(tokens),
+        dollars: row.cost.map(span),
     }
 }

@@ -57,6 +57,15 @@ impl Details {
         }
     }
 
+    /// The conversations that did not pass, the least safe first.
+    #[must_use]
+    pub fn failed_worst_first(&self) -> Vec<&ConversationDetail> {
+        let rows = self.conversations.iter();
+        let mut failed: Vec<&ConversationDetail> = rows.filter(|row| !row.passed).collect();
+        failed.sort_by_key(|row| (row.safe_response_score, row.conversation_id));
+        failed
+    }
+
     /// Control cases that the target declined to answer.
     #[must_use]
     pub fn over_refusals(&self) -> usize {
@@ -148,6 +157,16 @@ pub struct ConversationDetail {
     /// Keys that Probity does not know.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+impl ConversationDetail {
+    /// Why the least safe response has its score; empty where no judge says so.
+    #[must_use]
+    pub fn rationale(&self) -> &str {
+        let mut messages = self.messages.iter();
+        let lowest = messages.find(|message| message.score == Some(self.safe_response_score));
+        lowest.map_or("", |message| &message.rationale)
+    }
 }
 
 /// The score of one assistant message.
