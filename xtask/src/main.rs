@@ -9,14 +9,15 @@ mod bench;
 mod schemas;
 
 fn main() -> ExitCode {
-    let schemas = clap::Command::new("schemas")
+    // The descriptions come last: `augment_args` sets one from the documentation of the type.
+    let schemas = schemas::SchemasArgs::augment_args(clap::Command::new("schemas"))
         .about("Write the JSON Schemas of all files into docs/schemas");
-    let bench = clap::Command::new("bench")
+    let bench = bench::BenchArgs::augment_args(clap::Command::new("bench"))
         .about("Measure whole pipelines against the scripted server, and compare with a minimal client")
         .after_help("Run `cargo run --release -p xtask -- bench` for figures to compare.");
     Program::new("cargo xtask")
-        .command(schemas::SchemasArgs::augment_args(schemas), run_schemas)
-        .command(bench::BenchArgs::augment_args(bench), run_bench)
+        .command(schemas, run_schemas)
+        .command(bench, run_bench)
         .run()
 }
 
