@@ -110,14 +110,13 @@ fn unnamed(
     let folder = layout.benchmarks().display();
     match there.as_slice() {
         [] if all => Err(Failure::usage(format!(
-            "{folder}: no benchmark; `{} init NAME` makes one",
+            "{folder}: no benchmark\nhelp: `{} init NAME` creates one",
             layout.command()
         ))),
         [] if demonstration => Ok(there),
         [] => Err(Failure::usage(format!(
-            "{folder}: no benchmark; `{xtask} run` runs the shipped demonstration, `{xtask} init NAME` \
-             makes one of your own",
-            xtask = layout.command()
+            "{folder}: no benchmark\nhelp: `{program} run` runs the shipped demonstration, `{program} init NAME` creates one of your own",
+            program = layout.command()
         ))),
         [_, _, ..] if !all => Err(Failure::usage(format!(
             "which benchmark? {folder} has {}. Name one or more, or pass --all",
@@ -147,7 +146,7 @@ fn is_there(layout: &Layout, name: &str, there: &[String]) -> Result<bool, Failu
     let dir = layout.benchmark(name)?;
     if dir.root().exists() {
         return Err(Failure::usage(format!(
-            "{}: no benchmark.yaml in this folder; `{} init {name}` writes one",
+            "{}: no benchmark.yaml in this folder\nhelp: `{} init {name}` writes one",
             dir.root().display(),
             layout.command()
         )));
@@ -164,7 +163,7 @@ fn is_there(layout: &Layout, name: &str, there: &[String]) -> Result<bool, Failu
             names.sort_unstable();
             names.dedup();
             message.push_str(&format!(
-                "; it has {}. `{} init {name}` makes it",
+                "; it has {}\nhelp: `{} init {name}` creates it",
                 names.join(", "),
                 layout.command()
             ));

@@ -107,10 +107,9 @@ fn suggested(mut error: clap::Error, root: &clap::Command, arguments: &[OsString
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run all phases: from a description to results
-    /// Existing metrics and scenarios are kept, and cached replies are not called for again, so the same command resumes an interrupted
-    /// run.
     #[command(
-        after_help = "Without BENCHMARK: the only benchmark in the folder, or the shipped demonstration where there is none.\n\n\
+        after_help = "Existing metrics and scenarios are kept, and cached replies are not called for again, so the same command resumes an \
+        interrupted run.\nWithout BENCHMARK: the only benchmark in the folder, or the shipped demonstration where there is none.\n\n\
         Examples:\n  cargo xtask run\n  cargo xtask run honesty safety --target gpt-4.1\n  cargo xtask run --all --max-cost 5"
     )]
     #[command(mut_arg("force", |arg| arg.help(
@@ -148,9 +147,8 @@ pub enum Command {
     )]
     Export(ExportArgs),
     /// Import conversations of other programs, to judge them with evaluate: a benchmark tree, Inspect logs, Every Eval Ever
-    /// Creates a benchmark from existing conversations. No model is called.
     #[command(
-        after_help = "Examples:\n  cargo xtask import inspect logs/x.eval --as theirs --metrics metrics.yaml\n  \
+        after_help = "Creates a benchmark from existing conversations. No model is called.\n\nExamples:\n  cargo xtask import inspect logs/x.eval --as theirs --metrics metrics.yaml\n  \
         cargo xtask import eee submission/data --as rescored\n  cargo xtask import ../impactbench/benchmarks/honesty\n  \
         cargo xtask evaluate theirs"
     )]
@@ -170,9 +168,8 @@ pub enum Command {
     #[command(subcommand)]
     Cache(CacheCommand),
     /// Check files: a benchmark, a run, a configuration, or any other file of Probity
-    /// Every problem is reported with file, line, key and reason. No model is called, and nothing is written.
     #[command(
-        after_help = "Examples:\n  cargo xtask validate benchmarks/honesty\n  cargo xtask validate config.yaml .probity --json\n  cargo \
+        after_help = "Every problem is reported with file, line, key and reason. No model is called, and nothing is written.\n\nExamples:\n  cargo xtask validate benchmarks/honesty\n  cargo xtask validate config.yaml .probity --json\n  cargo \
             xtask validate --as scores mine.json\n\nExit codes:\n  0    no problems\n  1    there are problems\n  2    something could \
             not be checked: no such path, or not recognised"
     )]

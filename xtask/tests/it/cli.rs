@@ -229,15 +229,15 @@ fn which_benchmark_is_meant_is_never_guessed() {
         assert_eq!(ran.code, 2, "{args:?}");
         ran.err
     };
-    assert!(error(&["simulate"]).starts_with("error: benchmarks: no benchmark;"));
-    assert!(error(&["run", "--all"]).starts_with("error: benchmarks: no benchmark;"));
+    assert!(error(&["simulate"]).starts_with("error: benchmarks: no benchmark\n"));
+    assert!(error(&["run", "--all"]).starts_with("error: benchmarks: no benchmark\n"));
     assert_eq!(
         error(&["run", "sycofancy"]),
         "error: no benchmark `sycofancy` in benchmarks; did you mean `sycophancy`?\n"
     );
     assert_eq!(
         error(&["run", "zebra"]),
-        "error: no benchmark `zebra` in benchmarks; it has delegated-actions, sycophancy. `cargo xtask init zebra` makes it\n"
+        "error: no benchmark `zebra` in benchmarks; it has delegated-actions, sycophancy\nhelp: `cargo xtask init zebra` creates it\n"
     );
     assert!(error(&["run", "../x"]).contains("invalid benchmark name"));
     assert!(ground.files().is_empty(), "{:?}", ground.files());
