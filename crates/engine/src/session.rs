@@ -1,6 +1,6 @@
 //! What all runs of one process share.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use journal::RunId;
 use llm_client::{Cache, HttpClient, Meter, ModelSettings, Provider, SetupError, Stop};
@@ -168,4 +168,12 @@ impl Session {
             journals.sync().await;
         }
     }
+}
+
+/// By model id, the names that the endpoints gave for the model that answered: the manifest's `models`.
+pub(crate) fn model_names(meter: &Meter) -> BTreeMap<String, Vec<String>> {
+    let names = meter.model_names().into_iter();
+    names
+        .map(|(id, names)| (id.to_string(), names.into_iter().collect()))
+        .collect()
 }

@@ -62,7 +62,7 @@ pub use grades::{read_grades, score_tree, scored_targets, simulated_targets, wri
 pub use import_record::{ImportRecord, imported_targets};
 pub use layout::{BenchmarkDir, Layout, TargetDir};
 pub use lock::TreeLock;
-pub use manifest::Manifest;
+pub use manifest::{Manifest, SafetySetup};
 pub use prompt_names::PROMPT_NAMES;
 pub use record::{RecordOf, write_record};
 pub use replies::{ReplyTally, count_replies};

@@ -1,20 +1,24 @@
-//! `manifest.json`: what a run was, so that its numbers can be trusted and made again.
+//! `manifest.json`: what a run was, so that its numbers can be trusted and reproduced.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs, path::Path};
 
-use serde::Serialize;
+use schema::Extra;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The record of one run: `.probity/runs/<run id>/manifest.json`. It is written when the run starts, with `end` null, and
 /// again when it ends.
-#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+// Keys that a file lacks have their defaults, and unknown keys are ignored: files of other versions are read.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+#[schemars(!default)]
 pub struct Manifest {
     /// Version of this format.
-    pub format_version: &'static str,
+    pub format_version: String,
     /// The run's id.
     pub run_id: String,
     /// Version of Probity.
-    pub probity_version: &'static str,
+    pub probity_version: String,
     /// `{revision, dirty}` of the folder that the run was started in; null where it is not a git tree.
     pub git: Value,
     /// When the run started, UTC.
@@ -22,19 +26,76 @@ pub struct Manifest {
     /// When it ended, UTC; null while it runs, and for ever when it was killed.
     pub end: Option<String>,
     /// `complete`, `failed_rows`, `nothing_ran` or `interrupted`; null while it runs.
-    pub outcome: Option<&'static str>,
+    pub outcome: Option<String>,
     /// The benchmarks asked for.
     pub benchmarks: Vec<String>,
     /// The phases asked for.
-    pub phases: Vec<&'static str>,
+    pub phases: Vec<String>,
     /// The targets that ran.
     pub targets: Vec<schema::TargetRef>,
     /// The resolved configuration without secrets.
     pub config: Value,
     /// By model id, the names that the endpoints gave for the model that answered.
-    #[schemars(with = "BTreeMap<String, Vec<String>>")]
-    pub models: Value,
-    /// By benchmark: fingerprints of the phases, counts, costs and failures.
+    pub models: BTreeMap<String, Vec<String>>,
+    /// By benchmark: fingerprints of the phases, counts, costs and failures. In a safety evaluation by target: counts, cost and
+    /// result file.
     #[schemars(with = "BTreeMap<String, schema::Extra>")]
-    pub results: BTreeMap<String, Value>,
+    pub results: Extra,
+    /// Only in a safety evaluation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub safety: Option<SafetySetup>,
+}
+
+/// The test cases of a safety evaluation, and what attacks and scores.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+#[schemars(!default)]
+pub struct SafetySetup {
+    /// By group, the number of its test cases.
+    #[schemars(with = "BTreeMap<String, usize>")]
+    pub groups: Extra,
+    /// Fingerprints of the strategies and of the scorer.
+    #[schemars(with = "Vec<schema::Extra>")]
+    pub parts: Vec<Value>,
+}
+
+impl Manifest {
+    /// Name of the file in the folder of its run.
+    pub const FILE: &str = "manifest.json";
+    /// Version of this format.
+    pub const FORMAT_VERSION: &str = "1.0.0";
+
+    /// Reads the manifest in the folder of a run. `None` where there is none that can be read.
+    #[must_use]
+    pub fn read(folder: &Path) -> Option<Self> {
+        let text = fs::read(folder.join(Self::FILE)).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// The value at `path` of the configuration (`generation/turns`), null where there is none.
+    #[must_use]
+    pub fn setting(&self, path: &str) -> &Value {
+        let value = self.config.pointer(&format!("/{path}"));
+        value.unwrap_or(&Value::Null)
+    }
+
+    /// The entry `key` of the results of a benchmark or of a target, null where there is none.
+    #[must_use]
+    pub fn result(&self, name: &str, key: &str) -> &Value {
+        let value = self.results.get(name).and_then(|result| result.get(key));
+        value.unwrap_or(&Value::Null)
+    }
+
+    /// The phases of `benchmark` in which the run finished at least one row, each with its target where it has one.
+    pub fn finished_phases(
+        &self,
+        benchmark: &str,
+    ) -> impl Iterator<Item = (&str, Option<&str>)> + use<'_> {
+        let counts = self.result(benchmark, "counts").as_array();
+        let finished = counts
+            .into_iter()
+            .flatten()
+            .filter(|count| count["rows"]["done"].as_u64() > Some(0));
+        finished.filter_map(|count| Some((count["phase"].as_str()?, count["target"].as_str())))
+    }
 }

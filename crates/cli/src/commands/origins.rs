@@ -30,7 +30,7 @@ impl Origins {
         for run in earlier_runs(layout) {
             let author = || {
                 (
-                    is_scripted(&run.config["generator_model"]),
+                    is_scripted(run.setting("generator_model")),
                     run.run_id.clone(),
                 )
             };
@@ -43,7 +43,7 @@ impl Origins {
                         let _ = scenarios.get_or_insert_with(author);
                     }
                     ("simulate", Some(id)) => {
-                        let targets = run.config["targets"].as_array();
+                        let targets = run.setting("targets").as_array();
                         let mut targets = targets.into_iter().flatten();
                         if let Some(target) = targets.find(|model| model["id"] == id) {
                             let known = origins.targets.entry(id.to_owned());
@@ -137,7 +137,11 @@ mod tests {
                 ]}},
             });
             fs::create_dir_all(layout.run(run)).unwrap();
-            fs::write(layout.run(run).join("manifest.json"), manifest.to_string()).unwrap();
+            fs::write(
+                layout.run(run).join(probity::Manifest::FILE),
+                manifest.to_string(),
+            )
+            .unwrap();
         };
         assert!(Origins::read(&layout, "b").is_scripted("scripted-careful"));
         write("run-1", "scripted", 4);

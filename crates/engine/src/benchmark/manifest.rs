@@ -1,35 +1,30 @@
 //! Fills the manifest of a benchmark run.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use store::Manifest;
 
 use super::{Pipeline, one_benchmark::BenchmarkEnd};
-use crate::report::RunReport;
+use crate::{report::RunReport, session::model_names};
 
 /// The manifest of a run that starts.
 pub(super) fn start(pipeline: &Pipeline, benchmarks: &[String]) -> Manifest {
     Manifest {
-        format_version: "1.0.0",
+        format_version: Manifest::FORMAT_VERSION.to_owned(),
         run_id: pipeline.session.run_id().to_string(),
-        probity_version: env!("CARGO_PKG_VERSION"),
+        probity_version: env!("CARGO_PKG_VERSION").to_owned(),
         git: pipeline.options.git.clone(),
         start: Timestamp::now().to_string(),
-        end: None,
-        outcome: None,
         benchmarks: benchmarks.to_vec(),
         phases: pipeline
             .options
             .phases
             .iter()
-            .map(|phase| phase.as_str())
+            .map(|phase| phase.as_str().to_owned())
             .collect(),
         targets: pipeline.targets().cloned().collect(),
         config: pipeline.options.config.clone(),
-        models: json!({}),
-        results: BTreeMap::new(),
+        ..Manifest::default()
     }
 }
 
@@ -57,11 +52,12 @@ pub(super) fn add(manifest: &mut Manifest, name: &str, end: &BenchmarkEnd) {
             "error": report.error.as_ref().map(ToString::to_string),
         }),
     );
+    manifest.results.sort_keys();
 }
 
 /// Takes in how the run ended.
 pub(super) fn finish(manifest: &mut Manifest, pipeline: &Pipeline, report: &RunReport) {
     manifest.end = Some(Timestamp::now().to_string());
-    manifest.models = json!(pipeline.session.meter().model_names());
-    manifest.outcome = Some(report.outcome().as_str());
+    manifest.models = model_names(pipeline.session.meter());
+    manifest.outcome = Some(report.outcome().as_str().to_owned());
 }

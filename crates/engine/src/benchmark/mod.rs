@@ -32,7 +32,7 @@ pub(crate) use one_benchmark::BenchmarkRun;
 use crate::{journals::JournalEnd, phases::Phases, report::RunReport, session::Session};
 use journal::RunId;
 use llm_client::Tally;
-use store::{Layout, PipelineError, PipelineErrorKind, write_json};
+use store::{Layout, Manifest, PipelineError, PipelineErrorKind, write_json};
 
 /// How much runs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +153,7 @@ impl Pipeline {
         let manifest_path = self
             .layout
             .run(&self.session.run_id().to_string())
-            .join("manifest.json");
+            .join(Manifest::FILE);
         write_json(&manifest_path, &manifest)?;
         let mut reports = Vec::new();
         for run in runs.drain(..) {

@@ -1,6 +1,6 @@
 //! The journal events of a whole run: what it sets out to do, and how it ends.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs};
 
 use journal::RunId;
 use schema::{
@@ -13,6 +13,7 @@ use schema::{
 use serde_json::{Value, json};
 
 use super::BenchmarkRun;
+use store::Manifest;
 
 /// Items of one metric against one system under test, by how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -197,17 +198,15 @@ impl BenchmarkRun<'_> {
         ids.sort_unstable_by(|a, b| b.cmp(a));
         // A few are enough: the run before is nearly always the newest.
         for id in ids.into_iter().take(20) {
-            let Some(manifest) = read_json(&self.pipeline.layout.run(&id).join("manifest.json"))
-            else {
+            let Some(manifest) = Manifest::read(&self.pipeline.layout.run(&id)) else {
                 continue;
             };
-            let of_this = |names: &Vec<Value>| names.iter().any(|name| name == self.dir.name());
             if manifest
-                .get("benchmarks")
-                .and_then(Value::as_array)
-                .is_some_and(of_this)
+                .benchmarks
+                .iter()
+                .any(|name| name == self.dir.name())
             {
-                let outcome = manifest.get("outcome").cloned().unwrap_or_default();
+                let outcome = json!(manifest.outcome);
                 return (outcome != "complete").then_some((id, outcome));
             }
         }
@@ -268,10 +267,6 @@ pub(crate) fn sut_options(known: &BTreeMap<ModelId, Extra>, suts: &[ModelId]) ->
         options.insert("by_sut".to_owned(), Value::Object(by_sut));
     }
     options
-}
-
-fn read_json(path: &Path) -> Option<Value> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
 /// What a phase of this run put into a cost file: the cost that was there before and was added to, where there was one.

@@ -1,82 +1,58 @@
-//! `manifest.json` of a safety run: what it was, so that its numbers can be trusted and made again.
-
-use std::path::PathBuf;
+//! Fills the manifest of a safety run.
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::json;
+use store::{Manifest, PipelineError, SafetySetup, write_json};
 
 use super::{SafetyReport, SafetyRun};
-use store::{PipelineError, write_json};
+use crate::session::model_names;
 
-/// The record of one run. It is written when the run starts, with `end` null, and again when it ends. Its keys are those of a
-/// benchmark's run; `benchmarks` is empty.
-pub(super) struct Manifest {
-    path: Option<PathBuf>,
-    content: Value,
+/// The manifest of a run that starts. Its `benchmarks` is empty.
+pub(super) fn start(run: &SafetyRun) -> Manifest {
+    let groups = run.groups.iter();
+    Manifest {
+        format_version: Manifest::FORMAT_VERSION.to_owned(),
+        run_id: run.session.run_id().to_string(),
+        probity_version: env!("CARGO_PKG_VERSION").to_owned(),
+        git: run.git.clone(),
+        start: Timestamp::now().to_string(),
+        phases: vec![format!("safety_{}", run.mode.as_str())],
+        targets: run.targets.iter().map(|one| one.target.clone()).collect(),
+        config: run.config.clone(),
+        safety: Some(SafetySetup {
+            groups: groups
+                .map(|group| (group.name.clone(), group.cases.len().into()))
+                .collect(),
+            parts: run.parts(),
+        }),
+        ..Manifest::default()
+    }
 }
 
-impl Manifest {
-    pub(super) fn start(run: &SafetyRun) -> Self {
-        let targets: Vec<_> = run.targets.iter().map(|target| &target.target).collect();
-        let groups: Map<String, Value> = run
-            .groups
-            .iter()
-            .map(|group| (group.name.clone(), group.cases.len().into()))
-            .collect();
-        Self {
-            path: run
-                .records
-                .as_ref()
-                .map(|folder| folder.join("manifest.json")),
-            content: json!({
-                "format_version": "1.0.0",
-                "run_id": run.session.run_id(),
-                "probity_version": env!("CARGO_PKG_VERSION"),
-                "git": run.git,
-                "start": Timestamp::now().to_string(),
-                "end": null,
-                "outcome": null,
-                "benchmarks": [],
-                "phases": [format!("safety_{}", run.mode.as_str())],
-                "targets": targets,
-                "config": run.config,
-                "models": {},
-                "results": {},
-                "safety": {"groups": groups, "parts": run.parts()},
-            }),
-        }
-    }
+/// Takes in the results and how the run ended.
+pub(super) fn finish(manifest: &mut Manifest, run: &SafetyRun, report: &SafetyReport) {
+    let result = |target: &super::TargetReport| {
+        let value = json!({
+            "passed": target.tally.passed,
+            "failed": target.tally.failed,
+            "errors": target.tally.errors,
+            "not_run": target.not_run,
+            "cost": target.cost,
+            "file": target.file,
+        });
+        (target.target.id.to_string(), value)
+    };
+    manifest.end = Some(Timestamp::now().to_string());
+    manifest.outcome = Some(outcome(report).to_owned());
+    manifest.models = model_names(run.session.meter());
+    manifest.results = report.targets.iter().map(result).collect();
+}
 
-    pub(super) fn finish(&mut self, run: &SafetyRun, report: &SafetyReport) {
-        let result = |target: &super::TargetReport| {
-            let value = json!({
-                "passed": target.tally.passed,
-                "failed": target.tally.failed,
-                "errors": target.tally.errors,
-                "not_run": target.not_run,
-                "cost": target.cost,
-                "file": target.file,
-            });
-            (target.target.id.to_string(), value)
-        };
-        let results: Map<String, Value> = report.targets.iter().map(result).collect();
-        for (key, value) in [
-            ("end", json!(Timestamp::now().to_string())),
-            ("outcome", json!(outcome(report))),
-            ("models", json!(run.session.meter().model_names())),
-            ("results", Value::Object(results)),
-        ] {
-            if let Some(slot) = self.content.get_mut(key) {
-                *slot = value;
-            }
-        }
-    }
-
-    pub(super) fn write(&self) -> Result<(), PipelineError> {
-        match &self.path {
-            Some(path) => write_json(path, &self.content),
-            None => Ok(()),
-        }
+/// Writes it into the folder of the run, where the run has one.
+pub(super) fn write(manifest: &Manifest, run: &SafetyRun) -> Result<(), PipelineError> {
+    match &run.records {
+        Some(folder) => write_json(&folder.join(Manifest::FILE), manifest),
+        None => Ok(()),
     }
 }
 

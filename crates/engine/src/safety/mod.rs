@@ -161,8 +161,8 @@ impl SafetyRun {
             Some(journals) => journals.open_each(self.session.run_id(), ids)?,
             None => BTreeMap::new(),
         };
-        let mut manifest = manifest::Manifest::start(self);
-        manifest.write()?;
+        let mut manifest = manifest::start(self);
+        manifest::write(&manifest, self)?;
         let started = Timestamp::now();
         let cached = self.session.cached_replies().await;
         let targets = self.targets.iter();
@@ -186,8 +186,8 @@ impl SafetyRun {
             interrupted: self.session.stop().is_stopped(),
             targets,
         };
-        manifest.finish(self, &report);
-        let recorded = manifest.write();
+        manifest::finish(&mut manifest, self, &report);
+        let recorded = manifest::write(&manifest, self);
         // The results that could not be written matter more than the record.
         let all_written = report.targets.iter().all(|one| one.not_written.is_none());
         recorded.or_else(|error| if all_written { Err(error) } else { Ok(()) })?;

@@ -14,8 +14,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::Bench;
-use crate::export::journal_index::{JournalIndex, ReportedTarget};
-use store::{PipelineError, TargetDir};
+use crate::export::journal_index::JournalIndex;
+use store::{Manifest, PipelineError, TargetDir};
 
 /// The run of `target`; `content` is its [`content`].
 pub(super) fn run(
@@ -26,48 +26,51 @@ pub(super) fn run(
     content: Option<String>,
 ) -> Run {
     let known = index.target(&target.id);
-    let manifest = Manifest::beside(&known);
-    let ended = manifest.time("end").or(known.ended);
-    let known_time = ended.or_else(|| manifest.time("start"));
+    let journal = known.journal.as_ref();
+    let manifest = manifest(journal.and_then(|journal| journal.parent()));
+    let ended = time(manifest.end.as_deref()).or(known.ended);
+    let started = time(Some(&manifest.start));
+    let known_time = ended.or(started);
     let dated_by_files = known_time.is_none();
-    let time = known_time.or_else(|| written(files));
-    let config = |path: &str| manifest.config(path);
-    let fingerprints = manifest.fingerprints(bench.dir.name(), &target.id);
+    let dated = known_time.or_else(|| written(files));
+    let config = |path: &str| manifest.setting(path);
+    let fingerprints = fingerprints(&manifest, bench.dir.name(), &target.id);
     let evaluator = config("evaluator_model");
     let judges = match known.judges.is_empty() {
         // Nothing was judged, where all conversations failed for one: this is who was to.
-        true => model(&evaluator).into_iter().map(unasked).collect(),
+        true => model(evaluator).into_iter().map(unasked).collect(),
         false => known.judges,
     };
-    let judges = judges.into_iter().map(|judge| sourced(judge, &evaluator));
+    let judges = judges.into_iter().map(|judge| sourced(judge, evaluator));
     let (user, tool) = (config("user_model"), config("tool_model"));
     let simulates = bench.benchmark.tools.iter().any(|tool| tool.simulated);
     Run {
-        source: manifest.source_of(&target.id),
+        source: source_of(&manifest, &target.id),
         content,
-        started: manifest.time("start"),
+        started,
         ended,
         run_id: known.run_id,
-        outcome: manifest.text("/outcome"),
-        probity_version: manifest.text("/probity_version"),
-        revision: manifest.text("/git/revision"),
+        outcome: manifest.outcome.clone(),
+        probity_version: Some(manifest.probity_version.clone())
+            .filter(|version| !version.is_empty()),
+        revision: revision(&manifest),
         samples_per_scenario: known.samples,
         turns: config("generation/turns")
             .as_u64()
             .and_then(|turns| u32::try_from(turns).ok()),
         settings: known.settings,
         judges: judges.collect(),
-        user_model: model(&user),
-        user_source: source(&user),
-        tool_model: model(&tool).filter(|_| simulates),
-        tool_source: source(&tool),
+        user_model: model(user),
+        user_source: source(user),
+        tool_model: model(tool).filter(|_| simulates),
+        tool_source: source(tool),
         dated_by_files,
         fingerprints,
         ..Run::new(
             bench.benchmark.clone(),
             bench.dir.name(),
             target,
-            time.unwrap_or(Timestamp::UNIX_EPOCH),
+            dated.unwrap_or(Timestamp::UNIX_EPOCH),
         )
     }
 }
@@ -138,58 +141,35 @@ pub(super) fn sourced(judge: Judge, entry: &Value) -> Judge {
     }
 }
 
-/// The `manifest.json` of a run; null where it is not there.
-pub(super) struct Manifest(Value);
+/// The manifest in the folder `records`; without content where there is none.
+pub(super) fn manifest(records: Option<&Path>) -> Manifest {
+    records.and_then(Manifest::read).unwrap_or_default()
+}
 
-impl Manifest {
-    fn beside(known: &ReportedTarget) -> Self {
-        Self::at(known.journal.as_ref().and_then(|journal| journal.parent()))
-    }
+pub(super) fn time(text: Option<&str>) -> Option<Timestamp> {
+    text?.parse().ok()
+}
 
-    /// The one in the folder `records`.
-    pub(super) fn at(records: Option<&Path>) -> Self {
-        let text = records.and_then(|folder| fs::read(folder.join("manifest.json")).ok());
-        Self(serde_json::from_slice(&text.unwrap_or_default()).unwrap_or_default())
-    }
+/// The git revision of the folder that the run was started in.
+pub(super) fn revision(manifest: &Manifest) -> Option<String> {
+    manifest.git["revision"].as_str().map(str::to_owned)
+}
 
-    fn value(&self, pointer: &str) -> Option<&Value> {
-        self.0.pointer(pointer)
-    }
+/// Who serves `target`, as the configuration names it.
+pub(super) fn source_of(manifest: &Manifest, target: &ModelId) -> Option<String> {
+    let mut targets = manifest.setting("targets").as_array()?.iter();
+    let id = |entry: &&Value| entry.get("id").and_then(Value::as_str) == Some(target.as_str());
+    source(targets.find(id)?)
+}
 
-    /// The configuration's value at `path`; null where there is none.
-    pub(super) fn config(&self, path: &str) -> Value {
-        let value = self.value(&format!("/config/{path}"));
-        value.cloned().unwrap_or_default()
-    }
-
-    pub(super) fn text(&self, pointer: &str) -> Option<String> {
-        self.value(pointer)?.as_str().map(str::to_owned)
-    }
-
-    pub(super) fn time(&self, name: &str) -> Option<Timestamp> {
-        self.0.get(name)?.as_str()?.parse().ok()
-    }
-
-    /// Who serves `target`, as the configuration names it.
-    pub(super) fn source_of(&self, target: &ModelId) -> Option<String> {
-        let targets = self.config("targets");
-        let mut targets = targets.as_array()?.iter();
-        let id = |entry: &&Value| entry.get("id").and_then(Value::as_str) == Some(target.as_str());
-        source(targets.find(id)?)
-    }
-
-    /// What ran the phases of one target.
-    fn fingerprints(&self, benchmark: &str, target: &ModelId) -> Extra {
-        let all = self
-            .0
-            .get("results")
-            .and_then(|results| results.get(benchmark)?.get("fingerprints")?.as_object());
-        let own = format!("simulator:{target}");
-        let named = |(name, value): (&String, &Value)| match name.strip_prefix("simulator:") {
-            Some(_) if *name == own => Some(("simulator".to_owned(), value.clone())),
-            Some(_) => None,
-            None => Some((name.clone(), value.clone())),
-        };
-        all.into_iter().flatten().filter_map(named).collect()
-    }
+/// What ran the phases of one target.
+fn fingerprints(manifest: &Manifest, benchmark: &str, target: &ModelId) -> Extra {
+    let all = manifest.result(benchmark, "fingerprints").as_object();
+    let own = format!("simulator:{target}");
+    let named = |(name, value): (&String, &Value)| match name.strip_prefix("simulator:") {
+        Some(_) if *name == own => Some(("simulator".to_owned(), value.clone())),
+        Some(_) => None,
+        None => Some((name.clone(), value.clone())),
+    };
+    all.into_iter().flatten().filter_map(named).collect()
 }

@@ -21,7 +21,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 pub use compare::{Difference, SettingGroup, TableProvenance, compare};
-pub use manifests::{EarlierRun, earlier_runs};
+pub use manifests::earlier_runs;
 pub use replaced::KeptCopy;
 pub use replaced::{ReplaceReason, ReplacedFile};
 pub use settings::{Settings, changes, label};

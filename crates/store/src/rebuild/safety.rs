@@ -1,9 +1,10 @@
 //! Journals of safety evaluations, which have no rows to rebuild.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use schema::event::StartingRun;
-use serde_json::Value;
+
+use crate::Manifest;
 
 /// Why there is nothing to rebuild from the journal at `journal`, whose run is `start`, and where its results are.
 pub(super) fn no_tree(journal: &Path, start: &StartingRun) -> String {
@@ -20,9 +21,8 @@ pub(super) fn no_tree(journal: &Path, start: &StartingRun) -> String {
 
 /// The file that the record of the run, beside the journal, names for its target.
 fn result_file(journal: &Path, start: &StartingRun) -> Option<String> {
-    let manifest = fs::read(journal.with_file_name("manifest.json")).ok()?;
-    let manifest: Value = serde_json::from_slice(&manifest).ok()?;
+    let manifest = Manifest::read(journal.parent()?)?;
     let target = start.targets.as_ref()?.first()?;
-    let file = manifest.get("results")?.get(target.id.as_str())?;
-    Some(file.get("file")?.as_str()?.to_owned())
+    let file = manifest.result(target.id.as_str(), "file").as_str()?;
+    Some(file.to_owned())
 }

@@ -16,7 +16,7 @@ pub(crate) fn check_version(kind: Kind, value: &Value) -> Option<Found> {
             "/_metadata/file_format_version",
             schema::StandardsFile::FORMAT_VERSION,
         ),
-        Kind::Manifest => ("/format_version", "1.0.0"),
+        Kind::Manifest => ("/format_version", store::Manifest::FORMAT_VERSION),
         Kind::Imported => ("/format_version", "1.0.0"),
         Kind::Output => ("/format", "1.0.0"),
         Kind::SafetySingleTurn | Kind::SafetyMultiTurn => return details_version(value),

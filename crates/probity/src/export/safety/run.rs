@@ -19,7 +19,7 @@ use super::{
     super::{INTERVAL, find, journal_index::JournalIndex, source},
     rows::Rows,
 };
-use store::{Layout, PipelineError};
+use store::{Layout, Manifest, PipelineError};
 
 /// A result file that is to be exported.
 pub(super) struct Source<'a> {
@@ -71,41 +71,41 @@ impl Source<'_> {
     pub(super) fn run(&self, rows: &Rows, index: &JournalIndex, records: Option<&Path>) -> Run {
         let given = self.parameters();
         let known = index.target(&self.target().id);
-        let manifest = source::Manifest::at(records);
+        let manifest = source::manifest(records);
         let started = given.and_then(|run| run.started.as_deref()?.parse().ok());
-        let started = started.or_else(|| manifest.time("start"));
-        let ended = manifest.time("end").or(known.ended);
+        let started = started.or_else(|| source::time(Some(&manifest.start)));
+        let ended = source::time(manifest.end.as_deref()).or(known.ended);
         let run_id = given.map(|run| run.run_id.clone());
         let run_id = run_id.filter(|id| !id.trim().is_empty());
         let hash = || hex(&Sha256::digest(self.text.as_bytes()));
-        let evaluator = manifest.config("evaluator_model");
+        let evaluator = manifest.setting("evaluator_model");
         let judges = match known.judges.is_empty() {
             true => given.map_or_else(Vec::new, judges),
             false => known.judges,
         };
         let judges = judges
             .into_iter()
-            .map(|judge| source::sourced(judge, &evaluator));
+            .map(|judge| source::sourced(judge, evaluator));
         let known_time = ended.or(started);
         let time = known_time.or(self.written);
         let time = time.unwrap_or(Timestamp::UNIX_EPOCH);
-        let user = manifest.config("user_model");
+        let user = manifest.setting("user_model");
         Run {
-            source: manifest.source_of(&self.target().id),
+            source: source::source_of(&manifest, &self.target().id),
             content: run_id.is_none().then(hash),
             run_id,
             started,
             ended,
-            outcome: manifest.text("/outcome"),
+            outcome: manifest.outcome.clone(),
             probity_version: given.map(|run| run.version.clone()),
-            revision: manifest.text("/git/revision"),
+            revision: source::revision(&manifest),
             samples_per_scenario: Some(1),
             turns: self.turns(),
             settings: known.settings,
             judges: judges.collect(),
             dated_by_files: known_time.is_none(),
             user_model: self.attacker(&manifest),
-            user_source: source::source(&user).filter(|_| self.is_attacker(&user)),
+            user_source: source::source(user).filter(|_| self.is_attacker(user)),
             interval: Some(INTERVAL),
             unlisted: rows.unlisted.clone(),
             fingerprints: given.map(fingerprints).unwrap_or_default(),
@@ -202,9 +202,9 @@ impl Source<'_> {
     }
 
     /// The model that rewrote prompts or simulated the user.
-    fn attacker(&self, manifest: &source::Manifest) -> Option<TargetRef> {
+    fn attacker(&self, manifest: &Manifest) -> Option<TargetRef> {
         let id = self.parameters()?.attacker.as_ref()?;
-        let known = source::model(&manifest.config("user_model"));
+        let known = source::model(manifest.setting("user_model"));
         let id = ModelId::new(id).ok()?;
         let model = known
             .filter(|known| known.id == id)
