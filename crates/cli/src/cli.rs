@@ -179,6 +179,11 @@ pub enum Command {
         /// The benchmark's name, which names its folder
         name: String,
     },
+    /// Print the completion script of a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 /// Options of every command.

@@ -69,7 +69,8 @@ impl Program {
         open_files::raise();
         let arguments: Vec<OsString> = env::args_os().collect();
         let more = self.more.iter().map(|(command, _)| command.clone());
-        let matches = match parse(command(&self.name, more), &arguments) {
+        let line = command(&self.name, more);
+        let matches = match parse(line.clone(), &arguments) {
             Ok(matches) => matches,
             Err(error) => error.exit(),
         };
@@ -81,7 +82,7 @@ impl Program {
             return exit;
         }
         match Cli::from_arg_matches(&matches) {
-            Ok(cli) => commands::dispatch(cli, &self.name, self.change_phases).into(),
+            Ok(cli) => commands::dispatch(cli, line, self.change_phases).into(),
             Err(error) => error.exit(),
         }
     }

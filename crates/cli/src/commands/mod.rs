@@ -4,6 +4,7 @@ mod again;
 mod alike;
 mod cache;
 mod calibrate;
+mod completions;
 mod demonstration;
 mod doctor;
 mod export;
@@ -67,11 +68,11 @@ pub struct Context {
     pub change_phases: Option<ChangePhases>,
 }
 
-/// Does what the command line says. Errors have been reported when this returns.
-pub fn dispatch(cli: Cli, program: &str, change_phases: Option<ChangePhases>) -> Exit {
+/// Does what `cli`, read by the command line `line`, says. Errors have been reported when this returns.
+pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhases>) -> Exit {
     let terminal = Terminal::new(&cli.global);
     panic::install(&terminal);
-    let layout = Layout::new(&cli.global.benchmarks).with_program(program);
+    let layout = Layout::new(&cli.global.benchmarks).with_program(line.get_name());
     let context = Context {
         global: cli.global,
         terminal,
@@ -94,6 +95,7 @@ pub fn dispatch(cli: Cli, program: &str, change_phases: Option<ChangePhases>) ->
         Command::Journal(command) => journal::run(&context, &command),
         Command::Cache(command) => cache::run(&context, &command),
         Command::Validate(args) => validate::run(&context, &args),
+        Command::Completions { shell } => completions::run(&context, line, shell),
         Command::Init { name } => init::run(&context, &name),
     };
     let exit = done.unwrap_or_else(|failure| {
