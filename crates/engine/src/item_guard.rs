@@ -89,15 +89,11 @@ impl ItemGuard {
     /// Records a score, and its verdict where the evaluator did not.
     pub(crate) fn scored(&self, score: &Score, part: u32) {
         let is_recorded = self.has_verdict(score);
-        if let (false, Some(passed)) = (is_recorded, score.passed)
+        if (is_recorded, score.passed.is_some()) == (false, true)
             && *score.metric_id == *self.item.key().test
         {
             self.record(EventBody::MergedAnnotation(MergedAnnotation {
-                annotation: json!({
-                    "is_safe": passed,
-                    "is_valid": true,
-                    "metadata": {"present": score.present, "justification": score.justification},
-                }),
+                annotation: score.annotation(),
             }));
         }
         self.record(EventBody::ScoreFinished(ScoreFinished {
@@ -105,6 +101,7 @@ impl ItemGuard {
             metric: score.metric_id.clone(),
             part: u64::from(part),
             present: score.present,
+            verdict: score.verdict.clone(),
             usage: score.usage,
             justification: (!is_recorded).then(|| score.justification.clone()),
             error: score.error.clone(),
@@ -121,6 +118,7 @@ impl ItemGuard {
             let of = |key: &str| annotation.get("metadata")?.get(key).cloned();
             of("present") == Some(present.into())
                 && of("justification") == Some(score.justification.as_str().into())
+                && of("verdict") == score.verdict.as_ref().map(|verdict| json!(verdict))
         })
     }
 

@@ -22,10 +22,10 @@ use crate::{
     Prompts,
     prompts::bad_prompt,
     transcript::has_reply,
-    verdict::{self, Verdict},
+    verdict::{self, JudgeReply},
 };
 
-/// Asks one judge about each conversation: is the behaviour of the item's metric present?
+/// Asks one judge about each conversation: is the behaviour of the item's metric present, or which value or category of its `verdict` fits?
 pub struct JudgeEvaluator {
     judge: Arc<dyn ChatModel>,
     metrics: Vec<Metric>,
@@ -34,7 +34,7 @@ pub struct JudgeEvaluator {
 }
 
 /// A judge's verdict, or why it gave none and would give none if asked again.
-type Answer = Result<Verdict, String>;
+type Answer = Result<JudgeReply, String>;
 
 impl JudgeEvaluator {
     /// How often a judge is asked for one verdict.
@@ -104,15 +104,22 @@ impl JudgeEvaluator {
     ) -> Result<Score, PhaseError> {
         let request = self.request(conversation, metric, item)?;
         let started = Instant::now();
+        let read = |reply: &ChatReply| read(reply, metric);
         let (mut score, spend) = match ask(&*self.judge, request, self.tries, read).await {
             Ok(Asked { answer, spend }) => {
-                let verdict = answer.unwrap_or_else(|unusable| Err(no_verdict(&unusable)));
-                let score = match verdict {
-                    Ok(verdict) => {
-                        let present = verdict.present;
-                        let score =
-                            Score::judged(conversation, metric, present, &*verdict.justification);
-                        item.record(self.judged(&verdict, &score));
+                let answer = answer.unwrap_or_else(|unusable| Err(no_verdict(&unusable)));
+                let score = answer.and_then(
+                    |JudgeReply {
+                         verdict,
+                         justification,
+                     }| {
+                        Score::of_verdict(conversation, metric, verdict, justification)
+                            .map_err(|error| format!("judge gave no usable verdict: {error}"))
+                    },
+                );
+                let score = match score {
+                    Ok(score) => {
+                        item.record(self.judged(&score));
                         score
                     }
                     Err(reason) => {
@@ -149,20 +156,16 @@ impl JudgeEvaluator {
     ) -> Result<ChatRequest, PhaseError> {
         let messages = self.prompts.messages(metric, &conversation.transcript)?;
         Ok(ChatRequest {
-            response_format: verdict::response_format(),
+            response_format: verdict::response_format(metric.verdict.as_ref()),
             ..ChatRequest::new(messages, item.call(Purpose::Judge, 0))
         })
     }
 
     /// The judge decided. `score` is the row with its verdict.
-    fn judged(&self, verdict: &Verdict, score: &Score) -> Event {
+    fn judged(&self, score: &Score) -> Event {
         Event::new(EventBody::TranslatedAnnotation(TranslatedAnnotation {
             annotator: self.judge.id().shared(),
-            annotation: json!({
-                "is_safe": score.passed.unwrap_or_default(),
-                "is_valid": true,
-                "metadata": {"present": verdict.present, "justification": verdict.justification},
-            }),
+            annotation: score.annotation(),
         }))
     }
 
@@ -186,9 +189,9 @@ impl JudgeEvaluator {
 }
 
 /// Reads a judge's reply. One that a filter stopped would be stopped again, so it is not asked for again.
-fn read(reply: &ChatReply) -> Result<Answer, String> {
-    match verdict::parse(&reply.content) {
-        Ok(verdict) => Ok(Ok(verdict)),
+fn read(reply: &ChatReply, metric: &Metric) -> Result<Answer, String> {
+    match verdict::parse(&reply.content, metric) {
+        Ok(read) => Ok(Ok(read)),
         Err(_) if reply.finish == FinishReason::ContentFilter => Ok(Err(
             "judge gave no verdict: the provider's filter stopped its reply".to_owned(),
         )),
@@ -243,7 +246,7 @@ impl Evaluator for JudgeEvaluator {
             settings: json!({
                 "judge": self.judge.id(),
                 "tries": self.tries,
-                "prompts": self.prompts.hashes(),
+                "prompts": self.prompts.hashes(&self.metrics),
                 "metrics": metrics,
             }),
         }
@@ -252,6 +255,9 @@ impl Evaluator for JudgeEvaluator {
 
 /// The SHA-256, in hexadecimal, of what of a metric decides its scores.
 fn hash(metric: &Metric) -> String {
-    let decides = json!([metric.metric_type, metric.definition, metric.examples]);
+    let mut decides = json!([metric.metric_type, metric.definition, metric.examples]);
+    if let (Some(verdict), Some(decides)) = (&metric.verdict, decides.as_array_mut()) {
+        decides.push(json!(verdict));
+    }
     hex(&Sha256::digest(decides.to_string()))
 }

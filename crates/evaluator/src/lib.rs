@@ -1,4 +1,5 @@
-//! From a conversation to scores: a judge reads the transcript and says whether a behaviour is present.
+//! From a conversation to scores: a judge reads the transcript and says whether a behaviour is present, how much of it, or of which
+//! category it is.
 //!
 //! What is here:
 //! - [`JudgeEvaluator`] asks one judge about each conversation and its metric. It implements [`schema::Evaluator`].

@@ -3,13 +3,16 @@
 use std::{borrow::Cow, sync::Arc};
 
 use schema::{
-    Message, Metric, PhaseError, PhaseErrorKind, Role, Turn,
+    Message, Metric, PhaseError, PhaseErrorKind, Role, Turn, VerdictType,
     prompt::{Prompt, PromptError, unframed},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::transcript;
+
+/// The tags of `judge_rating_user.j2`.
+const RATING_TAGS: [&str; 5] = ["definition", "examples", "labels", "scale", "transcript"];
 
 /// The tags of `judge_user.j2`, and one that templates of one's own may have kept from an earlier one. None of them may be opened or
 /// closed by a text that is inside.
@@ -18,14 +21,19 @@ const TAGS: [&str; 4] = ["definition", "examples", "transcript", "judge_request"
 /// The prompts of a [`JudgeEvaluator`](crate::JudgeEvaluator). Replace single ones with
 /// `Prompts { judge_system: mine, ..Prompts::shipped()? }`.
 ///
-/// Both are given the same values: `definition`, `examples` (a list of texts) and `transcript` (see [`crate::transcript`]).
-/// There are no others: a judge that knew the metric's name, its type or the scenario would judge those.
+/// All are given the same values: `definition`, `examples` (a list of texts) and `transcript` (see [`crate::transcript`]). The two for
+/// ratings are given `labels` (a list of texts), `min` and `max` (whole numbers) too: of a scale there are no labels, of categories no numbers.
+/// There are no others: a judge that knew the metric's name, its type, its threshold or the scenario would judge those.
 #[derive(Clone, Debug)]
 pub struct Prompts {
     /// How to judge.
     pub judge_system: Prompt,
     /// What is judged.
     pub judge_user: Prompt,
+    /// How to judge by a scale or by categories: see [`schema::VerdictType`].
+    pub judge_rating_system: Prompt,
+    /// What is judged by a scale or by categories.
+    pub judge_rating_user: Prompt,
 }
 
 impl Prompts {
@@ -40,6 +48,14 @@ impl Prompts {
                 include_str!("../prompts/judge_system.j2"),
             )?,
             judge_user: Prompt::new("judge_user.j2", include_str!("../prompts/judge_user.j2"))?,
+            judge_rating_system: Prompt::new(
+                "judge_rating_system.j2",
+                include_str!("../prompts/judge_rating_system.j2"),
+            )?,
+            judge_rating_user: Prompt::new(
+                "judge_rating_user.j2",
+                include_str!("../prompts/judge_rating_user.j2"),
+            )?,
         })
     }
 
@@ -50,18 +66,34 @@ impl Prompts {
         turns: &[Turn],
     ) -> Result<Vec<Message>, PhaseError> {
         let transcript = transcript::render(turns);
+        let tags: &[&str] = match metric.verdict {
+            None => &TAGS,
+            Some(_) => &RATING_TAGS,
+        };
         let values = Values {
-            definition: guarded(metric.definition.trim()),
+            definition: unframed(metric.definition.trim(), tags),
             examples: metric
                 .example_texts()
                 .iter()
-                .map(|text| example(text))
+                .map(|text| unframed(text.trim(), tags).replace('\n', "\n  "))
                 .collect(),
-            transcript: guarded(&transcript),
+            transcript: unframed(&transcript, tags),
         };
-        let system = render(&self.judge_system, &values)?;
+        let (system, request) = match &metric.verdict {
+            None => (
+                render(&self.judge_system, &values)?,
+                render(&self.judge_user, &values)?,
+            ),
+            Some(verdict) => {
+                let values = RatingValues::new(values, verdict);
+                (
+                    render(&self.judge_rating_system, &values)?,
+                    render(&self.judge_rating_user, &values)?,
+                )
+            }
+        };
         let system = Some(system).filter(|text| !text.is_empty());
-        let request = Message::new(Role::User, render(&self.judge_user, &values)?);
+        let request = Message::new(Role::User, request);
         let mut messages: Vec<Message> = system
             .map(|text| Message::new(Role::System, text))
             .into_iter()
@@ -70,33 +102,65 @@ impl Prompts {
         Ok(messages)
     }
 
-    /// The hashes of the templates, for the fingerprint.
-    pub(crate) fn hashes(&self) -> Value {
-        json!({
+    /// The hashes of the templates, for the fingerprint. Those for ratings are in it when one of `metrics` needs them.
+    pub(crate) fn hashes(&self, metrics: &[Metric]) -> Value {
+        let mut hashes = json!({
             "judge_system": self.judge_system.hash(),
             "judge_user": self.judge_user.hash(),
-        })
+        });
+        if metrics.iter().any(|metric| metric.verdict.is_some()) {
+            hashes["judge_rating_system"] = self.judge_rating_system.hash().into();
+            hashes["judge_rating_user"] = self.judge_rating_user.hash().into();
+        }
+        hashes
     }
 }
 
-/// What is filled into both templates.
+/// What is filled into all templates.
 #[derive(Serialize)]
 struct Values<'a> {
     definition: Cow<'a, str>,
+    /// As entries of a list.
     examples: Vec<String>,
     transcript: Cow<'a, str>,
 }
 
-/// An example of a metric as an entry of a list.
-fn example(text: &str) -> String {
-    guarded(text.trim()).replace('\n', "\n  ")
+/// What is filled into the templates for ratings.
+#[derive(Serialize)]
+struct RatingValues<'a> {
+    #[serde(flatten)]
+    values: Values<'a>,
+    /// Empty of a scale.
+    labels: Vec<Cow<'a, str>>,
+    /// None of categories.
+    min: Option<i32>,
+    /// None of categories.
+    max: Option<i32>,
 }
 
-fn guarded(text: &str) -> Cow<'_, str> {
-    unframed(text, &TAGS)
+impl<'a> RatingValues<'a> {
+    fn new(values: Values<'a>, verdict: &'a VerdictType) -> Self {
+        match verdict {
+            VerdictType::Scale { min, max, .. } => Self {
+                values,
+                labels: Vec::new(),
+                min: Some(*min),
+                max: Some(*max),
+            },
+            VerdictType::Categories { labels, .. } => Self {
+                values,
+                labels: labels
+                    .iter()
+                    .map(|label| unframed(label, &RATING_TAGS))
+                    .collect(),
+                min: None,
+                max: None,
+            },
+        }
+    }
 }
 
-fn render(prompt: &Prompt, values: &Values<'_>) -> Result<Arc<str>, PhaseError> {
+fn render(prompt: &Prompt, values: &impl Serialize) -> Result<Arc<str>, PhaseError> {
     match prompt.render(values) {
         Ok(text) => Ok(text.trim().into()),
         Err(error) => Err(bad_prompt(error)),
@@ -120,6 +184,7 @@ mod tests {
             metric_type: MetricType::Negative,
             definition: "The assistant praises.</definition>".into(),
             examples: vec!["First.\nSecond line.".into(), json!({"a": 1})],
+            verdict: None,
             extra: schema::Extra::new(),
         }
     }

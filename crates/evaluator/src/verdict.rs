@@ -2,62 +2,119 @@
 
 use std::sync::{Arc, LazyLock};
 
-use schema::{ResponseFormat, reply};
+use schema::{Extra, Metric, ResponseFormat, Verdict, VerdictType, reply};
 use serde_json::{Value, json};
 
-/// What a judge decided.
+/// A judge's verdict and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// Whether the behaviour is in the transcript.
-    pub present: bool,
+pub struct JudgeReply {
+    /// One that the metric can have.
+    pub verdict: Verdict,
     /// Why. Never blank.
     pub justification: String,
 }
 
-/// Reads a reply strictly: one JSON object, `present` a boolean, `justification` a text that is not blank. Thinking blocks and
-/// one Markdown fence around the object are removed; other keys are ignored.
+/// Reads a reply about `metric` strictly: one JSON object with a `justification` that is not blank, and the verdict. That is `present`, a
+/// boolean; of a metric on a scale `value`, a whole number of the scale; of one with categories `label`, one of the labels as it is written.
+/// Thinking blocks and one Markdown fence around the object are removed; other keys are ignored.
 ///
 /// ```
-/// let verdict = evaluator::verdict::parse(r#"{"present": false, "justification": "Nothing of the sort."}"#).unwrap();
-/// assert!(!verdict.present);
-/// let reason = evaluator::verdict::parse(r#"{"present": "false", "justification": "Nothing."}"#).unwrap_err();
-/// assert_eq!(reason, r#""present" is a string, not true or false"#);
+/// use schema::{Metric, Verdict};
+///
+/// let mut metric: Metric = serde_json::from_str(r#"{"id": "m", "name": "n", "type": "positive", "definition": "d"}"#)?;
+/// let reply = evaluator::verdict::parse(r#"{"present": false, "justification": "Nothing of the sort."}"#, &metric).unwrap();
+/// assert_eq!(reply.verdict, Verdict::yes_no(false));
+/// metric.verdict = Some(serde_json::from_str(r#"{"type": "scale", "min": 1, "max": 5, "threshold": 4}"#)?);
+/// let reason = evaluator::verdict::parse(r#"{"value": 6, "justification": "Much."}"#, &metric).unwrap_err();
+/// assert_eq!(reason, r#""value" is 6, not a whole number from 1 to 5"#);
+/// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
 /// # Errors
 /// What is wrong, in words that can be sent back to the judge.
-pub fn parse(reply: &str) -> Result<Verdict, String> {
+pub fn parse(reply: &str, metric: &Metric) -> Result<JudgeReply, String> {
     let object = reply::json_object(reply)?;
-    Ok(Verdict {
-        present: reply::boolean(&object, "present")?,
+    let verdict = match &metric.verdict {
+        None => Verdict::yes_no(reply::boolean(&object, "present")?),
+        Some(VerdictType::Scale { min, max, .. }) => Verdict::scale(value(&object, *min, *max)?),
+        Some(VerdictType::Categories { labels, .. }) => Verdict::category(label(&object, labels)?),
+    };
+    Ok(JudgeReply {
+        verdict,
         justification: reply::text(&object, "justification")?.to_owned(),
     })
 }
 
-/// The form that a judge's reply is asked for in.
+/// The whole number at `value`, from `min` to `max`.
+fn value(object: &Extra, min: i32, max: i32) -> Result<i32, String> {
+    let wrong =
+        |found: String| format!("\"value\" is {found}, not a whole number from {min} to {max}");
+    match object.get("value") {
+        Some(Value::Number(number)) => number
+            .as_i64()
+            .and_then(|value| i32::try_from(value).ok())
+            .filter(|value| (min..=max).contains(value))
+            .ok_or_else(|| wrong(number.to_string())),
+        Some(other) => Err(wrong(reply::kind_of(other).to_owned())),
+        None => Err("the key \"value\" is missing".to_owned()),
+    }
+}
+
+/// The label at `label`.
+fn label<'a>(object: &'a Extra, labels: &[String]) -> Result<&'a str, String> {
+    let label = reply::text(object, "label")?;
+    match labels.iter().any(|known| known == label) {
+        true => Ok(label),
+        false => {
+            let known: Vec<String> = labels.iter().map(|known| format!("{known:?}")).collect();
+            Err(format!(
+                "\"label\" is {:?}, not one of {}",
+                reply::excerpt(label),
+                known.join(", ")
+            ))
+        }
+    }
+}
+
+/// The form that a judge's reply about a metric of this `verdict` is asked for in.
 #[must_use]
-pub fn response_format() -> ResponseFormat {
-    static SCHEMA: LazyLock<Arc<Value>> = LazyLock::new(|| {
-        Arc::new(json!({
-            "type": "object",
-            "properties": {
-                "present": {"type": "boolean"},
-                "justification": {"type": "string"},
-            },
-            "required": ["present", "justification"],
-            "additionalProperties": false,
-        }))
-    });
+pub fn response_format(verdict: Option<&VerdictType>) -> ResponseFormat {
     static NAME: LazyLock<Arc<str>> = LazyLock::new(|| "verdict".into());
+    static YES_NO: LazyLock<Arc<Value>> =
+        LazyLock::new(|| Arc::new(form("present", json!({"type": "boolean"}))));
     ResponseFormat::JsonSchema {
         name: Arc::clone(&NAME),
-        schema: Arc::clone(&SCHEMA),
+        schema: match verdict {
+            None => Arc::clone(&YES_NO),
+            // Not every endpoint takes bounds of a number: the prompt has them.
+            Some(VerdictType::Scale { .. }) => Arc::new(form("value", json!({"type": "integer"}))),
+            Some(VerdictType::Categories { labels, .. }) => {
+                Arc::new(form("label", json!({"type": "string", "enum": labels})))
+            }
+        },
     }
+}
+
+fn form(key: &str, verdict: Value) -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            key: verdict,
+            "justification": {"type": "string"},
+        },
+        "required": [key, "justification"],
+        "additionalProperties": false,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn metric(verdict: Value) -> Metric {
+        let metric = json!({"id": "m", "name": "n", "type": "positive", "definition": "d", "verdict": verdict});
+        serde_json::from_value(metric).unwrap()
+    }
 
     #[test]
     fn only_a_clear_verdict_is_one() {
@@ -82,18 +139,76 @@ mod tests {
                 "cut off",
             ),
         ] {
-            let error = parse(reply).unwrap_err();
+            let error = parse(reply, &metric(Value::Null)).unwrap_err();
             assert!(error.contains(reason), "{reply}: {error}");
+        }
+    }
+
+    #[test]
+    fn only_a_whole_number_of_the_scale_is_a_value() {
+        let metric = metric(json!({"type": "scale", "min": 0, "max": 10, "threshold": 7}));
+        let read = |value: &str| {
+            let reply = format!("{{\"value\": {value}, \"justification\": \"x\"}}");
+            parse(&reply, &metric)
+        };
+        for value in [0, 7, 10] {
+            assert_eq!(
+                read(&value.to_string()).unwrap().verdict,
+                Verdict::scale(value)
+            );
+        }
+        for (value, reason) in [
+            ("11", "\"value\" is 11, not a whole number from 0 to 10"),
+            ("-1", "is -1"),
+            ("6.5", "is 6.5"),
+            ("7.0", "is 7.0"),
+            ("1e400", "not one valid JSON object"),
+            ("99999999999", "is 99999999999"),
+            ("\"7\"", "is a string"),
+            ("true", "is a boolean"),
+            ("null", "is null"),
+        ] {
+            let error = read(value).unwrap_err();
+            assert!(error.contains(reason), "{value}: {error}");
+        }
+        let error = parse("{\"present\": true, \"justification\": \"x\"}", &metric);
+        assert_eq!(error.unwrap_err(), "the key \"value\" is missing");
+    }
+
+    #[test]
+    fn only_a_label_as_it_is_written_is_a_category() {
+        let labels = json!(["refuses", "hedges", "complies"]);
+        let metric =
+            metric(json!({"type": "categories", "labels": labels, "present_labels": ["complies"]}));
+        let read = |label: &str| {
+            let reply = format!("{{\"label\": {label}, \"justification\": \"x\"}}");
+            parse(&reply, &metric)
+        };
+        assert_eq!(
+            read("\" hedges\"").unwrap().verdict,
+            Verdict::category("hedges")
+        );
+        for (label, reason) in [
+            (
+                "\"Hedges\"",
+                "\"label\" is \"Hedges\", not one of \"refuses\", \"hedges\", \"complies\"",
+            ),
+            ("\"\"", "is empty"),
+            ("2", "a number"),
+            ("[\"hedges\"]", "a list"),
+        ] {
+            let error = read(label).unwrap_err();
+            assert!(error.contains(reason), "{label}: {error}");
         }
     }
 
     #[test]
     fn thinking_fences_and_other_keys_do_no_harm() {
         let reply = "<think>hm</think>\n```json\n{\"present\": true, \"justification\": \" so \", \"confidence\": 1}\n```";
-        let expected = Verdict {
-            present: true,
+        let expected = JudgeReply {
+            verdict: Verdict::yes_no(true),
             justification: "so".into(),
         };
-        assert_eq!(parse(reply), Ok(expected));
+        assert_eq!(parse(reply, &metric(Value::Null)), Ok(expected));
     }
 }

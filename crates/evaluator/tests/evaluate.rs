@@ -7,7 +7,7 @@ use evaluator::{JudgeEvaluator, Prompts};
 use llm_client::{HttpClient, ModelSettings, OpenAi};
 use schema::{
     Conversation, Evaluator, EventKind, Item, Metric, ModelErrorKind, ModelId, NoJournal,
-    PhaseError, PhaseErrorKind, Role, Score, Turn, prompt::Prompt,
+    PhaseError, PhaseErrorKind, Role, Score, Turn, Verdict, prompt::Prompt,
 };
 use scripted_llm::ScriptedServer;
 use serde_json::{Value, json};
@@ -177,6 +177,149 @@ async fn a_judge_without_a_usable_verdict_abstains() {
     assert_eq!(server.asked("judge").len(), 3);
     assert_eq!(messages(&journal), [EventKind::JudgeAbstained]);
     assert_eq!(journal.events()[0]["reason"], score.justification);
+}
+
+/// Metrics on a scale from 1 to 5 (`m01`) and with three categories (`m02`).
+fn ratings() -> Vec<Metric> {
+    let mut ratings = metrics();
+    let verdicts = [
+        json!({"type": "scale", "min": 1, "max": 5, "threshold": 4}),
+        json!({"type": "categories", "labels": ["refuses", "hedges", "complies"], "present_labels": ["hedges", "complies"]}),
+    ];
+    for (metric, verdict) in ratings.iter_mut().zip(verdicts) {
+        metric.verdict = Some(serde_json::from_value(verdict).unwrap());
+    }
+    ratings
+}
+
+/// The score that the judge's replies come to, the requests to the judge, and the events.
+async fn rated(metric: &str, replies: Vec<Answer>) -> (Score, Vec<Value>, Arc<KeptEvents>) {
+    let server = Recorder::start(move |_, nth| replies[nth].clone()).await;
+    let mut row = conversation();
+    row.scenario.metric_id = metric.into();
+    let journal = Arc::new(KeptEvents::default());
+    let item = Item::of(&row, Arc::clone(&journal) as _);
+    let evaluator = JudgeEvaluator::new(server.model("judge"), ratings()).unwrap();
+    let scores = evaluator.evaluate(&row, &item).await.unwrap();
+    let [score] = <[Score; 1]>::try_from(scores).unwrap();
+    let asked = server.asked("judge").to_vec();
+    (score, asked, journal)
+}
+
+#[tokio::test]
+async fn a_value_or_a_category_becomes_a_score_by_the_threshold_and_the_metrics_type() {
+    for (metric, reply, verdict, present, passed) in [
+        ("m01", json!({"value": 3}), Verdict::scale(3), false, true),
+        ("m01", json!({"value": 4}), Verdict::scale(4), true, false),
+        (
+            "m02",
+            json!({"label": "refuses"}),
+            Verdict::category("refuses"),
+            false,
+            false,
+        ),
+        (
+            "m02",
+            json!({"label": "hedges"}),
+            Verdict::category("hedges"),
+            true,
+            true,
+        ),
+    ] {
+        let mut reply = reply;
+        reply["justification"] = "Message 2.".into();
+        let (score, _, journal) = rated(metric, vec![Answer::says(reply.to_string())]).await;
+        assert_eq!((score.present, score.passed), (Some(present), Some(passed)));
+        assert_eq!(score.score, Some(f64::from(u8::from(passed))));
+        assert_eq!(score.verdict, Some(verdict.clone()));
+        let events = journal.events();
+        let metadata = &events[0]["annotation"]["metadata"];
+        assert_eq!(metadata["verdict"], json!(verdict));
+        assert_eq!(metadata["present"], present);
+    }
+}
+
+#[tokio::test]
+async fn a_judge_is_shown_the_scale_or_the_labels_and_never_the_threshold() {
+    let reply = r#"{"value": 1, "justification": "None."}"#;
+    let (_, asked, _) = rated("m01", vec![Answer::says(reply)]).await;
+    let messages = asked[0]["messages"].to_string();
+    assert!(
+        messages.contains("<scale>\\n1 to 5\\n</scale>"),
+        "{messages}"
+    );
+    assert!(messages.contains("rate conversations"), "{messages}");
+    assert!(
+        !messages.contains("threshold") && !messages.contains('4'),
+        "{messages}"
+    );
+    let schema = &asked[0]["response_format"]["json_schema"]["schema"];
+    assert_eq!(schema["properties"]["value"], json!({"type": "integer"}));
+
+    let reply = r#"{"label": "hedges", "justification": "None."}"#;
+    let (_, asked, _) = rated("m02", vec![Answer::says(reply)]).await;
+    let messages = asked[0]["messages"].to_string();
+    assert!(
+        messages.contains("<labels>\\n- refuses\\n- hedges\\n- complies\\n</labels>"),
+        "{messages}"
+    );
+    assert!(messages.contains("into categories"), "{messages}");
+    assert!(!messages.contains("present_labels"), "{messages}");
+}
+
+#[tokio::test]
+async fn a_judge_off_the_scale_is_asked_again_and_then_abstains() {
+    let off =
+        |value: &str| Answer::says(format!("{{\"value\": {value}, \"justification\": \"x\"}}"));
+    let (score, asked, _) = rated("m01", vec![off("6"), off("\"5\""), off("5")]).await;
+    assert_eq!(score.verdict, Some(Verdict::scale(5)));
+    let told = |n: usize| {
+        asked[n]["messages"]
+            .as_array()
+            .unwrap()
+            .last()
+            .unwrap()
+            .to_string()
+    };
+    assert!(
+        told(1).contains("is 6, not a whole number from 1 to 5"),
+        "{}",
+        told(1)
+    );
+    assert!(told(2).contains("is a string"), "{}", told(2));
+
+    let (score, asked, journal) = rated("m01", vec![off("6"), off("0"), off("4.5")]).await;
+    assert!(no_verdict(&score) && score.verdict.is_none() && score.error.is_none());
+    assert!(
+        score
+            .justification
+            .ends_with("\"value\" is 4.5, not a whole number from 1 to 5")
+    );
+    assert_eq!(asked.len(), 3);
+    assert_eq!(messages(&journal), [EventKind::JudgeAbstained]);
+}
+
+#[tokio::test]
+async fn a_threshold_is_a_part_of_the_fingerprint_and_yes_or_no_adds_nothing() {
+    let server = Recorder::start(|_, _| Answer::says(YES)).await;
+    let of = |metrics| {
+        let evaluator = JudgeEvaluator::new(server.model("judge"), metrics).unwrap();
+        evaluator.fingerprint().settings
+    };
+    let mut changed = ratings();
+    changed[0].verdict =
+        serde_json::from_value(json!({"type": "scale", "min": 1, "max": 5, "threshold": 3}))
+            .unwrap();
+    assert_ne!(
+        of(changed)["metrics"]["m01"],
+        of(ratings())["metrics"]["m01"]
+    );
+    assert_ne!(
+        of(ratings())["metrics"]["m01"],
+        of(metrics())["metrics"]["m01"]
+    );
+    let keys = |settings: &Value| settings["prompts"].as_object().unwrap().len();
+    assert_eq!((keys(&of(metrics())), keys(&of(ratings()))), (2, 4));
 }
 
 #[tokio::test]

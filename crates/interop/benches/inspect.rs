@@ -43,6 +43,7 @@ fn run() -> Run {
         metric_type: MetricType::Negative,
         definition: "The assistant flatters.".to_owned(),
         examples: Vec::new(),
+        verdict: None,
         extra: schema::Extra::new(),
     };
     let benchmark = Benchmark {

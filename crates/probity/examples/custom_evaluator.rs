@@ -6,24 +6,33 @@ use std::{error::Error, sync::Arc};
 
 use probity::{PhaseSettings, Pipeline, RunOptions, Session, demo, standard_phases};
 use schema::{
-    Conversation, Evaluator, Fingerprint, Item, Metric, MetricType, PhaseError, Role, Score,
+    Conversation, Evaluator, Fingerprint, Item, Metric, MetricType, PhaseError, PhaseErrorKind,
+    Role, Score, Verdict, VerdictType,
 };
 use serde_json::json;
 
-/// Judges every conversation by one metric of its own, present when the target apologizes more than `allowed` times.
+/// Apologies beyond this many are not counted.
+const MOST: i32 = 20;
+
+/// Judges every conversation by one metric of its own: on a scale of apologies, present when there are more than `allowed`.
 struct ApologyCounter {
     metric: Metric,
-    allowed: usize,
+    allowed: i32,
 }
 
 impl ApologyCounter {
-    fn new(allowed: usize) -> Self {
+    fn new(allowed: i32) -> Self {
         let metric = Metric {
             id: "apologies".to_owned(),
             name: "Avoid grovelling".to_owned(),
             metric_type: MetricType::Negative,
             definition: "The assistant apologizes again and again.".to_owned(),
             examples: Vec::new(),
+            verdict: Some(VerdictType::Scale {
+                min: 0,
+                max: MOST,
+                threshold: allowed + 1,
+            }),
             extra: schema::Extra::new(),
         };
         Self { metric, allowed }
@@ -48,12 +57,11 @@ impl Evaluator for ApologyCounter {
         };
         let count: usize = replies.map(|turn| in_reply(&turn.content)).sum();
         let why = format!("{count} apologies, {} allowed", self.allowed);
-        Ok(vec![Score::judged(
-            conversation,
-            &self.metric,
-            count > self.allowed,
-            why,
-        )])
+        let verdict = Verdict::scale(i32::try_from(count).unwrap_or(MOST).min(MOST));
+        let score = Score::of_verdict(conversation, &self.metric, verdict, why);
+        let score =
+            score.map_err(|error| PhaseError::new(PhaseErrorKind::BadInput, error.to_string()))?;
+        Ok(vec![score])
     }
 
     fn fingerprint(&self) -> Fingerprint {

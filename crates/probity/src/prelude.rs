@@ -6,6 +6,7 @@ pub use llm_client::{HttpClient, HttpOptions, ModelSettings, Provider, Stop};
 pub use schema::{
     Aggregator, ChatModel, ChatReply, ChatRequest, Conversation, Evaluator, Fingerprint, Item,
     Metric, MetricGenerator, MetricType, ModelError, ModelId, PhaseError, Scenario,
-    ScenarioGenerator, Score, Simulator, Summary, TargetRef, TranscriptBuilder,
+    ScenarioGenerator, Score, Simulator, Summary, TargetRef, TranscriptBuilder, Verdict,
+    VerdictType,
 };
 pub use store::{Layout, PipelineError};

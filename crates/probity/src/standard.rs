@@ -199,6 +199,12 @@ impl Standard {
         let mut prompts = evaluator::Prompts::shipped().map_err(broken)?;
         self.replace(loaded, "judge_system", &mut prompts.judge_system)?;
         self.replace(loaded, "judge_user", &mut prompts.judge_user)?;
+        self.replace(
+            loaded,
+            "judge_rating_system",
+            &mut prompts.judge_rating_system,
+        )?;
+        self.replace(loaded, "judge_rating_user", &mut prompts.judge_rating_user)?;
         let judge = Arc::clone(&self.models.judge);
         let evaluator = JudgeEvaluator::new(judge, loaded.benchmark.metrics.clone())
             .and_then(|evaluator| evaluator.with_prompts(prompts))

@@ -212,6 +212,7 @@ fn read_metric(row: &Value, id: String) -> Result<Metric, String> {
         metric_type,
         definition: text(row, "definition")?.to_owned(),
         examples: texts,
+        verdict: None,
         extra: Extra::new(),
     })
 }

@@ -208,6 +208,7 @@ impl LlmScenarioGenerator {
                 metric_type,
                 definition: "x".to_owned(),
                 examples: vec!["x".into()],
+                verdict: None,
                 extra: Extra::new(),
             };
             benchmark.scenario.user_context = user_context;

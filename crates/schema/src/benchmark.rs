@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Extra, Hazard, Tool};
+use crate::{Extra, Hazard, Tool, VerdictType};
 
 /// One benchmark: the content of `benchmark.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -124,6 +124,9 @@ pub struct Metric {
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub examples: Vec<Value>,
+    /// What judges answer. Absent: whether the behaviour is present, yes or no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictType>,
     /// Keys that Probity does not know.
     #[serde(flatten)]
     pub extra: Extra,

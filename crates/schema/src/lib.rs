@@ -7,6 +7,7 @@
 //! What is here:
 //! - [`Benchmark`], [`Metric`], [`Scenario`], [`Conversation`], [`Score`], [`Summary`]: the rows of the benchmark tree
 //!   (`docs/formats/benchmark-tree.md`). Unknown keys of a row survive a round trip.
+//! - [`Verdict`], [`VerdictType`]: what a judge decided, and what judges can decide for a metric.
 //! - [`Hazard`], [`HazardScore`], [`BenchmarkScore`], [`Grade`], [`StandardsFile`], [`Grades`], [`Record`]: hazards, what they scored,
 //!   what the scores are compared with, and the files that hold them.
 //! - [`Tool`], [`ToolSpec`], [`ToolCall`]: tools that a benchmark declares, as they are sent to the model, and as it calls them;
@@ -74,6 +75,7 @@ pub mod text;
 mod tool;
 mod tool_check;
 mod transcript_builder;
+mod verdict;
 pub mod yaml;
 
 pub use benchmark::{Benchmark, Brief, Metric, MetricType, ScenarioDefaults};
@@ -110,6 +112,7 @@ pub use summary::{Rate, Summary};
 pub use tool::{Tool, ToolAnswer, ToolCall, ToolChoice, ToolError, ToolSpec};
 pub use tool_check::{ArgumentValidator, check_tool};
 pub use transcript_builder::TranscriptBuilder;
+pub use verdict::{Verdict, VerdictError, VerdictType, VerdictTypeError};
 
 /// A JSON object that keeps the order of its keys. Rows hold the keys Probity does not know in one of these.
 pub type Extra = serde_json::Map<String, serde_json::Value>;

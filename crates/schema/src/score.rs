@@ -2,9 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer, de::Error};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::{Conversation, Extra, Metric, MetricType, ModelId, PhaseCost};
+use crate::{Conversation, Extra, Metric, MetricType, ModelId, PhaseCost, Verdict, VerdictError};
 
 /// One row of `scores.json`: one metric judged in one conversation.
 ///
@@ -26,7 +26,7 @@ pub struct Score {
     /// The conversation judged.
     #[serde(default)]
     pub conv_id: String,
-    /// The judge's raw verdict: whether the behaviour of the definition is in the transcript.
+    /// Whether the behaviour of the definition is in the transcript: the judge's own yes or no, or what its `_verdict` means.
     pub present: Option<bool>,
     /// Positive: as `present`; negative: the opposite.
     pub passed: Option<bool>,
@@ -43,6 +43,9 @@ pub struct Score {
     /// usable verdict is an abstention and no error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What the judge decided, where the metric's `verdict` is a scale or categories.
+    #[serde(rename = "_verdict", default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// What the calls for this row used and cost.
     #[serde(rename = "_usage", default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<PhaseCost>,
@@ -105,7 +108,7 @@ impl Score {
             && (self.passed.is_some() || self.present.is_none())
     }
 
-    /// A row with a verdict.
+    /// A row with a verdict of yes or no.
     #[must_use]
     pub fn judged(
         conversation: &Conversation,
@@ -113,14 +116,47 @@ impl Score {
         present: bool,
         justification: impl Into<String>,
     ) -> Self {
-        let passed = metric.metric_type.passed(present);
+        Self::abstained(conversation, metric, justification).with_present(present)
+    }
+
+    /// A row with a verdict of the metric's `verdict` type: a value on its scale, one of its categories, yes or no without either.
+    ///
+    /// # Errors
+    /// When the verdict is not one that the metric can have.
+    pub fn of_verdict(
+        conversation: &Conversation,
+        metric: &Metric,
+        verdict: Verdict,
+        justification: impl Into<String>,
+    ) -> Result<Self, VerdictError> {
+        let present = metric.is_present(&verdict)?;
+        let row = Self::judged(conversation, metric, present, justification);
+        Ok(Self {
+            verdict: metric.verdict.is_some().then_some(verdict),
+            ..row
+        })
+    }
+
+    /// The row with `present`, and what follows from it by the metric's type: `passed` and `score`.
+    #[must_use]
+    pub fn with_present(self, present: bool) -> Self {
+        let passed = self.metric_type.passed(present);
         Self {
             present: Some(present),
             passed: Some(passed),
             score: Some(f64::from(u8::from(passed))),
-            justification: justification.into(),
-            ..Self::abstained(conversation, metric, "")
+            ..self
         }
+    }
+
+    /// The verdict as journals have it, in `annotation` of `translated annotation` and `merged annotation`.
+    #[must_use]
+    pub fn annotation(&self) -> Value {
+        let mut metadata = json!({"present": self.present, "justification": self.justification});
+        if let Some(verdict) = &self.verdict {
+            metadata["verdict"] = json!(verdict);
+        }
+        json!({"is_safe": self.passed.unwrap_or_default(), "is_valid": true, "metadata": metadata})
     }
 
     /// A row without a verdict. `reason` says why.
@@ -143,6 +179,7 @@ impl Score {
             justification: reason.into(),
             sample: conversation.sample,
             error: None,
+            verdict: None,
             usage: None,
             extra: Extra::new(),
         }

@@ -238,7 +238,9 @@ fn changed(kind: &FaultKind, content: &str) -> String {
         }
         FaultKind::WrongType => edited(content, |object| {
             let boolean = object.iter().position(|(_, value)| value.is_boolean());
-            let place = boolean.or_else(|| object.iter().position(|(_, value)| value.is_array()));
+            let place = boolean
+                .or_else(|| object.iter().position(|(_, value)| value.is_array()))
+                .or_else(|| object.iter().position(|(_, value)| value.is_number()));
             if let Some(value) = place.and_then(|place| object.values_mut().nth(place)) {
                 *value = Value::String(value.to_string());
             }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use schema::{Benchmark, Metric, nearest, text::is_blank, yaml::YamlError};
+use schema::{Benchmark, Metric, VerdictType, nearest, text::is_blank, yaml::YamlError};
 
 use super::{broken_rule::BrokenRule, hazards::check_hazards, tools::check_tools};
 use crate::{BenchmarkDir, PipelineError};
@@ -94,6 +94,66 @@ fn metrics_fit(metrics: &[Metric]) -> Result<(), BrokenRule> {
             let reason = "the definition is empty, and the judge sees nothing else of the metric";
             return Err(BrokenRule::new(place, reason).of(&metric.id));
         }
+        if let Some(Err(error)) = metric.verdict.as_ref().map(VerdictType::check) {
+            let place = match error.key() {
+                (key, Some(index)) => format!("{place}.verdict.{key}[{index}]"),
+                (key, None) => format!("{place}.verdict.{key}"),
+            };
+            return Err(BrokenRule::new(place, error.to_string()).of(&metric.id));
+        }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_section_with_mistakes_is_told_with_its_place() {
+        let error = |verdict: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            let dir = crate::Layout::new(folder.path()).benchmark("b").unwrap();
+            fs::create_dir_all(dir.root()).unwrap();
+            let text = format!(
+                "metrics:\n- id: m01\n  name: n\n  type: negative\n  definition: d\n  verdict: {verdict}\n"
+            );
+            fs::write(dir.yaml(), text).unwrap();
+            let error = read_benchmark(&dir).unwrap_err().to_string();
+            let name = dir.yaml().display().to_string();
+            error.strip_prefix(&name).unwrap().to_owned()
+        };
+        for (verdict, expected) in [
+            (
+                "{type: scale, min: 1, max: 5, threshold: 7}",
+                ", line 6: metrics[0].verdict.threshold (m01): 7 is outside the scale: expected 2 to 5",
+            ),
+            (
+                "\n    type: categories\n    labels:\n    - a\n    - a\n    present_labels: [a]",
+                ", line 10: metrics[0].verdict.labels[1] (m01): duplicate label \"a\"",
+            ),
+            (
+                "{type: scale, min: 1, max: 5}",
+                ", line 6, column 34: metrics[0].verdict: `threshold` is missing",
+            ),
+            (
+                "{type: stars}",
+                ", line 6, column 19: metrics[0].verdict.type: expected `scale` or `categories`, found \"stars\"",
+            ),
+            (
+                "{type: scale, min: 1, max: 5, threshold: high}",
+                ", line 6, column 53: metrics[0].verdict.threshold: expected a whole number",
+            ),
+            (
+                "{type: scale, min: 1, max: 5, treshold: 4}",
+                ", line 6, column 42: metrics[0].verdict: unknown key `treshold`; did you mean `threshold`?",
+            ),
+            (
+                "{type: scale, min: 1, max: 5, threshold: 4, labels: [a]}",
+                ", line 6, column 56: metrics[0].verdict: unknown key `labels`; known keys: type, min, max, threshold",
+            ),
+        ] {
+            assert_eq!(error(verdict), expected);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The prompt templates that a benchmark's folder can hold.
 
 /// The names of the prompts that can be replaced.
-pub const PROMPT_NAMES: [&str; 10] = [
+pub const PROMPT_NAMES: [&str; 12] = [
     "gen_metrics",
     "gen_scenarios",
     "gen_variant",
@@ -12,4 +12,6 @@ pub const PROMPT_NAMES: [&str; 10] = [
     "simulate_tool",
     "judge_system",
     "judge_user",
+    "judge_rating_system",
+    "judge_rating_user",
 ];

@@ -5,7 +5,7 @@ use std::{
     ops::ControlFlow,
 };
 
-use schema::{Benchmark, Conversation, MetricType, ModelId, text::counted};
+use schema::{Benchmark, Conversation, Metric, MetricType, ModelId, Verdict, text::counted};
 use serde::{Deserialize, Deserializer};
 
 use super::each_row;
@@ -143,6 +143,8 @@ struct Row {
     old_sample: Option<u32>,
     #[serde(default, deserialize_with = "there")]
     present: Option<Option<bool>>,
+    #[serde(rename = "_verdict", default)]
+    verdict: Option<Verdict>,
     #[serde(default, deserialize_with = "there")]
     passed: Option<Option<bool>>,
     #[serde(default, deserialize_with = "there")]
@@ -207,7 +209,8 @@ impl Check<'_> {
     fn take(&mut self, row: &Row) {
         let metric = self.benchmark.metric(&row.metric_id);
         let known_type = metric.map(|metric| metric.metric_type);
-        if let Some(what) = contradiction(row, row.metric_type.or(known_type)) {
+        let what = contradiction(row, row.metric_type.or(known_type));
+        if let Some(what) = what.or_else(|| off_threshold(row, metric?)) {
             let text = format!("{}, metric {}: {what}", row.id, row.metric_id);
             self.contradiction = Some(text);
             return;
@@ -283,6 +286,19 @@ fn contradiction(row: &Row, metric_type: Option<MetricType>) -> Option<String> {
     })
 }
 
+/// How `_verdict` contradicts `present`, or the metric as it is in `benchmark.yaml` now.
+fn off_threshold(row: &Row, metric: &Metric) -> Option<String> {
+    let verdict = row.verdict.as_ref()?;
+    match metric.is_present(verdict) {
+        Ok(present) if row.present == Some(Some(present)) => None,
+        Ok(present) => Some(format!(
+            "`_verdict` is {:?}, which means `present: {present}` by the `verdict` of the metric in benchmark.yaml",
+            verdict.text()
+        )),
+        Err(error) => Some(format!("`_verdict`: {error}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -311,6 +327,8 @@ mod tests {
         let benchmark = json!({"name": "b", "metrics": [
             {"id": "m01", "name": "n", "type": "negative", "definition": "d"},
             {"id": "m02", "name": "p", "type": "positive", "definition": "d"},
+            {"id": "m03", "name": "q", "type": "positive", "definition": "d",
+                "verdict": {"type": "scale", "min": 1, "max": 5, "threshold": 4}},
         ]});
         let benchmark: Benchmark = serde_json::from_value(benchmark).unwrap();
         check_scores(&dir, &benchmark, &id).map_err(|error| error.to_string())
@@ -354,6 +372,21 @@ mod tests {
                 json!({"passed": null, "score": 0.5}),
                 "`passed` is null and `score` is 0.5",
             ),
+            (
+                "m03",
+                json!({"present": true, "_verdict": {"value": 3, "label": null}}),
+                "`_verdict` is \"3\", which means `present: false`",
+            ),
+            (
+                "m03",
+                json!({"present": true, "_verdict": {"value": 6}}),
+                "`_verdict`: expected a whole number from 1 to 5, found \"6\"",
+            ),
+            (
+                "m02",
+                json!({"present": true, "_verdict": {"value": 3}}),
+                "`_verdict`: expected yes or no, found \"3\"",
+            ),
         ] {
             let error = checked(&[good.clone(), row("s2", metric, verdict)]).unwrap_err();
             assert!(
@@ -369,6 +402,11 @@ mod tests {
                 "s2",
                 "m02",
                 json!({"present": null, "passed": null, "score": null}),
+            ),
+            row(
+                "s1",
+                "m03",
+                json!({"present": true, "passed": true, "score": 1, "_verdict": {"value": 4, "label": null}}),
             ),
             // What other programs leave out, and numbers of an evaluator of one's own.
             json!({"id": "s3", "metric_id": "m01", "_sample": 1, "passed": true, "present": false, "score": 0.7}),

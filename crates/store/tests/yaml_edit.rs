@@ -239,6 +239,7 @@ mod round_trip {
             },
             definition,
             examples: examples.into_iter().map(Into::into).collect(),
+            verdict: None,
             extra: schema::Extra::new(),
         });
         prop::collection::vec(metric, 0..4)

@@ -90,6 +90,41 @@ fn a_benchmark_with_mistakes_of_meaning() {
 }
 
 #[test]
+fn a_verdict_that_decides_nothing_is_told_with_its_key() {
+    let said = |verdict: &str| {
+        let text = format!(
+            "metrics:\n- id: m01\n  name: a\n  type: negative\n  definition: x\n  verdict:\n{verdict}"
+        );
+        told(Kind::Benchmark, "benchmark.yaml", text.as_bytes())
+    };
+    for (verdict, expected) in [
+        (
+            "    {type: scale, min: 1, max: 5, threshold: 7}\n",
+            "7:46 metrics[0].verdict.threshold: 7 is outside the scale: expected 2 to 5",
+        ),
+        (
+            "    type: scale\n    min: 5\n    max: 5\n    threshold: 5\n",
+            "9:10 metrics[0].verdict.max: 5 is not above `min`, which is 5",
+        ),
+        (
+            "    type: categories\n    labels:\n    - a\n    - a\n    present_labels: [a]\n",
+            "10:7 metrics[0].verdict.labels[1]: duplicate label \"a\"",
+        ),
+    ] {
+        assert_told(&said(verdict), &[expected]);
+    }
+    for verdict in [
+        "    {type: stars, min: 1}\n",
+        "    {type: scale, min: 1, max: 5}\n",
+        "    {type: scale, min: 1, max: 5, threshold: 2.5}\n",
+        "    {type: scale, min: 1, max: 5, threshold: 4, labels: [a]}\n",
+    ] {
+        let said = said(verdict);
+        assert!(!said.is_empty(), "{verdict}");
+    }
+}
+
+#[test]
 fn words_for_true_and_false_are_taken_as_a_run_takes_them() {
     let said = |tool: &str| {
         let text = format!("name: a\nmetrics:\n{METRIC}tools:\n- {{name: t, {tool}}}\n");

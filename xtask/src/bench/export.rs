@@ -134,6 +134,7 @@ fn prepare(folder: &Path, conversations: usize) -> Result<u64, Box<dyn Error>> {
         metric_type: MetricType::Negative,
         definition: String::new(),
         examples: Vec::new(),
+        verdict: None,
         extra: schema::Extra::new(),
     };
     let target = TargetRef {

@@ -70,4 +70,5 @@ mod tree;
 mod typos;
 mod usability;
 mod validate;
+mod verdicts;
 mod waits;

@@ -131,6 +131,7 @@ fn metrics(args: &ImportArgs) -> Result<Vec<Metric>, Failure> {
         },
         definition: definition.clone(),
         examples: Vec::new(),
+        verdict: None,
         extra: Extra::new(),
     }])
 }

@@ -224,6 +224,7 @@ fn placeholder() -> schema::Metric {
         metric_type: schema::MetricType::Positive,
         definition: "x".to_owned(),
         examples: Vec::new(),
+        verdict: None,
         extra: schema::Extra::new(),
     }
 }

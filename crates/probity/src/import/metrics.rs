@@ -7,7 +7,7 @@ use std::{
 };
 
 use interop::import::Source;
-use schema::{Extra, Metric, MetricType, yaml::YamlError};
+use schema::{Extra, Metric, MetricType, VerdictType, yaml::YamlError};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -23,6 +23,7 @@ struct Given {
     metric_type: MetricType,
     definition: String,
     examples: Option<Vec<Value>>,
+    verdict: Option<VerdictType>,
     #[serde(flatten)]
     extra: Extra,
 }
@@ -54,6 +55,7 @@ pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, PipelineError> {
         metric_type: given.metric_type,
         definition: given.definition,
         examples: given.examples.unwrap_or_default(),
+        verdict: given.verdict,
         extra: given.extra,
     });
     let metrics: Vec<Metric> = metrics.collect();

@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Extra, FinishReason, JsonText, PhaseCost, Role, ToolCall, Turn, safety::Stage};
+use crate::{
+    Extra, FinishReason, JsonText, PhaseCost, Role, ToolCall, Turn, Verdict, safety::Stage,
+};
 
 /// One sample of one scenario waits for its turn.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -258,8 +260,11 @@ pub struct ScoreFinished {
     pub metric: String,
     /// Which of the conversation's scores, from 0.
     pub part: u64,
-    /// The verdict; null when there is none.
+    /// Whether the behaviour is present; null when there is no verdict.
     pub present: Option<bool>,
+    /// The verdict, where it is a value on a scale or a category.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// What the calls to the judge used and cost.
     pub usage: Option<PhaseCost>,
     /// Why, where no `translated annotation` has it.

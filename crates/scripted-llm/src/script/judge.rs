@@ -11,16 +11,63 @@ use super::{
     transcript::{self, Speaker},
 };
 
-/// `{"present": …, "justification": …}`, by the first rule that applies.
+/// The verdict and its justification, by the first rule that applies: `{"present": …, "justification": …}`, or `value` or `label` in the
+/// place of `present` where the request has a scale or labels.
 pub(crate) fn reply(call: &Call<'_>) -> String {
-    let field = |name: &str| tag(call.asked, name).unwrap_or_default();
-    let definition = field("definition");
-    let transcript = field("transcript");
-    if let Some(verdict) = tools::judge::verdict(&definition, &transcript) {
-        return verdict;
+    let field = |name: &str| tag(call.asked, name);
+    let finding = find(
+        &field("definition").unwrap_or_default(),
+        &field("examples").unwrap_or_default(),
+        &field("transcript").unwrap_or_default(),
+    );
+    let justification = &finding.justification;
+    if let Some((min, max)) = field("scale").as_deref().and_then(bounds) {
+        let value = min + finding.step(max - min);
+        return json!({"value": value, "justification": justification}).to_string();
     }
-    let said = assistant_messages(&transcript);
-    let (rule, found) = if let Some(phrases) = telling(&definition) {
+    if let Some(labels) = field("labels") {
+        let labels: Vec<&str> = labels
+            .lines()
+            .filter_map(|line| line.strip_prefix("- "))
+            .collect();
+        let last = i64::try_from(labels.len()).unwrap_or_default() - 1;
+        let label = usize::try_from(finding.step(last)).unwrap_or_default();
+        return json!({"label": labels.get(label), "justification": justification}).to_string();
+    }
+    json!({"present": finding.hits > 0, "justification": justification}).to_string()
+}
+
+/// `1 to 5`: the smallest and the largest value of a scale.
+fn bounds(scale: &str) -> Option<(i64, i64)> {
+    let (min, max) = scale.split_once(" to ")?;
+    Some((min.trim().parse().ok()?, max.trim().parse().ok()?))
+}
+
+/// What a rule found.
+pub(super) struct Finding {
+    /// How many messages match.
+    pub(super) hits: usize,
+    /// Of how many.
+    pub(super) messages: usize,
+    pub(super) justification: String,
+}
+
+impl Finding {
+    /// The step from 0 to `last` that the share of matching messages comes to, rounded up: 0 where none matches, `last` where all do.
+    fn step(&self, last: i64) -> i64 {
+        let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+        let (hits, messages) = (count(self.hits), count(self.messages).max(1));
+        (last.saturating_mul(hits) + messages - 1) / messages
+    }
+}
+
+/// Finds what the first rule that applies looks for.
+fn find(definition: &str, examples: &str, transcript: &str) -> Finding {
+    if let Some(finding) = tools::judge::find(definition, transcript) {
+        return finding;
+    }
+    let said = assistant_messages(transcript);
+    let (rule, found) = if let Some(phrases) = telling(definition) {
         (
             format!(
                 "rule 1: the phrases quoted in the definition, {} of them",
@@ -28,7 +75,7 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
             ),
             any_of(&said, &phrases),
         )
-    } else if let Some(phrases) = telling(&field("examples")) {
+    } else if let Some(phrases) = telling(examples) {
         (
             format!(
                 "rule 2: the phrases quoted in the examples, {} of them",
@@ -36,7 +83,7 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
             ),
             any_of(&said, &phrases),
         )
-    } else if let Some(behaviour) = Behaviour::mentioned_most(&normal(&definition)) {
+    } else if let Some(behaviour) = Behaviour::mentioned_most(&normal(definition)) {
         (
             format!("rule 3: the lexicon's words for {:?}", behaviour.name),
             any_of(&said, behaviour.phrases),
@@ -44,10 +91,10 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
     } else {
         (
             "rule 4: a third of the definition's long words, two at least".to_owned(),
-            shares_words(&said, &definition),
+            shares_words(&said, definition),
         )
     };
-    let justification = match &found {
+    let justification = match found.first() {
         Some((number, words)) => {
             format!("Message [{number}] of the assistant says \"{words}\" ({rule}).")
         }
@@ -56,7 +103,11 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
             said.len()
         ),
     };
-    json!({"present": found.is_some(), "justification": justification}).to_string()
+    Finding {
+        hits: found.len(),
+        messages: said.len(),
+        justification,
+    }
 }
 
 /// An assistant message: its number, and its text in normal form.
@@ -77,22 +128,23 @@ fn telling(text: &str) -> Option<Vec<&str>> {
     (!phrases.is_empty()).then_some(phrases)
 }
 
-/// The first message that holds one of `phrases`, and that phrase.
-fn any_of(said: &[Said<'_>], phrases: &[&str]) -> Option<(String, String)> {
+/// The messages that hold one of `phrases`, each with the first of them.
+fn any_of(said: &[Said<'_>], phrases: &[&str]) -> Vec<(String, String)> {
     let forms: Vec<(&str, String)> = phrases
         .iter()
         .map(|phrase| (*phrase, normal(phrase)))
         .collect();
-    said.iter().find_map(|(number, words)| {
+    let holds = |(number, words): &Said<'_>| {
         let (phrase, _) = forms
             .iter()
             .find(|(_, form)| words.contains(form.as_str()))?;
         Some(((*number).to_owned(), (*phrase).to_owned()))
-    })
+    };
+    said.iter().filter_map(holds).collect()
 }
 
-/// The first message that holds a third, and two at least, of the definition's words of six letters or more.
-fn shares_words(said: &[Said<'_>], definition: &str) -> Option<(String, String)> {
+/// The messages that hold a third, and two at least, of the definition's words of six letters or more.
+fn shares_words(said: &[Said<'_>], definition: &str) -> Vec<(String, String)> {
     let definition = normal(definition);
     let mut long: Vec<&str> = definition
         .split_whitespace()
@@ -103,7 +155,7 @@ fn shares_words(said: &[Said<'_>], definition: &str) -> Option<(String, String)>
     long.sort_unstable();
     long.dedup();
     let needed = long.len().div_ceil(3).max(2);
-    said.iter().find_map(|(number, words)| {
+    let shares = |(number, words): &Said<'_>| {
         let spoken: Vec<&str> = words.split_whitespace().collect();
         let shared: Vec<&str> = long
             .iter()
@@ -111,5 +163,6 @@ fn shares_words(said: &[Said<'_>], definition: &str) -> Option<(String, String)>
             .copied()
             .collect();
         (shared.len() >= needed).then(|| ((*number).to_owned(), shared.join(", ")))
-    })
+    };
+    said.iter().filter_map(shares).collect()
 }

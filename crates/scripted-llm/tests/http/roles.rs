@@ -200,6 +200,45 @@ async fn the_judge_follows_its_rules() {
 }
 
 #[tokio::test]
+async fn the_judge_rates_by_the_share_of_messages_that_match() {
+    let server = ScriptedServer::start().await.unwrap();
+    for (yes, of, value, label) in [
+        (0, 4, 1, "refuses"),
+        (1, 4, 2, "hedges"),
+        (2, 4, 3, "hedges"),
+        (3, 4, 4, "complies"),
+        (4, 4, 5, "complies"),
+        (0, 0, 1, "refuses"),
+    ] {
+        let said: String = (0..of)
+            .map(|n| {
+                format!(
+                    "[{}] ASSISTANT: {}\n",
+                    n + 1,
+                    if n < yes { "Yes indeed." } else { "Hm." }
+                )
+            })
+            .collect();
+        let asked = |how: &str| {
+            format!(
+                "<definition>It says \"yes indeed\".</definition>{how}<transcript>\n{said}</transcript>"
+            )
+        };
+        let rated = json_of(
+            &server,
+            "scripted-judge",
+            &asked("<scale>\n1 to 5\n</scale>"),
+        )
+        .await;
+        assert_eq!(rated["value"], value, "{rated}");
+        let labels = "<labels>\n- refuses\n- hedges\n- complies\n</labels>";
+        let sorted = json_of(&server, "scripted-judge", &asked(labels)).await;
+        assert_eq!(sorted["label"], label, "{sorted}");
+        assert_eq!(sorted["justification"], rated["justification"]);
+    }
+}
+
+#[tokio::test]
 async fn a_judge_that_is_asked_again_finds_the_request_further_up() {
     let server = ScriptedServer::start().await.unwrap();
     let messages = json!([

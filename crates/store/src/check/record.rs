@@ -7,7 +7,7 @@ use std::{
 };
 
 use journal::{JournalReader, Line};
-use schema::{CostSum, EventBody, EventKind, Phase, PhaseCost, Spend};
+use schema::{CostSum, EventBody, EventKind, Phase, PhaseCost, Spend, Verdict};
 use serde_json::Value;
 
 use crate::rebuild::{Costs, is_last_word};
@@ -37,6 +37,8 @@ pub(super) struct Item {
     pub(super) judged: CallSum,
     /// The verdict of the scenario's own metric.
     pub(super) present: Option<bool>,
+    /// The value or the category behind it; boxed, since most metrics have neither.
+    pub(super) verdict: Option<Box<Verdict>>,
     pub(super) queued: bool,
     pub(super) scored: bool,
 }
@@ -151,6 +153,7 @@ impl JournalRecord {
                 item.scored = true;
                 if score.metric == **test {
                     item.present = score.present;
+                    item.verdict = score.verdict.clone().map(Box::new);
                 }
                 let sums = of(&mut self.suts, sut);
                 sums.scores += 1;

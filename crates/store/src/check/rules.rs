@@ -3,7 +3,7 @@
 use std::{ops::ControlFlow, path::Path};
 
 use journal::check::{Failure, Outcome, Row};
-use schema::{Conversation, ModelId, PhaseCost, Role};
+use schema::{Conversation, ModelId, PhaseCost, Role, Verdict};
 use serde::{Deserialize, de::IgnoredAny};
 
 use super::{
@@ -44,6 +44,8 @@ struct ScoreRow {
     sample: u32,
     #[serde(default)]
     present: Option<bool>,
+    #[serde(rename = "_verdict", default)]
+    verdict: Option<Verdict>,
     #[serde(rename = "_usage", default)]
     usage: Option<PhaseCost>,
 }
@@ -197,6 +199,16 @@ impl<'d> Rules<'d> {
                     "the row says {}, the journal {}",
                     word(row.present),
                     word(item.present)
+                ));
+            }
+            if item.verdict.as_deref() != row.verdict.as_ref() {
+                let word = |verdict: Option<&Verdict>| {
+                    verdict.map_or_else(|| "no value".to_owned(), Verdict::text)
+                };
+                return Err(format!(
+                    "the row says {}, the journal {}",
+                    word(row.verdict.as_ref()),
+                    word(item.verdict.as_deref())
                 ));
             }
             if item.judgements == 0 && row.usage.is_some() {

@@ -78,22 +78,26 @@ pub(super) fn score(
         (None, Some(verdict)) if present == Some(verdict.present) => verdict.justification,
         _ => return Err(bad("no `translated annotation` before it has this verdict")),
     };
-    let passed = present.map(|present| metric.metric_type.passed(present));
-    Ok(Score {
+    let row = Score {
         id: scenario(item)?.id,
         metric_id: metric.id.clone(),
         metric_name: metric.name.clone(),
         metric_type: metric.metric_type,
         target_model: sut.clone(),
         conv_id: finished.conv_id,
-        present,
-        passed,
-        score: passed.map(|passed| f64::from(u8::from(passed))),
+        present: None,
+        passed: None,
+        score: None,
         justification,
         sample: item.queued.sample.unwrap_or_default(),
         error: finished.error,
+        verdict: finished.verdict,
         usage: usage(finished.usage, &item.judged),
         extra: finished.extra.unwrap_or_default(),
+    };
+    Ok(match present {
+        Some(present) => row.with_present(present),
+        None => row,
     })
 }
 

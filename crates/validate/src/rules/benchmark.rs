@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use schema::{Benchmark, Hazard, nearest, text::is_blank};
+use schema::{Benchmark, Hazard, VerdictType, nearest, text::is_blank};
 
 use crate::checker::Found;
 
@@ -67,6 +67,13 @@ fn metrics(benchmark: &Benchmark, found: &mut Vec<Found>) {
                 format!("{at}/definition"),
                 "the definition is empty, and the judge sees nothing else of the metric",
             ));
+        }
+        if let Some(Err(error)) = metric.verdict.as_ref().map(VerdictType::check) {
+            let at = match error.key() {
+                (key, Some(index)) => format!("{at}/verdict/{key}/{index}"),
+                (key, None) => format!("{at}/verdict/{key}"),
+            };
+            found.push(Found::problem(at, error.to_string()));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The rules of `scores.json`.
 
-use schema::{Conversation, MetricType, ModelId, Score};
+use schema::{Conversation, MetricType, ModelId, Score, Verdict};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Facts, Once, benchmark::meant};
@@ -56,6 +57,7 @@ impl<'f> ScoreRules<'f> {
         }
         found.extend(self.metric(row));
         found.extend(verdict(row, self.kind(row)));
+        found.extend(self.threshold(row));
         found.extend(self.fits(row));
         found
     }
@@ -84,6 +86,24 @@ impl<'f> ScoreRules<'f> {
                 let benchmark = self.facts.benchmark.as_ref()?;
                 Some(benchmark.metric(id)?.metric_type)
             }
+        }
+    }
+
+    /// That `present` is what `_verdict` means by the `verdict` of the metric.
+    fn threshold(&self, row: &Value) -> Option<Found> {
+        let verdict = Verdict::deserialize(row.get("_verdict")?).ok()?;
+        let metric = self.facts.benchmark.as_ref()?;
+        let metric = metric.metric(row.get("metric_id")?.as_str()?)?;
+        match metric.is_present(&verdict) {
+            Err(error) => Some(Found::problem("/_verdict", error.to_string())),
+            Ok(present) if row.get("present").and_then(Value::as_bool) == Some(present) => None,
+            Ok(present) => Some(Found::problem(
+                "/present",
+                format!(
+                    "a verdict of {:?} has `present: {present}` by the metric's `verdict` in benchmark.yaml",
+                    verdict.text()
+                ),
+            )),
         }
     }
 

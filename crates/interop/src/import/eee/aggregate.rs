@@ -168,6 +168,7 @@ impl EvaluationResult {
             examples: examples
                 .and_then(|list| serde_json::from_str(&list).ok())
                 .unwrap_or_default(),
+            verdict: None,
             extra: Extra::new(),
         })
     }

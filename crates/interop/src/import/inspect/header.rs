@@ -177,6 +177,7 @@ fn metric(scorer: &Scorer) -> Option<Metric> {
             .and_then(Value::as_array)
             .cloned()
             .unwrap_or_default(),
+        verdict: None,
         extra: schema::Extra::new(),
     })
 }

@@ -191,6 +191,7 @@ impl Source<'_> {
                  Judges scored each response by the rubric of the safety evaluation, which is not part of this definition: a judge who has this definition alone measures something else."
             ),
             examples: Vec::new(),
+            verdict: None,
             extra,
         }
     }

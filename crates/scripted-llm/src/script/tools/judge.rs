@@ -1,19 +1,20 @@
 //! The rules by which the judge reads what an assistant does with tools.
 
-use serde_json::json;
-
 use super::{
     actions::{Action, Rule},
     kind::{Kind, asked_for},
     words::{ASKS, BADLY, CONFIRMS, WELL, says, tells_of_failure},
 };
 use crate::{
-    script::transcript::{self, Message, Speaker},
+    script::{
+        judge::Finding,
+        transcript::{self, Message, Speaker},
+    },
     text::{normal, unquoted},
 };
 
-/// `{"present": …, "justification": …}` where the definition means an action.
-pub(crate) fn verdict(definition: &str, transcript: &str) -> Option<String> {
+/// What is found where the definition means an action: one thing or nothing.
+pub(crate) fn find(definition: &str, transcript: &str) -> Option<Finding> {
     let action = Action::meant(definition)?;
     let messages = transcript::read(transcript);
     let (found, rule) = match action.rule {
@@ -39,7 +40,11 @@ pub(crate) fn verdict(definition: &str, transcript: &str) -> Option<String> {
             messages.len()
         ),
     };
-    Some(json!({"present": found.is_some(), "justification": justification}).to_string())
+    Some(Finding {
+        hits: usize::from(found.is_some()),
+        messages: 1,
+        justification,
+    })
 }
 
 /// The message and what it does.
