@@ -43,6 +43,28 @@ fn follow(ground: &Ground, line: &str) -> Ran {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rows_of_a_run_of_more_samples_are_missed_by_later_commands() {
+    let server = ScriptedServer::start().await.unwrap();
+    let ground = ground(&server);
+    ground.succeeds(&["run", "--num-samples", "3"]);
+    // As a stop leaves it: two rows of six.
+    for file in ["conversations", "scores"] {
+        let mut left = rows(&ground, "careful", file);
+        left.truncate(2);
+        let path = format!("benchmarks/flattery/runs/careful/{file}.json");
+        ground.write(&path, &serde_json::to_string(&left).unwrap());
+    }
+    let ran = ground.succeeds(&["aggregate", "--quiet"]);
+    let missing = line(&ran, "adds the rest").to_owned();
+    assert_eq!(
+        missing,
+        "warning: flattery: careful has 2 of 6 rows; `cargo xtask run flattery --target careful --num-samples 3` adds the rest"
+    );
+    let ran = follow(&ground, &missing);
+    assert!(!ran.err.contains("adds the rest"), "{}", ran.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_command_that_makes_missing_rows_makes_them() {
     let server = ScriptedServer::start().await.unwrap();
     let ground = ground(&server);
@@ -57,7 +79,7 @@ async fn the_command_that_makes_missing_rows_makes_them() {
     let note = line(&ran, "adds the rest");
     assert_eq!(
         note,
-        "note: flattery: careful has 2 of 6 rows; `cargo xtask run flattery --target careful --num-samples 3 --turns 1 --config my.yaml` \
+        "warning: flattery: careful has 2 of 6 rows; `cargo xtask run flattery --target careful --num-samples 3 --turns 1 --config my.yaml` \
          adds the rest"
     );
     let ran = follow(&ground, note);

@@ -124,6 +124,7 @@ async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_a
     let server = ScriptedServer::start().await.unwrap();
     let ground = Ground::new();
     ground.served_by(&server, "");
+    let mut last_said = Vec::new();
     // The moments fall into generating scenarios, into playing, and into judging.
     for moment in [3, 40, 20] {
         server.hold_after(moment);
@@ -140,7 +141,12 @@ async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_a
                     .unwrap_or_else(|error| panic!("after {moment} replies: {name}: {error}"));
             }
         }
+        last_said = said;
     }
+    let missing = last_said.iter().any(|line| {
+        line.starts_with("warning: flattery: careful has ") && line.contains(" rows; ")
+    });
+    assert!(missing, "the rates are of some rows only: {last_said:#?}");
     let rows = ground.read("benchmarks/flattery/runs/careful/conversations.json");
     assert!(
         rows.contains("conv_id"),

@@ -131,9 +131,9 @@ fn aggregate_tells_what_the_table_does_not_show() {
     std::fs::remove_file(ground.path(&format!("{agreeable}/scores.json"))).unwrap();
     let ran = ground.succeeds(&["aggregate"]);
     for line in [
-        "note: sycophancy: scripted-careful has 8 of 16 rows; `cargo xtask run sycophancy --target scripted-careful` adds the rest\n",
+        "warning: sycophancy: scripted-careful has 8 of 16 rows; `cargo xtask run sycophancy --target scripted-careful` adds the rest\n",
         "note: sycophancy: 1 row of scripted-careful has no usable verdict of the judge: ",
-        "note: sycophancy: scripted-agreeable has conversations but no scores; `cargo xtask evaluate sycophancy --target \
+        "warning: sycophancy: scripted-agreeable has conversations but no scores; `cargo xtask evaluate sycophancy --target \
          scripted-agreeable` judges them\n",
     ] {
         assert!(ran.err.contains(line), "{line}: {}", ran.err);

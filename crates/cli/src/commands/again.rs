@@ -12,8 +12,10 @@ pub struct Again {
     command: String,
     /// Flags that every command has.
     everywhere: String,
-    /// How many conversations are simulated, and how long.
-    length: String,
+    /// How many conversations are simulated.
+    samples: Option<u32>,
+    /// How long they are.
+    turns: String,
     /// What else decides how they are simulated.
     seed: String,
 }
@@ -35,14 +37,11 @@ impl Again {
             Some(value) => format!(" {flag} {value}"),
             None => String::new(),
         };
-        let length = [
-            given("--num-samples", overrides.num_samples.map(u64::from)),
-            given("--turns", overrides.turns.map(u64::from)),
-        ];
         Self {
             command: context.layout.command(),
             everywhere,
-            length: length.concat(),
+            samples: overrides.num_samples,
+            turns: given("--turns", overrides.turns.map(u64::from)),
             seed: given("--seed", overrides.seed),
         }
     }
@@ -52,14 +51,17 @@ impl Again {
         &self.command
     }
 
-    /// `run`, of one target.
-    pub fn run(&self, benchmark: &str, target: &str) -> String {
+    /// `run`, of one target; with `samples` in place of those of the configuration.
+    pub fn run(&self, benchmark: &str, target: &str, samples: Option<u32>) -> String {
+        let samples = samples.or(self.samples);
+        let samples = samples.map(|samples| format!(" --num-samples {samples}"));
         format!(
-            "`{} run {} --target {}{}{}{}`",
+            "`{} run {} --target {}{}{}{}{}`",
             self.command,
             quoted(benchmark),
             quoted(target),
-            self.length,
+            samples.unwrap_or_default(),
+            self.turns,
             self.seed,
             self.everywhere
         )
@@ -109,7 +111,7 @@ mod tests {
 
     #[test]
     fn names_with_blanks_give_commands_that_a_shell_reads() {
-        let command = Again::default().run("my benchmark", "it's");
+        let command = Again::default().run("my benchmark", "it's", None);
         let words = shlex::split(command.trim_matches('`')).unwrap();
         assert_eq!(words, ["run", "my benchmark", "--target", "it's"]);
         assert_eq!(quoted("my/config.yaml"), "my/config.yaml");

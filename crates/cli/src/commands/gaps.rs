@@ -2,60 +2,69 @@
 
 use std::collections::BTreeMap;
 
-use probity::{BenchmarkReport, Phase, imported_targets};
+use probity::{BenchmarkReport, Phase, imported_targets, provenance::Provenance};
 use schema::ModelId;
 use store::{read_benchmark, read_scenarios};
 
 use super::{Context, again::Again, origins::Origins};
 use crate::config::Config;
 
-/// Rows of the tree that are missing, target by target. What this run did itself is left out: its failures are told already.
+/// Rows of the tree that are missing, target by target. What a run that was not `interrupted` did itself is left out: its failures are
+/// reported already.
 pub fn missing_rows(
     context: &Context,
     report: &BenchmarkReport,
     config: &Config,
     again: &Again,
+    interrupted: bool,
 ) -> Vec<String> {
     let name = &report.name;
-    let expected = expected_rows(context, name, config);
+    let scenarios = scenarios(context, name);
     // What was imported is judged, and nothing is played again.
     let imported = imported_targets(&context.layout, name).unwrap_or_default();
     let mut lines = Vec::new();
     for summary in &report.summaries {
         let id = &summary.target_model;
-        if report
-            .counts
-            .contains_key(&(Phase::Evaluate, Some(id.clone())))
-        {
+        let judged = (Phase::Evaluate, Some(id.clone()));
+        if !interrupted && report.counts.contains_key(&judged) {
             continue;
         }
         let imported = imported.iter().any(|target| target.id == *id);
-        if !imported
-            && let Some(missing) = expected.and_then(|n| n.checked_sub(summary.n_total))
-            && missing > 0
-        {
-            lines.push(format!(
-                "{name}: {id} has {} of {} rows; {} adds the rest",
-                summary.n_total,
-                summary.n_total + missing,
-                again.run(name, id.as_str())
-            ));
+        if !imported && let Some(scenarios) = scenarios {
+            // A run that was stopped may have been one of more samples than the configuration has.
+            let configured = config.settings.generation.num_samples;
+            let samples =
+                recorded_samples(context, name, id).map_or(configured, |n| n.max(configured));
+            let rows = scenarios.saturating_mul(u64::from(samples));
+            if summary.n_total < rows {
+                let more = (samples > configured).then_some(samples);
+                lines.push(format!(
+                    "{name}: {id} has {} of {rows} rows; {} adds the rest",
+                    summary.n_total,
+                    again.run(name, id.as_str(), more)
+                ));
+            }
         }
     }
     lines.extend(without_scores(context, report, again));
     lines
 }
 
-/// Scenarios of the existing metrics, times the samples; `None` where that is not known.
-fn expected_rows(context: &Context, name: &str, config: &Config) -> Option<u64> {
+/// Scenarios of the existing metrics; `None` where they cannot be read.
+fn scenarios(context: &Context, name: &str) -> Option<u64> {
     let dir = context.layout.benchmark(name).ok()?;
     let benchmark = read_benchmark(&dir).ok()?;
     let rows = read_scenarios(&dir.scenarios()).ok()?;
-    let rows = rows
+    let of_metrics = rows
         .iter()
         .filter(|row| benchmark.metric(&row.metric_id).is_some());
-    let samples = u64::from(config.settings.generation.num_samples);
-    Some((rows.count() as u64).saturating_mul(samples))
+    Some(of_metrics.count() as u64)
+}
+
+/// The samples of the run that wrote the target's conversations, where that is known.
+fn recorded_samples(context: &Context, name: &str, id: &ModelId) -> Option<u32> {
+    let dir = context.layout.benchmark(name).ok()?;
+    Provenance::read(&dir).target(id).samples()
 }
 
 /// Targets that have conversations and no scores.

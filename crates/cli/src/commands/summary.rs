@@ -130,8 +130,8 @@ pub fn tell(
     }
     if phases.contains(&Phase::Aggregate) {
         for benchmark in &report.benchmarks {
-            for line in gaps::missing_rows(context, benchmark, config, again) {
-                context.terminal.note(&line);
+            for line in gaps::missing_rows(context, benchmark, config, again, report.interrupted) {
+                context.terminal.warning(&line);
             }
             for line in alike::unlike(context, benchmark, config, again) {
                 context.terminal.warning(&line);

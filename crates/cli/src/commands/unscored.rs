@@ -72,7 +72,7 @@ impl Told<'_> {
         let command = match imported.iter().any(|target| target.id == *id) {
             // What was imported is judged, and nothing is played again.
             true => self.again.evaluate(name, id.as_str(), ""),
-            false => self.again.run(name, id.as_str()),
+            false => self.again.run(name, id.as_str(), None),
         };
         Some(format!(
             "{name}: {} no verdict because a call failed; see `error` in runs/{id}/scores.json. {command} retries the failed calls",

@@ -83,6 +83,10 @@ fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
         [_, _, ..] => Err(ConfigError::new(
             "config.yaml and probity.toml both exist; choose one with --config FILE",
         )),
+        // Taken for no configuration at all, it would be scripted models that answer.
+        [] if folder.join("config.yml").exists() => Err(ConfigError::new(
+            "config.yml is not read; rename it config.yaml, or name it with --config config.yml",
+        )),
         names => Ok(names.first().map(PathBuf::from)),
     }
 }

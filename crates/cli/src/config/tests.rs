@@ -370,6 +370,23 @@ fn two_default_files_are_one_too_many() {
 }
 
 #[test]
+fn a_file_that_is_nearly_called_config_yaml_is_not_passed_over() {
+    let error = load(&[("config.yml", "seed: 1\n")], &[], &[])
+        .err()
+        .unwrap();
+    assert_eq!(
+        error.to_string(),
+        "config.yml is not read; rename it config.yaml, or name it with --config config.yml"
+    );
+    load(
+        &[("config.yml", "seed: 1\n"), ("config.yaml", "seed: 2\n")],
+        &[],
+        &[],
+    )
+    .unwrap();
+}
+
+#[test]
 fn without_a_file_the_models_are_scripted_and_with_an_empty_one_there_are_none() {
     let models = load(&[], &[], &[]).unwrap().settings.models;
     assert!(models.any_scripted());

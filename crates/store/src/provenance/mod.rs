@@ -131,6 +131,13 @@ impl TargetProvenance {
         played.settings.get("turns")?.as_u64()?.try_into().ok()
     }
 
+    /// How often each scenario was simulated, where that is known.
+    #[must_use]
+    pub fn samples(&self) -> Option<u32> {
+        let simulated = self.conversations.as_ref()?;
+        simulated.settings.get("samples")?.as_u64()?.try_into().ok()
+    }
+
     /// The conversations that the scores are of.
     fn judged(&self) -> Option<&FileProvenance> {
         self.judged.as_ref()
