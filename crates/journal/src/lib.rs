@@ -94,4 +94,5 @@ pub use stats::{
 pub use tear::Tear;
 pub use turns::ItemTurns;
 pub use unpack::Source;
+pub use version::FORMAT_VERSION;
 pub use writer::{JournalReport, JournalWriter};

@@ -4,8 +4,8 @@ use schema::EventKind;
 
 use crate::{Line, error::ReadFault};
 
-/// The `format_version` of "starting journal". Journals of other programs have none.
-pub(crate) const FORMAT_VERSION: &str = "1.1.0";
+/// The `format_version` of "starting journal" that is written. Journals of other programs have none.
+pub const FORMAT_VERSION: &str = "1.1.0";
 
 /// Whether journals of this version record each call of a conversation as a response of its own, without a summary.
 pub(crate) fn has_a_response_for_each_turn(version: &str) -> bool {

@@ -101,6 +101,9 @@ struct PriceFile {
 }
 
 impl PriceTable {
+    /// Version of the file.
+    pub const FORMAT: u32 = 1;
+
     /// The list prices that come with Probity. They age: see [`PriceTable::as_of`].
     #[must_use]
     pub fn shipped() -> Self {
@@ -114,10 +117,11 @@ impl PriceTable {
     pub fn parse(text: &str) -> Result<Self, PriceError> {
         let file: PriceFile = serde_json::from_str(text)
             .map_err(|error| PriceError(format!("the price table cannot be read: {error}")))?;
-        if file.format != 1 {
+        if file.format != Self::FORMAT {
             return Err(PriceError(format!(
-                "the price table has format {}; supported: format 1",
-                file.format
+                "the price table has format {}; supported: format {}",
+                file.format,
+                Self::FORMAT
             )));
         }
         file.prices.iter().try_for_each(PriceRow::check)?;

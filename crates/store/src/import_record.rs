@@ -24,11 +24,14 @@ pub struct ImportRecord {
 }
 
 impl ImportRecord {
+    /// Version of this format.
+    pub const FORMAT_VERSION: &str = "1.0.0";
+
     /// The record of an import that comes `from` these files.
     #[must_use]
     pub fn new(from: &str, files: Vec<String>, targets: Vec<TargetRef>) -> Self {
         Self {
-            format_version: "1.0.0".to_owned(),
+            format_version: Self::FORMAT_VERSION.to_owned(),
             from: from.to_owned(),
             files,
             targets,

@@ -71,4 +71,5 @@ mod typos;
 mod usability;
 mod validate;
 mod verdicts;
+mod versions;
 mod waits;

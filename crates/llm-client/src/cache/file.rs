@@ -7,7 +7,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use super::{earlier, error::CacheError, repair};
 
 /// The layout's version. A newer file is refused; an older one is migrated when it is opened for writing.
-const FORMAT: i64 = 4;
+pub(super) const FORMAT: i64 = 4;
 /// Marks the file as ours: "PrbC".
 const APPLICATION: i64 = 0x5072_6243;
 /// How long to wait for another process.

@@ -28,6 +28,9 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
+    /// The version of the file's layout.
+    pub const FORMAT: i64 = file::FORMAT;
+
     /// Opens the file at `path`, which is created with its folder where it does not exist. It grows no larger than `max_bytes`.
     ///
     /// # Errors

@@ -29,9 +29,6 @@ pub use settings::{change_in_words, evaluator_settings, simulator_settings, targ
 
 use crate::{BenchmarkDir, Layout, PipelineError, write_json};
 
-/// The version of the file's format.
-const FORMAT: &str = "1.0.0";
-
 /// The record of one benchmark.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
@@ -87,6 +84,9 @@ pub struct FileProvenance {
 }
 
 impl Provenance {
+    /// Version of this format.
+    pub const FORMAT_VERSION: &str = "1.0.0";
+
     /// The record of a benchmark. Empty where there is none, or where it cannot be read.
     #[must_use]
     pub fn read(dir: &BenchmarkDir) -> Self {
@@ -112,7 +112,7 @@ impl Provenance {
     /// # Errors
     /// When the file cannot be written.
     pub fn write(&mut self, dir: &BenchmarkDir) -> Result<(), PipelineError> {
-        self.format_version = FORMAT.to_owned();
+        self.format_version = Self::FORMAT_VERSION.to_owned();
         write_json(dir.provenance(), self)
     }
 

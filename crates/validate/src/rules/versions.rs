@@ -17,7 +17,7 @@ pub(crate) fn check_version(kind: Kind, value: &Value) -> Option<Found> {
             schema::StandardsFile::FORMAT_VERSION,
         ),
         Kind::Manifest => ("/format_version", store::Manifest::FORMAT_VERSION),
-        Kind::Imported => ("/format_version", "1.0.0"),
+        Kind::Imported => ("/format_version", store::ImportRecord::FORMAT_VERSION),
         Kind::Output => ("/format", "1.0.0"),
         Kind::SafetySingleTurn | Kind::SafetyMultiTurn => return details_version(value),
         _ => return None,
