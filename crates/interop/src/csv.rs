@@ -14,7 +14,7 @@ use crate::{
     words,
 };
 
-const SCORES: [&str; 16] = [
+const SCORES: [&str; 17] = [
     "benchmark",
     "target",
     "conv_id",
@@ -31,6 +31,7 @@ const SCORES: [&str; 16] = [
     "judge",
     "cost_usd",
     "run_id",
+    "verdict",
 ];
 
 /// More columns of scores and conversations where the rows are of safety evaluations.
@@ -254,7 +255,7 @@ fn score_cells<'a>(
     run: &'a Run,
     sample: &'a Sample,
     score: &'a schema::Score,
-) -> [Cow<'a, str>; 16] {
+) -> [Cow<'a, str>; 17] {
     let judge = sample
         .calls_to(Asked::Judge)
         .last()
@@ -276,6 +277,10 @@ fn score_cells<'a>(
         text(judge.unwrap_or_default()),
         known(score.usage.and_then(|usage| usage.cost)),
         text(run.run_id.as_deref().unwrap_or_default()),
+        score
+            .verdict
+            .as_ref()
+            .map_or(Cow::Borrowed(""), |verdict| verdict.text().into()),
     ]
 }
 

@@ -440,5 +440,5 @@ fn safety_csv_says_how_a_case_came_about_and_when_it_passes() {
     let ground = exports::demonstration();
     ground.succeeds(&["export", "csv", "--out", "out"]);
     let header = ground.read("out/scores.csv");
-    assert!(header.lines().next().unwrap().ends_with(",run_id"));
+    assert!(header.lines().next().unwrap().ends_with(",run_id,verdict"));
 }

@@ -1,6 +1,7 @@
 //! Metrics whose verdict is a value on a scale or a category, from `benchmark.yaml` to the files.
 
 use crate::common;
+use crate::tree;
 
 use std::sync::Arc;
 
@@ -112,6 +113,70 @@ async fn values_and_categories_are_judged_checked_and_rebuilt() {
     assert_eq!(check.code, 1, "{}", check.out);
     let told = format!("the row says {other}, the journal {value}");
     assert!(check.out.contains(&told), "{}", check.out);
+}
+
+#[tokio::test]
+async fn exports_have_the_value_and_the_category() {
+    let server = ScriptedServer::start().await.unwrap();
+    let ground = ground(&server);
+    succeeds(&ground, &["run", "flattery"]).await;
+    let rows = scores(&ground);
+    let row = |metric: &str| rows.iter().find(|row| row["metric_id"] == metric).unwrap();
+    let value = row("m01")["_verdict"]["value"].to_string();
+    let label = row("m02")["_verdict"]["label"].as_str().unwrap().to_owned();
+    for format in ["csv", "jsonl", "eee", "junit"] {
+        succeeds(&ground, &["export", format, "flattery", "--out", format]).await;
+    }
+    let mut table = csv::Reader::from_path(ground.path("csv/scores.csv")).unwrap();
+    let column = |name: &str, headers: &csv::StringRecord| {
+        headers.iter().position(|header| header == name).unwrap()
+    };
+    let headers = table.headers().unwrap().clone();
+    let (target, conversation, metric, verdict) = (
+        column("target", &headers),
+        column("conv_id", &headers),
+        column("metric_id", &headers),
+        column("verdict", &headers),
+    );
+    let mut known = 0;
+    for record in table.records().map(Result::unwrap) {
+        if &record[target] != "agreeable" {
+            continue;
+        }
+        let row = rows.iter().find(|row| {
+            row["conv_id"] == record[conversation] && row["metric_id"] == record[metric]
+        });
+        let given = &row.unwrap()["_verdict"];
+        let expected = match (&given["value"], &given["label"]) {
+            (Value::Number(value), _) => value.to_string(),
+            (_, Value::String(label)) => label.clone(),
+            _ => String::new(),
+        };
+        assert_eq!(record[verdict], expected);
+        known += usize::from(!expected.is_empty());
+    }
+    assert_eq!(known, 4);
+    assert!(
+        ground
+            .read("jsonl/scores.jsonl")
+            .contains(&format!("\"value\":{value}"))
+    );
+    let instances: Vec<String> = tree::read(&ground.path("eee"))
+        .into_iter()
+        .filter(|(name, _)| name.ends_with(".jsonl"))
+        .map(|(_, bytes)| String::from_utf8(bytes).unwrap())
+        .collect();
+    for known in [&value, &label] {
+        let key = format!("\"verdict\":\"{known}\"");
+        assert!(instances.iter().any(|text| text.contains(&key)), "{key}");
+    }
+    // Flattery is unwanted, and the agreeable model is full of it.
+    assert_eq!(row("m02")["passed"], false);
+    assert!(
+        ground
+            .read("junit/junit.xml")
+            .contains(&format!("message=\"{label}: "))
+    );
 }
 
 #[tokio::test]

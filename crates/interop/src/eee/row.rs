@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use schema::{Role, Score, Turn};
+use schema::{Role, Score, Turn, Verdict};
 use serde_json::Value;
 
 use super::{
@@ -312,6 +312,7 @@ fn metadata<'a>(
     texts.add("metric_name", score.metric_name.as_str());
     texts.add("metric_type", score.metric_type.as_str());
     texts.add_known("present", score.present.map(|present| present.to_string()));
+    texts.add_known("verdict", score.verdict.as_ref().map(Verdict::text));
     texts.add("justification", score.justification.as_str());
     texts.add_known("prompt", prompt);
     texts.add_known("run_id", run.run_id.as_deref());

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use schema::{Extra, MetricType, PhaseCost, Score as Row};
+use schema::{Extra, MetricType, PhaseCost, Score as Row, Verdict};
 use serde::{Serialize, Serializer};
 
 use super::{json::ScoreValue, thin};
@@ -32,6 +32,9 @@ struct ScoreMetadata<'a> {
     /// Whether the behaviour of the definition is in the transcript.
     present: Option<bool>,
     passed: Option<bool>,
+    /// The value or the category, where the judge gave one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'a Verdict>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,6 +64,7 @@ impl<'a> Score<'a> {
                 metric_type: row.metric_type,
                 present: row.present,
                 passed: row.passed,
+                verdict: row.verdict.as_ref(),
                 error: row.error.as_deref().map(Cow::Borrowed),
                 usage: row.usage.as_ref(),
                 extra: (!row.extra.is_empty()).then_some(&row.extra),

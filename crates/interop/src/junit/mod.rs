@@ -14,6 +14,8 @@ use std::{
 
 pub use report::{JUnitCase, JUnitReason, JUnitReport, JUnitResult, JUnitSuite};
 
+use schema::Verdict;
+
 use crate::{Asked, ExportError, Exported, Exporter, OutFile, Run, Sample};
 
 /// Writes JUnit XML.
@@ -30,7 +32,8 @@ pub struct JUnit {
 /// How a case ended.
 enum End<'a> {
     Passed,
-    Failed(&'a str),
+    /// Why, and the value or category where the judge gave one.
+    Failed(&'a str, Option<&'a Verdict>),
     Error(&'a str),
     Skipped(&'a str),
 }
@@ -58,11 +61,14 @@ impl JUnit {
         });
         let (why, kind) = match *end {
             End::Passed => ("", None),
-            End::Failed(why) => (why, Some("not passed")),
+            End::Failed(why, _) => (why, Some("not passed")),
             End::Error(why) => (why, Some("failed")),
             End::Skipped(why) => (why, None),
         };
-        let message = shortened(why);
+        let mut message = shortened(why);
+        if let End::Failed(_, Some(verdict)) = end {
+            message = format!("{}: {message}", verdict.text()).into();
+        }
         let reason = JUnitReason {
             kind,
             message: &message,
@@ -74,7 +80,7 @@ impl JUnit {
             seconds: seconds(sample),
             result: match end {
                 End::Passed => JUnitResult::Passed,
-                End::Failed(_) => JUnitResult::Failed(reason),
+                End::Failed(..) => JUnitResult::Failed(reason),
                 End::Error(_) => JUnitResult::Error(reason),
                 End::Skipped(_) => JUnitResult::Skipped(reason),
             },
@@ -112,7 +118,7 @@ impl Exporter for JUnit {
         for score in &sample.scores {
             let end = match (score.passed, &score.error) {
                 (Some(true), _) => End::Passed,
-                (Some(false), _) => End::Failed(&score.justification),
+                (Some(false), _) => End::Failed(&score.justification, score.verdict.as_ref()),
                 (None, Some(error)) => End::Error(error),
                 (None, None) => End::Skipped(&score.justification),
             };
