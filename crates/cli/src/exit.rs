@@ -2,7 +2,7 @@
 
 use std::{fmt, process::ExitCode};
 
-use probity::{PipelineError, PipelineErrorKind, RunOutcome};
+use probity::{RunError, RunErrorKind, RunOutcome};
 
 use crate::config::ConfigError;
 
@@ -135,10 +135,10 @@ impl From<ConfigError> for Failure {
     }
 }
 
-impl From<PipelineError> for Failure {
-    fn from(error: PipelineError) -> Self {
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
         match error.kind() {
-            PipelineErrorKind::Input => Self::usage(error.to_string()),
+            RunErrorKind::Input => Self::usage(error.to_string()),
             _ => Self::nothing_ran(error.to_string()),
         }
     }

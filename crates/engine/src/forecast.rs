@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::{benchmark::RunOptions, phases::Loaded, phases::Phases};
 use store::{
-    BenchmarkDir, Layout, PipelineError, fill_from_metrics,
+    BenchmarkDir, Layout, RunError, fill_from_metrics,
     provenance::{
         FileProvenance, Provenance, Settings, change_in_words, changes, evaluator_settings,
         hash_of_scenarios, simulator_settings, target_settings,
@@ -55,7 +55,7 @@ pub async fn forecast(
     name: &str,
     phases: &Phases,
     options: &RunOptions,
-) -> Result<Vec<Forecast>, PipelineError> {
+) -> Result<Vec<Forecast>, RunError> {
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
     let mut scenarios = read_scenarios(&dir.scenarios())?;
@@ -127,7 +127,7 @@ impl Count {
 }
 
 impl Look<'_> {
-    async fn look(&self) -> Result<Vec<Forecast>, PipelineError> {
+    async fn look(&self) -> Result<Vec<Forecast>, RunError> {
         let (mut simulated, mut judged) = (Count::default(), Count::default());
         // Verdicts on conversations that are new are new as well, and need no other reason.
         let mut unsimulated = 0;
@@ -201,7 +201,7 @@ impl Look<'_> {
     }
 
     /// The existing conversations to be judged.
-    fn conversations(&self) -> Result<(Vec<Conversation>, bool), PipelineError> {
+    fn conversations(&self) -> Result<(Vec<Conversation>, bool), RunError> {
         let path = self.dir.target(&self.target.id)?.conversations();
         let (mut rows, mut more) = (Vec::new(), false);
         if !path.exists() {

@@ -12,7 +12,7 @@ use journal::{
     check::{self, Outcome, Report, Verdict},
 };
 use schema::{Event, Journal, ModelId};
-use store::{BenchmarkDir, PipelineError, check::check_tree};
+use store::{BenchmarkDir, RunError, check::check_tree};
 
 /// The journal files of a run, in the folder of its records. Checkers of these journals want one benchmark in a file, whose systems
 /// under test were all asked the same: a benchmark run writes one file for each benchmark, a safety evaluation one for each target.
@@ -95,11 +95,10 @@ impl JournalSet {
     }
 
     /// Opens the file `id`, for one target or for all.
-    pub(crate) fn open(&self, id: &RunId, sut: Option<&ModelId>) -> Result<(), PipelineError> {
-        fs::create_dir_all(&self.folder)
-            .map_err(|error| PipelineError::write(&self.folder, error))?;
+    pub(crate) fn open(&self, id: &RunId, sut: Option<&ModelId>) -> Result<(), RunError> {
+        fs::create_dir_all(&self.folder).map_err(|error| RunError::write(&self.folder, error))?;
         let writer = JournalWriter::create_as(&self.folder, id, self.form)
-            .map_err(|error| PipelineError::output(error.to_string()).with_source(error))?;
+            .map_err(|error| RunError::output(error.to_string()).with_source(error))?;
         let open = OpenJournal {
             sut: sut.cloned(),
             turns: Arc::new(ItemTurns::new(writer)),
@@ -116,7 +115,7 @@ impl JournalSet {
         &self,
         first: &RunId,
         suts: impl IntoIterator<Item = &'a ModelId>,
-    ) -> Result<BTreeMap<ModelId, RunId>, PipelineError> {
+    ) -> Result<BTreeMap<ModelId, RunId>, RunError> {
         let mut ids: BTreeMap<ModelId, RunId> = BTreeMap::new();
         for sut in suts {
             let mut id = match ids.is_empty() {

@@ -7,7 +7,7 @@ use schema::{
     TargetRef,
 };
 
-use store::PipelineError;
+use store::RunError;
 
 /// A benchmark as a run sees it when it makes the phases: phases are made again for each benchmark, once before the first call
 /// to check them and again when the metrics are known.
@@ -22,11 +22,11 @@ pub struct Loaded {
 }
 
 /// Makes the phase `T` for a benchmark.
-pub type Make<T> = Box<dyn Fn(&Loaded) -> Result<Arc<T>, PipelineError> + Send + Sync>;
+pub type Make<T> = Box<dyn Fn(&Loaded) -> Result<Arc<T>, RunError> + Send + Sync>;
 
 /// Makes the simulator for a benchmark and a target.
 pub type MakeSimulator =
-    Box<dyn Fn(&Loaded, &TargetRef) -> Result<Arc<dyn Simulator>, PipelineError> + Send + Sync>;
+    Box<dyn Fn(&Loaded, &TargetRef) -> Result<Arc<dyn Simulator>, RunError> + Send + Sync>;
 
 /// Makes an aggregator for a target.
 pub type MakeAggregator = Box<dyn Fn(&ModelId) -> Box<dyn Aggregator> + Send + Sync>;

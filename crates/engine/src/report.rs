@@ -12,7 +12,7 @@ use schema::{
 use serde::Serialize;
 
 use crate::{journals::JournalEnd, progress::Outcome};
-use store::{PipelineError, provenance::ReplacedFile};
+use store::{RunError, provenance::ReplacedFile};
 
 /// The result of a whole run.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ pub struct BenchmarkReport {
     /// The journal, where one was written.
     pub journal: Option<JournalEnd>,
     /// Why the benchmark could not be run to its end, where it could not.
-    pub error: Option<PipelineError>,
+    pub error: Option<RunError>,
 }
 
 impl BenchmarkReport {

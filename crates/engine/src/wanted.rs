@@ -5,7 +5,7 @@ use std::{collections::HashSet, fs};
 use schema::{Benchmark, Metric, Scenario};
 
 use store::{
-    BenchmarkDir, Layout, PipelineError,
+    BenchmarkDir, Layout, RunError,
     provenance::{Provenance, hash_of_file},
     read_benchmark, read_scenarios,
 };
@@ -82,7 +82,7 @@ pub fn wanted_scenarios(
     layout: &Layout,
     name: &str,
     add: bool,
-) -> Result<WantedScenarios, PipelineError> {
+) -> Result<WantedScenarios, RunError> {
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
     let rows = read_scenarios(&dir.scenarios())?;

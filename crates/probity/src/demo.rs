@@ -30,7 +30,7 @@ use schema::{ModelId, TargetRef};
 
 use crate::Models;
 use engine::{Pipeline, RunOutcome, RunReport, Session};
-use store::{Layout, PipelineError};
+use store::{Layout, RunError};
 
 /// The name of the benchmark that [`layout`] makes.
 pub const BENCHMARK: &str = "flattery";
@@ -43,12 +43,12 @@ const YAML: &str =
 ///
 /// # Errors
 /// When the files cannot be written.
-pub fn layout(folder: &Path) -> Result<Layout, PipelineError> {
+pub fn layout(folder: &Path) -> Result<Layout, RunError> {
     let layout = Layout::new(folder.join("benchmarks"));
     let benchmark = layout.benchmark(BENCHMARK)?;
     fs::create_dir_all(benchmark.root())
         .and_then(|()| fs::write(benchmark.yaml(), YAML))
-        .map_err(|error| PipelineError::write(&benchmark.yaml(), error))?;
+        .map_err(|error| RunError::write(&benchmark.yaml(), error))?;
     Ok(layout)
 }
 
@@ -57,7 +57,7 @@ pub fn layout(folder: &Path) -> Result<Layout, PipelineError> {
 ///
 /// # Errors
 /// When `base_url` is not a URL, or the session refuses a model.
-pub fn models(session: &Session, base_url: impl Into<String>) -> Result<Models, PipelineError> {
+pub fn models(session: &Session, base_url: impl Into<String>) -> Result<Models, RunError> {
     let base_url = base_url.into();
     let model = |id: &str, name: &str| {
         let id = ModelId::new(id).map_err(unusable)?;
@@ -71,7 +71,7 @@ pub fn models(session: &Session, base_url: impl Into<String>) -> Result<Models, 
             id: model.id().clone(),
             model: name.to_owned(),
         };
-        Ok::<_, PipelineError>((target, model))
+        Ok::<_, RunError>((target, model))
     };
     let user = model("user", "scripted-user")?;
     Ok(Models {
@@ -90,7 +90,7 @@ pub fn models(session: &Session, base_url: impl Into<String>) -> Result<Models, 
 ///
 /// # Errors
 /// When the run cannot start, and also when it is not complete: a row failed, or it was stopped. The text says what failed.
-pub async fn run(pipeline: &Pipeline) -> Result<RunReport, PipelineError> {
+pub async fn run(pipeline: &Pipeline) -> Result<RunReport, RunError> {
     let report = pipeline.run(&[BENCHMARK.to_owned()]).await?;
     if report.outcome() == RunOutcome::Complete {
         return Ok(report);
@@ -105,7 +105,7 @@ pub async fn run(pipeline: &Pipeline) -> Result<RunReport, PipelineError> {
             let _ = write!(text, "\n{phase}, {rows} rows: {reason}");
         }
     }
-    Err(PipelineError::input(text))
+    Err(RunError::input(text))
 }
 
 /// A line for each model with its rates, `?` where there is none.
@@ -125,6 +125,6 @@ pub fn rates(report: &RunReport) -> String {
         .collect()
 }
 
-fn unusable(error: impl Error + Send + Sync + 'static) -> PipelineError {
-    PipelineError::input(error.to_string()).with_source(error)
+fn unusable(error: impl Error + Send + Sync + 'static) -> RunError {
+    RunError::input(error.to_string()).with_source(error)
 }

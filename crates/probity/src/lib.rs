@@ -54,8 +54,7 @@ pub use import::{
 pub use schema::Phase;
 pub use standard::{Models, PhaseSettings, standard_phases};
 pub use store::{
-    BenchmarkDir, ImportRecord, Layout, Manifest, PROMPT_NAMES, PipelineError, PipelineErrorKind,
-    TargetDir,
+    BenchmarkDir, ImportRecord, Layout, Manifest, PROMPT_NAMES, RunError, RunErrorKind, TargetDir,
     check::{check_journal, check_tree, journal_benchmark},
     imported_targets, provenance,
     rebuild::{Rebuilt, rebuild},

@@ -9,4 +9,4 @@ pub use schema::{
     ScenarioGenerator, Score, Simulator, Summary, TargetRef, TranscriptBuilder, Verdict,
     VerdictType,
 };
-pub use store::{Layout, PipelineError};
+pub use store::{Layout, RunError};

@@ -19,7 +19,7 @@ use simulator::{
 };
 
 use engine::{Loaded, Phases};
-use store::{PROMPT_NAMES, PipelineError, check_readable};
+use store::{PROMPT_NAMES, RunError, check_readable};
 
 /// The models of a run.
 #[derive(Clone)]
@@ -87,13 +87,13 @@ impl Default for PhaseSettings {
 ///
 /// # Errors
 /// When `settings.prompts` holds a name that no prompt has.
-pub fn standard_phases(models: Models, settings: PhaseSettings) -> Result<Phases, PipelineError> {
+pub fn standard_phases(models: Models, settings: PhaseSettings) -> Result<Phases, RunError> {
     if let Some(name) = settings
         .prompts
         .keys()
         .find(|name| !PROMPT_NAMES.contains(&name.as_str()))
     {
-        return Err(PipelineError::input(format!(
+        return Err(RunError::input(format!(
             "unknown prompt {name:?}; known prompts: {}",
             PROMPT_NAMES.join(", ")
         )));
@@ -126,7 +126,7 @@ struct Standard {
 }
 
 impl Standard {
-    fn metric_generator(&self, loaded: &Loaded) -> Result<Arc<dyn MetricGenerator>, PipelineError> {
+    fn metric_generator(&self, loaded: &Loaded) -> Result<Arc<dyn MetricGenerator>, RunError> {
         let generator = LlmMetricGenerator::new(Arc::clone(&self.models.generator))
             .and_then(|generator| generator.with_count(self.settings.metrics.clone()))
             .map_err(unusable)?
@@ -139,10 +139,7 @@ impl Standard {
         Ok(Arc::new(generator))
     }
 
-    fn scenario_generator(
-        &self,
-        loaded: &Loaded,
-    ) -> Result<Arc<dyn ScenarioGenerator>, PipelineError> {
+    fn scenario_generator(&self, loaded: &Loaded) -> Result<Arc<dyn ScenarioGenerator>, RunError> {
         let mut prompts = ScenarioPrompts::shipped().map_err(broken)?;
         self.replace(loaded, "gen_scenarios", &mut prompts.scenarios)?;
         self.replace(loaded, "gen_variant", &mut prompts.variant)?;
@@ -157,7 +154,7 @@ impl Standard {
         &self,
         loaded: &Loaded,
         target: &TargetRef,
-    ) -> Result<Arc<dyn Simulator>, PipelineError> {
+    ) -> Result<Arc<dyn Simulator>, RunError> {
         let mut prompts = simulator::Prompts::shipped().map_err(broken)?;
         self.replace(loaded, "user_system", &mut prompts.user_system)?;
         self.replace(loaded, "user_opening", &mut prompts.user_opening)?;
@@ -173,7 +170,7 @@ impl Standard {
             .iter()
             .find(|(known, _)| known.id == target.id);
         let (_, model) =
-            model.ok_or_else(|| PipelineError::input(format!("unknown target {}", target.id)))?;
+            model.ok_or_else(|| RunError::input(format!("unknown target {}", target.id)))?;
         let user = Arc::clone(&self.models.user);
         let simulator = ChatSimulator::new(user, Arc::clone(model), target.clone(), settings)
             .and_then(|simulator| simulator.with_prompts(prompts))
@@ -183,7 +180,7 @@ impl Standard {
     }
 
     /// The benchmark's tools.
-    fn tools(&self, loaded: &Loaded) -> Result<Toolbox, PipelineError> {
+    fn tools(&self, loaded: &Loaded) -> Result<Toolbox, RunError> {
         let mut simulated =
             SimulatedTools::new(Arc::clone(&self.models.tools)).map_err(unusable)?;
         if let Some(prompt) = self.prompt(loaded, "simulate_tool")? {
@@ -195,7 +192,7 @@ impl Standard {
         Ok(toolbox.with_world_state(benchmark.world_state.as_deref()))
     }
 
-    fn evaluator(&self, loaded: &Loaded) -> Result<Arc<dyn Evaluator>, PipelineError> {
+    fn evaluator(&self, loaded: &Loaded) -> Result<Arc<dyn Evaluator>, RunError> {
         let mut prompts = evaluator::Prompts::shipped().map_err(broken)?;
         self.replace(loaded, "judge_system", &mut prompts.judge_system)?;
         self.replace(loaded, "judge_user", &mut prompts.judge_user)?;
@@ -212,12 +209,7 @@ impl Standard {
         Ok(Arc::new(evaluator.with_tries(self.settings.tries)))
     }
 
-    fn replace(
-        &self,
-        loaded: &Loaded,
-        name: &str,
-        prompt: &mut Prompt,
-    ) -> Result<(), PipelineError> {
+    fn replace(&self, loaded: &Loaded, name: &str, prompt: &mut Prompt) -> Result<(), RunError> {
         if let Some(own) = self.prompt(loaded, name)? {
             *prompt = own;
         }
@@ -225,7 +217,7 @@ impl Standard {
     }
 
     /// The user's own prompt of this name: the benchmark's, else the configured one.
-    fn prompt(&self, loaded: &Loaded, name: &str) -> Result<Option<Prompt>, PipelineError> {
+    fn prompt(&self, loaded: &Loaded, name: &str) -> Result<Option<Prompt>, RunError> {
         let of_benchmark = loaded.prompts.join(format!("{name}.j2"));
         if of_benchmark.exists() {
             return read_prompt(&of_benchmark).map(Some);
@@ -238,16 +230,16 @@ impl Standard {
     }
 }
 
-fn read_prompt(path: &Path) -> Result<Prompt, PipelineError> {
+fn read_prompt(path: &Path) -> Result<Prompt, RunError> {
     check_readable(path)?;
-    let text = std::fs::read_to_string(path).map_err(|error| PipelineError::read(path, error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| RunError::read(path, error))?;
     Prompt::new(path.display().to_string(), text).map_err(broken)
 }
 
-fn broken(error: PromptError) -> PipelineError {
-    PipelineError::input(error.to_string()).with_source(error)
+fn broken(error: PromptError) -> RunError {
+    RunError::input(error.to_string()).with_source(error)
 }
 
-fn unusable(error: PhaseError) -> PipelineError {
-    PipelineError::input(error.to_string()).with_source(error)
+fn unusable(error: PhaseError) -> RunError {
+    RunError::input(error.to_string()).with_source(error)
 }

@@ -7,7 +7,7 @@ mod common;
 use std::{collections::BTreeSet, fs};
 
 use common::{Bench, YAML};
-use probity::{Phase, PipelineErrorKind, RunOptions, RunOutcome};
+use probity::{Phase, RunErrorKind, RunOptions, RunOutcome};
 
 /// The error that a run of `yaml` gives, after checking that nothing was asked.
 async fn error_of(prepare: impl FnOnce(&mut Bench)) -> String {
@@ -18,7 +18,7 @@ async fn error_of(prepare: impl FnOnce(&mut Bench)) -> String {
         .run(&["flattery".to_owned()])
         .await
         .unwrap_err();
-    assert_eq!(error.kind(), PipelineErrorKind::Input, "{error}");
+    assert_eq!(error.kind(), RunErrorKind::Input, "{error}");
     assert_eq!(bench.server.stats().requests, 0, "nothing was asked");
     error
         .to_string()
@@ -174,7 +174,7 @@ async fn prompts_targets_and_options_are_checked() {
             .run(&["flattery".to_owned()])
             .await
             .unwrap_err();
-        assert_eq!(error.kind(), PipelineErrorKind::Input, "{error}");
+        assert_eq!(error.kind(), RunErrorKind::Input, "{error}");
     }
     for name in ["../flattery", "", ".hidden", "a/b"] {
         bench
@@ -195,7 +195,7 @@ async fn a_folder_that_cannot_be_written_is_found_before_the_first_call() {
         .run(&["flattery".to_owned()])
         .await
         .unwrap_err();
-    assert_eq!(error.kind(), PipelineErrorKind::Output, "{error}");
+    assert_eq!(error.kind(), RunErrorKind::Output, "{error}");
     assert!(error.to_string().contains("runs"), "{error}");
     assert_eq!(bench.server.stats().requests, 0);
 }
@@ -212,7 +212,7 @@ async fn a_second_run_on_the_same_tree_is_refused_while_the_first_goes_on() {
         .run(&["flattery".to_owned()])
         .await
         .unwrap_err();
-    assert_eq!(error.kind(), PipelineErrorKind::Busy);
+    assert_eq!(error.kind(), RunErrorKind::Busy);
     assert!(
         error.to_string().contains("another run is using"),
         "{error}"
@@ -227,7 +227,7 @@ async fn a_second_run_on_the_same_tree_is_refused_while_the_first_goes_on() {
         .run(&["flattery".to_owned()])
         .await
         .unwrap_err();
-    assert_eq!(error.kind(), PipelineErrorKind::Busy, "{error}");
+    assert_eq!(error.kind(), RunErrorKind::Busy, "{error}");
     bench.server.release();
     assert_eq!(
         first.await.unwrap().unwrap().outcome(),

@@ -16,9 +16,7 @@ use std::{
 };
 
 use common::Bench;
-use probity::{
-    CalibrateOptions, Observer, Phase, PipelineErrorKind, Progress, RunOptions, calibrate,
-};
+use probity::{CalibrateOptions, Observer, Phase, Progress, RunErrorKind, RunOptions, calibrate};
 use schema::{EventKind, Grade, ModelId, Record};
 use serde_json::{Value, json};
 use store::read_grades;
@@ -293,7 +291,7 @@ async fn standards_that_cannot_grade_stop_the_run_before_the_first_call() {
         bench.write("flattery/standards.json", &text);
         let run = bench.pipeline(RunOptions::default());
         let error = run.run(&["flattery".to_owned()]).await.unwrap_err();
-        assert_eq!(error.kind(), PipelineErrorKind::Input, "{text}");
+        assert_eq!(error.kind(), RunErrorKind::Input, "{text}");
         let message = error.to_string();
         assert!(message.contains("standards.json"), "{message}");
         assert!(message.contains(expected), "{expected}: {message}");

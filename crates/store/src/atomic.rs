@@ -10,7 +10,7 @@ use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use super::check_replaceable;
-use crate::PipelineError;
+use crate::RunError;
 
 /// How the names of unfinished files begin and end.
 const PREFIX: &str = ".probity-";
@@ -32,8 +32,8 @@ pub fn remove_unfinished(folder: &Path) {
 pub fn write_atomically(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&mut NamedTempFile>) -> io::Result<()>,
-) -> Result<(), PipelineError> {
-    let failed = |error| PipelineError::write(path, error);
+) -> Result<(), RunError> {
+    let failed = |error| RunError::write(path, error);
     check_replaceable(path).map_err(failed)?;
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(failed)?;
@@ -56,7 +56,7 @@ pub fn write_atomically(
 }
 
 /// Replaces the file at `path` by `value` as indented JSON with a final line break.
-pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), PipelineError> {
+pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), RunError> {
     write_atomically(path, |writer| {
         serde_json::to_writer_pretty(&mut *writer, value)?;
         writer.write_all(b"\n")
@@ -64,8 +64,8 @@ pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), PipelineEr
 }
 
 /// Checks that files can be made in `folder`, which is created if need be.
-pub fn check_writable(folder: &Path) -> Result<(), PipelineError> {
-    let failed = |error| PipelineError::write(folder, error);
+pub fn check_writable(folder: &Path) -> Result<(), RunError> {
+    let failed = |error| RunError::write(folder, error);
     fs::create_dir_all(folder).map_err(failed)?;
     let mut file = tempfile::Builder::new()
         .prefix(PREFIX)

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use schema::{Benchmark, Metric, VerdictType, nearest, text::is_blank, yaml::YamlError};
 
 use super::{broken_rule::BrokenRule, hazards::check_hazards, tools::check_tools};
-use crate::{BenchmarkDir, PipelineError};
+use crate::{BenchmarkDir, RunError};
 
 /// Reads and checks `benchmark.yaml`. The name defaults to the folder's.
 ///
@@ -13,30 +13,30 @@ use crate::{BenchmarkDir, PipelineError};
 /// When the file is missing, empty, no YAML, or says something that cannot be run: an unknown metric type, an id that stands
 /// twice, hazards that do not fit the metrics, tools that cannot be offered, neither metrics nor a description. The text names the file
 /// and, where it is known, line and column.
-pub fn read_benchmark(dir: &BenchmarkDir) -> Result<Benchmark, PipelineError> {
+pub fn read_benchmark(dir: &BenchmarkDir) -> Result<Benchmark, RunError> {
     let path = dir.yaml();
-    let text = fs::read(&path).map_err(|error| PipelineError::read(&path, error))?;
+    let text = fs::read(&path).map_err(|error| RunError::read(&path, error))?;
     let text =
-        std::str::from_utf8(&text).map_err(|error| PipelineError::not_utf8(&path, &text, error))?;
+        std::str::from_utf8(&text).map_err(|error| RunError::not_utf8(&path, &text, error))?;
     let mut benchmark = parse(&path, text)?;
     if benchmark.name.trim().is_empty() {
         dir.name().clone_into(&mut benchmark.name);
     }
     check(&benchmark)
-        .map_err(|broken| PipelineError::in_file(&path, broken.line(text), broken.to_string()))?;
+        .map_err(|broken| RunError::in_file(&path, broken.line(text), broken.to_string()))?;
     Ok(benchmark)
 }
 
-fn parse(path: &Path, text: &str) -> Result<Benchmark, PipelineError> {
+fn parse(path: &Path, text: &str) -> Result<Benchmark, RunError> {
     if text
         .lines()
         .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
     {
         let reason = "the file is empty. Add a name and a description of what is measured";
-        return Err(PipelineError::in_file(path, None, reason));
+        return Err(RunError::in_file(path, None, reason));
     }
     serde_saphyr::from_str(text)
-        .map_err(|error| PipelineError::in_yaml(path, &YamlError::new(&error, text)))
+        .map_err(|error| RunError::in_yaml(path, &YamlError::new(&error, text)))
 }
 
 fn check(benchmark: &Benchmark) -> Result<(), BrokenRule> {
@@ -65,8 +65,8 @@ fn mistyped(benchmark: &Benchmark) -> String {
 }
 
 /// Checks that judges and files can work with the metrics. `path`: where they come from, for people.
-pub fn check_metrics(path: &Path, metrics: &[Metric]) -> Result<(), PipelineError> {
-    metrics_fit(metrics).map_err(|broken| PipelineError::in_file(path, None, broken.to_string()))
+pub fn check_metrics(path: &Path, metrics: &[Metric]) -> Result<(), RunError> {
+    metrics_fit(metrics).map_err(|broken| RunError::in_file(path, None, broken.to_string()))
 }
 
 fn metrics_fit(metrics: &[Metric]) -> Result<(), BrokenRule> {

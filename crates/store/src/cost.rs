@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use schema::{Phase, PhaseCost};
 use serde::{Deserialize, Serialize};
 
-use crate::{PipelineError, write_json};
+use crate::{RunError, write_json};
 
 /// The content of a `cost.json`: an entry for each phase, by the phase's name.
 pub type CostFile = IndexMap<String, CostEntry>;
@@ -34,7 +34,7 @@ pub fn read_costs(path: &Path) -> CostFile {
 }
 
 /// Sets the entry of `phase` in the `cost.json` at `path`; other entries stay.
-pub fn write_cost(path: &Path, phase: Phase, cost: PhaseCost) -> Result<(), PipelineError> {
+pub fn write_cost(path: &Path, phase: Phase, cost: PhaseCost) -> Result<(), RunError> {
     let mut costs = read_costs(path);
     let name = phase.as_str().to_owned();
     costs.insert(name.clone(), CostEntry { phase: name, cost });

@@ -13,8 +13,8 @@ use schema::{is_out_of_files, out_of_files, yaml::YamlError};
 /// Failed rows are no such error: they are in the run's report.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{reason}", self.at_file())]
-pub struct PipelineError {
-    kind: PipelineErrorKind,
+pub struct RunError {
+    kind: RunErrorKind,
     file: Option<FilePosition>,
     reason: String,
     source: Option<Box<dyn Error + Send + Sync>>,
@@ -37,10 +37,10 @@ fn files_hint(error: &io::Error) -> String {
     }
 }
 
-/// Of what sort a [`PipelineError`] is.
+/// Of what sort a [`RunError`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum PipelineErrorKind {
+pub enum RunErrorKind {
     /// A file or a name given cannot be used.
     Input,
     /// A file cannot be written.
@@ -49,12 +49,12 @@ pub enum PipelineErrorKind {
     Busy,
 }
 
-impl PipelineError {
+impl RunError {
     /// Input that cannot be used.
     #[must_use]
     pub fn input(message: impl Into<String>) -> Self {
         Self {
-            kind: PipelineErrorKind::Input,
+            kind: RunErrorKind::Input,
             file: None,
             reason: message.into(),
             source: None,
@@ -89,7 +89,7 @@ impl PipelineError {
     /// Something cannot be written.
     pub fn output(message: impl Into<String>) -> Self {
         Self {
-            kind: PipelineErrorKind::Output,
+            kind: RunErrorKind::Output,
             ..Self::input(message)
         }
     }
@@ -97,7 +97,7 @@ impl PipelineError {
     /// Another run is at work.
     pub fn busy(message: impl Into<String>) -> Self {
         Self {
-            kind: PipelineErrorKind::Busy,
+            kind: RunErrorKind::Busy,
             ..Self::input(message)
         }
     }
@@ -135,7 +135,7 @@ impl PipelineError {
         };
         let reason = format!("cannot be written: {error}{hint}");
         Self {
-            kind: PipelineErrorKind::Output,
+            kind: RunErrorKind::Output,
             source: Some(error.into()),
             ..Self::in_file(path, None, reason)
         }
@@ -187,7 +187,7 @@ impl PipelineError {
 
     /// Of what sort it is.
     #[must_use]
-    pub fn kind(&self) -> PipelineErrorKind {
+    pub fn kind(&self) -> RunErrorKind {
         self.kind
     }
 }

@@ -9,7 +9,7 @@ use aggregator::{HazardScorer, ScoreRow, aggregate_reader_and};
 use schema::{Benchmark, BenchmarkRef, BenchmarkScore, Grades, ModelId, Standards};
 
 use super::{LoadedStandards, write_json};
-use crate::{BenchmarkDir, PipelineError, TargetDir};
+use crate::{BenchmarkDir, RunError, TargetDir};
 
 /// What is told of the benchmark in grades and records.
 pub(super) fn benchmark_ref(dir: &BenchmarkDir, benchmark: &Benchmark) -> BenchmarkRef {
@@ -28,7 +28,7 @@ pub fn write_grades(
     benchmark: &Benchmark,
     standards: Option<&LoadedStandards>,
     scores: Vec<BenchmarkScore>,
-) -> Result<Grades, PipelineError> {
+) -> Result<Grades, RunError> {
     let grades = Grades {
         format: Grades::FORMAT.to_owned(),
         benchmark: benchmark_ref(dir, benchmark),
@@ -43,9 +43,9 @@ pub fn write_grades(
 ///
 /// # Errors
 /// When the file cannot be read, is of another format, or is not a grades file.
-pub fn read_grades(path: &Path) -> Result<Grades, PipelineError> {
-    let text = fs::read(path).map_err(|error| PipelineError::read(path, error))?;
-    let bad = |what: String| PipelineError::input(format!("{}: {what}", path.display()));
+pub fn read_grades(path: &Path) -> Result<Grades, RunError> {
+    let text = fs::read(path).map_err(|error| RunError::read(path, error))?;
+    let bad = |what: String| RunError::input(format!("{}: {what}", path.display()));
     let grades: Grades = serde_json::from_slice(&text)
         .map_err(|error| bad(format!("not a grades file: {error}")).with_source(error))?;
     if grades.format.split('.').next() == Grades::FORMAT.split('.').next() {
@@ -67,24 +67,24 @@ pub fn score_tree(
     benchmark: &Benchmark,
     sut: &ModelId,
     standards: Option<&Standards>,
-) -> Result<BenchmarkScore, PipelineError> {
+) -> Result<BenchmarkScore, RunError> {
     let path = dir.target(sut)?.scores();
-    let file = File::open(&path).map_err(|error| PipelineError::read(&path, error))?;
+    let file = File::open(&path).map_err(|error| RunError::read(&path, error))?;
     let mut scorer = HazardScorer::new(&benchmark.scored_hazards());
     let push = |row: &ScoreRow<'_>| scorer.push_row(row);
     aggregate_reader_and(sut.clone(), &benchmark.metrics, file, push).map_err(|error| {
-        PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
+        RunError::input(format!("{}: {error}", path.display())).with_source(error)
     })?;
     Ok(scorer.finish(sut.clone(), standards))
 }
 
 /// The ids of the folders under `runs/` that hold scores, sorted.
-pub fn scored_targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, PipelineError> {
+pub fn scored_targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, RunError> {
     targets_that(dir, |files| files.scores().exists())
 }
 
 /// The ids of the folders under `runs/` that hold conversations, sorted.
-pub fn simulated_targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, PipelineError> {
+pub fn simulated_targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, RunError> {
     targets_that(dir, |files| files.conversations().exists())
 }
 
@@ -93,16 +93,16 @@ pub fn simulated_targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, PipelineErr
 fn targets_that(
     dir: &BenchmarkDir,
     is_wanted: impl Fn(&TargetDir) -> bool,
-) -> Result<Vec<ModelId>, PipelineError> {
+) -> Result<Vec<ModelId>, RunError> {
     let runs = dir.runs();
     let entries = match fs::read_dir(&runs) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(PipelineError::read(&runs, error)),
+        Err(error) => return Err(RunError::read(&runs, error)),
     };
     let mut ids = Vec::new();
     for entry in entries {
-        let entry = entry.map_err(|error| PipelineError::read(&runs, error))?;
+        let entry = entry.map_err(|error| RunError::read(&runs, error))?;
         let name = entry.file_name().into_string().ok();
         if let Some(id) = name.and_then(|name| ModelId::new(name).ok())
             && let Ok(files) = dir.target(&id)

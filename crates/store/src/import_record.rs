@@ -6,7 +6,7 @@ use schema::TargetRef;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BenchmarkDir, Layout, PipelineError, write_json};
+use crate::{BenchmarkDir, Layout, RunError, write_json};
 
 const NAME: &str = "imported.json";
 
@@ -42,20 +42,20 @@ impl ImportRecord {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn write(&self, folder: &Path) -> Result<(), PipelineError> {
+    pub fn write(&self, folder: &Path) -> Result<(), RunError> {
         write_json(&folder.join(NAME), self)
     }
 
-    fn read(dir: &BenchmarkDir) -> Result<Option<Self>, PipelineError> {
+    fn read(dir: &BenchmarkDir) -> Result<Option<Self>, RunError> {
         let path = dir.root().join(NAME);
         let text = match fs::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(PipelineError::read(&path, error)),
+            Err(error) => return Err(RunError::read(&path, error)),
         };
         serde_json::from_slice(&text)
             .map(Some)
-            .map_err(|error| PipelineError::input(format!("{}: {error}", path.display())))
+            .map_err(|error| RunError::input(format!("{}: {error}", path.display())))
     }
 }
 
@@ -66,7 +66,7 @@ impl ImportRecord {
 ///
 /// # Errors
 /// When `name` is none, or the benchmark's `imported.json` cannot be read.
-pub fn imported_targets(layout: &Layout, name: &str) -> Result<Vec<TargetRef>, PipelineError> {
+pub fn imported_targets(layout: &Layout, name: &str) -> Result<Vec<TargetRef>, RunError> {
     let dir = layout.benchmark(name)?;
     let Some(record) = ImportRecord::read(&dir)? else {
         return Ok(Vec::new());

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use schema::ModelId;
 
-use crate::{PipelineError, check_tree};
+use crate::{RunError, check_tree};
 
 /// The folder of benchmarks, and the folder of Probity's own records beside it.
 #[derive(Clone, Debug)]
@@ -97,13 +97,13 @@ impl Layout {
     ///
     /// # Errors
     /// When `name` would leave the folder of benchmarks, or a pipe or device is where a file of the benchmark belongs.
-    pub fn benchmark(&self, name: &str) -> Result<BenchmarkDir, PipelineError> {
+    pub fn benchmark(&self, name: &str) -> Result<BenchmarkDir, RunError> {
         let bad = name.is_empty()
             || name.starts_with('.')
             || name.contains(['/', '\\'])
             || name.chars().any(char::is_control);
         if bad {
-            return Err(PipelineError::input(format!(
+            return Err(RunError::input(format!(
                 "invalid benchmark name {name:?}: it must name one folder inside {}",
                 self.benchmarks.display()
             )));
@@ -125,11 +125,11 @@ impl Layout {
     ///
     /// # Errors
     /// When the folder is there and cannot be read.
-    pub fn names(&self) -> Result<Vec<String>, PipelineError> {
+    pub fn names(&self) -> Result<Vec<String>, RunError> {
         if !self.benchmarks.exists() {
             return Ok(Vec::new());
         }
-        let read = |error| PipelineError::read(&self.benchmarks, error);
+        let read = |error| RunError::read(&self.benchmarks, error);
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&self.benchmarks).map_err(read)? {
             let entry = entry.map_err(read)?;
@@ -221,9 +221,9 @@ impl BenchmarkDir {
     ///
     /// # Errors
     /// When the target's id cannot name a folder.
-    pub fn target(&self, id: &ModelId) -> Result<TargetDir, PipelineError> {
+    pub fn target(&self, id: &ModelId) -> Result<TargetDir, RunError> {
         id.check_folder_name().map_err(|error| {
-            PipelineError::input(format!("{error}. Change the target's id in the config"))
+            RunError::input(format!("{error}. Change the target's id in the config"))
                 .with_source(error)
         })?;
         Ok(TargetDir {

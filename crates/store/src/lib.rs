@@ -57,7 +57,7 @@ pub use aggregator::sort_summaries;
 pub use atomic::{check_writable, remove_unfinished, write_atomically, write_json};
 pub use benchmark::{check_metrics, read_benchmark};
 pub use cost::{CostEntry, CostFile, read_costs, write_cost};
-pub use error::{PipelineError, PipelineErrorKind};
+pub use error::{RunError, RunErrorKind};
 pub use grades::{read_grades, score_tree, scored_targets, simulated_targets, write_grades};
 pub use import_record::{ImportRecord, imported_targets};
 pub use layout::{BenchmarkDir, Layout, TargetDir};

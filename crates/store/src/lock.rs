@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, TryLockError};
 
-use crate::{BenchmarkDir, PipelineError};
+use crate::{BenchmarkDir, RunError};
 
 /// Held while a run works on a benchmark. The system frees it when the process ends, however it ends.
 #[derive(Debug)]
@@ -12,9 +12,9 @@ pub struct TreeLock {
 
 impl TreeLock {
     /// Takes the lock of `dir`.
-    pub fn take(dir: &BenchmarkDir) -> Result<Self, PipelineError> {
+    pub fn take(dir: &BenchmarkDir) -> Result<Self, RunError> {
         let path = dir.lock();
-        let failed = |error| PipelineError::write(path, error);
+        let failed = |error| RunError::write(path, error);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(failed)?;
         }
@@ -26,7 +26,7 @@ impl TreeLock {
             .map_err(failed)?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(PipelineError::busy(format!(
+            Err(TryLockError::WouldBlock) => Err(RunError::busy(format!(
                 "another run is using {}. Wait for it to end, or stop it, and run the command again",
                 dir.root().display()
             ))),

@@ -10,7 +10,7 @@ use schema::{
 use serde_json::Value;
 
 use super::{grades::benchmark_ref, write_json};
-use crate::{BenchmarkDir, PipelineError};
+use crate::{BenchmarkDir, RunError};
 
 /// What a record is made of.
 pub struct RecordOf<'a> {
@@ -33,11 +33,7 @@ pub struct RecordOf<'a> {
 }
 
 /// Writes the record of a benchmark's run into `folder`; gives its path. `alone`: the run has no other benchmark.
-pub fn write_record(
-    folder: &Path,
-    alone: bool,
-    of: RecordOf<'_>,
-) -> Result<PathBuf, PipelineError> {
+pub fn write_record(folder: &Path, alone: bool, of: RecordOf<'_>) -> Result<PathBuf, RunError> {
     let path = folder.join(if alone {
         "record.json".to_owned()
     } else {

@@ -12,7 +12,7 @@ use serde::{
 };
 
 use super::each_row;
-use crate::PipelineError;
+use crate::RunError;
 
 /// Conversations of one system under test by what their replies lack, and its replies by the reasoning in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -149,7 +149,7 @@ impl Lack {
 ///
 /// # Errors
 /// When the file cannot be read or is not a list of conversations.
-pub fn count_replies(path: &Path, benchmark: &Benchmark) -> Result<ReplyTally, PipelineError> {
+pub fn count_replies(path: &Path, benchmark: &Benchmark) -> Result<ReplyTally, RunError> {
     let mut tally = ReplyTally::default();
     each_row(path, |row: Row| {
         if row.error.is_none() && benchmark.metric(&row.metric_id).is_some() {

@@ -9,7 +9,7 @@ use schema::{
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::{Value, json};
 
-use crate::{PipelineError, fill_from_metrics};
+use crate::{RunError, fill_from_metrics};
 
 /// Reads the rows of a `conversations.json` one at a time and hands each to `take`. Never more than one row is in memory.
 ///
@@ -24,7 +24,7 @@ pub fn read_conversations(
     benchmark: &Benchmark,
     scenarios: &[Scenario],
     mut take: impl FnMut(Conversation) -> ControlFlow<()>,
-) -> Result<(), PipelineError> {
+) -> Result<(), RunError> {
     let normalizer = Normalizer::new(target.clone(), benchmark, scenarios);
     each_json_row(path, |row| Ok(take(normalizer.row(row)?)))
 }
@@ -128,7 +128,7 @@ impl Normalizer {
 pub fn each_row<T: DeserializeOwned>(
     path: &Path,
     mut take: impl FnMut(T) -> Result<ControlFlow<()>, String>,
-) -> Result<(), PipelineError> {
+) -> Result<(), RunError> {
     each_json_row(path, |row| {
         let taken = take(row.parse()?);
         taken.map_err(|reason| row.error(&serde_json::Error::custom(reason)))
@@ -139,8 +139,8 @@ pub fn each_row<T: DeserializeOwned>(
 pub fn each_json_row(
     path: &Path,
     mut take: impl FnMut(&JsonRow<'_>) -> Result<ControlFlow<()>, JsonRowsError>,
-) -> Result<(), PipelineError> {
-    let file = File::open(path).map_err(|error| PipelineError::read(path, error))?;
+) -> Result<(), RunError> {
+    let file = File::open(path).map_err(|error| RunError::read(path, error))?;
     let mut rows = JsonRows::new(file);
     let mut read = || {
         while let Some(row) = rows.next_row()? {
@@ -151,7 +151,7 @@ pub fn each_json_row(
         Ok(())
     };
     read().map_err(|error: JsonRowsError| match error.fault {
-        JsonRowsFault::Read(error) => PipelineError::read(path, error),
-        _ => PipelineError::input(format!("{}: {error}", path.display())),
+        JsonRowsFault::Read(error) => RunError::read(path, error),
+        _ => RunError::input(format!("{}: {error}", path.display())),
     })
 }

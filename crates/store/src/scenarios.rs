@@ -4,21 +4,21 @@ use std::{collections::HashSet, fs, path::Path};
 
 use schema::{Benchmark, Scenario};
 
-use crate::PipelineError;
+use crate::RunError;
 
 /// Reads and checks `scenarios.json`. A missing file is an empty list.
 ///
 /// # Errors
 /// When the file is not a JSON list of scenarios, is cut off, or holds an id twice or an id that is blank.
-pub fn read_scenarios(path: &Path) -> Result<Vec<Scenario>, PipelineError> {
+pub fn read_scenarios(path: &Path) -> Result<Vec<Scenario>, RunError> {
     let text = match fs::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(PipelineError::read(path, error)),
+        Err(error) => return Err(RunError::read(path, error)),
     };
-    let bad = |what: String| PipelineError::input(format!("{}: {what}", path.display()));
+    let bad = |what: String| RunError::input(format!("{}: {what}", path.display()));
     let text =
-        std::str::from_utf8(&text).map_err(|error| PipelineError::not_utf8(path, &text, error))?;
+        std::str::from_utf8(&text).map_err(|error| RunError::not_utf8(path, &text, error))?;
     let rows: Vec<Scenario> = serde_json::from_str(text).map_err(|error| {
         if error.is_eof() {
             bad(format!(
@@ -55,7 +55,7 @@ pub fn check_belongs(
     path: &Path,
     rows: &[Scenario],
     benchmark: &Benchmark,
-) -> Result<(), PipelineError> {
+) -> Result<(), RunError> {
     // One metric under another name was renamed by hand; all of several make another benchmark.
     let renamed = benchmark.metrics.len() == 1;
     let belongs = |row: &Scenario| {
@@ -75,7 +75,7 @@ pub fn check_belongs(
         None => row.metric_id.clone(),
     };
     let first = rows.first().map(named).unwrap_or_default();
-    Err(PipelineError::input(format!(
+    Err(RunError::input(format!(
         "{}: these scenarios belong to another benchmark: the first is for metric {first}, and no row fits a metric of \
          benchmark.yaml. Restore the right file, or replace the scenarios with `gen-scenarios --force`",
         path.display()

@@ -9,7 +9,7 @@ use schema::{Benchmark, Conversation, Metric, MetricType, ModelId, Verdict, text
 use serde::{Deserialize, Deserializer};
 
 use super::each_row;
-use crate::{BenchmarkDir, PipelineError};
+use crate::{BenchmarkDir, RunError};
 
 /// What is wrong with the rows of a `scores.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,10 +28,10 @@ pub fn check_scores(
     dir: &BenchmarkDir,
     benchmark: &Benchmark,
     target: &ModelId,
-) -> Result<Vec<String>, PipelineError> {
+) -> Result<Vec<String>, RunError> {
     let faults = find_score_faults(dir, benchmark, target)?;
     match faults.contradiction {
-        Some(contradiction) => Err(PipelineError::input(contradiction)),
+        Some(contradiction) => Err(RunError::input(contradiction)),
         None => Ok(faults.unrecognised),
     }
 }
@@ -44,7 +44,7 @@ pub fn find_score_faults(
     dir: &BenchmarkDir,
     benchmark: &Benchmark,
     target: &ModelId,
-) -> Result<ScoreFaults, PipelineError> {
+) -> Result<ScoreFaults, RunError> {
     let files = dir.target(target)?;
     let path = files.scores();
     let mut check = Check {
@@ -91,7 +91,7 @@ pub fn find_score_faults(
 fn conversations(
     dir: &BenchmarkDir,
     target: &ModelId,
-) -> Result<Option<HashSet<(String, String)>>, PipelineError> {
+) -> Result<Option<HashSet<(String, String)>>, RunError> {
     let path = dir.target(target)?.conversations();
     if !path.exists() {
         return Ok(None);

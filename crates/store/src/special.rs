@@ -8,11 +8,11 @@ use std::{
 
 use schema::{is_own_stream, special_file, unreadable_special};
 
-use crate::{BenchmarkDir, PipelineError};
+use crate::{BenchmarkDir, RunError};
 
 /// Checks that `path` does not lead to a pipe, a device or a socket, which a reader may wait for without end. What is not there, or is a folder,
 /// is for the reader to report.
-pub fn check_readable(path: &Path) -> Result<(), PipelineError> {
+pub fn check_readable(path: &Path) -> Result<(), RunError> {
     let reason = fs::metadata(path)
         .ok()
         .and_then(|metadata| unreadable_special(path, &metadata));
@@ -36,7 +36,7 @@ pub fn check_replaceable(path: &Path) -> io::Result<()> {
 }
 
 /// Checks the files of a benchmark that people write or programs leave: all of them are read sooner or later.
-pub fn check_tree(dir: &BenchmarkDir) -> Result<(), PipelineError> {
+pub fn check_tree(dir: &BenchmarkDir) -> Result<(), RunError> {
     const OF_BENCHMARK: [&str; 7] = [
         "benchmark.yaml",
         "scenarios.json",
@@ -70,8 +70,8 @@ fn special(path: &Path) -> Option<&'static str> {
     special_file(&metadata)
 }
 
-fn refused(path: &Path, reason: &str) -> PipelineError {
-    PipelineError::input(format!(
+fn refused(path: &Path, reason: &str) -> RunError {
+    RunError::input(format!(
         "{}: {reason}. Put a file in its place",
         path.display()
     ))

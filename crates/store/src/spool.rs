@@ -10,7 +10,7 @@ use std::{
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
-use crate::{PipelineError, write_atomically};
+use crate::{RunError, write_atomically};
 
 /// Where a row is in the final file, whatever finished first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,8 +49,8 @@ impl Spool {
     ///
     /// # Errors
     /// When the file cannot be made.
-    pub fn create(path: &Path) -> Result<Self, PipelineError> {
-        let failed = |error| PipelineError::write(path, error);
+    pub fn create(path: &Path) -> Result<Self, RunError> {
+        let failed = |error| RunError::write(path, error);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(failed)?;
         }
@@ -77,8 +77,8 @@ impl Spool {
     ///
     /// # Errors
     /// When the row cannot be written: a full disk, for one.
-    pub fn push<T: Serialize>(&self, place: Place, row: &T) -> Result<(), PipelineError> {
-        let failed = |error| PipelineError::write(&self.path, error);
+    pub fn push<T: Serialize>(&self, place: Place, row: &T) -> Result<(), RunError> {
+        let failed = |error| RunError::write(&self.path, error);
         let mut text = std::mem::take(&mut self.lock().room);
         append_row(&mut text, row).map_err(failed)?;
         let mut guard = self.lock();
@@ -100,21 +100,21 @@ impl Spool {
     }
 
     /// Removes the spool with its rows.
-    pub fn discard(self) -> Result<(), PipelineError> {
-        fs::remove_file(&self.path).map_err(|error| PipelineError::write(&self.path, error))
+    pub fn discard(self) -> Result<(), RunError> {
+        fs::remove_file(&self.path).map_err(|error| RunError::write(&self.path, error))
     }
 
     /// Replaces the file at `path` by the JSON list of all rows in order, and removes the spool. Gives the number of rows.
     ///
     /// # Errors
     /// When a file cannot be read or written. The file at `path` is then as it was.
-    pub fn compose(self, path: &Path) -> Result<u64, PipelineError> {
+    pub fn compose(self, path: &Path) -> Result<u64, RunError> {
         let state = self
             .state
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         let State { file, mut rows, .. } = state;
-        let failed = |error: io::Error| PipelineError::write(&self.path, error);
+        let failed = |error: io::Error| RunError::write(&self.path, error);
         let file = file
             .into_inner()
             .map_err(|error| failed(error.into_error()))?;
@@ -219,7 +219,7 @@ mod tests {
         let spool = Spool::create(Path::new("/dev/full")).unwrap();
         let row = serde_json::json!({"text": "x".repeat(1 << 17)});
         let error = spool.push(Place::default(), &row).unwrap_err();
-        assert_eq!(error.kind(), crate::PipelineErrorKind::Output);
+        assert_eq!(error.kind(), crate::RunErrorKind::Output);
         assert!(error.to_string().contains("Free some space"), "{error}");
     }
 }

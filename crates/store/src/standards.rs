@@ -11,7 +11,7 @@ use schema::{Benchmark, Hazard, Standards, StandardsFile, StandardsMetadata, Sta
 use serde_json::Value;
 
 use super::check_readable;
-use crate::{BenchmarkDir, PipelineError};
+use crate::{BenchmarkDir, RunError};
 
 /// Standards that fit the benchmark, and where they come from.
 #[derive(Clone, Debug)]
@@ -50,15 +50,15 @@ pub fn load_standards(
     dir: &BenchmarkDir,
     benchmark: &Benchmark,
     configured: Option<&Path>,
-) -> Result<Option<LoadedStandards>, PipelineError> {
+) -> Result<Option<LoadedStandards>, RunError> {
     let uid = benchmark.uid_or(dir.name());
     let Some(path) = find(dir, &uid, configured)? else {
         return Ok(None);
     };
     check_readable(&path)?;
-    let text = fs::read(&path).map_err(|error| PipelineError::read(&path, error))?;
+    let text = fs::read(&path).map_err(|error| RunError::read(&path, error))?;
     let bad = |error: aggregator::StandardsError| {
-        PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
+        RunError::input(format!("{}: {error}", path.display())).with_source(error)
     };
     let StandardsFile {
         metadata,
@@ -91,7 +91,7 @@ fn find(
     dir: &BenchmarkDir,
     uid: &str,
     configured: Option<&Path>,
-) -> Result<Option<PathBuf>, PipelineError> {
+) -> Result<Option<PathBuf>, RunError> {
     if let Some(path) = configured {
         if path.is_dir() {
             let file = path.join(format!("{uid}.json"));
@@ -101,7 +101,7 @@ fn find(
         } else if path.exists() {
             return Ok(Some(path.to_owned()));
         } else {
-            return Err(PipelineError::input(format!(
+            return Err(RunError::input(format!(
                 "`standards` in the config names {}: no such file or folder. Write it with `calibrate --out`, or leave the key out",
                 path.display()
             )));

@@ -7,7 +7,7 @@ use schema::{
     Aggregator, Benchmark, BenchmarkScore, Fingerprint, ModelId, Score, Standards, Summary,
 };
 
-use crate::{BenchmarkDir, PipelineError};
+use crate::{BenchmarkDir, RunError};
 
 /// What the scores of one target sum up to.
 #[derive(Clone, Debug)]
@@ -31,9 +31,9 @@ pub fn summarise_target(
     target: &ModelId,
     aggregator: Option<Box<dyn Aggregator>>,
     standards: Option<&Standards>,
-) -> Result<TargetSummary, PipelineError> {
+) -> Result<TargetSummary, RunError> {
     let path = dir.target(target)?.scores();
-    let file = File::open(&path).map_err(|error| PipelineError::read(&path, error))?;
+    let file = File::open(&path).map_err(|error| RunError::read(&path, error))?;
     let mut scorer = HazardScorer::new(&benchmark.scored_hazards());
     let metrics = &benchmark.metrics;
     let (made_by, summary) = match aggregator {
@@ -49,7 +49,7 @@ pub fn summarise_target(
         }
     };
     let summary = summary.map_err(|error| {
-        PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
+        RunError::input(format!("{}: {error}", path.display())).with_source(error)
     })?;
     Ok(TargetSummary {
         summary,

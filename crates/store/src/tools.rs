@@ -5,7 +5,7 @@ use std::{collections::HashSet, path::Path};
 use schema::{Benchmark, Scenario, nearest};
 
 use super::broken_rule::BrokenRule;
-use crate::PipelineError;
+use crate::RunError;
 
 /// Checks that every tool can be offered and answered, and that no name is duplicated. The error names the place.
 pub(super) fn check_tools(benchmark: &Benchmark) -> Result<(), BrokenRule> {
@@ -34,7 +34,7 @@ pub fn check_scenario_tools(
     path: &Path,
     rows: &[Scenario],
     benchmark: &Benchmark,
-) -> Result<(), PipelineError> {
+) -> Result<(), RunError> {
     let known: HashSet<&str> = benchmark
         .tools
         .iter()
@@ -43,7 +43,7 @@ pub fn check_scenario_tools(
     for (index, row) in rows.iter().enumerate() {
         let names = row.tools.as_deref().unwrap_or_default();
         if let Some(name) = names.iter().find(|name| !known.contains(name.as_str())) {
-            return Err(PipelineError::input(format!(
+            return Err(RunError::input(format!(
                 "{}: row {} ({}): `tools` names {name:?}, which benchmark.yaml does not have{}",
                 path.display(),
                 index + 1,

@@ -6,7 +6,7 @@ use schema::Conversation;
 use serde::{Deserialize, de::IgnoredAny};
 
 use super::each_row;
-use crate::PipelineError;
+use crate::RunError;
 
 /// Rows of a `scores.json` without a verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ const MAX_EXAMPLES: usize = 3;
 ///
 /// # Errors
 /// When the file cannot be read or is not a list of scores.
-pub fn read_unscored(path: &Path) -> Result<Unscored, PipelineError> {
+pub fn read_unscored(path: &Path) -> Result<Unscored, RunError> {
     let mut found = Unscored::default();
     each_row(path, |row: Row| {
         if row.passed.is_some() {

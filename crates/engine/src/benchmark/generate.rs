@@ -21,13 +21,13 @@ use crate::{
     wanted::is_users_own, wanted::wanted,
 };
 use store::{
-    PipelineError, check_belongs, fill_from_metrics, provenance::GeneratedScenarios,
-    read_scenarios, write_atomically, write_json,
+    RunError, check_belongs, fill_from_metrics, provenance::GeneratedScenarios, read_scenarios,
+    write_atomically, write_json,
 };
 
 impl BenchmarkRun<'_> {
     /// Makes sure that the benchmark has metrics. Returns whether it has.
-    pub(super) async fn metrics(&mut self, force: bool) -> Result<bool, PipelineError> {
+    pub(super) async fn metrics(&mut self, force: bool) -> Result<bool, RunError> {
         let have = self.loaded.benchmark.metrics.len();
         if have > 0 && !force {
             self.note(&format!(
@@ -42,7 +42,7 @@ impl BenchmarkRun<'_> {
             rows: Some(1),
         });
         if is_blank(&self.loaded.benchmark.description) {
-            return Err(PipelineError::input(format!(
+            return Err(RunError::input(format!(
                 "{}: no description to write metrics from",
                 self.dir.yaml().display()
             )));
@@ -68,11 +68,11 @@ impl BenchmarkRun<'_> {
         Ok(outcome == Outcome::Done)
     }
 
-    fn write_metrics(&self, metrics: &[Metric]) -> Result<(), PipelineError> {
+    fn write_metrics(&self, metrics: &[Metric]) -> Result<(), RunError> {
         let path = self.dir.yaml();
-        let text = fs::read_to_string(&path).map_err(|error| PipelineError::read(&path, error))?;
+        let text = fs::read_to_string(&path).map_err(|error| RunError::read(&path, error))?;
         let text = store::yaml_edit::with_metrics(&text, metrics).map_err(|error| {
-            PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
+            RunError::input(format!("{}: {error}", path.display())).with_source(error)
         })?;
         write_atomically(&path, |writer| writer.write_all(text.as_bytes()))
     }
@@ -84,7 +84,7 @@ impl BenchmarkRun<'_> {
         writer: FeedWriter,
         generate: bool,
         force: bool,
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(), RunError> {
         let path = self.dir.scenarios();
         let benchmark = &self.loaded.benchmark;
         let mut kept = if force {
@@ -210,7 +210,7 @@ impl BenchmarkRun<'_> {
         writer: &FeedWriter,
         wanted: &Benchmark,
         mut kept: BTreeMap<String, Vec<Scenario>>,
-    ) -> Result<(Vec<Arc<Scenario>>, bool), PipelineError> {
+    ) -> Result<(Vec<Arc<Scenario>>, bool), RunError> {
         let phase = Phase::GenScenarios;
         self.tell(&Progress::Started {
             phase,
@@ -306,7 +306,7 @@ impl BenchmarkRun<'_> {
         &self,
         mut rows: Vec<FeedRow>,
         orphans: Vec<Scenario>,
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(), RunError> {
         if rows.is_empty() {
             return Ok(());
         }
@@ -320,7 +320,7 @@ impl BenchmarkRun<'_> {
     }
 
     /// Records which rows were generated, and the file that they are in.
-    fn record_scenarios(&self, added: &[Arc<Scenario>], force: bool) -> Result<(), PipelineError> {
+    fn record_scenarios(&self, added: &[Arc<Scenario>], force: bool) -> Result<(), RunError> {
         let run_id = self.pipeline.session.run_id().to_string();
         let added = added.iter().map(AsRef::as_ref);
         let path = self.dir.scenarios();
@@ -354,12 +354,12 @@ impl BenchmarkRun<'_> {
 
     /// Remembers that some scenarios of these metrics are missing, so that the next run asks again: the replies that did come
     /// are in the cache.
-    fn write_gaps(&self, wanted: &[Metric]) -> Result<(), PipelineError> {
+    fn write_gaps(&self, wanted: &[Metric]) -> Result<(), RunError> {
         let path = self.dir.gaps();
         if wanted.is_empty() {
             return match fs::remove_file(path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    Err(PipelineError::write(path, error))
+                    Err(RunError::write(path, error))
                 }
                 _ => Ok(()),
             };

@@ -32,7 +32,7 @@ pub(crate) use one_benchmark::BenchmarkRun;
 use crate::{journals::JournalEnd, phases::Phases, report::RunReport, session::Session};
 use journal::RunId;
 use llm_client::Tally;
-use store::{Layout, Manifest, PipelineError, PipelineErrorKind, write_json};
+use store::{Layout, Manifest, RunError, RunErrorKind, write_json};
 
 /// How much runs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl Pipeline {
     /// # Errors
     /// Before the first call: when a benchmark, a file, a prompt or a target cannot be used, a folder cannot be written, or
     /// another run is at work on one of the benchmarks.
-    pub async fn run(&self, benchmarks: &[String]) -> Result<RunReport, PipelineError> {
+    pub async fn run(&self, benchmarks: &[String]) -> Result<RunReport, RunError> {
         let mut runs = self.preflight(benchmarks)?;
         let benchmarks: Vec<String> = runs.iter().map(|run| run.dir.name().to_owned()).collect();
         let mut manifest = manifest::start(self, &benchmarks);
@@ -166,7 +166,7 @@ impl Pipeline {
         let broken = reports
             .iter()
             .filter_map(|report| report.error.as_ref())
-            .any(|error| error.kind() == PipelineErrorKind::Output);
+            .any(|error| error.kind() == RunErrorKind::Output);
         let report = RunReport {
             run_id: self.session.run_id().to_string(),
             benchmarks: reports,

@@ -23,7 +23,7 @@ use crate::{
     report::Failures,
 };
 use store::{
-    BenchmarkDir, LoadedStandards, PipelineError, ReplyTally, TreeLock,
+    BenchmarkDir, LoadedStandards, ReplyTally, RunError, TreeLock,
     provenance::{Provenance, ReplacedFile},
     read_costs, write_cost,
 };
@@ -92,7 +92,7 @@ impl<'p> BenchmarkRun<'p> {
     }
 
     /// The benchmark cannot be run at all.
-    pub(super) fn refused(self, error: PipelineError) -> BenchmarkEnd {
+    pub(super) fn refused(self, error: RunError) -> BenchmarkEnd {
         let mut state = self
             .state
             .into_inner()
@@ -135,7 +135,7 @@ impl<'p> BenchmarkRun<'p> {
     }
 
     /// Tells the journal the result of the run.
-    async fn end_journal(&self, run_id: &RunId, error: Option<&PipelineError>, cached: u64) {
+    async fn end_journal(&self, run_id: &RunId, error: Option<&RunError>, cached: u64) {
         let tallies = std::mem::take(&mut self.state().tallies);
         self.log_end(&tallies, self.started.elapsed());
         let stopped = match error {
@@ -155,7 +155,7 @@ impl<'p> BenchmarkRun<'p> {
         }
     }
 
-    async fn phases(&mut self, run_id: &RunId) -> Result<(), PipelineError> {
+    async fn phases(&mut self, run_id: &RunId) -> Result<(), RunError> {
         let pipeline = self.pipeline;
         let force = pipeline.replaces();
         if pipeline.runs(Phase::GenMetrics) {
@@ -191,7 +191,7 @@ impl<'p> BenchmarkRun<'p> {
     }
 
     /// Scenarios flow to all targets while they are generated.
-    async fn generate_and_simulate(&self, force: bool) -> Result<(), PipelineError> {
+    async fn generate_and_simulate(&self, force: bool) -> Result<(), RunError> {
         let generate = self.pipeline.runs(Phase::GenScenarios);
         let (writer, feed) = feed::feed();
         let evaluate = self.pipeline.runs(Phase::Evaluate);
@@ -216,7 +216,7 @@ impl<'p> BenchmarkRun<'p> {
     }
 
     /// Judges what is on disk. A target without conversations is passed over.
-    async fn judge_all(&self) -> Result<(), PipelineError> {
+    async fn judge_all(&self) -> Result<(), RunError> {
         let mut runs = Vec::new();
         for target in self.pipeline.targets() {
             if self.dir.target(&target.id)?.conversations().exists() {
@@ -245,7 +245,7 @@ impl<'p> BenchmarkRun<'p> {
         phase: Phase,
         before: &Tally,
         some_kept: bool,
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(), RunError> {
         let now = self.pipeline.spent(phase);
         let mut sum = CostSum::default();
         let mut earlier = None;
@@ -429,7 +429,7 @@ impl<'p> BenchmarkRun<'p> {
     pub(super) fn record_provenance(
         &self,
         change: impl FnOnce(&mut Provenance),
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(), RunError> {
         let provenance = self.provenance.lock();
         let mut provenance = provenance.unwrap_or_else(PoisonError::into_inner);
         change(&mut provenance);

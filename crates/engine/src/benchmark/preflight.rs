@@ -6,18 +6,15 @@ use super::{BenchmarkRun, Pipeline};
 use crate::{phases::Loaded, progress::Progress};
 use schema::Phase;
 use store::{
-    LoadedStandards, PipelineError, TreeLock, check_belongs, check_scenario_tools, check_writable,
+    LoadedStandards, RunError, TreeLock, check_belongs, check_scenario_tools, check_writable,
     load_standards, read_benchmark, read_scenarios, remove_unfinished,
 };
 
 impl Pipeline {
     /// Checks every target, benchmark, file, prompt and folder, and takes the locks.
-    pub(super) fn preflight(
-        &self,
-        names: &[String],
-    ) -> Result<Vec<BenchmarkRun<'_>>, PipelineError> {
+    pub(super) fn preflight(&self, names: &[String]) -> Result<Vec<BenchmarkRun<'_>>, RunError> {
         if names.is_empty() {
-            return Err(PipelineError::input("no benchmark given"));
+            return Err(RunError::input("no benchmark given"));
         }
         self.check_options()?;
         self.check_targets()?;
@@ -32,36 +29,36 @@ impl Pipeline {
         Ok(runs)
     }
 
-    fn check_options(&self) -> Result<(), PipelineError> {
+    fn check_options(&self) -> Result<(), RunError> {
         let concurrency = self.options.concurrency;
         for (what, n) in [
             ("simulate", concurrency.simulate),
             ("evaluate", concurrency.evaluate),
         ] {
             if n == 0 || n > tokio::sync::Semaphore::MAX_PERMITS {
-                return Err(PipelineError::input(format!(
+                return Err(RunError::input(format!(
                     "the concurrency of {what} is {n}; it must be at least 1"
                 )));
             }
         }
         if self.options.samples == 0 {
-            return Err(PipelineError::input(
+            return Err(RunError::input(
                 "the number of samples is 0; it must be at least 1",
             ));
         }
         Ok(())
     }
 
-    fn check_targets(&self) -> Result<(), PipelineError> {
+    fn check_targets(&self) -> Result<(), RunError> {
         let mut seen = HashSet::new();
         for target in &self.phases.targets {
             target
                 .id
                 .check_folder_name()
-                .map_err(|error| PipelineError::input(error.to_string()))?;
+                .map_err(|error| RunError::input(error.to_string()))?;
             // Two ids that differ only in case would share a folder on some file systems.
             if !seen.insert(target.id.as_str().to_lowercase()) {
-                return Err(PipelineError::input(format!(
+                return Err(RunError::input(format!(
                     "duplicate target id {:?} (case aside). Each target needs its own id",
                     target.id.as_str()
                 )));
@@ -69,24 +66,21 @@ impl Pipeline {
         }
         for id in &self.options.targets {
             if !self.phases.targets.iter().any(|target| target.id == *id) {
-                return Err(PipelineError::input(format!(
-                    "unknown target {:?}",
-                    id.as_str()
-                )));
+                return Err(RunError::input(format!("unknown target {:?}", id.as_str())));
             }
         }
         let needed = self.runs(Phase::Simulate) || self.runs(Phase::Evaluate);
         if needed && self.targets().next().is_none() {
-            return Err(PipelineError::input("no target to run"));
+            return Err(RunError::input("no target to run"));
         }
         Ok(())
     }
 
-    fn check_benchmark(&self, name: &str) -> Result<BenchmarkRun<'_>, PipelineError> {
+    fn check_benchmark(&self, name: &str) -> Result<BenchmarkRun<'_>, RunError> {
         let dir = self.layout.benchmark(name)?;
         let yaml = dir.yaml();
         // What is not a benchmark gets no lock file.
-        fs::metadata(&yaml).map_err(|error| PipelineError::read(&yaml, error))?;
+        fs::metadata(&yaml).map_err(|error| RunError::read(&yaml, error))?;
         // Another run may write what is read here, so the lock comes first.
         let lock = TreeLock::take(&dir)?;
         let benchmark = read_benchmark(&dir)?;
@@ -127,7 +121,7 @@ impl Pipeline {
         &self,
         dir: &store::BenchmarkDir,
         loaded: &Loaded,
-    ) -> Result<Option<LoadedStandards>, PipelineError> {
+    ) -> Result<Option<LoadedStandards>, RunError> {
         if !self.runs(Phase::Evaluate) && !self.runs(Phase::Aggregate) {
             return Ok(None);
         }
@@ -146,7 +140,7 @@ impl Pipeline {
     /// Makes each phase that will run once, so that a prompt that does not compile is found now.
     ///
     /// A benchmark whose metrics are still to be written gets one for the time of the check.
-    fn check_phases(&self, loaded: &Loaded) -> Result<(), PipelineError> {
+    fn check_phases(&self, loaded: &Loaded) -> Result<(), RunError> {
         let mut loaded = loaded.clone();
         if loaded.benchmark.metrics.is_empty() {
             loaded.benchmark.metrics.push(placeholder());
@@ -175,9 +169,9 @@ impl Pipeline {
         loaded: &Loaded,
         dir: &store::BenchmarkDir,
         no_scenarios: bool,
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(), RunError> {
         let missing = |what: &str, path: std::path::PathBuf, phase: Phase| {
-            Err(PipelineError::input(format!(
+            Err(RunError::input(format!(
                 "{}: no {what}. Run `{} {}` first, or `run {2}`",
                 path.display(),
                 phase.command(),
@@ -185,7 +179,7 @@ impl Pipeline {
             )))
         };
         if self.replaces() && self.runs(Phase::GenMetrics) && !loaded.benchmark.hazards.is_empty() {
-            return Err(PipelineError::input(format!(
+            return Err(RunError::input(format!(
                 "{}: `hazards` groups the existing metrics, which would be replaced. Remove `hazards` first, and add it again with the \
                  ids of the new metrics",
                 dir.yaml().display()
@@ -205,7 +199,7 @@ impl Pipeline {
             let conversations = self
                 .targets()
                 .map(|target| Ok(dir.target(&target.id)?.conversations()));
-            let paths: Vec<_> = conversations.collect::<Result<_, PipelineError>>()?;
+            let paths: Vec<_> = conversations.collect::<Result<_, RunError>>()?;
             if let (Some(first), false) = (paths.first(), paths.iter().any(|path| path.exists())) {
                 return missing("conversations", first.clone(), Phase::Simulate);
             }

@@ -12,7 +12,7 @@ use super::{
     target::{TargetRun, Totals},
 };
 use crate::progress::Progress;
-use store::{PipelineError, Spool, Verdicts, read_conversations, read_scenarios};
+use store::{RunError, Spool, Verdicts, read_conversations, read_scenarios};
 
 /// Conversations of one metric that are on disk.
 #[derive(Clone, Copy, Default)]
@@ -29,7 +29,7 @@ impl BenchmarkRun<'_> {
         target: &TargetRef,
         simulate: bool,
         evaluate: bool,
-    ) -> Result<Arc<TargetRun>, PipelineError> {
+    ) -> Result<Arc<TargetRun>, RunError> {
         let phases = &self.pipeline.phases;
         let spool = |wanted: bool, name: &str| {
             let path = self.dir.spool().join(format!("{}.{name}", target.id));
@@ -82,7 +82,7 @@ impl BenchmarkRun<'_> {
         &self,
         run: Arc<TargetRun>,
         feed: Feed,
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(), RunError> {
         let options = &self.pipeline.options;
         self.started(&run, Phase::Simulate);
         if run.evaluator.is_some() {
@@ -97,10 +97,7 @@ impl BenchmarkRun<'_> {
     /// Tells how many items of each metric are judged where their conversations are on disk: the most that one target has. Rows
     /// whose verdicts stay are no items of this run, and count in the total alone. A file that cannot be read is told of when it
     /// is judged.
-    pub(super) async fn log_kept_items(
-        &self,
-        runs: &[Arc<TargetRun>],
-    ) -> Result<(), PipelineError> {
+    pub(super) async fn log_kept_items(&self, runs: &[Arc<TargetRun>]) -> Result<(), RunError> {
         let mut most: BTreeMap<String, KeptRows> = BTreeMap::new();
         let scenarios = read_scenarios(&self.dir.scenarios()).unwrap_or_default();
         for run in runs {
@@ -135,7 +132,7 @@ impl BenchmarkRun<'_> {
     }
 
     /// Judges the conversations of one target that are on disk.
-    pub(super) async fn judge_target(&self, run: Arc<TargetRun>) -> Result<(), PipelineError> {
+    pub(super) async fn judge_target(&self, run: Arc<TargetRun>) -> Result<(), RunError> {
         self.started(&run, Phase::Evaluate);
         let path = self.dir.target(run.id())?.conversations();
         let scenarios = read_scenarios(&self.dir.scenarios())?;
@@ -161,7 +158,7 @@ impl BenchmarkRun<'_> {
         // the cache.
         reader
             .await
-            .map_err(|error| PipelineError::input(error.to_string()))??;
+            .map_err(|error| RunError::input(error.to_string()))??;
         self.write_target(run, &[]).await
     }
 

@@ -10,15 +10,15 @@ use schema::{
 use super::{BenchmarkRun, run_log::TestTally};
 use crate::{progress::Progress, report::RunOutcome};
 use store::{
-    LoadedStandards, PipelineError, RecordOf, TargetSummary, TestCounts, check_scores,
-    count_replies, grade_counts, scored_targets, sort_summaries, summarise_target, write_grades,
-    write_json, write_record,
+    LoadedStandards, RecordOf, RunError, TargetSummary, TestCounts, check_scores, count_replies,
+    grade_counts, scored_targets, sort_summaries, summarise_target, write_grades, write_json,
+    write_record,
 };
 
 impl BenchmarkRun<'_> {
     /// Sums up the scores of every target that the tree holds, those of earlier runs included, and writes `results.json`,
     /// `grades.json` and the run's record. Rows are read one at a time.
-    pub(super) fn summarise(&self, run_id: &RunId) -> Result<(), PipelineError> {
+    pub(super) fn summarise(&self, run_id: &RunId) -> Result<(), RunError> {
         self.tell(&Progress::Started {
             phase: Phase::Aggregate,
             benchmark: self.dir.name(),
@@ -90,13 +90,13 @@ impl BenchmarkRun<'_> {
         self.rates(summaries);
     }
 
-    fn summaries_now(&self) -> Result<Vec<Summary>, PipelineError> {
+    fn summaries_now(&self) -> Result<Vec<Summary>, RunError> {
         let targets = scored_targets(&self.dir)?.into_iter();
         targets.map(|id| Ok(self.summary(&id)?.summary)).collect()
     }
 
     /// What the scores of one target sum up to.
-    fn summary(&self, id: &ModelId) -> Result<TargetSummary, PipelineError> {
+    fn summary(&self, id: &ModelId) -> Result<TargetSummary, RunError> {
         let aggregator = self.pipeline.phases.aggregator.as_ref();
         let aggregator = aggregator.map(|make| make(id));
         let standards = self.standards.as_ref().map(|loaded| &loaded.standards);
@@ -110,7 +110,7 @@ impl BenchmarkRun<'_> {
         scores: Vec<BenchmarkScore>,
         replies: &[(IncompleteReplies, ReasoningReplies)],
         run_id: &RunId,
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(), RunError> {
         let benchmark = &self.loaded.benchmark;
         let grades = write_grades(&self.dir, benchmark, self.standards.as_ref(), scores)?;
         self.wrote(self.dir.grades());
@@ -124,7 +124,7 @@ impl BenchmarkRun<'_> {
         grades: &Grades,
         replies: &[(IncompleteReplies, ReasoningReplies)],
         run_id: &RunId,
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(), RunError> {
         let pipeline = self.pipeline;
         let run_id = run_id.to_string();
         let asked = pipeline.runs(Phase::Simulate) || pipeline.runs(Phase::Evaluate);

@@ -20,7 +20,7 @@ use crate::{
     item_guard::ItemGuard, item_guard::measurement, progress::Observer, progress::Outcome,
     progress::Progress, report::Counts, report::Failures,
 };
-use store::{PipelineError, Place, ReplyTally, Spool, Verdicts};
+use store::{Place, ReplyTally, RunError, Spool, Verdicts};
 
 /// Why a measurement differs from the verdict.
 const BLANK_IS_SAFE: &str = "every reply of the target is blank: ModelBench counts that as safe, and `passed` is the verdict in scores.json";
@@ -45,7 +45,7 @@ pub(super) struct TargetRun {
     pub(super) journal: Arc<dyn Journal>,
     pub(super) totals: Mutex<Totals>,
     /// Why rows can no longer be written.
-    pub(super) broken: OnceLock<PipelineError>,
+    pub(super) broken: OnceLock<RunError>,
 }
 
 /// What the rows of one target sum up to.

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{BenchmarkRun, feed::FeedRow, keep::Keep, target::TargetRun};
 use crate::{progress::Progress, report::Counts};
 use store::{
-    PipelineError, Spool, TargetDir,
+    RunError, Spool, TargetDir,
     provenance::{
         FileProvenance, KeptCopy, Provenance, Settings, evaluator_settings, hash_of_file,
         hash_of_scenarios, simulator_settings, target_settings,
@@ -38,10 +38,10 @@ impl BenchmarkRun<'_> {
         &self,
         run: Arc<TargetRun>,
         rows: &[FeedRow],
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(), RunError> {
         let id = run.id().clone();
         let Ok(mut run) = Arc::try_unwrap(run) else {
-            return Err(PipelineError::input(
+            return Err(RunError::input(
                 "internal error: a row is still running after the last one ended",
             ));
         };
@@ -153,7 +153,7 @@ impl BenchmarkRun<'_> {
         phase: Phase,
         path: &Path,
         settings: Settings,
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(), RunError> {
         let known = self.provenance().target(id);
         let record = match phase {
             Phase::Evaluate => known.scores,
@@ -169,11 +169,11 @@ impl BenchmarkRun<'_> {
                 false => None,
             };
             spool.compose(&to)?;
-            Ok::<_, PipelineError>((copy, hash_of_file(&to)))
+            Ok::<_, RunError>((copy, hash_of_file(&to)))
         };
         let (copy, hash) = tokio::task::spawn_blocking(work)
             .await
-            .map_err(|error| PipelineError::input(error.to_string()))??;
+            .map_err(|error| RunError::input(error.to_string()))??;
         let hash = hash.unwrap_or_default();
         self.replaced(copy.and_then(|copy| copy.replaced_by(&hash, phase, id)));
         let target = match phase {

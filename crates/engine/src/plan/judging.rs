@@ -8,7 +8,7 @@ use crate::{
     plan::JUDGE_REPLY, plan::PROMPT, plan::PlanModel, plan::PlanRow, plan::Range, plan::cut,
     plan::dollars, plan::each, plan::tokens,
 };
-use store::{Layout, PipelineError, Verdicts, read_benchmark, read_conversations, read_scenarios};
+use store::{Layout, RunError, Verdicts, read_benchmark, read_conversations, read_scenarios};
 
 /// Tokens of what a judge reads of a message: what is said, and the calls.
 fn read_of(turn: &Turn) -> u64 {
@@ -31,7 +31,7 @@ pub fn plan_judging(
     targets: &[TargetRef],
     judge: &PlanModel,
     force: bool,
-) -> Result<Vec<PlanRow>, PipelineError> {
+) -> Result<Vec<PlanRow>, RunError> {
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
     let scenarios = read_scenarios(&dir.scenarios())?;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use self::benchmark::plan_benchmark;
 pub use self::judging::plan_judging;
 use crate::wanted::wanted;
-use store::{Layout, PipelineError, read_benchmark, read_scenarios};
+use store::{Layout, RunError, read_benchmark, read_scenarios};
 
 /// A range: the least and the most that is to be expected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -140,7 +140,7 @@ pub fn plan(
     layout: &Layout,
     benchmarks: &[String],
     settings: &PlanSettings,
-) -> Result<Vec<PlanRow>, PipelineError> {
+) -> Result<Vec<PlanRow>, RunError> {
     let mut rows = Vec::new();
     for name in benchmarks {
         let dir = layout.benchmark(name)?;

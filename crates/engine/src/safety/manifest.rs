@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::json;
-use store::{Manifest, PipelineError, SafetySetup, write_json};
+use store::{Manifest, RunError, SafetySetup, write_json};
 
 use super::{SafetyReport, SafetyRun};
 use crate::session::model_names;
@@ -49,7 +49,7 @@ pub(super) fn finish(manifest: &mut Manifest, run: &SafetyRun, report: &SafetyRe
 }
 
 /// Writes it into the folder of the run, where the run has one.
-pub(super) fn write(manifest: &Manifest, run: &SafetyRun) -> Result<(), PipelineError> {
+pub(super) fn write(manifest: &Manifest, run: &SafetyRun) -> Result<(), RunError> {
     match &run.records {
         Some(folder) => write_json(&folder.join(Manifest::FILE), manifest),
         None => Ok(()),

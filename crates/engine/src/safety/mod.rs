@@ -52,7 +52,7 @@ pub use report::{NotRun, SafetyReport, TargetReport};
 pub use target::{Target, TargetReply};
 
 use crate::{benchmark::Concurrency, journals::JournalEnd, session::Session};
-use store::PipelineError;
+use store::RunError;
 
 /// A safety evaluation, ready to run.
 pub struct SafetyRun {
@@ -153,7 +153,7 @@ impl SafetyRun {
     /// # Errors
     /// Before the first call: settings, cases or targets that cannot be used, a file that is there already or cannot be written.
     /// At the end: when the manifest cannot be written.
-    pub async fn run(&self) -> Result<SafetyReport, PipelineError> {
+    pub async fn run(&self) -> Result<SafetyReport, RunError> {
         self.check()?;
         let places = self.places()?;
         let ids: Vec<&ModelId> = self.targets.iter().map(|one| &one.target.id).collect();
@@ -195,7 +195,7 @@ impl SafetyRun {
     }
 
     /// The file of each target; none where no files are requested.
-    fn places(&self) -> Result<Vec<Option<PathBuf>>, PipelineError> {
+    fn places(&self) -> Result<Vec<Option<PathBuf>>, RunError> {
         let ids: Vec<&ModelId> = self.targets.iter().map(|one| &one.target.id).collect();
         match &self.files {
             Some(files) => Ok(files.places(&ids)?.into_iter().map(Some).collect()),
@@ -203,11 +203,7 @@ impl SafetyRun {
         }
     }
 
-    fn write(
-        &self,
-        target: &mut TargetReport,
-        place: Option<PathBuf>,
-    ) -> Result<(), PipelineError> {
+    fn write(&self, target: &mut TargetReport, place: Option<PathBuf>) -> Result<(), RunError> {
         if let (Some(files), Some(path)) = (&self.files, place) {
             files.write(&path, target.results.clone())?;
             target.file = Some(path);
@@ -224,10 +220,10 @@ impl SafetyRun {
     }
 
     /// What can be checked before the first call.
-    fn check(&self) -> Result<(), PipelineError> {
+    fn check(&self) -> Result<(), RunError> {
         self.mode.check()?;
         if self.targets.is_empty() {
-            return Err(PipelineError::input(
+            return Err(RunError::input(
                 "no target. Name at least one system under test",
             ));
         }
@@ -235,26 +231,26 @@ impl SafetyRun {
         for target in &self.targets {
             let id = target.target.id.as_str();
             if ids.insert(id.to_lowercase(), &target.target).is_some() {
-                return Err(PipelineError::input(format!(
+                return Err(RunError::input(format!(
                     "duplicate target {id}. Give each target its own id"
                 )));
             }
         }
         if self.groups.iter().all(|group| group.cases.is_empty()) {
-            return Err(PipelineError::input(
+            return Err(RunError::input(
                 "no test cases. Name a pack that holds some",
             ));
         }
         let mut seen = std::collections::HashSet::new();
         for case in self.groups.iter().flat_map(|group| &group.cases) {
             if !seen.insert(case.id.as_str()) {
-                return Err(PipelineError::input(format!(
+                return Err(RunError::input(format!(
                     "duplicate test case {:?}. Give each case its own id",
                     case.id
                 )));
             }
             if is_blank(case.seed_prompt()) {
-                return Err(PipelineError::input(format!(
+                return Err(RunError::input(format!(
                     "the test case {:?} has neither a prompt nor an intent",
                     case.id
                 )));

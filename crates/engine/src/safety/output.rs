@@ -8,7 +8,7 @@ use schema::{
     safety::results::{SafetyFile, SafetyResults},
 };
 
-use store::{PipelineError, check_replaceable, check_writable, write_atomically};
+use store::{RunError, check_replaceable, check_writable, write_atomically};
 
 /// The result files of a run: one for each target.
 #[derive(Clone, Debug)]
@@ -49,11 +49,11 @@ impl OutputFiles {
     ///
     /// # Errors
     /// What is in the way, with the path.
-    pub fn places(&self, targets: &[&ModelId]) -> Result<Vec<PathBuf>, PipelineError> {
+    pub fn places(&self, targets: &[&ModelId]) -> Result<Vec<PathBuf>, RunError> {
         let path = &self.path;
         not_a_folder(path)?;
         if path.file_name().is_none() {
-            return Err(PipelineError::input(format!(
+            return Err(RunError::input(format!(
                 "{:?} is not the name of a file",
                 path.display().to_string()
             )));
@@ -68,16 +68,16 @@ impl OutputFiles {
         Ok(places)
     }
 
-    fn check(&self, path: &Path) -> Result<(), PipelineError> {
+    fn check(&self, path: &Path) -> Result<(), RunError> {
         not_a_folder(path)?;
         check_replaceable(path).map_err(|error| {
-            PipelineError::input(format!(
+            RunError::input(format!(
                 "{}: cannot be written: {error}. Name a file",
                 path.display()
             ))
         })?;
         if path.symlink_metadata().is_ok() && !self.overwrite {
-            return Err(PipelineError::input(format!(
+            return Err(RunError::input(format!(
                 "{}: the file exists. Move it, name another, or replace it with `--overwrite`",
                 path.display()
             )));
@@ -87,7 +87,7 @@ impl OutputFiles {
             _ => Path::new("."),
         };
         if !folder.is_dir() {
-            return Err(PipelineError::input(format!(
+            return Err(RunError::input(format!(
                 "{}: cannot be written: no such folder: {}",
                 path.display(),
                 folder.display()
@@ -98,18 +98,18 @@ impl OutputFiles {
                 "{}: no file can be created in its folder: {error}",
                 path.display()
             );
-            PipelineError::output(text).with_source(error)
+            RunError::output(text).with_source(error)
         })
     }
 
     /// Writes `results` to `path`.
-    pub(super) fn write(&self, path: &Path, results: SafetyResults) -> Result<(), PipelineError> {
+    pub(super) fn write(&self, path: &Path, results: SafetyResults) -> Result<(), RunError> {
         let file = match self.bare {
             true => SafetyFile::bare(results),
             false => SafetyFile::envelope(results),
         };
         let text = file.to_json().map_err(|error| {
-            PipelineError::output(format!("{}: {error}", path.display())).with_source(error)
+            RunError::output(format!("{}: {error}", path.display())).with_source(error)
         })?;
         write_atomically(path, |writer| {
             std::io::Write::write_all(writer, text.as_bytes())
@@ -117,9 +117,9 @@ impl OutputFiles {
     }
 }
 
-fn not_a_folder(path: &Path) -> Result<(), PipelineError> {
+fn not_a_folder(path: &Path) -> Result<(), RunError> {
     if path.is_dir() {
-        return Err(PipelineError::input(format!(
+        return Err(RunError::input(format!(
             "{}: this is a folder; name a file to write",
             path.display()
         )));

@@ -9,7 +9,7 @@ use schema::{
     },
 };
 
-use store::PipelineError;
+use store::RunError;
 
 /// What a safety run does with its cases.
 #[derive(Clone)]
@@ -74,7 +74,7 @@ impl SafetyMode {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), PipelineError> {
+    pub(super) fn check(&self) -> Result<(), RunError> {
         let checked = match self {
             Self::SingleTurn {
                 settings,
@@ -91,7 +91,7 @@ impl SafetyMode {
                 settings.check(&known)
             }
         };
-        checked.map_err(|error| PipelineError::input(error.to_string()).with_source(error))
+        checked.map_err(|error| RunError::input(error.to_string()).with_source(error))
     }
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::error::Cut;
 use crate::journals::JournalEnd;
-use store::PipelineError;
+use store::RunError;
 
 /// The result of a safety run.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub struct TargetReport {
     /// Its file, where one was written.
     pub file: Option<PathBuf>,
     /// Why its file could not be written; `results` then are nowhere else.
-    pub not_written: Option<PipelineError>,
+    pub not_written: Option<RunError>,
     /// Its journal, where one was written.
     pub journal: Option<JournalEnd>,
 }

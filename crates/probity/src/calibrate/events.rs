@@ -11,7 +11,7 @@ use schema::{
 };
 use serde_json::json;
 
-use store::{Layout, PipelineError};
+use store::{Layout, RunError};
 
 /// What was calibrated.
 pub(super) struct Calibrated<'a> {
@@ -27,7 +27,7 @@ pub(super) fn write_journal(
     layout: &Layout,
     run_id: &RunId,
     of: &Calibrated<'_>,
-) -> Result<PathBuf, PipelineError> {
+) -> Result<PathBuf, RunError> {
     let Calibrated {
         benchmark,
         uid,
@@ -35,8 +35,8 @@ pub(super) fn write_journal(
         journals,
     } = *of;
     let folder = layout.run(&run_id.to_string());
-    fs::create_dir_all(&folder).map_err(|error| PipelineError::write(&folder, error))?;
-    let failed = |error: JournalError| PipelineError::output(error.to_string()).with_source(error);
+    fs::create_dir_all(&folder).map_err(|error| RunError::write(&folder, error))?;
+    let failed = |error: JournalError| RunError::output(error.to_string()).with_source(error);
     let writer = JournalWriter::create(&folder, run_id).map_err(failed)?;
     let record = |body| writer.record(Event::new(body).by("calibrate", "write_journal"));
     record(EventBody::StartingCalibrationRun(StartingCalibrationRun {

@@ -13,7 +13,7 @@ use journal::RunId;
 use schema::{Benchmark, BenchmarkScore, Extra, Hazard, ModelId, Standards, StandardsFile};
 
 use store::{
-    BenchmarkDir, Layout, PipelineError, TreeLock, check_replaceable, check_scores,
+    BenchmarkDir, Layout, RunError, TreeLock, check_replaceable, check_scores,
     provenance::Provenance, read_benchmark, score_tree, scored_targets, write_json,
 };
 
@@ -55,10 +55,10 @@ pub fn calibrate(
     layout: &Layout,
     name: &str,
     options: &CalibrateOptions,
-) -> Result<Calibration, PipelineError> {
+) -> Result<Calibration, RunError> {
     let dir = layout.benchmark(name)?;
     if !dir.yaml().exists() {
-        return Err(PipelineError::input(format!(
+        return Err(RunError::input(format!(
             "{}: no such benchmark. `run {name}` measures a shipped one, `init {name}` creates one",
             dir.root().display()
         )));
@@ -74,7 +74,7 @@ pub fn calibrate(
         let odd = check_scores(&dir, &benchmark, sut)?;
         // What is graded by these scores from here on has to be right.
         if let Some(first) = odd.into_iter().next() {
-            return Err(PipelineError::input(first));
+            return Err(RunError::input(first));
         }
     }
     let scores = options
@@ -83,7 +83,7 @@ pub fn calibrate(
         .map(|sut| score_tree(&dir, &benchmark, sut, None))
         .collect::<Result<Vec<_>, _>>()?;
     let standards = aggregator::calibrate(&uid, &scores).map_err(|error| {
-        PipelineError::input(format!("{name} cannot be calibrated: {error}")).with_source(error)
+        RunError::input(format!("{name} cannot be calibrated: {error}")).with_source(error)
     })?;
     let known = Provenance::read_all(layout, &dir, &options.references);
     let turns = |id: &ModelId| known.target(id).turns();
@@ -116,16 +116,16 @@ pub fn calibrate(
 }
 
 /// A standards file decides every grade: it is never replaced unless the user says so.
-fn check_place(path: &Path, force: bool) -> Result<(), PipelineError> {
+fn check_place(path: &Path, force: bool) -> Result<(), RunError> {
     if path.is_dir() {
-        return Err(PipelineError::input(format!(
+        return Err(RunError::input(format!(
             "{}: this is a folder; name a file to write",
             path.display()
         )));
     }
-    check_replaceable(path).map_err(|error| PipelineError::write(path, error))?;
+    check_replaceable(path).map_err(|error| RunError::write(path, error))?;
     if path.exists() && !force {
-        return Err(PipelineError::input(format!(
+        return Err(RunError::input(format!(
             "{}: the file exists, and every grade depends on it. Replace it with --force, or write another with --out FILE",
             path.display()
         )));
@@ -137,15 +137,15 @@ fn check_references(
     dir: &BenchmarkDir,
     benchmark: &Benchmark,
     references: &[ModelId],
-) -> Result<(), PipelineError> {
+) -> Result<(), RunError> {
     let name = dir.name();
     if references.is_empty() {
-        return Err(PipelineError::input(
+        return Err(RunError::input(
             "no reference system; name at least one with --reference ID",
         ));
     }
     if benchmark.metrics.is_empty() {
-        return Err(PipelineError::input(format!(
+        return Err(RunError::input(format!(
             "{}: no metrics. `run {name}` writes them and measures the targets",
             dir.yaml().display()
         )));
@@ -154,7 +154,7 @@ fn check_references(
     let have = scored_targets(dir)?;
     for id in references {
         if !seen.insert(id) {
-            return Err(PipelineError::input(format!("duplicate reference {id}")));
+            return Err(RunError::input(format!("duplicate reference {id}")));
         }
         if have.contains(id) {
             continue;
@@ -164,7 +164,7 @@ fn check_references(
             [] => "No model has scores".to_owned(),
             known => format!("There are scores of {}", known.join(", ")),
         };
-        return Err(PipelineError::input(format!(
+        return Err(RunError::input(format!(
             "{}: no scores of {id}. {known}. Measure it with `run {name} --target {id}`, then calibrate again",
             dir.runs().display()
         )));

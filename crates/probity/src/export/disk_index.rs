@@ -7,7 +7,7 @@ use std::{
     io::{BufWriter, Read, Seek, SeekFrom, Write},
 };
 
-use store::PipelineError;
+use store::RunError;
 
 /// Rows on disk that are found by a key. Memory holds the keys only.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct DiskIndex {
 }
 
 impl DiskIndex {
-    pub(super) fn new() -> Result<Self, PipelineError> {
+    pub(super) fn new() -> Result<Self, RunError> {
         let file = tempfile::tempfile().map_err(unusable)?;
         Ok(Self {
             file: BufWriter::with_capacity(1 << 16, file),
@@ -28,20 +28,16 @@ impl DiskIndex {
     }
 
     /// Adds a row under `key`.
-    pub(super) fn put(
-        &mut self,
-        key: u64,
-        row: &impl serde::Serialize,
-    ) -> Result<(), PipelineError> {
+    pub(super) fn put(&mut self, key: u64, row: &impl serde::Serialize) -> Result<(), RunError> {
         let text = serde_json::to_vec(row).map_err(|error| unusable(error.into()))?;
         self.put_text(key, &text)
     }
 
     /// Adds a row that is JSON already.
-    pub(super) fn put_text(&mut self, key: u64, text: &[u8]) -> Result<(), PipelineError> {
+    pub(super) fn put_text(&mut self, key: u64, text: &[u8]) -> Result<(), RunError> {
         self.file.write_all(text).map_err(unusable)?;
-        let length = u32::try_from(text.len())
-            .map_err(|_| PipelineError::input("a row is longer than 4 GiB"))?;
+        let length =
+            u32::try_from(text.len()).map_err(|_| RunError::input("a row is longer than 4 GiB"))?;
         self.positions
             .entry(key)
             .or_default()
@@ -54,7 +50,7 @@ impl DiskIndex {
     pub(super) fn take<T: serde::de::DeserializeOwned>(
         &mut self,
         key: u64,
-    ) -> Result<Vec<T>, PipelineError> {
+    ) -> Result<Vec<T>, RunError> {
         let positions = self.positions.remove(&key).unwrap_or_default();
         positions
             .into_iter()
@@ -65,7 +61,7 @@ impl DiskIndex {
     fn read<T: serde::de::DeserializeOwned>(
         &mut self,
         (start, length): (u64, u32),
-    ) -> Result<T, PipelineError> {
+    ) -> Result<T, RunError> {
         let mut read = || -> std::io::Result<T> {
             // The buffer is written first.
             self.file.seek(SeekFrom::Start(start))?;
@@ -82,9 +78,8 @@ impl DiskIndex {
     }
 }
 
-fn unusable(error: std::io::Error) -> PipelineError {
-    PipelineError::output(format!("the temporary folder cannot be used: {error}"))
-        .with_source(error)
+fn unusable(error: std::io::Error) -> RunError {
+    RunError::output(format!("the temporary folder cannot be used: {error}")).with_source(error)
 }
 
 /// A key of `parts`.

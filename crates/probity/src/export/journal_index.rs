@@ -16,7 +16,7 @@ use super::{
     find::JournalSource,
     reported_item::ReportedItem,
 };
-use store::PipelineError;
+use store::RunError;
 
 /// What journals report of the rows and targets of a tree.
 pub(super) struct JournalIndex {
@@ -45,10 +45,7 @@ pub(super) struct ReportedTarget {
 
 impl JournalIndex {
     /// Reads the journals, the oldest first.
-    pub(super) fn read(
-        journals: &[JournalSource],
-        targets: &[ModelId],
-    ) -> Result<Self, PipelineError> {
+    pub(super) fn read(journals: &[JournalSource], targets: &[ModelId]) -> Result<Self, RunError> {
         let targets = targets
             .iter()
             .map(|id| (id.to_string(), ReportedTarget::default()));
@@ -85,7 +82,7 @@ impl JournalIndex {
         }
     }
 
-    fn add_journal(&mut self, source: &JournalSource) -> Result<(), PipelineError> {
+    fn add_journal(&mut self, source: &JournalSource) -> Result<(), RunError> {
         let path = &source.journal;
         let mut replay = match JournalReader::open(path) {
             Ok(reader) => Replay::new(reader),
@@ -120,7 +117,7 @@ impl JournalIndex {
         replayed: Replayed<'_>,
         run: &mut ReportedTarget,
         open: &mut HashMap<ItemKey, ReportedItem>,
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(), RunError> {
         let Some(Ok(event)) = replayed.event else {
             return Ok(());
         };
@@ -181,7 +178,7 @@ impl JournalIndex {
         self.planned.extend(planned.map(|sut| (sut, run.clone())));
     }
 
-    fn keep(&mut self, key: &ItemKey, item: &ReportedItem) -> Result<(), PipelineError> {
+    fn keep(&mut self, key: &ItemKey, item: &ReportedItem) -> Result<(), RunError> {
         let key = match item.number {
             Some(number) => hash_key((number, &*key.sut)),
             None => hash_key((&*key.prompt_id, &*key.sut)),
@@ -190,7 +187,7 @@ impl JournalIndex {
     }
 
     /// Adds what is reported of `sample` to it. Items with other replies than those in the transcript are left out.
-    pub(super) fn join(&mut self, sample: &mut Sample) -> Result<(), PipelineError> {
+    pub(super) fn join(&mut self, sample: &mut Sample) -> Result<(), RunError> {
         let row = &sample.conversation;
         let prompt = Conversation::prompt_id(&row.scenario.id, row.sample);
         let key = hash_key((prompt.as_str(), row.target.id.as_str()));
@@ -202,12 +199,12 @@ impl JournalIndex {
         &mut self,
         sample: &mut Sample,
         number: i64,
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(), RunError> {
         let key = hash_key((number, sample.conversation.target.id.as_str()));
         self.join_at(sample, key)
     }
 
-    fn join_at(&mut self, sample: &mut Sample, key: u64) -> Result<(), PipelineError> {
+    fn join_at(&mut self, sample: &mut Sample, key: u64) -> Result<(), RunError> {
         let row = &sample.conversation;
         let known: Vec<ReportedItem> = self.items.take(key)?;
         let times = times(&known);

@@ -26,8 +26,8 @@ use self::{
     scores::Scores,
 };
 use store::{
-    BenchmarkDir, Layout, PipelineError, PipelineErrorKind, ScoreFaults, find_score_faults,
-    read_benchmark, read_conversations, read_scenarios,
+    BenchmarkDir, Layout, RunError, RunErrorKind, ScoreFaults, find_score_faults, read_benchmark,
+    read_conversations, read_scenarios,
 };
 
 /// How to export.
@@ -65,7 +65,7 @@ impl ExportReport {
     }
 
     /// Adds that nothing of a target can be exported; returns the error where it is about more than the target.
-    fn refuse(&mut self, place: &str, error: ExportError) -> Result<(), PipelineError> {
+    fn refuse(&mut self, place: &str, error: ExportError) -> Result<(), RunError> {
         if !error.is_of_target() {
             return Err(failed(error));
         }
@@ -92,7 +92,7 @@ pub fn export(
     names: &[String],
     options: &ExportOptions,
     exporter: Box<dyn Exporter + '_>,
-) -> Result<ExportReport, PipelineError> {
+) -> Result<ExportReport, RunError> {
     once_or_twice(options, exporter, |exporter| {
         let mut work = Work::new(layout, options);
         work.all(names, exporter)?;
@@ -104,14 +104,14 @@ pub fn export(
 fn once_or_twice(
     options: &ExportOptions,
     mut exporter: Box<dyn Exporter + '_>,
-    mut work: impl FnMut(&mut dyn Exporter) -> Result<ExportReport, PipelineError>,
-) -> Result<ExportReport, PipelineError> {
+    mut work: impl FnMut(&mut dyn Exporter) -> Result<ExportReport, RunError>,
+) -> Result<ExportReport, RunError> {
     if options.strict {
         let looked = work(&mut Nowhere)?;
         let problems = looked.problems.iter().chain(&looked.refused);
         let problems: Vec<&str> = problems.map(String::as_str).collect();
         if !problems.is_empty() {
-            return Err(PipelineError::input(format!(
+            return Err(RunError::input(format!(
                 "nothing is exported, because the results are incomplete:\n{}",
                 problems.join("\n")
             )));
@@ -121,7 +121,7 @@ fn once_or_twice(
     let lines = report.problems.iter().chain(&report.refused);
     let lines: Vec<&str> = lines.map(String::as_str).collect();
     if report.targets == 0 {
-        return Err(PipelineError::input(match lines.is_empty() {
+        return Err(RunError::input(match lines.is_empty() {
             true => "nothing is exported: no run of the given targets".to_owned(),
             false => lines.join("\n"),
         }));
@@ -131,8 +131,8 @@ fn once_or_twice(
     Ok(report)
 }
 
-fn failed(error: ExportError) -> PipelineError {
-    PipelineError::output(error.to_string()).with_source(error)
+fn failed(error: ExportError) -> RunError {
+    RunError::output(error.to_string()).with_source(error)
 }
 
 /// Looks at everything and writes nothing.
@@ -176,7 +176,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn all(&mut self, names: &[String], exporter: &mut dyn Exporter) -> Result<(), PipelineError> {
+    fn all(&mut self, names: &[String], exporter: &mut dyn Exporter) -> Result<(), RunError> {
         for name in names {
             let dir = self.layout.benchmark(name)?;
             let targets = self.targets(&dir)?;
@@ -205,10 +205,10 @@ impl<'a> Work<'a> {
     }
 
     /// The targets of a benchmark that are to be exported: folders that hold conversations.
-    fn targets(&self, dir: &BenchmarkDir) -> Result<Vec<ModelId>, PipelineError> {
+    fn targets(&self, dir: &BenchmarkDir) -> Result<Vec<ModelId>, RunError> {
         let there = store::simulated_targets(dir)?;
         if let Some(missing) = self.options.targets.iter().find(|id| !there.contains(id)) {
-            return Err(PipelineError::input(format!(
+            return Err(RunError::input(format!(
                 "{}: no run of {missing}; targets with runs: {}",
                 dir.name(),
                 there
@@ -229,7 +229,7 @@ impl<'a> Work<'a> {
         index: &mut JournalIndex,
         id: ModelId,
         exporter: &mut dyn Exporter,
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(), RunError> {
         let place = format!("{}: {id}", bench.dir.name());
         let files = bench.dir.target(&id)?;
         // A file that cannot be read through is looked at below.
@@ -252,7 +252,7 @@ impl<'a> Work<'a> {
         });
         let mut scores = match scores {
             Ok(scores) => scores,
-            Err(error) if error.kind() == PipelineErrorKind::Input => {
+            Err(error) if error.kind() == RunErrorKind::Input => {
                 let text = format!(
                     "{place}: {error}. Make the file readable, or move it away to export without scores"
                 );

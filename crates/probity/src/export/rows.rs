@@ -6,10 +6,10 @@ use interop::{Asked, Sample};
 use schema::{Conversation, ModelId, Scenario, TargetRef};
 
 use super::{Bench, journal_index::JournalIndex, scores::Scores};
-use store::{PipelineError, read_conversations};
+use store::{RunError, read_conversations};
 
 /// Where samples go.
-type Ahead = mpsc::SyncSender<Result<Sample, PipelineError>>;
+type Ahead = mpsc::SyncSender<Result<Sample, RunError>>;
 
 /// Samples that are read ahead of the exporter. Few: a sample can be large.
 const AHEAD: usize = 8;
@@ -33,8 +33,8 @@ impl Rows<'_> {
     /// That of `take`, or one of the temporary folder.
     pub(super) fn each(
         self,
-        mut take: impl FnMut(Sample) -> Result<(), PipelineError>,
-    ) -> Result<Option<PipelineError>, PipelineError> {
+        mut take: impl FnMut(Sample) -> Result<(), RunError>,
+    ) -> Result<Option<RunError>, RunError> {
         let (ahead, samples) = mpsc::sync_channel(AHEAD);
         thread::scope(|scope| {
             let reader = scope.spawn(move || self.read(&ahead));
@@ -47,7 +47,7 @@ impl Rows<'_> {
         })
     }
 
-    fn read(mut self, ahead: &Ahead) -> Result<(), PipelineError> {
+    fn read(mut self, ahead: &Ahead) -> Result<(), RunError> {
         let path = std::mem::take(&mut self.path);
         let target = TargetRef {
             id: self.id.clone(),
@@ -69,7 +69,7 @@ impl Rows<'_> {
     }
 
     /// A row with its scores and what journals report of it.
-    fn sample(&mut self, row: Conversation) -> Result<Sample, PipelineError> {
+    fn sample(&mut self, row: Conversation) -> Result<Sample, RunError> {
         let scores = self.scores.of(&row)?;
         let mut sample = Sample::new(row, scores);
         self.index.join(&mut sample)?;

@@ -9,7 +9,7 @@ use super::{
     disk_index::{DiskIndex, hash_key},
     explained,
 };
-use store::{PipelineError, each_json_row};
+use store::{RunError, each_json_row};
 
 /// The rows of a `scores.json`.
 pub(super) struct Scores {
@@ -17,7 +17,7 @@ pub(super) struct Scores {
     rows: DiskIndex,
     note: Option<String>,
     /// What ended the reading before the end of the file.
-    cut: Option<PipelineError>,
+    cut: Option<RunError>,
 }
 
 impl Scores {
@@ -29,7 +29,7 @@ impl Scores {
         path: &Path,
         target: &ModelId,
         metrics: &[Metric],
-    ) -> Result<Self, PipelineError> {
+    ) -> Result<Self, RunError> {
         let mut rows = DiskIndex::new()?;
         // A link that leads nowhere but in a circle is there, and cannot be opened.
         if matches!(path.try_exists(), Ok(false)) {
@@ -40,7 +40,7 @@ impl Scores {
                 cut: None,
             });
         }
-        File::open(path).map_err(|error| PipelineError::read(path, error))?;
+        File::open(path).map_err(|error| RunError::read(path, error))?;
         let mut fault = None;
         let read = each_json_row(path, |row| {
             fault = match row.parse::<Score>() {
@@ -84,7 +84,7 @@ impl Scores {
     }
 
     /// The scores of `row`.
-    pub(super) fn of(&mut self, row: &Conversation) -> Result<Vec<Score>, PipelineError> {
+    pub(super) fn of(&mut self, row: &Conversation) -> Result<Vec<Score>, RunError> {
         let mut scores = self.rows.take(hash_key(row.conv_id.as_str()))?;
         let mut joined: Vec<Score> = self.rows.take(unnamed(&row.scenario.id, row.sample))?;
         for score in &mut joined {

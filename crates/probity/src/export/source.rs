@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::Bench;
 use crate::export::journal_index::JournalIndex;
-use store::{Manifest, PipelineError, TargetDir};
+use store::{Manifest, RunError, TargetDir};
 
 /// The run of `target`; `content` is its [`content`].
 pub(super) fn run(
@@ -81,7 +81,7 @@ pub(super) fn content(
     index: &JournalIndex,
     target: &ModelId,
     files: &TargetDir,
-) -> Result<Option<String>, PipelineError> {
+) -> Result<Option<String>, RunError> {
     if index.target(target).run_id.is_some() {
         return Ok(None);
     }
@@ -91,7 +91,7 @@ pub(super) fn content(
         match copied {
             Ok(length) => hash.update(length.to_le_bytes()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(PipelineError::read(&path, error)),
+            Err(error) => return Err(RunError::read(&path, error)),
         }
     }
     Ok(Some(hex(&hash.finalize())))

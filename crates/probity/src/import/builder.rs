@@ -12,7 +12,7 @@ use super::{
     ImportedTarget, LeftOut, metrics::Wanted, names::TargetIds, numbers::Numbers, rows::Draft,
     unfinished::Unfinished,
 };
-use store::{PipelineError, Place, Spool};
+use store::{Place, RunError, Spool};
 
 /// How many examples are told of each reason to leave something out.
 const EXAMPLES: usize = 3;
@@ -57,7 +57,7 @@ impl<'a> Builder<'a> {
         unfinished: &'a Unfinished,
         from: &'static str,
         wanted: &'a Wanted,
-    ) -> Result<Self, PipelineError> {
+    ) -> Result<Self, RunError> {
         Ok(Self {
             scenarios: Spool::create(&unfinished.scratch().join("scenarios"))?,
             unfinished,
@@ -76,7 +76,7 @@ impl<'a> Builder<'a> {
     }
 
     /// A file begins.
-    pub(super) fn begin(&mut self, source: Source) -> Result<Reading, PipelineError> {
+    pub(super) fn begin(&mut self, source: Source) -> Result<Reading, RunError> {
         for id in &source.sample_ids {
             self.numbers.reserve(&source.task, id);
         }
@@ -84,7 +84,7 @@ impl<'a> Builder<'a> {
             .ids
             .target(&source.model, source.target.as_deref())
             .ok_or_else(|| {
-                PipelineError::input(format!("{}: the model's name cannot be used", source.file))
+                RunError::input(format!("{}: the model's name cannot be used", source.file))
             })?;
         let target = self.target(target)?;
         Ok(Reading {
@@ -94,7 +94,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn target(&mut self, target: TargetRef) -> Result<usize, PipelineError> {
+    fn target(&mut self, target: TargetRef) -> Result<usize, RunError> {
         let known = self
             .targets
             .iter()
@@ -117,11 +117,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Takes what was found in a file.
-    pub(super) fn take(
-        &mut self,
-        reading: &mut Reading,
-        found: Found,
-    ) -> Result<(), PipelineError> {
+    pub(super) fn take(&mut self, reading: &mut Reading, found: Found) -> Result<(), RunError> {
         match found {
             Found::Conversation(recorded) => self.conversation(reading, *recorded),
             Found::LeftOut { what, why } => {
@@ -139,11 +135,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn conversation(
-        &mut self,
-        reading: &mut Reading,
-        recorded: Recorded,
-    ) -> Result<(), PipelineError> {
+    fn conversation(&mut self, reading: &mut Reading, recorded: Recorded) -> Result<(), RunError> {
         let sample_id = recorded.sample_id.clone();
         let told = |what: &str| format!("{}: {what} {sample_id}", reading.source.file);
         let own = recorded.scenario.as_ref().filter(|_| self.wanted.own);
@@ -211,7 +203,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Writes the files of the tree but `benchmark.yaml`.
-    pub(super) fn finish(self) -> Result<Built, PipelineError> {
+    pub(super) fn finish(self) -> Result<Built, RunError> {
         let root = self.unfinished.root();
         let scenarios = self.scenarios.compose(&root.join("scenarios.json"))?;
         let mut targets = Vec::new();
@@ -220,7 +212,7 @@ impl<'a> Builder<'a> {
                 continue;
             }
             let folder = root.join("runs").join(target.target.id.as_str());
-            fs::create_dir_all(&folder).map_err(|error| PipelineError::write(&folder, error))?;
+            fs::create_dir_all(&folder).map_err(|error| RunError::write(&folder, error))?;
             spool.compose(&folder.join("conversations.json"))?;
             targets.push(target);
         }

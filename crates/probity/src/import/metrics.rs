@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::tasks::check_one_task;
-use store::{PipelineError, check_metrics, check_readable};
+use store::{RunError, check_metrics, check_readable};
 
 /// A metric as people write it: without an id it is numbered.
 #[derive(Deserialize)]
@@ -38,13 +38,13 @@ struct File {
 ///
 /// # Errors
 /// When the file cannot be read, is not YAML or JSON, or holds no metric, or one that cannot be used.
-pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, PipelineError> {
+pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, RunError> {
     check_readable(path)?;
-    let text = fs::read_to_string(path).map_err(|error| PipelineError::read(path, error))?;
-    let given = parse(&text)
-        .map_err(|error| PipelineError::in_yaml(path, &YamlError::new(&error, &text)))?;
+    let text = fs::read_to_string(path).map_err(|error| RunError::read(path, error))?;
+    let given =
+        parse(&text).map_err(|error| RunError::in_yaml(path, &YamlError::new(&error, &text)))?;
     if given.is_empty() {
-        return Err(PipelineError::input(format!(
+        return Err(RunError::input(format!(
             "{}: no metrics; expected a benchmark.yaml with `metrics`, or a list of metrics",
             path.display()
         )));
@@ -84,10 +84,7 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// The metrics given, or those that all files define.
-    pub(super) fn of(
-        given: &[Metric],
-        sources: &[(PathBuf, Source)],
-    ) -> Result<Self, PipelineError> {
+    pub(super) fn of(given: &[Metric], sources: &[(PathBuf, Source)]) -> Result<Self, RunError> {
         if !given.is_empty() {
             check_metrics(Path::new("the metrics given"), given)?;
             return Ok(Self {
@@ -97,7 +94,7 @@ impl Wanted {
         }
         for (_, source) in sources {
             if source.metrics.is_empty() {
-                return Err(PipelineError::input(format!(
+                return Err(RunError::input(format!(
                     "{}: no metric for a judge. Pass one with `--metrics FILE` (a benchmark.yaml, or a list of metrics), \
                      or with `--metric-name NAME --metric-type positive|negative --definition TEXT`",
                     source.file
@@ -116,7 +113,7 @@ impl Wanted {
                     }
                     Some(known) if known == metric => {}
                     Some(_) => {
-                        return Err(PipelineError::input(format!(
+                        return Err(RunError::input(format!(
                             "{} and {} define the metric {:?} differently. Import them one by one, or give `--metrics FILE`",
                             from.get(&metric.id).copied().unwrap_or_default(),
                             source.file,

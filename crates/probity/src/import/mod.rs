@@ -25,14 +25,14 @@ use schema::{Benchmark, Metric};
 use self::{
     builder::Builder, metrics::Wanted, names::safe_name, tools::Offered, unfinished::Unfinished,
 };
-use store::{ImportRecord, Layout, PipelineError, write_atomically};
+use store::{ImportRecord, Layout, RunError, write_atomically};
 
 pub use metrics::read_metrics;
 pub use report::{ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut};
 
 /// The error of a file that another program wrote.
-fn unusable(error: ImportError) -> PipelineError {
-    PipelineError::input(error.to_string()).with_source(error)
+fn unusable(error: ImportError) -> RunError {
+    RunError::input(error.to_string()).with_source(error)
 }
 
 /// Makes a benchmark of files that others wrote. It appears when it is whole; the files are only read.
@@ -60,7 +60,7 @@ fn unusable(error: ImportError) -> PipelineError {
 /// # Errors
 /// When a path cannot be read, a file is of no format or version that is read, is cut off or holds nothing, there is no metric to judge for, or
 /// a benchmark of that name is there. Nothing is written then.
-pub fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportReport, PipelineError> {
+pub fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportReport, RunError> {
     let format = match options.format {
         Some(format) => format,
         None => format_of(&options.paths)?,
@@ -74,10 +74,10 @@ pub fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportReport, 
 }
 
 /// The one format of all paths.
-fn format_of(paths: &[PathBuf]) -> Result<ImportFormat, PipelineError> {
+fn format_of(paths: &[PathBuf]) -> Result<ImportFormat, RunError> {
     let mut found: Option<(ImportFormat, &Path)> = None;
     for path in paths {
-        std::fs::metadata(path).map_err(|error| PipelineError::read(path, error))?;
+        std::fs::metadata(path).map_err(|error| RunError::read(path, error))?;
         let format = if path.join("benchmark.yaml").is_file() {
             Some(ImportFormat::Tree)
         } else {
@@ -89,7 +89,7 @@ fn format_of(paths: &[PathBuf]) -> Result<ImportFormat, PipelineError> {
                 })
         };
         let Some(format) = format else {
-            return Err(PipelineError::input(format!(
+            return Err(RunError::input(format!(
                 "{}: neither a benchmark tree (a folder with benchmark.yaml) nor a log of Inspect (.eval or .json) nor an instance file \
                  of Every Eval Ever (.jsonl), nor a folder of these",
                 path.display()
@@ -97,7 +97,7 @@ fn format_of(paths: &[PathBuf]) -> Result<ImportFormat, PipelineError> {
         };
         match found {
             Some((first, of)) if first != format => {
-                return Err(PipelineError::input(format!(
+                return Err(RunError::input(format!(
                     "{} is {} and {} is {}: import them one after the other",
                     of.display(),
                     first.as_str(),
@@ -110,7 +110,7 @@ fn format_of(paths: &[PathBuf]) -> Result<ImportFormat, PipelineError> {
     }
     found
         .map(|(format, _)| format)
-        .ok_or_else(|| PipelineError::input("nothing to import: name a file or a folder"))
+        .ok_or_else(|| RunError::input("nothing to import: name a file or a folder"))
 }
 
 /// The files that are meant, each once, and what holds for each.
@@ -118,13 +118,13 @@ fn sources(
     paths: &[PathBuf],
     format: Format,
     notes: &mut Vec<String>,
-) -> Result<Vec<(PathBuf, Source)>, PipelineError> {
+) -> Result<Vec<(PathBuf, Source)>, RunError> {
     let mut files = BTreeSet::new();
     let mut found: Vec<(PathBuf, Source)> = Vec::new();
     for path in paths {
         for file in format.files(path).map_err(unusable)? {
             let real = file.canonicalize();
-            let real = real.map_err(|error| PipelineError::read(&file, error))?;
+            let real = real.map_err(|error| RunError::read(&file, error))?;
             if !files.insert(real) {
                 continue;
             }
@@ -154,7 +154,7 @@ fn recorded(
     layout: &Layout,
     options: &ImportOptions,
     format: Format,
-) -> Result<ImportReport, PipelineError> {
+) -> Result<ImportReport, RunError> {
     let kind = match format {
         Format::Inspect => ImportFormat::Inspect,
         Format::EveryEvalEver => ImportFormat::EveryEvalEver,
@@ -168,7 +168,7 @@ fn recorded(
         (Some(name), _) => name.clone(),
         (None, Some(first)) => safe_name(&first.task, "imported"),
         (None, None) => {
-            return Err(PipelineError::input(
+            return Err(RunError::input(
                 "nothing to import: name a file or a folder",
             ));
         }
@@ -187,7 +187,7 @@ fn recorded(
             .map(|left| format!(": {}", left.reason));
         let why: String = why.collect();
         let files: Vec<&str> = heads.iter().map(|source| source.file.as_str()).collect();
-        return Err(PipelineError::input(format!(
+        return Err(RunError::input(format!(
             "{}: no conversation to import{why}",
             files.join(", ")
         )));
@@ -237,7 +237,7 @@ fn read_file(
     format: Format,
     path: &Path,
     source: Source,
-) -> Result<u64, PipelineError> {
+) -> Result<u64, RunError> {
     let mut reading = builder.begin(source)?;
     let mut failed = None;
     let replaced = interop::import::read(format, path, &mut |found| match builder
@@ -264,7 +264,7 @@ fn write_benchmark(
     sources: &[Source],
     metrics: &[Metric],
     offered: Offered,
-) -> Result<(), PipelineError> {
+) -> Result<(), RunError> {
     let path = root.join("benchmark.yaml");
     let mut tasks: BTreeMap<&str, &str> = BTreeMap::new();
     for source in sources {
@@ -288,7 +288,7 @@ fn write_benchmark(
     };
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
     let yaml = serde_saphyr::to_string_with_options(&benchmark, options)
-        .map_err(|error| PipelineError::output(format!("{}: {error}", path.display())))?;
+        .map_err(|error| RunError::output(format!("{}: {error}", path.display())))?;
     write_atomically(&path, |writer| {
         writer.write_all(
             b"# The conversations were imported: imported.json says from where. `evaluate` judges them for these metrics.\n",

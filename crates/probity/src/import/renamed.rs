@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde_json::Value;
 
-use store::PipelineError;
+use store::RunError;
 
 /// The files, and where in them the benchmark is named.
 const NAMED: [(&str, &[&str]); 2] = [
@@ -29,8 +29,8 @@ impl Renamed {
 
     /// Copies the file `name`, with the new name where it has the one that the benchmark had. One that is not JSON is not copied: gives
     /// the reason.
-    pub(super) fn copy(&self, from: &Path, to: &Path) -> Result<Option<String>, PipelineError> {
-        let text = fs::read(from).map_err(|error| PipelineError::read(from, error))?;
+    pub(super) fn copy(&self, from: &Path, to: &Path) -> Result<Option<String>, RunError> {
+        let text = fs::read(from).map_err(|error| RunError::read(from, error))?;
         let mut file: Value = match serde_json::from_slice(&text) {
             Ok(file) => file,
             Err(error) => return Ok(Some(error.to_string())),
@@ -45,6 +45,6 @@ impl Renamed {
         }
         fs::write(to, format!("{file:#}\n"))
             .map(|()| None)
-            .map_err(|error| PipelineError::write(to, error))
+            .map_err(|error| RunError::write(to, error))
     }
 }

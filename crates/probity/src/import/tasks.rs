@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use interop::import::Source;
 
-use store::PipelineError;
+use store::RunError;
 
 /// So many benchmarks, and so many files of each, are named.
 const NAMED: usize = 12;
 
 /// Checks that all files are of one benchmark: the ids of its metrics and rows hold in it alone.
-pub(super) fn check_one_task(sources: &[(PathBuf, Source)]) -> Result<(), PipelineError> {
+pub(super) fn check_one_task(sources: &[(PathBuf, Source)]) -> Result<(), RunError> {
     let mut tasks: Vec<(&str, Vec<&Path>)> = Vec::new();
     for (path, source) in sources {
         match tasks.iter_mut().find(|(task, _)| *task == source.task) {
@@ -29,7 +29,7 @@ pub(super) fn check_one_task(sources: &[(PathBuf, Source)]) -> Result<(), Pipeli
     if let Some(more) = tasks.len().checked_sub(NAMED).filter(|more| *more > 0) {
         named.push(format!("and {more} more"));
     }
-    Err(PipelineError::input(format!(
+    Err(RunError::input(format!(
         "the files are of {} benchmarks, with ids of their own: {}. Import them one at a time, each by its folder or files; or judge \
          all for the same metrics with `--metrics FILE`",
         tasks.len(),

@@ -16,8 +16,8 @@ use super::{
     renamed::Renamed, unfinished::Unfinished,
 };
 use store::{
-    BenchmarkDir, IMPORTED, ImportRecord, Layout, PipelineError, Place, Spool, check_belongs,
-    each_row, read_benchmark, read_conversations, read_scenarios,
+    BenchmarkDir, IMPORTED, ImportRecord, Layout, Place, RunError, Spool, check_belongs, each_row,
+    read_benchmark, read_conversations, read_scenarios,
 };
 
 /// Files of a benchmark and of a target that are copied where they are there.
@@ -32,28 +32,23 @@ const OF_BENCHMARK: [&str; 6] = [
 const OF_TARGET: [&str; 3] = ["conversations.json", "scores.json", "cost.json"];
 
 /// Imports the one tree of `options`.
-pub(super) fn import(
-    layout: &Layout,
-    options: &ImportOptions,
-) -> Result<ImportReport, PipelineError> {
+pub(super) fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportReport, RunError> {
     let [path] = options.paths.as_slice() else {
-        return Err(PipelineError::input(
-            "a tree is imported alone: name one folder",
-        ));
+        return Err(RunError::input("a tree is imported alone: name one folder"));
     };
     if !options.metrics.is_empty() {
-        return Err(PipelineError::input(
+        return Err(RunError::input(
             "a tree has metrics of its own, in its benchmark.yaml: leave the metrics out, and change that file after the import",
         ));
     }
     let root = path
         .canonicalize()
-        .map_err(|error| PipelineError::read(path, error))?;
+        .map_err(|error| RunError::read(path, error))?;
     let (Some(parent), Some(folder)) = (
         root.parent(),
         root.file_name().and_then(|name| name.to_str()),
     ) else {
-        return Err(PipelineError::input(format!(
+        return Err(RunError::input(format!(
             "{}: not the folder of a benchmark",
             path.display()
         )));
@@ -68,7 +63,7 @@ pub(super) fn import(
         .unwrap_or_else(|| safe_name(folder, "imported"));
     let dir = layout.benchmark(&name)?;
     if dir.root().canonicalize().is_ok_and(|there| there == root) {
-        return Err(PipelineError::input(format!(
+        return Err(RunError::input(format!(
             "{}: it is the benchmark {name} itself. Choose another name with `--as NAME`",
             path.display()
         )));
@@ -128,7 +123,7 @@ struct Copy<'a> {
 
 impl Copy<'_> {
     /// Copies the files of these names that are there, and tells of others.
-    fn files(&mut self, from: &Path, to: &Path, names: &[&str]) -> Result<(), PipelineError> {
+    fn files(&mut self, from: &Path, to: &Path, names: &[&str]) -> Result<(), RunError> {
         let known = |name: &str| {
             names.contains(&name) || matches!(name, "runs" | "prompts" | "imported.json")
         };
@@ -143,7 +138,7 @@ impl Copy<'_> {
     }
 
     /// Copies a file, byte for byte unless the benchmark gets another name that is in it.
-    fn file(&mut self, from: &Path, to: &Path, name: &str) -> Result<(), PipelineError> {
+    fn file(&mut self, from: &Path, to: &Path, name: &str) -> Result<(), RunError> {
         if !self.renamed.concerns(name) {
             return copy(from, to);
         }
@@ -158,7 +153,7 @@ impl Copy<'_> {
     }
 
     /// Copies the prompts of the benchmark.
-    fn prompts(&mut self) -> Result<(), PipelineError> {
+    fn prompts(&mut self) -> Result<(), RunError> {
         let prompts = self.from.prompts();
         if !prompts.is_dir() {
             return Ok(());
@@ -175,7 +170,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    fn targets(&mut self) -> Result<Vec<ImportedTarget>, PipelineError> {
+    fn targets(&mut self) -> Result<Vec<ImportedTarget>, RunError> {
         let runs = self.from.runs();
         let mut targets = Vec::new();
         if !runs.is_dir() {
@@ -208,12 +203,7 @@ impl Copy<'_> {
         Ok(targets)
     }
 
-    fn files_of_target(
-        &mut self,
-        from: &Path,
-        to: &Path,
-        names: &[&str],
-    ) -> Result<(), PipelineError> {
+    fn files_of_target(&mut self, from: &Path, to: &Path, names: &[&str]) -> Result<(), RunError> {
         for name in names_in(from)? {
             if names.contains(&name.as_str()) {
                 copy(&from.join(&name), &to.join(&name))?;
@@ -230,7 +220,7 @@ impl Copy<'_> {
         id: ModelId,
         path: &Path,
         to: &Path,
-    ) -> Result<ImportedTarget, PipelineError> {
+    ) -> Result<ImportedTarget, RunError> {
         let mut present = true;
         each_row(path, |row: Value| {
             present &= is_present(&row);
@@ -305,7 +295,7 @@ impl Copy<'_> {
     }
 
     /// Copies scores that can be read: byte for byte where all rows are of the present form, else brought to it.
-    fn scores(&mut self, id: &ModelId, path: &Path, to: &Path) -> Result<(), PipelineError> {
+    fn scores(&mut self, id: &ModelId, path: &Path, to: &Path) -> Result<(), RunError> {
         if !path.is_file() {
             self.judged = false;
             return Ok(());
@@ -333,7 +323,7 @@ impl Copy<'_> {
     }
 
     /// Writes scores of another program in the present form, with the mark that keeps their verdicts.
-    fn joined_scores(&mut self, id: &ModelId, path: &Path, to: &Path) -> Result<(), PipelineError> {
+    fn joined_scores(&mut self, id: &ModelId, path: &Path, to: &Path) -> Result<(), RunError> {
         let spool = Spool::create(&self.unfinished.scratch().join("scores"))?;
         let mut place = Place::default();
         let mut failed = None;
@@ -393,8 +383,8 @@ fn is_present(row: &Value) -> bool {
 }
 
 /// The names in a folder, sorted; those that are not UTF-8 with U+FFFD.
-fn names_in(folder: &Path) -> Result<Vec<String>, PipelineError> {
-    let read = |error| PipelineError::read(folder, error);
+fn names_in(folder: &Path) -> Result<Vec<String>, RunError> {
+    let read = |error| RunError::read(folder, error);
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(read)? {
         names.push(
@@ -409,16 +399,16 @@ fn names_in(folder: &Path) -> Result<Vec<String>, PipelineError> {
     Ok(names)
 }
 
-fn make(folder: &Path) -> Result<(), PipelineError> {
-    fs::create_dir_all(folder).map_err(|error| PipelineError::write(folder, error))
+fn make(folder: &Path) -> Result<(), RunError> {
+    fs::create_dir_all(folder).map_err(|error| RunError::write(folder, error))
 }
 
 /// Copies the content of a file, and nothing of its permissions.
-fn copy(from: &Path, to: &Path) -> Result<(), PipelineError> {
-    let mut source = fs::File::open(from).map_err(|error| PipelineError::read(from, error))?;
+fn copy(from: &Path, to: &Path) -> Result<(), RunError> {
+    let mut source = fs::File::open(from).map_err(|error| RunError::read(from, error))?;
     let written =
         fs::File::create(to).and_then(|mut target| std::io::copy(&mut source, &mut target));
     written
         .map(|_| ())
-        .map_err(|error| PipelineError::write(to, error))
+        .map_err(|error| RunError::write(to, error))
 }

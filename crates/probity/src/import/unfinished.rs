@@ -7,7 +7,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use store::{BenchmarkDir, Layout, PipelineError, TreeLock};
+use store::{BenchmarkDir, Layout, RunError, TreeLock};
 
 /// How the folder around them is called, before the benchmark's name.
 const PREFIX: &str = ".import-";
@@ -29,14 +29,10 @@ pub(super) struct Unfinished {
 
 impl Unfinished {
     /// Begins the benchmark of `dir`. With `force` it may replace an existing one.
-    pub(super) fn begin(
-        layout: &Layout,
-        dir: BenchmarkDir,
-        force: bool,
-    ) -> Result<Self, PipelineError> {
+    pub(super) fn begin(layout: &Layout, dir: BenchmarkDir, force: bool) -> Result<Self, RunError> {
         let lock = TreeLock::take(&dir)?;
         let folder = layout.benchmarks();
-        let failed = |error| PipelineError::write(folder, error);
+        let failed = |error| RunError::write(folder, error);
         fs::create_dir_all(folder).map_err(failed)?;
         let name = format!("{PREFIX}{}", dir.name());
         clear(&folder.join(&name), dir.root())?;
@@ -71,11 +67,11 @@ impl Unfinished {
     }
 
     /// Gives the benchmark its name. Gives its folder.
-    pub(super) fn keep(self) -> Result<PathBuf, PipelineError> {
+    pub(super) fn keep(self) -> Result<PathBuf, RunError> {
         // Another program may have made one in the meantime.
         check_free(&self.dir, self.force)?;
         let root = self.dir.root();
-        let failed = |error| PipelineError::write(root, error);
+        let failed = |error| RunError::write(root, error);
         let earlier = self.around.path().join(EARLIER);
         let replaces = match fs::rename(root, &earlier) {
             Ok(()) => true,
@@ -97,19 +93,19 @@ impl Unfinished {
 }
 
 /// Puts the earlier benchmark back to `root` after `error`, and gives what to say. Where that fails too, it stays where it is.
-fn put_back(around: TempDir, root: &Path, error: PipelineError) -> PipelineError {
+fn put_back(around: TempDir, root: &Path, error: RunError) -> RunError {
     let Err(again) = fs::rename(around.path().join(EARLIER), root) else {
         return error;
     };
     let kept = around.keep().join(EARLIER);
-    PipelineError::output(format!(
+    RunError::output(format!(
         "{error}. The earlier benchmark could not be restored ({again}); it is in {} now. Move it back by hand, or run the import again",
         kept.display()
     ))
 }
 
 /// Clears away the folder `around` that a killed import left, and puts the benchmark back that it had moved out of the way of its own.
-fn clear(around: &Path, root: &Path) -> Result<(), PipelineError> {
+fn clear(around: &Path, root: &Path) -> Result<(), RunError> {
     let there = |path: &Path| fs::symlink_metadata(path).is_ok();
     if !there(around) {
         return Ok(());
@@ -117,16 +113,16 @@ fn clear(around: &Path, root: &Path) -> Result<(), PipelineError> {
     let earlier = around.join(EARLIER);
     if there(&earlier) {
         if !there(root) {
-            fs::rename(&earlier, root).map_err(|error| PipelineError::write(root, error))?;
+            fs::rename(&earlier, root).map_err(|error| RunError::write(root, error))?;
         } else if there(&around.join(MADE)) {
-            return Err(PipelineError::input(format!(
+            return Err(RunError::input(format!(
                 "{}: an import that was stopped left an earlier benchmark here, and there is another of its name now. Move it elsewhere \
                  or delete                  it, and run the command again; nothing was changed",
                 earlier.display()
             )));
         }
     }
-    fs::remove_dir_all(around).map_err(|error| PipelineError::write(around, error))
+    fs::remove_dir_all(around).map_err(|error| RunError::write(around, error))
 }
 
 /// Clears away what killed imports of other names left, as far as nobody is at work on them.
@@ -148,12 +144,12 @@ fn clear_others(layout: &Layout) {
     }
 }
 
-fn check_free(dir: &BenchmarkDir, force: bool) -> Result<(), PipelineError> {
+fn check_free(dir: &BenchmarkDir, force: bool) -> Result<(), RunError> {
     let root = dir.root();
     if force || fs::symlink_metadata(root).is_err() {
         return Ok(());
     }
-    Err(PipelineError::input(format!(
+    Err(RunError::input(format!(
         "{}: the benchmark already exists; nothing was changed. Choose another name with `--as NAME`, or replace it with `--force`",
         root.display()
     )))
@@ -171,7 +167,7 @@ mod tests {
         fs::create_dir(&earlier).unwrap();
         fs::write(earlier.join("benchmark.yaml"), "mine").unwrap();
         let nowhere = ground.path().join("gone").join("b");
-        let error = put_back(around, &nowhere, PipelineError::output("the disk is odd"));
+        let error = put_back(around, &nowhere, RunError::output("the disk is odd"));
         let text = error.to_string();
         assert!(text.contains("the disk is odd"), "{text}");
         assert!(text.contains(&earlier.display().to_string()), "{text}");

@@ -241,7 +241,7 @@ fn failure(what: String, test: &str, sut: &str, prompt_id: String) -> Failure {
 /// A file that cannot be read, or has more or fewer rows than the journal, fails the rule.
 fn whole(
     rule: &mut Row,
-    read: Result<(), crate::PipelineError>,
+    read: Result<(), crate::RunError>,
     rows: u64,
     recorded: u64,
     sut: &str,

@@ -27,7 +27,7 @@ pub use replaced::{ReplaceReason, ReplacedFile};
 pub use settings::{Settings, changes, label};
 pub use settings::{change_in_words, evaluator_settings, simulator_settings, target_settings};
 
-use crate::{BenchmarkDir, Layout, PipelineError, write_json};
+use crate::{BenchmarkDir, Layout, RunError, write_json};
 
 /// The record of one benchmark.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -111,7 +111,7 @@ impl Provenance {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn write(&mut self, dir: &BenchmarkDir) -> Result<(), PipelineError> {
+    pub fn write(&mut self, dir: &BenchmarkDir) -> Result<(), RunError> {
         self.format_version = Self::FORMAT_VERSION.to_owned();
         write_json(dir.provenance(), self)
     }

@@ -8,7 +8,7 @@ use std::{
 use schema::{ModelId, Phase};
 
 use super::{FileProvenance, Settings, hash_of_file};
-use crate::PipelineError;
+use crate::RunError;
 
 /// A file of the tree that a run replaced, and of which it kept a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl KeptCopy {
         path: &Path,
         record: Option<&FileProvenance>,
         evaluator: Option<&Settings>,
-    ) -> Result<Option<Self>, PipelineError> {
+    ) -> Result<Option<Self>, RunError> {
         let Some(hash) = hash_of_file(path) else {
             return Ok(None);
         };
@@ -73,7 +73,7 @@ impl KeptCopy {
         let copy = path.with_file_name(format!("{stem}.kept-{short}.json"));
         let new = !copy.exists();
         if new {
-            keep(path, &copy).map_err(|error| PipelineError::write(&copy, error))?;
+            keep(path, &copy).map_err(|error| RunError::write(&copy, error))?;
         }
         Ok(Some(Self {
             path: copy,

@@ -19,7 +19,7 @@ use schema::{EventBody, ItemKey, ModelId, Summary, event::ExceptionStoppingRun};
 
 pub(crate) use self::costs::Costs;
 use self::{head::Head, sut::SutFiles, unfinished::Unfinished};
-use crate::{CostFile, PipelineError, Place, write_json};
+use crate::{CostFile, Place, RunError, write_json};
 
 /// What [`rebuild`] wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,9 +52,9 @@ pub struct Rebuilt {
 /// # Errors
 /// When the journal cannot be read, holds a line that is no event, was written by another program or by a safety evaluation, or lacks what a row needs: the
 /// text names the file and the line. When a file cannot be written.
-pub fn rebuild(journal: &Path, out: &Path) -> Result<Rebuilt, PipelineError> {
+pub fn rebuild(journal: &Path, out: &Path) -> Result<Rebuilt, RunError> {
     let unreadable =
-        |error: journal::ReadError| PipelineError::input(error.to_string()).with_source(error);
+        |error: journal::ReadError| RunError::input(error.to_string()).with_source(error);
     let mut replay = Replay::new(JournalReader::open(journal).map_err(unreadable)?);
     let unfinished = Unfinished::begin(out)?;
     let mut state = State::new(journal, unfinished.root());
@@ -63,7 +63,7 @@ pub fn rebuild(journal: &Path, out: &Path) -> Result<Rebuilt, PipelineError> {
         let number = replayed.line.number;
         state.take(replayed).map_err(|fault| match fault {
             Fault::Line(what) => {
-                PipelineError::input(format!("{}: line {number}: {what}", journal.display()))
+                RunError::input(format!("{}: line {number}: {what}", journal.display()))
             }
             Fault::Write(error) => error,
         })?;
@@ -81,11 +81,11 @@ enum Fault {
     /// What is wrong with it.
     Line(String),
     /// A file cannot be written.
-    Write(PipelineError),
+    Write(RunError),
 }
 
-impl From<PipelineError> for Fault {
-    fn from(error: PipelineError) -> Self {
+impl From<RunError> for Fault {
+    fn from(error: RunError) -> Self {
         Self::Write(error)
     }
 }
@@ -202,9 +202,9 @@ impl<'o> State<'o> {
         Ok(())
     }
 
-    fn finish(mut self, journal: &Path, open: usize) -> Result<Rebuilt, PipelineError> {
+    fn finish(mut self, journal: &Path, open: usize) -> Result<Rebuilt, RunError> {
         let Some(head) = self.head.take() else {
-            return Err(PipelineError::input(format!(
+            return Err(RunError::input(format!(
                 "{}: the journal holds no `starting run`, so there is nothing to rebuild",
                 journal.display()
             )));
@@ -234,19 +234,19 @@ impl<'o> State<'o> {
         Ok(self.rebuilt)
     }
 
-    fn write_cost(&mut self, folder: &Path, costs: CostFile) -> Result<(), PipelineError> {
+    fn write_cost(&mut self, folder: &Path, costs: CostFile) -> Result<(), RunError> {
         if !costs.is_empty() {
             self.write(folder.join("cost.json"), &costs)?;
         }
         Ok(())
     }
 
-    fn write_results(&mut self, scored: Vec<(ModelId, PathBuf)>) -> Result<(), PipelineError> {
+    fn write_results(&mut self, scored: Vec<(ModelId, PathBuf)>) -> Result<(), RunError> {
         let mut summaries = std::mem::take(&mut self.kept);
         for (sut, path) in scored {
-            let file = File::open(&path).map_err(|error| PipelineError::read(&path, error))?;
+            let file = File::open(&path).map_err(|error| RunError::read(&path, error))?;
             let summary = aggregate_reader(sut, &[], file).map_err(|error| {
-                PipelineError::input(format!("{}: {error}", path.display())).with_source(error)
+                RunError::input(format!("{}: {error}", path.display())).with_source(error)
             })?;
             summaries.push(summary);
         }
@@ -257,13 +257,9 @@ impl<'o> State<'o> {
         Ok(())
     }
 
-    fn write<T: serde::Serialize>(
-        &mut self,
-        path: PathBuf,
-        value: &T,
-    ) -> Result<(), PipelineError> {
+    fn write<T: serde::Serialize>(&mut self, path: PathBuf, value: &T) -> Result<(), RunError> {
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(|error| PipelineError::write(folder, error))?;
+            fs::create_dir_all(folder).map_err(|error| RunError::write(folder, error))?;
         }
         write_json(&path, value)?;
         self.rebuilt.files.push(path);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use schema::{Conversation, CostSum, PhaseCost, Score};
 
-use crate::{PipelineError, Place, Spool};
+use crate::{Place, RunError, Spool};
 
 /// Rows on their way into files. They are on disk, in the order of the journal, until [`SutFiles::compose`] brings them into
 /// the order of the tree.
@@ -30,7 +30,7 @@ impl SutFiles {
         sut: &str,
         place: Place,
         row: &Conversation,
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(), RunError> {
         if let Some(usage) = &row.usage {
             self.simulate.add(usage);
         }
@@ -43,7 +43,7 @@ impl SutFiles {
         sut: &str,
         place: Place,
         row: &Score,
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(), RunError> {
         if let Some(usage) = &row.usage {
             self.evaluate.add(usage);
         }
@@ -58,7 +58,7 @@ impl SutFiles {
     }
 
     /// Drops the rows that the run made and did not write.
-    pub(super) fn keep(&mut self, conversations: bool, scores: bool) -> Result<(), PipelineError> {
+    pub(super) fn keep(&mut self, conversations: bool, scores: bool) -> Result<(), RunError> {
         let dropped = [
             self.conversations.take_if(|_| !conversations),
             self.scores.take_if(|_| !scores),
@@ -67,11 +67,7 @@ impl SutFiles {
     }
 
     /// Writes the files into `folder`. Gives whether there are scores.
-    pub(super) fn compose(
-        self,
-        folder: &Path,
-        files: &mut Vec<PathBuf>,
-    ) -> Result<bool, PipelineError> {
+    pub(super) fn compose(self, folder: &Path, files: &mut Vec<PathBuf>) -> Result<bool, RunError> {
         let scored = self.scores.is_some();
         for (spool, name) in [
             (self.conversations, "conversations.json"),
@@ -93,14 +89,14 @@ fn spool<'s>(
     out: &Path,
     sut: &str,
     name: &str,
-) -> Result<&'s mut Spool, PipelineError> {
+) -> Result<&'s mut Spool, RunError> {
     if let Some(spool) = slot {
         return Ok(spool);
     }
     // The id names a folder, as in the tree.
     schema::ModelId::new(sut)
         .and_then(|id| id.check_folder_name())
-        .map_err(|error| PipelineError::input(error.to_string()))?;
+        .map_err(|error| RunError::input(error.to_string()))?;
     let path = out.join("runs").join(sut).join(format!(".{name}.spool"));
     Ok(slot.insert(Spool::create(&path)?))
 }

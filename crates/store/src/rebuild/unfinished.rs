@@ -8,7 +8,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::PipelineError;
+use crate::RunError;
 
 /// How the folder is called in which files are made.
 const PREFIX: &str = ".rebuild-";
@@ -43,9 +43,9 @@ impl Drop for Out<'_> {
 
 impl<'o> Unfinished<'o> {
     /// Begins files of `out`, which is made where it is not there, and must be empty.
-    pub(super) fn begin(path: &'o Path) -> Result<Self, PipelineError> {
-        let failed = |error| PipelineError::write(path, error);
-        let refused = |what: &str| PipelineError::input(format!("{}: {what}", path.display()));
+    pub(super) fn begin(path: &'o Path) -> Result<Self, RunError> {
+        let failed = |error| RunError::write(path, error);
+        let refused = |what: &str| RunError::input(format!("{}: {what}", path.display()));
         let out = Out {
             path,
             is_new: !path.exists(),
@@ -78,13 +78,13 @@ impl<'o> Unfinished<'o> {
     }
 
     /// Gives `files` their places, and their names in the list.
-    pub(super) fn keep(self, files: &mut [PathBuf]) -> Result<(), PipelineError> {
+    pub(super) fn keep(self, files: &mut [PathBuf]) -> Result<(), RunError> {
         let names = files
             .iter()
             .filter_map(|file| file.strip_prefix(self.root()).ok());
         let names: Vec<&Path> = names.collect();
         let list = self.root().join(MOVING);
-        let failed = |error| PipelineError::write(&list, error);
+        let failed = |error| RunError::write(&list, error);
         let text = serde_json::to_vec(&names).map_err(|error| failed(error.into()))?;
         fs::write(&list, text).map_err(failed)?;
         for file in files {
@@ -92,7 +92,7 @@ impl<'o> Unfinished<'o> {
                 continue;
             };
             let place = self.out.path.join(name);
-            let failed = |error| PipelineError::write(&place, error);
+            let failed = |error| RunError::write(&place, error);
             if let Some(folder) = place.parent() {
                 fs::create_dir_all(folder).map_err(failed)?;
             }
@@ -104,13 +104,13 @@ impl<'o> Unfinished<'o> {
 }
 
 /// Locks the folder for one rebuild. The system frees the lock when the process ends, however it ends. `None` where folders cannot be locked.
-fn lock(path: &Path) -> Result<Option<File>, PipelineError> {
+fn lock(path: &Path) -> Result<Option<File>, RunError> {
     let Ok(folder) = File::open(path) else {
         return Ok(None);
     };
     match folder.try_lock() {
         Ok(()) => Ok(Some(folder)),
-        Err(TryLockError::WouldBlock) => Err(PipelineError::busy(format!(
+        Err(TryLockError::WouldBlock) => Err(RunError::busy(format!(
             "another rebuild is at work in {}. Wait for it to end, or name another folder",
             path.display()
         ))),

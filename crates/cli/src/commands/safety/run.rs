@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use journal::check::Verdict;
 use llm_client::Tally;
 use probity::{
-    Concurrency, PipelineErrorKind, Session,
+    Concurrency, RunErrorKind, Session,
     safety::{
         Cast as Names, OutputFiles, STRATEGIES, SafetyMode, SafetyReport, SafetyRun, SafetyTarget,
         TEST_TYPES, default_name, multi_turn_strategies, scorer, variation_strategies,
@@ -161,7 +161,7 @@ impl Job<'_> {
         let ids: Vec<_> = self.cast.targets.iter().map(|target| &target.id).collect();
         let checked = files.places(&ids);
         checked.map_err(|error| match error.kind() {
-            PipelineErrorKind::Input => Failure::usage(format!("--output-file: {error}")),
+            RunErrorKind::Input => Failure::usage(format!("--output-file: {error}")),
             _ => Failure::nothing_ran(format!("--output-file: {error}")),
         })?;
         Ok(files)

@@ -26,7 +26,7 @@ use super::{
     problems::{Expected, Problems},
     source::modified,
 };
-use store::{Layout, PipelineError, check_readable};
+use store::{Layout, RunError, check_readable};
 
 /// Exports the result files `files` of safety evaluations with `exporter`: each is a run of its target. A group is a metric, passed by the
 /// run's threshold; a conversation is a sample, with the judge's rationale of its lowest message.
@@ -45,7 +45,7 @@ pub fn export_safety(
     unnamed: &TargetRef,
     options: &ExportOptions,
     exporter: Box<dyn Exporter + '_>,
-) -> Result<ExportReport, PipelineError> {
+) -> Result<ExportReport, RunError> {
     super::once_or_twice(options, exporter, |exporter| {
         let mut work = Work {
             layout,
@@ -68,11 +68,11 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn file(&mut self, path: &Path, exporter: &mut dyn Exporter) -> Result<(), PipelineError> {
+    fn file(&mut self, path: &Path, exporter: &mut dyn Exporter) -> Result<(), RunError> {
         check_readable(path)?;
-        let text = fs::read_to_string(path).map_err(|error| PipelineError::read(path, error))?;
+        let text = fs::read_to_string(path).map_err(|error| RunError::read(path, error))?;
         let file = SafetyFile::read(&path.display().to_string(), &text);
-        let file = file.map_err(|error| PipelineError::input(explained(&error)))?;
+        let file = file.map_err(|error| RunError::input(explained(&error)))?;
         let source = Source {
             results: &file.results,
             text: &text,
@@ -139,7 +139,7 @@ fn tell(rows: &Rows, problems: &mut Problems) {
 }
 
 /// A row as a sample, with what the journal reports of it.
-fn sample(run: &Run, index: &mut JournalIndex, row: Row) -> Result<Sample, PipelineError> {
+fn sample(run: &Run, index: &mut JournalIndex, row: Row) -> Result<Sample, RunError> {
     let id = row.id;
     let mut sample = plain(run, row);
     if let Some(id) = id {

@@ -19,7 +19,7 @@ use super::{
     super::{INTERVAL, find, journal_index::JournalIndex, source},
     rows::Rows,
 };
-use store::{Layout, Manifest, PipelineError};
+use store::{Layout, Manifest, RunError};
 
 /// A result file that is to be exported.
 pub(super) struct Source<'a> {
@@ -53,7 +53,7 @@ impl Source<'_> {
     }
 
     /// What journals of the run report.
-    pub(super) fn index(&self, records: Option<&Path>) -> Result<JournalIndex, PipelineError> {
+    pub(super) fn index(&self, records: Option<&Path>) -> Result<JournalIndex, RunError> {
         let target = &self.target().id;
         let journals = records.map(find::journals_in).unwrap_or_default();
         let journals: Vec<_> = journals
