@@ -109,6 +109,7 @@ impl Layout {
             )));
         }
         let dir = BenchmarkDir {
+            command: self.command(),
             name: name.to_owned(),
             root: self.benchmarks.join(name),
             spool: self.state.join("spool").join(name),
@@ -149,6 +150,7 @@ impl Layout {
 #[derive(Clone, Debug)]
 pub struct BenchmarkDir {
     name: String,
+    command: String,
     root: PathBuf,
     spool: PathBuf,
     gaps: PathBuf,
@@ -157,6 +159,12 @@ pub struct BenchmarkDir {
 }
 
 impl BenchmarkDir {
+    /// What a command on it begins with, for people to type: see [`Layout::command`].
+    #[must_use]
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
     /// The folder's name.
     #[must_use]
     pub fn name(&self) -> &str {
