@@ -1,4 +1,4 @@
-//! The trait of every phase. All are extension points: each phase crate holds a compiled example that swaps its phase.
+//! The trait of every phase. All are extension points; examples in `crates/probity/examples` swap each but the generator of metrics.
 
 use std::sync::Arc;
 
