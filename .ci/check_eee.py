@@ -38,7 +38,7 @@ def hold(validator, value, place):
 def unique(pairs):
     keys = [key for key, _ in pairs]
     if len(keys) != len(set(keys)):
-        fail(f"a key stands twice: {keys}")
+        fail(f"duplicate key: {keys}")
     return dict(pairs)
 
 

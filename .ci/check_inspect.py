@@ -69,7 +69,7 @@ def check_sample(place, row, scores, sample):
 
 
 def check_tools(place, transcript, said, sample):
-    """Calls and answers stand in the messages and, once more, as events."""
+    """Calls and answers stand in the messages and again as events."""
     ours = [call for turn in transcript for call in turn.get("tool_calls") or []]
     theirs = [call for message in said for call in getattr(message, "tool_calls", None) or []]
     same(f"{place}: calls", [(c["id"], c["function"]["name"]) for c in ours], [(c.id, c.function) for c in theirs])

@@ -56,7 +56,7 @@ targets:
   - {id: nobody, model: no-such-model, source: scripted}
 YAML
     local status=0
-    # The benchmark is named: with a configuration of one's own, a bare run takes only what is there.
+    # The benchmark is named: with a configuration of one's own, a bare run uses only existing files.
     mkdir -p "$folder/benchmarks" && cp -r fixtures/benchmarks/sycophancy "$folder/benchmarks/"
     (cd "$folder" && "$xtask" run sycophancy --quiet) || status=$?
     [ "$status" = 1 ] || { echo "failed rows must end with 1, not $status" >&2; return 1; }

@@ -135,7 +135,7 @@ def check_tools(tree, transcript, name):
         calls = message.get("tool_calls", [])
         tree.check(not calls or message["role"] == "assistant", f"{name}: message {number} calls tools")
         for call in calls:
-            tree.check(call["id"] not in seen, f"{name}: the id {call['id']} stands twice")
+            tree.check(call["id"] not in seen, f"{name}: duplicate id {call['id']}")
             tree.same((set(call), call["type"]), ({"id", "type", "function"}, "function"), f"{name}: a call of message {number}")
             tree.check(isinstance(call["function"]["arguments"], str), f"{name}: arguments in message {number} are no text")
             seen.add(call["id"])

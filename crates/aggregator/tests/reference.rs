@@ -128,7 +128,7 @@ fn every_grade_point_is_the_same() {
     }
 }
 
-/// A hundred times closer than is asked for.
+/// A hundred times closer than required.
 fn near(ours: f64, theirs: f64, row: &impl std::fmt::Debug) {
     assert!(
         (ours - theirs).abs() <= 1e-11 * theirs,

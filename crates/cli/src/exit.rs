@@ -85,7 +85,7 @@ impl Failure {
     }
 }
 
-/// Problems that are told together, so that one does not hide another.
+/// Problems that are reported together, so that one does not hide another.
 #[derive(Debug, Default)]
 pub struct Problems {
     failures: Vec<Failure>,

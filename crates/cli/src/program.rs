@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Puts phases of one's own into the places of shipped ones. It gets the models of the run too. It is called once for each run, and
-/// once more to look up what is cached.
+/// a second time to look up what is cached.
 pub type ChangePhases = Arc<dyn Fn(&mut Phases, &Models) + Send + Sync>;
 
 /// What a further command does.

@@ -20,10 +20,10 @@ use crate::terminal::Terminal;
 /// How often bars are drawn again.
 const DRAWN: Duration = Duration::from_millis(200);
 
-/// How often progress is told where there is no terminal.
+/// How often progress is reported without a terminal.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// How often it is told that nothing happens.
+/// How often a lack of progress is reported.
 const QUIET: Duration = Duration::from_secs(30);
 
 /// Shows the progress of a run. All targets of a phase share one bar.

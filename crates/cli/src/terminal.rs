@@ -76,7 +76,7 @@ impl Terminal {
         self.style.color
     }
 
-    /// Whether only results and errors are told.
+    /// Whether only results and errors are printed.
     pub fn quiet(&self) -> bool {
         self.style.quiet
     }

@@ -14,8 +14,8 @@
 //! - All scenarios of a benchmark are in memory; conversations and scores are not.
 //! - A row that was stopped leaves nothing in the tree. Without a response cache the next run asks for all of it again.
 //! - A verdict that could not be used is in the cache like any other reply: the next run gets it again, and abstains again.
-//!   Metrics, scenarios and messages of the simulated user are asked for again by each later run.
-//! - Scenarios that a failed call left out are asked for again by the next run, as long as nobody changes `scenarios.json` in
+//!   Metrics, scenarios and messages of the simulated user are requested again by each later run.
+//! - Scenarios that a failed call left out are requested again by the next run, as long as nobody changes `scenarios.json` in
 //!   between.
 
 mod benchmark;

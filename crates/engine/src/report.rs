@@ -124,7 +124,7 @@ impl BenchmarkReport {
             && !self.counts.values().any(Counts::all_abstained)
     }
 
-    /// Whether anything came of it: a row of this run or, where only summaries were made, a summary.
+    /// Whether it has a result: a row of this run or, where only summaries were made, a summary.
     #[must_use]
     pub fn has_results(&self) -> bool {
         let only_summed = self.counts.is_empty() && !self.summaries.is_empty();

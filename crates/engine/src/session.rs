@@ -140,7 +140,7 @@ impl Session {
         self.provider.journal()
     }
 
-    /// Who is told of progress.
+    /// The observer of progress.
     #[must_use]
     pub fn observer(&self) -> &Arc<dyn Observer> {
         &self.observer

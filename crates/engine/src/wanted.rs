@@ -12,18 +12,18 @@ use store::{
 
 /// The scenarios that a run of the generating phase asks for.
 ///
-/// A metric is covered when `scenarios.json` has rows of it. It is asked for all the same when an earlier run could not make all of
-/// its rows, as long as the file is as that run wrote it: whoever changed it since has seen to it. A file that was not generated
+/// A metric is covered when `scenarios.json` has rows of it. It is requested all the same when an earlier run could not make all of
+/// its rows, as long as the file is as that run wrote it: a later change is taken as deliberate. A file that was not generated
 /// here is never changed: metrics without rows are then left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WantedScenarios {
-    /// Metrics whose scenarios are asked for, in the order of `benchmark.yaml`.
+    /// Metrics whose scenarios are requested, in the order of `benchmark.yaml`.
     pub metrics: Vec<WantedMetric>,
     /// Metrics without scenarios for which nothing is generated, because the file is the user's own.
     pub left_out: Vec<String>,
 }
 
-/// A metric whose scenarios are asked for.
+/// A metric whose scenarios are requested.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WantedMetric {
     /// The metric.
@@ -43,7 +43,7 @@ impl WantedMetric {
 }
 
 impl WantedScenarios {
-    /// Whether scenarios of this metric are asked for.
+    /// Whether scenarios of this metric are requested.
     #[must_use]
     pub fn has(&self, metric: &str) -> bool {
         self.metrics.iter().any(|wanted| wanted.metric.id == metric)

@@ -37,7 +37,7 @@ pub struct JudgeEvaluator {
 type Answer = Result<JudgeReply, String>;
 
 impl JudgeEvaluator {
-    /// How often a judge is asked for one verdict.
+    /// How often a judge is called for one verdict.
     pub const DEFAULT_TRIES: u32 = 3;
 
     /// An evaluator with the shipped prompts and three tries. It judges scenarios of these metrics.

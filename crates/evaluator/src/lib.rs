@@ -3,13 +3,13 @@
 //!
 //! What is here:
 //! - [`JudgeEvaluator`] asks one judge about each conversation and its metric. It implements [`schema::Evaluator`].
-//! - [`Prompts`]: what the judge is told. Every prompt can be replaced by one of your own.
+//! - [`Prompts`]: the instructions to the judge. Every prompt can be replaced by one of your own.
 //! - [`safety`]: how safe a single message is, by one judge or a panel.
 //! - [`transcript`]: a transcript as text whose message borders cannot be forged from inside.
 //! - [`verdict`]: how a judge's reply is read.
 //!
 //! The judge sees the transcript, the metric's definition and its examples. It never sees the metric's name or type, the
-//! scenario, or which model it judges. A reply that cannot be read strictly is asked for again, with what was wrong; after
+//! scenario, or which model it judges. A reply that cannot be read strictly is requested again, with what was wrong; after
 //! the last try the judge abstains, and the score has no verdict. An abstention is neither a pass nor a fail.
 //!
 //! ```

@@ -99,7 +99,7 @@ fn note(turn: &Turn, blank: bool) -> Option<String> {
         Some(FinishReason::ToolCalls) => Some("a call of a tool"),
         _ => None,
     };
-    // Whoever calls a tool need not say anything beside.
+    // A turn that calls a tool may be without text.
     let empty = blank && turn.tool_calls.is_empty();
     match (empty, cut_by) {
         (false, None) => None,

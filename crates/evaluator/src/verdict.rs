@@ -76,7 +76,7 @@ fn label<'a>(object: &'a Extra, labels: &[String]) -> Result<&'a str, String> {
     }
 }
 
-/// The form that a judge's reply about a metric of this `verdict` is asked for in.
+/// The response format of a judge's reply about a metric of this `verdict`.
 #[must_use]
 pub fn response_format(verdict: Option<&VerdictType>) -> ResponseFormat {
     static NAME: LazyLock<Arc<str>> = LazyLock::new(|| "verdict".into());

@@ -1,4 +1,4 @@
-//! Judging over HTTP: what the judge is sent, and what comes of its replies.
+//! Judging over HTTP: the requests to the judge, and how its replies are used.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail so")]
 
 use std::sync::Arc;
@@ -371,7 +371,7 @@ async fn a_judge_that_cannot_be_reached_fails_the_score_only() {
     assert_eq!(
         score.usage.unwrap().input_tokens,
         10,
-        "the first call was paid for"
+        "the first call costs"
     );
     assert_eq!(messages(&journal), [EventKind::AnnotationException]);
     let exception = &journal.events()[0]["exception"];

@@ -1,4 +1,4 @@
-//! Safety scores over HTTP: what the judges are sent, and what comes of their replies.
+//! Safety scores over HTTP: the requests to the judges, and how their replies are used.
 #![allow(clippy::unwrap_used, reason = "tests may fail so")]
 
 use std::sync::Arc;

@@ -169,7 +169,7 @@ impl OutFile {
         &self.path
     }
 
-    /// Gives the file its name, in place of an existing one. Gives its path.
+    /// Gives the file its name, in place of an existing one. Returns its path.
     ///
     /// # Errors
     /// When the rest cannot be written, or the file cannot be renamed.

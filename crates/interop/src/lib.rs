@@ -32,7 +32,7 @@
 //! # Limits
 //! - Text only: images and audio are not represented.
 //! - Each format has no place for some of what is known. `docs/interop.md` lists what is lost in each.
-//! - Lone surrogates cannot be in a Rust text. Whoever reads them from a file has to replace or refuse them before.
+//! - Lone surrogates cannot be in a Rust text. The caller that reads them from a file has to replace or refuse them before.
 //! - A file is written whole or not at all, but the files of one export do not appear together: a crash can leave some of them.
 
 mod apart;

@@ -43,7 +43,7 @@ pub struct Run {
     pub samples_per_scenario: Option<u32>,
     /// Turns that each conversation was to have; `None`: not known.
     pub turns: Option<u32>,
-    /// How the target was asked: the keys of the request body but its messages, as they went over the wire.
+    /// The settings of the target's calls: the keys of the request body but its messages, as they went over the wire.
     pub settings: Extra,
     /// Who judged.
     pub judges: Vec<Judge>,
@@ -140,7 +140,7 @@ pub struct Judge {
     pub source: Option<String>,
     /// How it was asked, as [`Run::settings`].
     pub settings: Extra,
-    /// What it was told, role and text; `{{ definition }}`, `{{ examples }}` and `{{ transcript }}` stand where those were. Empty when it
+    /// Its prompt, role and text; `{{ definition }}`, `{{ examples }}` and `{{ transcript }}` stand where those were. Empty when it
     /// is not known.
     pub prompt: Vec<(String, String)>,
 }
@@ -161,7 +161,7 @@ pub struct Interval {
 pub struct Sample {
     /// The conversation. Its transcript holds the user's and the target's messages, not the system prompt.
     pub conversation: Conversation,
-    /// What the target was told first; `None`: nothing, or not known.
+    /// The target's system prompt; `None`: nothing, or not known.
     pub system_prompt: Option<Arc<str>>,
     /// What was found in it, in the order of `scores.json`. Empty: not judged.
     pub scores: Vec<Score>,

@@ -113,7 +113,7 @@ impl Exporter for JobSummary {
             text.push_str(&format!("- {more} more\n"));
         }
         text.push('\n');
-        // Whoever looks at the rates is to see it first.
+        // It stands above the rates, so that readers see it first.
         self.page.insert_str(0, &text);
     }
 

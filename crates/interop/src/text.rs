@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::words;
 
-/// A scenario as the evaluation defines it: all that the simulated user is told, whatever the target.
+/// A scenario as the evaluation defines it: all instructions to the simulated user, whatever the target.
 pub(crate) fn scenario(scenario: &Scenario) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {

@@ -112,8 +112,8 @@ impl<'a> Line<'a> {
         self.timestamp.as_deref()?.parse().ok()
     }
 
-    /// The raw JSON of the field `name`, which is none of the texts that have a place of their own. Of a name that stands
-    /// twice the last one counts.
+    /// The raw JSON of the field `name`, which is none of the texts that have a place of their own. Of a duplicate name
+    /// the last one counts.
     #[must_use]
     pub fn raw(&self, name: &str) -> Option<&'a RawValue> {
         let mut fields = self.fields.iter().rev();
@@ -169,7 +169,7 @@ impl<'a> Line<'a> {
 pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
-        // `None` for a lone surrogate, which is no text.
+        // `None` for a lone surrogate, which is not text.
         serde_json::from_str(raw.get()).ok().map(Cow::Owned)
     } else {
         Some(Cow::Borrowed(inner))

@@ -153,7 +153,7 @@ impl Unpacker {
         self.start = self.end.min(self.start.saturating_add(n));
     }
 
-    /// Unpacks the next piece. Nothing may come of it.
+    /// Unpacks the next piece. The result may be empty.
     fn unpack(&mut self) -> io::Result<()> {
         let available = self.input.fill_buf()?;
         if available.is_empty() && !self.pending {

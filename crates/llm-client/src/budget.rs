@@ -194,7 +194,7 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// Gives the reservation back and takes what the call did cost.
+    /// Releases the reservation and takes what the call did cost.
     pub(crate) fn settle(mut self, actual: Amount) {
         self.actual = actual;
     }

@@ -51,7 +51,7 @@ impl Config for Endpoint {
         self.headers.clone()
     }
 
-    /// The address of chat completions, the only path that is asked for.
+    /// The address of chat completions, the only path that is requested.
     fn url(&self, _path: &str) -> String {
         self.url.as_str().to_owned()
     }

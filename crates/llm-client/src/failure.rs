@@ -1,4 +1,4 @@
-//! Failed calls: what the layers must know of them, and how people are told.
+//! Failed calls: their kinds for the layers, and their messages for people.
 
 use std::{
     error::Error,

@@ -6,7 +6,7 @@
 //! | layer | what it adds |
 //! |---|---|
 //! | [`Journaled`] | every call in the run's journal, and its cost in the [`Meter`] |
-//! | [`Cached`] | replies that were paid for before, from a [`Cache`] over a [`ReplyStore`] |
+//! | [`Cached`] | replies of earlier calls, from a [`Cache`] over a [`ReplyStore`] |
 //! | [`Budgeted`] | a ceiling for the whole run, kept by a [`Budget`] |
 //! | [`Retried`] | further attempts after failures that may pass, as a [`RetryPolicy`] says |
 //! | [`Limited`] | attempts in flight and per minute, kept by a [`Limiter`] for each endpoint; a [`CircuitBreaker`] for each model there |
@@ -15,7 +15,7 @@
 //! So a cached reply takes no permit and no budget, and a retry that sleeps holds no permit. [`Provider`] puts all of them
 //! together; a layer can also be used alone, around any `ChatModel`.
 //!
-//! How a model is asked is in its [`ModelSettings`]; [`Source`] knows the addresses of common providers. Once a [`Stop`]
+//! The settings of a model's calls are in its [`ModelSettings`]; [`Source`] knows the addresses of common providers. Once a [`Stop`]
 //! is thrown, no new call is made and those in flight finish.
 //!
 //! ```
@@ -61,11 +61,11 @@
 //!   makes the others wait, within their timeout. Calls that start together all connect, and use the connection that is ready first.
 //! - How many connections are open is reqwest's to decide. [`HttpOptions::max_connections`] holds the number of calls and of idle
 //!   connections down; one more connection may be open for a moment while another is given back.
-//! - The cache grows until it is pruned: replies that are too old are replaced when they are asked for again, and removed by
+//! - The cache grows until it is pruned: replies that are too old are replaced when they are requested again, and removed by
 //!   [`SqliteStore::prune`] alone. It belongs on a local disk; SQLite's log does not work on most network file systems. A power
 //!   cut may take the last replies with it.
-//! - Whether a stored reply is too old is told by the system's clock.
-//! - A call made by two processes at the same moment is paid for twice. Each goes on with its own reply; the cache keeps the
+//! - The system's clock decides whether a stored reply is too old.
+//! - A call made by two processes at the same moment costs twice. Each goes on with its own reply; the cache keeps the
 //!   one that is stored last.
 //! - A budget is passed by what calls cost above their estimate: a token for every four bytes, and `max_tokens` or 1,024.
 //! - Proxies are those of the system's settings, by HTTP, HTTPS or SOCKS; one of another sort is ignored.

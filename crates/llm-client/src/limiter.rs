@@ -209,7 +209,7 @@ impl Limiter {
         hold
     }
 
-    /// Makes or forgets permits, so that there are as many as the limit says.
+    /// Adds or removes permits, so that there are as many as the limit says.
     fn apply(&self, mut state: std::sync::MutexGuard<'_, State>, change: Change) {
         let limit = state.level.limit();
         if limit > state.permits {

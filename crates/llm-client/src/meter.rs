@@ -33,9 +33,9 @@ pub struct Tally {
     pub cached_replies: u64,
     /// Calls that failed for good.
     pub failures: u64,
-    /// What all of it used and cost, cached replies as if they were paid for now: the same in a resumed run as in a fresh one.
+    /// What all of it used and cost, cached replies as if they were new: the same in a resumed run as in a fresh one.
     pub spend: Spend,
-    /// What was really paid for now.
+    /// What the new calls used and cost.
     pub paid: Spend,
 }
 
@@ -176,7 +176,7 @@ fn entry<T>(list: &mut Vec<T>, known: impl Fn(&T) -> bool, new: impl FnOnce() ->
     &mut list[at]
 }
 
-/// For diagnostics. Whoever owns the meter reports [`Meter::unpriced`] at the end.
+/// For diagnostics. The meter's owner reports [`Meter::unpriced`] at the end.
 fn log_unpriced(model: &ModelId, reply: &ChatReply) {
     if reply.usage.is_some() {
         tracing::info!(%model, "no price is known for this model: its cost is null");

@@ -85,7 +85,7 @@ impl OpenAi {
         self
     }
 
-    /// How the model is asked.
+    /// The settings of the model's calls.
     #[must_use]
     pub fn settings(&self) -> &Arc<ModelSettings> {
         &self.settings

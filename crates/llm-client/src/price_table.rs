@@ -255,7 +255,7 @@ mod tests {
         names.sort_unstable();
         let all = names.len();
         names.dedup();
-        assert_eq!(names.len(), all, "a model stands twice");
+        assert_eq!(names.len(), all, "a duplicate model");
         for row in &table.rows {
             assert!(row.output >= row.input, "{row:?} looks swapped");
             assert!(

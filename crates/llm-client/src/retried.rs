@@ -116,7 +116,7 @@ impl<M: ChatModel> Retried<M> {
         }
     }
 
-    /// Gives calls up while `breaker` is open. The attempts below report to it.
+    /// Fails calls while `breaker` is open. The attempts below report to it.
     #[must_use]
     pub fn with_breaker(mut self, breaker: Arc<CircuitBreaker>) -> Self {
         self.breaker = Some(breaker);

@@ -1,4 +1,4 @@
-//! How a model is asked.
+//! The settings of a model's calls.
 
 use std::{fmt, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
     wire::Form,
 };
 
-/// Everything that decides how a model is asked. `Debug` shows neither keys nor header values.
+/// Everything that decides how a model is called. `Debug` shows neither keys nor header values.
 #[derive(Clone)]
 pub struct ModelSettings {
     /// The user's own name for the model.
@@ -42,13 +42,13 @@ pub struct ModelSettings {
     pub seed: Option<i64>,
     /// How much a reasoning model should think: `low`, `medium`, `high`, or what else the endpoint knows.
     pub reasoning_effort: Option<String>,
-    /// Who opens the reasoning block of a reply. How a reply is read, and no part of what is asked.
+    /// Who opens the reasoning block of a reply. How a reply is read, and not part of the request.
     pub reasoning_opening: ReasoningOpening,
     /// Further fields of the request body. A field of the same name as one of Probity's own takes its place.
     pub extra_body: Extra,
     /// Under which name `max_tokens` goes out.
     pub token_limit: TokenLimitName,
-    /// The strongest response format that the endpoint is asked for.
+    /// The strongest response format to request from the endpoint.
     pub structured: StructuredSupport,
     /// How long one attempt may take, from connecting to the last byte. 300 seconds unless set.
     pub request_timeout: Duration,
@@ -200,7 +200,7 @@ pub enum TokenLimitName {
     MaxCompletionTokens,
 }
 
-/// The strongest response format that an endpoint is asked for. Every level falls back to the weaker ones when the endpoint
+/// The strongest response format to request from an endpoint. Every level falls back to the weaker ones when the endpoint
 /// refuses it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StructuredSupport {

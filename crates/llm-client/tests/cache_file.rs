@@ -198,7 +198,7 @@ async fn a_file_that_is_damaged_while_in_use_fails_the_call_with_its_name() {
     assert_eq!(
         endpoint.calls(),
         1,
-        "nothing is paid for that cannot be kept"
+        "no call is made whose reply cannot be kept"
     );
 }
 

@@ -65,7 +65,7 @@ async fn a_request_that_alone_fails_the_same_way_is_given_up_early() {
     let error = error.unwrap_err();
     assert_eq!((error.kind(), failed), (ModelErrorKind::Transient, 0));
     assert!((3..=5).contains(&error.attempts()), "{error}");
-    // Alone, it cannot be told from an endpoint that is down, and takes all attempts.
+    // Alone, it cannot be distinguished from an endpoint that is down, and takes all attempts.
     let error = stack.call("poison").await.unwrap_err();
     assert_eq!(error.attempts(), 10);
     assert!(!stack.breaker.is_open());

@@ -163,7 +163,7 @@ async fn a_reply_that_ends_its_connection_is_read() {
     }
 }
 
-/// How the model behind `listener` is asked.
+/// The settings for the model behind `listener`.
 fn settings_of(listener: &TcpListener) -> ModelSettings {
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     ModelSettings::new(ModelId::new("m").unwrap(), "wire", url)

@@ -138,7 +138,7 @@ async fn nothing_that_an_endpoint_echoes_holds_a_key() {
         assert!(left.len() >= 4);
         for secret in SECRETS {
             for text in &left {
-                // The debug form of an event escapes once more.
+                // The debug form of an event escapes a second time.
                 let once = text.replace("\\\"", "\"").replace("\\\\", "\\");
                 assert!(
                     !text.contains(secret) && !once.contains(secret),

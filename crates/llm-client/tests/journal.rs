@@ -1,4 +1,4 @@
-//! What the journal is told of the calls.
+//! The events of calls in the journal.
 #![allow(clippy::unwrap_used, reason = "tests may fail so")]
 
 mod endpoint;

@@ -42,7 +42,7 @@ impl VariationStrategy for Framed {
         "framed"
     }
     async fn vary(&self, request: &VariationRequest<'_>) -> Result<Varied, PhaseError> {
-        let mut varied = Varied::default(); // No model is asked: nothing is spent.
+        let mut varied = Varied::default(); // No model is called: nothing is spent.
         varied
             .prompts
             .extend(framed(request.prompt).take(request.count as usize));

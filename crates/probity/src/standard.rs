@@ -58,13 +58,13 @@ impl std::fmt::Debug for Models {
 /// The settings of the shipped phases.
 #[derive(Clone, Debug)]
 pub struct PhaseSettings {
-    /// How many metrics are asked for.
+    /// How many metrics are requested.
     pub metrics: RangeInclusive<u32>,
     /// How scenarios are written.
     pub scenarios: ScenarioSettings,
     /// How conversations are simulated. `user_context` is taken from each benchmark, and so are the tools.
     pub simulator: SimulatorSettings,
-    /// How often a judge, a generator or the model behind simulated tools is asked until its reply can be used.
+    /// How often a judge, a generator or the model behind simulated tools is called until its reply is usable.
     pub tries: u32,
     /// Prompt templates of the user's own, by name: see [`PROMPT_NAMES`]. A file of that name with the ending `.j2` in the
     /// `prompts` folder of a benchmark wins.

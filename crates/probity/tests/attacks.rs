@@ -1,4 +1,4 @@
-//! Attacks over HTTP: what attacker and target are sent, and what comes of their replies.
+//! Attacks over HTTP: the requests to attacker and target, and how their replies are used.
 #![allow(clippy::unwrap_used, reason = "tests may fail so")]
 
 mod attack;

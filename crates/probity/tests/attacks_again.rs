@@ -1,4 +1,4 @@
-//! Attacks that are played twice: by the scripted models, and over the cache.
+//! Attacks that run twice: by the scripted models, and over the cache.
 #![allow(clippy::unwrap_used, reason = "tests may fail so")]
 
 mod attack;

@@ -1,4 +1,4 @@
-//! What cannot be run is told in one clear error before the first call.
+//! Input that cannot be run is reported in one clear error before the first call.
 
 #![allow(clippy::unwrap_used, reason = "a failure ends the test")]
 

@@ -1,4 +1,4 @@
-//! What fails costs only itself, is told, and is filled in by the next run.
+//! What fails costs only itself, is reported, and is filled in by the next run.
 
 mod common;
 
@@ -248,7 +248,7 @@ async fn metrics_that_could_not_be_used_are_asked_for_once_more_by_the_next_run(
     let cost = bench.json("flattery/cost.json");
     assert!(
         cost["gen_metrics"]["input_tokens"].as_u64().unwrap() > 0,
-        "what was paid in vain is told: {cost}"
+        "what was paid in vain is reported: {cost}"
     );
     let report = bench.run(RunOptions::default()).await;
     assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
@@ -278,7 +278,7 @@ async fn a_user_model_that_said_nothing_usable_is_asked_once_more_by_each_later_
         ..RunOptions::default()
     };
     let asked = || bench.server.stats().by_task["user_turn"];
-    // The first conversation gets nothing in three tries; the next one is told the fourth empty reply and goes on.
+    // The first conversation gets nothing in three tries; the next one gets the fourth empty reply and goes on.
     let report = bench.run(one_by_one()).await;
     assert_eq!(report.outcome(), RunOutcome::FailedRows, "{report:#?}");
     let rows: u64 = report.benchmarks[0]

@@ -285,7 +285,7 @@ async fn a_phase_that_retries_is_journaled_once_per_attempt() {
         count(EventKind::RetryingItem),
         count(EventKind::QueuingItem)
     );
-    // The first attempts were paid for too: their calls are no repetition from the cache.
+    // The first attempts cost too: their calls are no repetition from the cache.
     let fetched = count(EventKind::FetchedSutTurn);
     assert_eq!(count(EventKind::UsingCachedSutTurn), 0);
     let last: u64 = lines

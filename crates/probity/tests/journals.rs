@@ -1,4 +1,4 @@
-//! Every run leaves a journal that passes its check, and from which the run's files can be written anew.
+//! Every run leaves a journal that passes its check, and from which the run's files can be rebuilt.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
@@ -49,7 +49,7 @@ fn assert_passes(end: &JournalEnd) {
     assert_eq!(end.trouble, None);
 }
 
-/// Rebuilds the journal, and compares every file with that of the tree. Gives their names.
+/// Rebuilds the journal, and compares every file with that of the tree. Returns their names.
 fn assert_rebuilds(bench: &Bench, end: &JournalEnd) -> Vec<String> {
     let out = tempfile::tempdir().unwrap();
     let rebuilt = rebuild(&end.path, out.path()).unwrap();
@@ -494,7 +494,7 @@ async fn a_tree_that_was_changed_fails_the_rules_between_journal_and_tree() {
     assert_eq!(report.verdict(), Verdict::Failed);
 }
 
-/// Passes every sample that has a reply, without a judge and without a word to the journal.
+/// Passes every sample that has a reply, without a judge and without an event in the journal.
 struct Kind(Vec<schema::Metric>);
 
 #[async_trait::async_trait]

@@ -180,7 +180,7 @@ async fn a_message_without_a_score_is_an_error_unless_another_fails() {
             "attacker" => attacker(&asked),
             "target" if last_message(&asked).contains("step 1") => Answer::says("Well."),
             "target" => Answer::says(target_says),
-            // The judge finds no words for the first message, however often it is asked.
+            // The judge finds no words for the first message, however often it is called.
             _ if !all_messages(&asked).contains("[4] ASSISTANT") => Answer::says("well"),
             _ => judged(&asked),
         })

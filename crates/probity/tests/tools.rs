@@ -139,7 +139,7 @@ fn assert_passes(end: &JournalEnd) {
     );
 }
 
-/// Writes the files anew from the journal, and compares each with that of the tree. Gives how many they are.
+/// Rebuilds the files from the journal, and compares each with that of the tree. Returns how many there are.
 fn rebuilt(bench: &Bench, end: &JournalEnd) -> usize {
     let out = tempfile::tempdir().unwrap();
     let rebuilt = rebuild(&end.path, out.path()).unwrap();

@@ -165,7 +165,7 @@ async fn a_change_runs_what_changed_and_nothing_else() {
     assert_eq!(again, first.as_array().unwrap().iter().collect::<Vec<_>>());
     assert!(bench.server.stats().requests > before.requests);
 
-    // Another judge, by name: no conversation is played again.
+    // Another judge, by name: no conversation is simulated again.
     bench.judge = "scripted-judge";
     let before = bench.server.stats().requests;
     bench

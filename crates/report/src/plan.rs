@@ -24,7 +24,7 @@ pub struct PlanRow {
     pub benchmark: String,
     /// The phase, as the command line names it.
     pub phase: String,
-    /// The model that is asked.
+    /// The model that is called.
     pub model: String,
     /// Rows that the phase makes.
     pub rows: u64,
@@ -50,7 +50,7 @@ pub fn plan_table(rows: &[PlanRow], width: usize) -> String {
     let mut text = table.render(width);
     let mut models: Vec<String> = Vec::new();
     for row in unpriced {
-        // Once for all the targets that it is asked for.
+        // Once for all the targets that it is called for.
         let model = row.model.split(" for target ").next().unwrap_or_default();
         let model = clean(model);
         if !models.contains(&model) {

@@ -21,7 +21,7 @@ pub struct BenchmarkResults<'a> {
     pub metric_types: &'a BTreeMap<String, MetricType>,
     /// What each model's conversations and their judging cost. A model that is not there has an unknown cost.
     pub costs: &'a BTreeMap<ModelId, PhaseCost>,
-    /// How many conversations of each model hold empty or cut-off replies. A line below the table tells of each that has any.
+    /// How many conversations of each model hold empty or cut-off replies. A line below the table reports each that has any.
     pub replies: &'a [IncompleteReplies],
 }
 

@@ -41,7 +41,7 @@ impl Collector {
     /// Takes a reply.
     ///
     /// # Errors
-    /// What is asked next, as long as scenarios are missing.
+    /// The next request, as long as scenarios are missing.
     pub(crate) fn take(&mut self, reply: &ChatReply) -> Result<(), Refused> {
         let is_cut_off = was_cut_off(reply);
         let missing = self.wanted - self.kept.len();

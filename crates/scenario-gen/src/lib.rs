@@ -1,7 +1,7 @@
 //! From a description to metrics, from a metric to scenarios and their demographic variants.
 //!
 //! - [`LlmMetricGenerator`] and [`LlmScenarioGenerator`] ask a language model. Replies are checked strictly; what is malformed
-//!   is asked for again with the reason, up to a limit.
+//!   is requested again with the reason, up to a limit.
 //! - [`ScenarioSettings`] say how many scenarios are written and for whom, and which ids the rows get.
 //! - [`safety`]: the prompts of safety evaluations in other words.
 //!
@@ -53,7 +53,7 @@
 //!   really differs in the demographic alone, is for a person to look at.
 //! - Prompts and shipped texts are in English. The reply has the language that the model chooses.
 //! - The scenarios of one metric are written in one reply, so very many of them need a model with room for a long reply. To
-//!   write a single one of them again, all of the metric are asked for; with a response cache that costs nothing.
+//!   write a single one of them again, all of the metric are requested; with a response cache that costs nothing.
 //! - Rows are pulled: calls in flight move on only while the stream is polled. Up to four times the concurrency of finished
 //!   rows wait for an earlier one.
 //! - What a metrics call or a scenario call cost is not part of the rows; the layers around the model see it.

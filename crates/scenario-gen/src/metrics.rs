@@ -57,7 +57,7 @@ impl LlmMetricGenerator {
         Ok(self)
     }
 
-    /// Sets how often the model is asked until the reply is usable. 0 counts as 1.
+    /// Sets how often the model is called until the reply is usable. 0 counts as 1.
     #[must_use]
     pub fn with_tries(mut self, tries: u32) -> Self {
         self.tries = tries;

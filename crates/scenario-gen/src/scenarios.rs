@@ -21,8 +21,8 @@ use crate::{
 /// Writes scenarios with a language model: one call for the scenarios of a metric, then one for every scenario and
 /// combination of the demographic axes. Without axes there are no further calls.
 ///
-/// An unusable reply is asked for again with what was wrong. Of a reply with too few scenarios the good ones are kept, and the rest
-/// is asked for. What stays unusable is an error in the stream that costs only its own rows: a failed call for scenarios those of its
+/// An unusable reply is requested again with what was wrong. Of a reply with too few scenarios the good ones are kept, and the rest
+/// is requested. What stays unusable is an error in the stream that costs only its own rows: a failed call for scenarios those of its
 /// metric that did not come before, a failed variant itself. When the run is stopping or its
 /// budget is spent, calls in flight are waited for and their rows given out; then the stream ends with that error.
 pub struct LlmScenarioGenerator {
@@ -119,8 +119,8 @@ impl LlmScenarioGenerator {
         calls
     }
 
-    /// The rows for which `wanted` says yes to their id, in order: metric, scenario, variant. Nothing is asked for a metric
-    /// without such rows. Of the others the scenarios are asked for whole, since they are written in one reply: a response
+    /// The rows for which `wanted` says yes to their id, in order: metric, scenario, variant. No call is made for a metric
+    /// without such rows. Of the others the scenarios are requested whole, since they are written in one reply: a response
     /// cache makes them the ones of an earlier run.
     ///
     /// Calls move on only while the stream is polled.
@@ -136,7 +136,7 @@ impl LlmScenarioGenerator {
         .boxed()
     }
 
-    /// Asks for the scenarios of one metric. Gives those that came, and why others did not.
+    /// Asks for the scenarios of one metric. Returns those that came, and why others did not.
     pub(crate) async fn base_scenarios(
         &self,
         benchmark: &Benchmark,

@@ -22,7 +22,7 @@ pub struct ScenarioSettings {
     pub landmarks: bool,
     /// Calls in flight at most. At least 1.
     pub concurrency: usize,
-    /// How often the model is asked for one thing until the reply is usable. 0 counts as 1.
+    /// How often the model is called for one thing until the reply is usable. 0 counts as 1.
     pub tries: u32,
 }
 

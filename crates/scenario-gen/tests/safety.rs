@@ -1,4 +1,4 @@
-//! Rewriting prompts over HTTP: what the attacker is sent, and what comes of its replies.
+//! Rewriting prompts over HTTP: the requests to the attacker, and how its replies are used.
 #![allow(clippy::unwrap_used, reason = "tests may fail so")]
 
 use std::{collections::BTreeSet, sync::Arc};

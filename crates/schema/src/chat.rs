@@ -53,7 +53,7 @@ impl Role {
     }
 }
 
-/// What form the reply should have. An endpoint that does not know a form is asked for the next weaker one.
+/// What form the reply should have. An endpoint that does not know a form gets a request for the next weaker one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ResponseFormat {
     /// Free text.
@@ -70,7 +70,7 @@ pub enum ResponseFormat {
     },
 }
 
-/// What is asked of a model. Sampling settings (temperature, token limits and so on) belong to the model, not to the request.
+/// A request to a model. Sampling settings (temperature, token limits and so on) belong to the model, not to the request.
 #[derive(Clone, Debug)]
 pub struct ChatRequest {
     /// The conversation so far, from the model's own side.
@@ -216,7 +216,7 @@ pub struct ChatReply {
     pub failed_attempts: Spend,
     /// The model's name as the endpoint echoed it.
     pub model: Option<String>,
-    /// Whether the reply was paid for now or earlier.
+    /// Whether the call was made now or earlier.
     pub origin: Origin,
     /// How long the attempt that answered took; of a cached reply, how long it took then.
     pub run_time: Duration,

@@ -74,7 +74,7 @@ impl<'a> JsonRow<'a> {
         serde_json::from_slice(self.text).map_err(|error| self.error(&error))
     }
 
-    /// `error`, which came of this row's text, with the row and the location in the file.
+    /// `error`, found in this row's text, with the row and the location in the file.
     #[must_use]
     pub fn error(&self, error: &serde_json::Error) -> JsonRowsError {
         let read = self.text.get(..error_offset(self.text, error));
@@ -315,7 +315,7 @@ impl<R: Read> JsonRows<R> {
     }
 }
 
-/// The byte of `text` that `error`, which came of parsing `text`, is about; 0 where the error does not say.
+/// The byte of `text` that `error`, from parsing `text`, is about; 0 where the error does not say.
 ///
 /// serde_json counts columns in bytes, and a line break as column 0 of the line that it begins.
 #[must_use]

@@ -140,7 +140,7 @@ fn or_null(schema: &mut schemars::Schema) {
     }
 }
 
-/// For the JSON schema of words that read any other word as one of them: the known words are told, and every text is allowed.
+/// For the JSON schema of words that read any other word as one of them: the known words are listed, and every text is allowed.
 fn or_other_text(schema: &mut schemars::Schema) {
     let Some(object) = schema.as_object_mut() else {
         return;

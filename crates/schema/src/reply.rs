@@ -287,7 +287,7 @@ pub struct AskFailed {
     pub spend: Spend,
 }
 
-/// How often a model is asked for a usable reply.
+/// How often a model is called for a usable reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tries {
     /// This often at most. 0 counts as 1.
@@ -307,16 +307,16 @@ impl From<u32> for Tries {
     }
 }
 
-/// Why a reply is refused, and what is asked next. A plain text is the reason, and the question is asked again with it.
+/// Why a reply is refused, and the next question. A plain text is the reason, and the question is repeated with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// What is wrong, in words that can be sent back to the model.
     pub reason: String,
-    /// What is asked next.
+    /// The next question.
     pub next: NextQuestion,
 }
 
-/// What is asked after a reply that was refused.
+/// The question after a refused reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextQuestion {
     /// The same, with the reply and the reason.
@@ -325,14 +325,14 @@ pub enum NextQuestion {
     Other {
         /// What the model is shown as its reply.
         shown: String,
-        /// What it is asked.
+        /// The question.
         text: String,
     },
     /// The rest, after a reply of which a part can be used. It does not count as a try.
     Rest {
         /// What the model is shown as its reply.
         shown: String,
-        /// What it is asked.
+        /// The question.
         text: String,
     },
     /// Nothing: the same question would be answered in the same way.

@@ -80,7 +80,7 @@ impl Scenario {
     }
 }
 
-/// What the user model is told for one turn.
+/// The instruction to the user model for one turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Landmark {
     /// The turn, counted from 1.

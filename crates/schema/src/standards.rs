@@ -29,7 +29,7 @@ impl StandardsFile {
 /// Where a standards file comes from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StandardsMetadata {
-    /// A word to whoever opens the file.
+    /// A note to readers of the file.
     #[serde(rename = "NOTICE", default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub notice: String,

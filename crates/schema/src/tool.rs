@@ -14,7 +14,7 @@ use crate::Extra;
 pub struct Tool {
     /// The function's name: letters, digits, `_` and `-`, 1 to 64. Unique in the benchmark.
     pub name: String,
-    /// What the model is told of it. May be empty.
+    /// Its description, as sent to the model. May be empty.
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub description: String,
@@ -32,7 +32,7 @@ pub struct Tool {
     )]
     #[schemars(transform = crate::or_null)]
     pub answers: Vec<ToolAnswer>,
-    /// Whether a model makes up the answer, told of the world's state.
+    /// Whether a model that knows the world's state makes up the answer.
     #[serde(
         default,
         deserialize_with = "crate::or_default",
@@ -88,7 +88,7 @@ impl ToolError {
 }
 
 impl Tool {
-    /// What the model is told of the tool.
+    /// The tool's definition, as sent to the model.
     #[must_use]
     pub fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -144,7 +144,7 @@ impl ToolAnswer {
     }
 }
 
-/// A tool as the model is told of it.
+/// A tool as it is described to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// The function's name.
@@ -156,7 +156,7 @@ pub struct ToolSpec {
     pub parameters: Value,
 }
 
-/// Whether the model may call the tools it is told of.
+/// Whether the model may call the tools of its request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolChoice {
     /// As it likes.

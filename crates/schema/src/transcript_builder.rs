@@ -60,7 +60,7 @@ impl<'i> TranscriptBuilder<'i> {
         self.user(Turn::new(Role::User, text));
     }
 
-    /// The target answers with `reply`, which is paid for.
+    /// The target answers with `reply`, which costs.
     pub fn answer(&mut self, reply: &ChatReply) {
         self.spend(&reply.spend());
         self.reply(Turn {

@@ -119,7 +119,7 @@ impl Answer {
 /// The function that answers.
 pub(crate) type Script = Arc<dyn Fn(Asked<'_>) -> Answer + Send + Sync>;
 
-/// The function, and how often each model was asked.
+/// The function, and how often each model was called.
 pub(crate) struct Scripted {
     script: Script,
     counts: Mutex<HashMap<String, usize>>,

@@ -111,7 +111,7 @@ impl Builder {
         }
     }
 
-    /// Adds a fault. The first one that applies to a call is played.
+    /// Adds a fault. The first one that applies to a call is acted out.
     pub fn fault(mut self, fault: Fault) -> Self {
         self.faults.push(fault);
         self

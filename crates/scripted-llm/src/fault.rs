@@ -14,7 +14,7 @@ use crate::{Role, Task};
 /// ```
 /// use scripted_llm::{Fault, FaultKind, Task};
 ///
-/// // The first three judge calls are told to come back later.
+/// // The first three judge calls get a Retry-After.
 /// let fault = Fault::status(429)?.header("retry-after", "0.5")?.first(3).task(Task::Judge);
 /// // The same, as the binary's `--fault` takes it.
 /// let same: Fault = "429; retry-after=0.5; first=3; task=judge".parse()?;
@@ -170,7 +170,7 @@ impl Fault {
         Ok(self)
     }
 
-    /// Gives a status fault a `Retry-After` header with a date, `after` from the moment of the call, rounded up to whole
+    /// Adds to a status fault a `Retry-After` header with a date, `after` from the moment of the call, rounded up to whole
     /// seconds; other faults stay as they are.
     #[must_use]
     pub fn retry_at(mut self, after: Duration) -> Self {
@@ -180,7 +180,7 @@ impl Fault {
         self
     }
 
-    /// Gives a status fault this body; other faults stay as they are.
+    /// Sets the body of a status fault; other faults stay as they are.
     #[must_use]
     pub fn body(mut self, text: impl Into<String>) -> Self {
         if let FaultKind::Status { body, .. } = &mut self.kind {

@@ -8,7 +8,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let server = ScriptedServer::builder()
-//!     .fault("429; retry-after=0.1; first=1".parse::<Fault>()?) // the first call is told to come back
+//!     .fault("429; retry-after=0.1; first=1".parse::<Fault>()?) // the first call gets a Retry-After
 //!     .start()
 //!     .await?;
 //! assert!(server.base_url().starts_with("http://127.0.0.1:")); // what a client takes as its base URL

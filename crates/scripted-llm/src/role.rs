@@ -1,4 +1,4 @@
-//! Which model answers, and what it is asked for.
+//! Which model answers, and its role.
 
 /// A scripted model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 
 use crate::label::Label;
 
-/// What a model is told that fills the form in with the form.
+/// The message to a model that fills the form in with the form.
 pub(crate) const REPEATED: &str =
     "the message repeats the instructions; write in its place what the person says";
 

@@ -18,7 +18,7 @@
 //! use schema::{ChatModel, ChatReply, ChatRequest, Item, ModelError, ModelId, NoJournal, Scenario, Simulator, TargetRef};
 //! use simulator::{ChatSimulator, SimulatorSettings};
 //!
-//! /// Says the same thing whatever it is asked.
+//! /// Says the same thing to every message.
 //! struct Says(ModelId, &'static str);
 //!
 //! #[async_trait::async_trait]
@@ -54,7 +54,7 @@
 //! - Endpoints refuse a conversation with calls that are not well formed. So the target finds, in the place of arguments that are no
 //!   JSON object, an empty one, and in a name that cannot be sent `_` for what does not fit. The transcript has what it wrote,
 //!   and the answer says what was wrong.
-//! - A simulated tool is as consistent as the model that plays it: it is told the world's state and the calls so far, and nothing
+//! - A simulated tool is as consistent as the model that plays it: it knows the world's state and the calls so far, and nothing
 //!   checks its answers.
 //! - An empty reply of the target ends the conversation: there is nothing the simulated user could answer.
 //! - A user model that repeats its instructions in words of its own cannot be distinguished from one that plays well. Only the tags

@@ -10,7 +10,7 @@ const RATE: f64 = 0.08;
 const SHORTEST: usize = 4;
 
 /// The random numbers of one turn. They depend on nothing but what is given here, so a run repeats. The generator is named, because
-/// another one would change user turns, and with them the cache keys of replies that were paid for.
+/// another one would change user turns, and with them the cache keys of stored replies.
 pub(crate) fn turn_rng(seed: u64, scenario: &str, sample: u32, turn: u32) -> ChaCha12Rng {
     let mut hash = Sha256::new();
     hash.update(seed.to_le_bytes());

@@ -5,7 +5,7 @@
 pub struct SimulatorSettings {
     /// Exchanges at most: a message of the user, any calls of tools, and a reply of the target each. At least 1.
     pub turns: u32,
-    /// Whether the user model is told the instructions that a scenario has for single turns.
+    /// Whether the user model gets the instructions that a scenario has for single turns.
     pub landmarks: bool,
     /// Whether the user's messages are written carelessly: lower case, no final punctuation, a typo here and there.
     pub perfunctory: bool,
@@ -13,11 +13,11 @@ pub struct SimulatorSettings {
     /// target gets the same typos for the same message.
     pub seed: u64,
     /// The benchmark's setting. It is the target's system prompt where the scenario has none of its own, and the user model
-    /// is told of it. Blank counts as absent.
+    /// knows it. Blank counts as absent.
     pub user_context: Option<String>,
-    /// How often the user model is asked for one message until it gives a usable one. 0 counts as 1.
+    /// How often the user model is called for one message until it gives a usable one. 0 counts as 1.
     pub tries: u32,
-    /// How many rounds of tool calls the target has in one turn. After them it is asked to answer in words; if it calls tools
+    /// How many rounds of tool calls the target has in one turn. After them it is instructed to answer in words; if it calls tools
     /// even so, the conversation ends. 0 counts as 1. It says nothing where there are no tools.
     pub max_tool_steps: u32,
 }

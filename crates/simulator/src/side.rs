@@ -99,7 +99,7 @@ impl Side {
         self.request.tool_choice = choice;
     }
 
-    /// What this speaker's model is asked next.
+    /// The next request to this speaker's model.
     #[must_use]
     pub fn request(&self) -> &ChatRequest {
         &self.request

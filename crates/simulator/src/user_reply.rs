@@ -1,7 +1,7 @@
 //! How the reply of a user model is read: a thought that stays inside, and a message that goes out.
 //!
 //! The reader forgives form (case, Markdown, a missing thought, a message of several lines) and never lets a thought pass as
-//! a message: what is not clear is refused with a reason, and the model is asked again.
+//! a message: what is not clear is refused with a reason, and the model is called again.
 
 use std::borrow::Cow;
 

@@ -10,8 +10,8 @@ use crate::{BenchmarkDir, RunError};
 /// Reads and checks `benchmark.yaml`. The name defaults to the folder's.
 ///
 /// # Errors
-/// When the file is missing, empty, no YAML, or says something that cannot be run: an unknown metric type, an id that stands
-/// twice, hazards that do not fit the metrics, tools that cannot be offered, neither metrics nor a description. The text names the file
+/// When the file is missing, empty, no YAML, or says something that cannot be run: an unknown metric type, a duplicate id,
+/// hazards that do not fit the metrics, tools that cannot be offered, neither metrics nor a description. The text names the file
 /// and, where it is known, line and column.
 pub fn read_benchmark(dir: &BenchmarkDir) -> Result<Benchmark, RunError> {
     let path = dir.yaml();

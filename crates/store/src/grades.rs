@@ -11,7 +11,7 @@ use schema::{Benchmark, BenchmarkRef, BenchmarkScore, Grades, ModelId, Standards
 use super::{LoadedStandards, write_json};
 use crate::{BenchmarkDir, RunError, TargetDir};
 
-/// What is told of the benchmark in grades and records.
+/// The benchmark's description in grades and records.
 pub(super) fn benchmark_ref(dir: &BenchmarkDir, benchmark: &Benchmark) -> BenchmarkRef {
     BenchmarkRef {
         uid: benchmark.uid_or(dir.name()),

@@ -290,7 +290,7 @@ mod tests {
 
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("conversations.json");
-        // A row of a metric that is no longer there is not judged, and not counted.
+        // A row of a metric that has been removed is not judged, and not counted.
         let dropped = row("m02", reply(json!("")));
         let all: Vec<_> = rows.iter().chain([&dropped]).collect();
         std::fs::write(&path, json!(all).to_string()).unwrap();

@@ -49,7 +49,7 @@ pub fn read_scenarios(path: &Path) -> Result<Vec<Scenario>, RunError> {
     Ok(rows)
 }
 
-/// Checks that the rows were written for this benchmark. Rows of a metric that is no longer there are fine, as long as some
+/// Checks that the rows were written for this benchmark. Rows of a metric that has been removed are fine, as long as some
 /// rows belong to a metric that is.
 pub fn check_belongs(
     path: &Path,

@@ -157,7 +157,7 @@ fn there<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Option::deserialize(deserializer).map(Some)
 }
 
-/// A kind of rows that belong to nothing in the benchmark, or stand twice.
+/// A kind of rows that belong to nothing in the benchmark, or are duplicates.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Unrecognised {
     Metric(String),

@@ -104,7 +104,7 @@ impl Spool {
         fs::remove_file(&self.path).map_err(|error| RunError::write(&self.path, error))
     }
 
-    /// Replaces the file at `path` by the JSON list of all rows in order, and removes the spool. Gives the number of rows.
+    /// Replaces the file at `path` by the JSON list of all rows in order, and removes the spool. Returns the number of rows.
     ///
     /// # Errors
     /// When a file cannot be read or written. The file at `path` is then as it was.

@@ -1,4 +1,4 @@
-//! Verdicts in a tree that another program gave. `evaluate` keeps them: they were paid for.
+//! Verdicts in a tree that another program gave. `evaluate` keeps them: they cost money.
 
 use std::{collections::HashMap, fs, ops::ControlFlow, path::Path, time::SystemTime};
 

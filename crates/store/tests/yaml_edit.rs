@@ -181,7 +181,7 @@ fn what_is_no_benchmark_is_refused_with_the_place() {
         ),
         (
             "metrics: []\nmetrics: []\n",
-            "line 2: `metrics` stands twice",
+            "line 2: duplicate key `metrics`",
         ),
         ("a: 1\n---\nb: 2\n", "second document"),
         ("a: [1\n", "line"),

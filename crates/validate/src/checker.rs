@@ -58,7 +58,7 @@ impl Checker {
     }
 }
 
-/// A value whose places can be told.
+/// A value whose places are known.
 pub(crate) enum Source<'t> {
     /// JSON text that stands at a place of its file.
     Json { text: &'t [u8], at: SourceLocation },
@@ -108,7 +108,7 @@ impl From<Wrong> for Found {
     }
 }
 
-/// Gives what was found its places, in the order of the text. `row` is the index of the row, where there are rows.
+/// Sets the places of the findings, in the order of the text. `row` is the index of the row, where there are rows.
 pub(crate) fn placed(found: Vec<Found>, row: Option<u64>, source: &Source<'_>) -> Vec<Finding> {
     if found.is_empty() {
         return Vec::new();

@@ -98,7 +98,7 @@ fn text(path: &Path, report: &mut FileReport) -> Option<String> {
     }
 }
 
-/// One value: keys that are duplicated, the schema, and `more`, which is asked when the schema holds.
+/// One value: keys that are duplicated, the schema, and `more`, which runs when the schema holds.
 fn check_value(
     checker: &Checker,
     value: &serde_json::Value,

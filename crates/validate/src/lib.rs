@@ -24,9 +24,9 @@
 //!   YAML and TOML, are held as a whole.
 //! - A row that is not JSON ends the look at its list: where the next row begins is unknown. So does a line of more than 256 MiB.
 //!   The first mistake in the syntax of YAML, TOML or a JSON object ends the look at its file.
-//! - A pack of test cases in CSV, and rules of packs that the schema does not have, are told up to the first mistake.
-//! - Rules are asked of a file, or of a row, that fits its schema: what the schema says is to be fixed first.
-//! - Columns are not known in journals. Their rules are asked by [`journal::check::check`].
+//! - A pack of test cases in CSV, and rules of packs that the schema does not have, are reported up to the first mistake.
+//! - Rules are checked on a file, or of a row, that fits its schema: what the schema says is to be fixed first.
+//! - Columns are not known in journals. Their rules are checked by [`journal::check::check`].
 //! - A configuration is held against its schema alone unless [`Options::config`] brings a reader.
 //! - What is inside of `config` of a manifest, of requests and responses in journals, and of keys that Probity does not know is not looked at.
 

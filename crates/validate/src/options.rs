@@ -1,4 +1,4 @@
-//! What a check is told, and why there may be none.
+//! The options of a check, and why there may be none.
 
 use std::{fmt, io, path::Path};
 

@@ -1,4 +1,4 @@
-//! Whatever a file holds: it is checked to its end, and every place that is told lies in it.
+//! Whatever a file holds: it is checked to its end, and every reported place lies in it.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
@@ -99,7 +99,7 @@ proptest! {
                 prop_assert!((1..=last).contains(&column), "column {column} of {last}: {finding:?}");
             }
         }
-        // Without being told what it is, either.
+        // The same without naming the kind of file.
         let _ = check(&path, &Options::default());
     }
 }

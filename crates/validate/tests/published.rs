@@ -28,7 +28,7 @@ fn every_schema_is_one_and_has_a_title() {
     }
 }
 
-/// `cargo xtask schemas` writes them anew.
+/// `cargo xtask schemas` regenerates them.
 #[test]
 fn the_published_schemas_are_current() {
     for kind in Kind::ALL {

@@ -1,4 +1,4 @@
-//! Files with mistakes: each is told with line, column, key path and reason.
+//! Files with mistakes: each is reported with line, column, key path and reason.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
@@ -144,7 +144,7 @@ fn words_for_true_and_false_are_taken_as_a_run_takes_them() {
         &said("simulated: perhaps"),
         &["5:24 tools[0].simulated: expected true or false or null, found \"perhaps\""],
     );
-    // Where text is wanted they stay words.
+    // Where text is expected they stay words.
     assert_told(&said("simulated: yes, description: no"), &[]);
 }
 

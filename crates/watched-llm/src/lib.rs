@@ -40,7 +40,7 @@ use serde_json::{Value, json};
 pub use scripted_llm::Answer;
 use scripted_llm::ScriptedServer;
 
-/// A server on a free port that writes down what it is asked. It stops when it is dropped.
+/// A server on a free port that writes down its requests. It stops when it is dropped.
 #[derive(Debug)]
 pub struct Recorder {
     server: ScriptedServer,

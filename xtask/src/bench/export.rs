@@ -122,7 +122,7 @@ fn size(folder: &Path) -> std::io::Result<u64> {
     Ok(sum)
 }
 
-/// Writes a benchmark with one target into `folder`. Gives the bytes of its conversations.
+/// Writes a benchmark with one target into `folder`. Returns the bytes of its conversations.
 fn prepare(folder: &Path, conversations: usize) -> Result<u64, Box<dyn Error>> {
     super::ours::prepare(folder, 0)?;
     let dir = folder.join("benchmarks/bench");

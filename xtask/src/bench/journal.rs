@@ -89,7 +89,7 @@ struct Cpu {
 }
 
 impl Cpu {
-    /// Gives the microseconds for each call.
+    /// Returns the microseconds for each call.
     fn add(&mut self, run: &Measure) -> Result<f64, Box<dyn Error>> {
         let (Some(cpu), Some(per_call)) = (run.cpu, run.cpu_per_call()) else {
             return Err("this system does not tell CPU times".into());

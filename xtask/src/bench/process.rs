@@ -1,4 +1,4 @@
-//! What this process used, as the kernel counts it. Only Linux tells of memory, in `/proc`.
+//! What this process used, as the kernel counts it. Only Linux reports memory, in `/proc`.
 
 use std::fs;
 

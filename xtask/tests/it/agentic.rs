@@ -21,7 +21,7 @@ fn rows(ground: &Ground, target: &str, file: &str) -> Vec<Value> {
     serde_json::from_str(&ground.read(&path)).unwrap()
 }
 
-/// What is told of the target `target` in `results.json`.
+/// The entry of the target `target` in `results.json`.
 fn rate(ground: &Ground, target: &str, key: &str) -> f64 {
     let results: Value =
         serde_json::from_str(&ground.read(&format!("benchmarks/{NAME}/results.json"))).unwrap();
@@ -174,7 +174,7 @@ async fn the_tool_model_answers_in_place_of_the_user_model() {
     let doctor = tokio::task::block_in_place(|| ground.succeeds(&["doctor"]));
     assert!(doctor.out.contains("tool_model (world)"), "{}", doctor.out);
 
-    // A key is asked for only where there is something to simulate.
+    // A key is required only where there is something to simulate.
     let keyed = Ground::new();
     let secret = more.replace("id: world", "id: world, apikey: '${NOT_SET}'");
     small(
@@ -258,7 +258,7 @@ async fn a_plan_counts_the_calls_of_tools_and_asks_nobody() {
         "tools: [{name: find_note, answer: 1}]\n",
         "",
     );
-    assert_eq!(calls(&plan(&fixed), "tools"), None, "no model is asked");
+    assert_eq!(calls(&plan(&fixed), "tools"), None, "no model is called");
     let none = Ground::new();
     small(&none, &server, "", "");
     assert_eq!(calls(&plan(&none), "target agreeable"), Some((1, 3)));
@@ -348,7 +348,7 @@ fn assert_refused(ground: &Ground, words: &[&str], what: &str) {
         .filter(|line| line.starts_with("error: "))
         .collect();
     let [error] = errors.as_slice() else {
-        panic!("one error is wanted for {what}: {}", ran.err);
+        panic!("expected one error for {what}: {}", ran.err);
     };
     for word in words {
         assert!(

@@ -1,4 +1,4 @@
-//! One endpoint that misbehaves in every way there is: it costs its own rows and nothing else, the reason is told in words, and
+//! One endpoint that misbehaves in every way there is: it costs its own rows and nothing else, the reason is reported in words, and
 //! once it is mended the same command fills the gap.
 #![allow(
     clippy::unwrap_used,

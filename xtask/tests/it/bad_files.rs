@@ -31,7 +31,7 @@ async fn refused(prepare: impl FnOnce(&Ground)) -> String {
     tree::assert_same(&tree::read(&ground.path("benchmarks")), &before);
     let errors = ran.err.lines().filter(|line| line.starts_with("error: "));
     let [error] = errors.collect::<Vec<_>>()[..] else {
-        panic!("one error is wanted: {}", ran.err);
+        panic!("expected one error: {}", ran.err);
     };
     error.to_owned()
 }

@@ -184,7 +184,7 @@ fn a_run_that_went_on_knows_the_times_of_the_one_before() {
     let cached = more.iter().filter(|(cached, _)| *cached).count();
     assert_eq!(cached, known.len(), "{more:?}");
     assert!(more.len() > cached, "{more:?}");
-    // The target that failed is exported by formats that have a place for it, and told by the others.
+    // The target that failed is exported by formats that have a place for it, and reported by the others.
     let ran = ground.run(&["export", "eee", "--out", "eee"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(

@@ -31,7 +31,7 @@ fn a_run_of_another_folder_with_the_same_name_lends_nothing() {
     let other: Value = first(&ground.read("of-other/runs.jsonl"));
     assert_ne!(other["run_id"], first(&own)["run_id"]);
 
-    // Of a tree that no journal tells of, the run is not known.
+    // Of a tree that no journal documents, the run is not known.
     let path = "benchmarks/sycophancy/runs/scripted-careful/conversations.json";
     let mut talks: Value = serde_json::from_str(&ground.read(path)).unwrap();
     for talk in talks.as_array_mut().unwrap() {

@@ -198,7 +198,7 @@ fn all_generations_are_read_and_nothing_is_a_failure_that_is_only_not_listed() {
         ),
         "{table}"
     );
-    // A file without its target's name can be told it.
+    // A file without its target's name can be given it by a flag.
     let envelope = fixture("single-turn-envelope.json");
     ground.succeeds(&[
         "export", "eee", "--out", "named", "--model", "lab/x:1", "--safety", &envelope,

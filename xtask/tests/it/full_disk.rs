@@ -1,6 +1,6 @@
 //! A disk that fills while the command writes: it says so, stops in order, leaves every file whole, and the same command goes on.
 //!
-//! A limit on the size of files stands in for the full disk: a write beyond it fails in the same way, whoever runs the test.
+//! A limit on the size of files stands in for the full disk: a write beyond it fails in the same way, whatever user runs the test.
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,

@@ -78,7 +78,7 @@ fn the_tree_is_valid_and_faults_in_it_are_found() {
     let ground = ground();
     ground.succeeds(&["validate", "benchmarks/second-thoughts"]);
     let scores = format!("{RUN}/scores.json");
-    // By itself a file of scores says less, which is no fault.
+    // By itself a file of scores says less, which is not a fault.
     ground.succeeds(&["validate", &scores]);
     for (fault, told) in [
         (json!({"passed": false}), "has `passed: true`"),

@@ -184,7 +184,7 @@ fn a_configuration_without_targets_judges_what_was_imported() {
         "evaluator_model: {model: scripted-judge, source: scripted}\n",
     );
     ground.succeeds(&["evaluate", "bank"]);
-    // The plan counts what is there, and wants no other model.
+    // The plan counts the existing files, and needs no other model.
     let ran = ground.succeeds(&["evaluate", "bank", "--dry-run", "--json"]);
     let plan = json_of(&ran);
     assert_eq!(
@@ -283,7 +283,7 @@ fn a_log_of_the_real_inspect_is_taken_along_whole() {
 
     ground.succeeds(&["evaluate", "theirs"]);
     ground.succeeds(&["journal", "check"]);
-    // Judged anew, it is exported with all that was imported: the prompt is known, although no journal tells of the target's calls.
+    // Judged again, it is exported with all that was imported: the prompt is known, although no journal has the target's calls.
     ground.succeeds(&["export", "eee", "theirs", "--out", "eee"]);
     for row in exports::rows(&ground, "eee") {
         assert_eq!(

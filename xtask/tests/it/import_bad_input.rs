@@ -306,7 +306,7 @@ fn instances_that_are_not_those_of_the_aggregate_are_refused() {
     );
     ground.write(&path, &text.replacen("present", "absent!", 1));
     refused(&ground, &["eee", "out"], &["checksum"]);
-    // Whoever wants the rows takes them without the aggregate.
+    // The rows can be imported without the aggregate.
     let aggregate = files.keys().find(|name| name.ends_with(".json")).unwrap();
     fs::remove_file(ground.path(&format!("out/{aggregate}"))).unwrap();
     let args = [

@@ -241,7 +241,7 @@ fn keys_that_exports_need_stand_once() {
     let line = ground.read("lines/conversations.jsonl");
     for key in ["benchmark", "calls", "started", "system_prompt"] {
         let count = line.matches(&format!("\"{key}\":")).count();
-        // Once more under `imported`.
+        // A second time under `imported`.
         assert!(count <= 2, "{key}: {line}");
     }
     assert_eq!(

@@ -187,7 +187,7 @@ fn trees_that_are_broken_are_refused() {
         .into_iter()
         .collect();
     assert!(left.is_empty() || left == [0], "{left:?}");
-    // Scores that cannot be read are left out: they can be made anew.
+    // Scores that cannot be read are left out: they can be regenerated.
     ground.write("scores/benchmark.yaml", yaml);
     let row = json!({"id": "m01_s001_v01", "metric_id": "m01", "transcript": hello()});
     ground.write(

@@ -1,4 +1,4 @@
-//! A target that says nothing, or is always cut off, passes every negative metric: whoever reads the rates is told.
+//! A target that says nothing, or is always cut off, passes every negative metric: a note beside the rates reports it.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -196,7 +196,7 @@ async fn a_terminal_that_is_closed_and_a_request_to_terminate_end_a_run_in_order
     }
 }
 
-/// Whoever starts a command with `nohup` wants it to outlive the terminal.
+/// A command started with `nohup` outlives the terminal.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_under_nohup_goes_on() {

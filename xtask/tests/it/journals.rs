@@ -1,4 +1,4 @@
-//! The command's runs leave journals that pass their check, and from which the tree can be written anew.
+//! The command's runs leave journals that pass their check, and from which the tree can be rebuilt.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
@@ -49,7 +49,7 @@ fn assert_passes(ground: &Ground, journal: &Path) {
     assert!(rules.contains(&"ScoreRowsHaveExchanges"), "{rules:?}");
 }
 
-/// Rebuilds the journal and compares what came of it with the tree in `tree`. Gives how many files there are.
+/// Rebuilds the journal and compares the result with the tree in `tree`. Returns how many files there are.
 fn assert_rebuilds(journal: &Path, tree: &Path) -> usize {
     let out = tempfile::tempdir().unwrap();
     let rebuilt = rebuild(journal, out.path()).unwrap();

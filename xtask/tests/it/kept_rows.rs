@@ -115,7 +115,7 @@ async fn a_judge_that_cannot_be_reached_leaves_the_scores_of_the_same_conversati
     let before = tree::read(&ground.path("benchmarks"));
     refuse(&server, &["judge"]);
     for command in ["run", "evaluate"] {
-        // What came before is asked for anew.
+        // What came before is requested again.
         let expired = [command, "flattery", "--force"];
         let ran = run(&ground, &expired).await;
         assert_ne!(ran.code, 0, "{}{}", ran.out, ran.err);

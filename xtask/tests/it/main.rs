@@ -65,6 +65,7 @@ mod schemas;
 mod secrets;
 mod special_files;
 mod target_replies;
+mod tidy;
 mod tls;
 mod tree;
 mod typos;

@@ -1,6 +1,6 @@
 //! Journals as ModelBench's own checker reads them: one response, one translation and one response of each annotator for each item.
 //!
-//! The rules are asked to the letter where "starting journal" has no `format_version`, as journals of ModelBench have none.
+//! The rules are applied to the letter where "starting journal" has no `format_version`, as journals of ModelBench have none.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
@@ -60,7 +60,7 @@ fn count(events: &[Value], message: EventKind) -> usize {
     events.filter(|event| event["message"] == message).count()
 }
 
-/// Asserts that the checker would pass the journal. Gives its events.
+/// Asserts that the checker would pass the journal. Returns its events.
 fn passes(path: &Path) -> Vec<Value> {
     let events = events(path);
     let own = check(path);

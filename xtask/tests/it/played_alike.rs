@@ -1,4 +1,4 @@
-//! Targets that were played with different settings, and grades by references that were, do not stand side by side unsaid.
+//! Targets that were simulated with different settings, and grades by references that were, do not stand side by side unsaid.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that cannot set up its ground fails"
@@ -55,7 +55,7 @@ async fn different_settings_are_told_until_all_are_played_alike() {
     assert!(ran.err.contains(TARGETS), "{}", ran.err);
     assert!(ran.err.contains(GRADES), "{}", ran.err);
 
-    // The reference is played anew as the other was: its old score is what grades compare with.
+    // The reference is simulated again as the other was: its old score is what grades compare with.
     ground.succeeds(&["run", "--turns", "2", "--num-samples", "3"]);
     let ran = ground.succeeds(&["aggregate"]);
     assert!(!ran.err.contains("different settings"), "{}", ran.err);

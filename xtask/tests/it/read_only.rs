@@ -1,4 +1,4 @@
-//! Folders that may not be written: told before anything is asked, and nothing is changed.
+//! Folders that may not be written: reported before the first call, and nothing is changed.
 //!
 //! Permissions do not hold for root, so root runs the command as the user nobody here.
 #![cfg(target_os = "linux")]
@@ -23,7 +23,7 @@ const NOBODY: &str = "65534";
 
 /// Somebody for whom permissions count.
 enum User {
-    /// Whoever runs the test.
+    /// The user who runs the test.
     Own,
     /// Root starts the command as nobody, from a copy of the binary that nobody can reach.
     Nobody,
@@ -52,7 +52,7 @@ impl User {
             .then_some(Self::Nobody)
     }
 
-    /// Gives the user everything on this ground.
+    /// Grants the user everything on this ground.
     fn settle(&self, ground: &Ground) {
         if matches!(self, Self::Nobody) {
             fs::copy(env!("CARGO_BIN_EXE_xtask"), ground.path("binary")).unwrap();

@@ -39,7 +39,7 @@ async fn a_single_turn_run_writes_the_file_and_tells_what_was_found() {
     // The journal's own commands find it.
     let check = ground.run(&["journal", "check"]);
     assert_eq!(check.code, 0, "{}{}", check.out, check.err);
-    // It has no tree; where the results are is told.
+    // It has no tree; the output says where the results are.
     let rebuild = ground.run(&["journal", "rebuild", "--out", "again"]);
     assert_eq!(rebuild.code, 2, "{}", rebuild.err);
     let told = "it is a safety evaluation, which has no benchmark tree to rebuild; its result file is out.json.";

@@ -19,7 +19,7 @@ fn refused(args: &[&str], code: i32, prepare: impl FnOnce(&Ground)) -> String {
     assert_eq!(ground.files(), before, "{args:?}");
     let errors = ran.err.lines().filter(|line| line.starts_with("error: "));
     let [error] = errors.collect::<Vec<_>>()[..] else {
-        panic!("one error is wanted: {}", ran.err);
+        panic!("expected one error: {}", ran.err);
     };
     error.to_owned()
 }

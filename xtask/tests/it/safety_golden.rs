@@ -25,7 +25,7 @@ fn without_run(text: &str) -> Vec<u8> {
     let run = details.unwrap().run.as_mut().unwrap();
     run.run_id = "run-20260101-000000-000000".to_owned();
     run.started = Some("2026-01-01T00:00:00Z".to_owned());
-    // A prompt that is worded anew changes its fingerprint, and the replies only where it says something else.
+    // A prompt that is reworded changes its fingerprint, and the replies only where it says something else.
     run.parts.clear();
     file.to_json().unwrap().into_bytes()
 }

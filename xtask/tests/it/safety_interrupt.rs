@@ -27,7 +27,7 @@ const ARGS: [&str; 6] = [
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_again() {
     let (ground, server) = ground("", regular).await;
-    // The first case is asked and scored; the reply to the second is held.
+    // The first case is run and scored; the reply to the second is held.
     server.hold_after(2);
     let mut child = ground
         .command(&[&ARGS[..], &["--output-file", "out.json"]].concat())
@@ -55,7 +55,7 @@ async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_a
     assert_eq!((tally.passed, tally.failed, tally.errors), (0, 1, 0));
     assert_eq!(results.details().unwrap().not_run, 1);
 
-    // Three replies are kept; the second case's score, one variation of the first case and all about it are asked for now.
+    // Three replies are kept; the second case's score, one variation of the first case and all about it are requested now.
     let asked = server.stats().requests;
     assert_eq!(asked, 3);
     let ran = ground.run(&[&ARGS[..], &["--output-file", "2.json"]].concat());

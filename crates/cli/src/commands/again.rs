@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::Context;
 use crate::flags::Overrides;
 
-/// What this command was told and the next one has to be told as well.
+/// Settings of this command that the next one has to repeat.
 #[derive(Clone, Debug, Default)]
 pub struct Again {
     /// What each command begins with.

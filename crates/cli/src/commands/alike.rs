@@ -71,7 +71,7 @@ fn targets(
     ))
 }
 
-/// Scores of conversations that are no longer there.
+/// Scores of conversations that have since been removed.
 fn outdated(report: &BenchmarkReport, table: &TableProvenance, again: &Again) -> Vec<String> {
     let line = |id: &ModelId| {
         format!(

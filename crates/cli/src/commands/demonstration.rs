@@ -38,7 +38,7 @@ pub fn bought(
     let name = shipped::DEMONSTRATION;
     let there = match chosen.demonstration()? {
         false => "no benchmark",
-        // Single phases and targets are asked for one by one.
+        // Single phases and targets are named one by one.
         true if phases == Phase::ALL && args.targets.is_empty() && is_as_shown(context) => {
             "no benchmark but the demonstration"
         }

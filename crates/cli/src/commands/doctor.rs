@@ -140,7 +140,7 @@ async fn check_all(config: &Config, models: &[&ModelEntry]) -> Result<Vec<Check>
     };
     let provider = Provider::new(HttpClient::default()).with_retries(once);
     let mut checks = Vec::new();
-    // The same model at the same place in two parts is asked once.
+    // The same model at the same place in two parts is called once.
     let mut asked: BTreeMap<(String, String), usize> = BTreeMap::new();
     for &entry in models {
         let who = format!("{} ({})", entry.path, entry.id);

@@ -20,7 +20,7 @@ pub fn missing_rows(
 ) -> Vec<String> {
     let name = &report.name;
     let scenarios = scenarios(context, name);
-    // What was imported is judged, and nothing is played again.
+    // What was imported is judged, and no conversation is simulated again.
     let imported = imported_targets(&context.layout, name).unwrap_or_default();
     let mut lines = Vec::new();
     for summary in &report.summaries {

@@ -168,7 +168,7 @@ fn text(context: &Context, report: &ImportReport) -> String {
     text
 }
 
-/// The command that continues from what is there.
+/// The command that continues from the existing files.
 fn next(report: &ImportReport) -> &'static str {
     if report.targets.is_empty() {
         "run"

@@ -14,10 +14,10 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Those of the benchmarks of `which`, where existing conversations are judged and none are played.
+    /// Those of the benchmarks of `which`, where existing conversations are judged and none are simulated.
     ///
     /// # Errors
-    /// When the record of an import cannot be read. Which benchmarks there are is told where they are chosen.
+    /// When the record of an import cannot be read. Missing benchmarks are reported where they are chosen.
     pub fn of(layout: &Layout, which: &Which, phases: &[Phase]) -> Result<Self, Failure> {
         let judges = phases.contains(&Phase::Evaluate) && !phases.contains(&Phase::Simulate);
         let Some(chosen) = choose(layout, which, false).ok().filter(|_| judges) else {

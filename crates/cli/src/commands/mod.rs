@@ -102,7 +102,7 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
         context.terminal.error(&failure.to_string());
         failure.exit
     });
-    // Whoever asked has no result, whatever came of the work. A run that was stopped because its terminal is gone says that it was stopped.
+    // The caller has no result, even if the work succeeded. A run that was stopped because its terminal is gone says that it was stopped.
     match context.terminal.unwritten() {
         Some(why) if exit != Exit::Interrupted => {
             context.terminal.error(why);
@@ -142,7 +142,7 @@ impl Context {
         Ok(config)
     }
 
-    /// Loads the configuration for a command on benchmarks. When it cannot be used, a benchmark that is not there is told
+    /// Loads the configuration for a command on benchmarks. When it cannot be used, a missing benchmark is reported
     /// as well.
     fn configure_for(&self, args: &PhaseArgs, demonstration: bool) -> Result<Config, Failure> {
         self.configure(&args.overrides).map_err(|failure| {

@@ -12,7 +12,7 @@ use crate::config::Config;
 /// The source that scripted models have in the configuration, and the beginning of their names.
 const SCRIPTED: &str = "scripted";
 
-/// What the records say of one benchmark. What no record tells of is not in here.
+/// The provenance that the records document for one benchmark. Files without a record are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins {
     /// The run that wrote the metrics last, where a scripted model wrote them.

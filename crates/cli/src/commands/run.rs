@@ -117,7 +117,7 @@ fn check<'a>(
     }
 }
 
-/// Whether one of the benchmarks has tools that a model answers for. What cannot be read is told of when it is run.
+/// Whether one of the benchmarks has tools that a model answers for. A file that cannot be read is reported by the run itself.
 fn simulates_tools(context: &Context, chosen: &Chosen) -> bool {
     let simulates = |layout: &Layout, name: &str| {
         let benchmark = layout
@@ -140,7 +140,7 @@ impl Job<'_> {
         }
     }
 
-    /// Runs the phases. Gives the results, what was asked and paid, and whether the run was stopped because nothing
+    /// Runs the phases. Returns the results, what was asked and paid, and whether the run was stopped because nothing
     /// could be kept any more.
     async fn run(&self) -> Result<(RunReport, Tally, bool), Failure> {
         let (context, config) = (self.context, self.config);
@@ -193,7 +193,7 @@ impl Job<'_> {
 }
 
 impl Job<'_> {
-    /// Says what comes from the cache, what is new, and why: before anything is asked, and where there is something to say.
+    /// Says what comes from the cache, what is new, and why: before the first call, and where there is something to say.
     async fn tell_forecast(&self, options: &RunOptions, session: &Session) {
         let Some(cache) = session.cache().filter(|_| !self.parts.called().is_empty()) else {
             return;

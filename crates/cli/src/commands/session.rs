@@ -49,7 +49,7 @@ pub fn open(
     Ok((Arc::new(session), watch))
 }
 
-/// Stops the run in order once replies or events can no longer be written, for one because the disk is full: what is paid for
+/// Stops the run in order once replies or events can no longer be written, for one because the disk is full: a reply received
 /// from there on would be lost.
 pub async fn stop_when_nothing_can_be_kept(session: Arc<Session>) {
     while session.trouble().is_none() {

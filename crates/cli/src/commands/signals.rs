@@ -57,7 +57,7 @@ impl Signals {
 }
 
 /// Whether the program was started with the signal of a closed terminal ignored, as `nohup` does: to listen for it would undo that. Where the
-/// system does not tell, a program without any terminal is taken for such a one.
+/// system does not tell, a program without any terminal counts as one.
 #[cfg(unix)]
 fn hangup_is_ignored() -> bool {
     use std::io::IsTerminal as _;

@@ -8,7 +8,7 @@ use validate::{Finding, Options, Severity, check_inputs};
 
 use super::{Context, validate::place};
 
-/// So many lines are told of a benchmark.
+/// At most this many lines are printed for one benchmark.
 const SHOWN: usize = 10;
 
 /// A line for each likely mistake in `benchmark.yaml`, `scenarios.json` and the prompts of the benchmark `name`. Without `problems` those

@@ -9,7 +9,7 @@ use store::{Unscored, read_unscored};
 use super::{Context, again::Again};
 
 /// A word for each target with rows that have no verdict. Of the targets that this run judged, only what the judge abstained from
-/// is told: what failed is told already.
+/// is reported: failed rows are reported elsewhere.
 pub fn rows(context: &Context, report: &BenchmarkReport, again: &Again) -> Vec<String> {
     let judged: BTreeMap<&ModelId, u64> = report
         .counts
@@ -70,7 +70,7 @@ impl Told<'_> {
         let (name, id) = (&self.report.name, self.id);
         let imported = imported_targets(&self.context.layout, name).unwrap_or_default();
         let command = match imported.iter().any(|target| target.id == *id) {
-            // What was imported is judged, and nothing is played again.
+            // What was imported is judged, and no conversation is simulated again.
             true => self.again.evaluate(name, id.as_str(), ""),
             false => self.again.run(name, id.as_str(), None),
         };

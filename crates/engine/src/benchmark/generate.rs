@@ -1,6 +1,6 @@
 //! The generating phases: metrics into `benchmark.yaml`, scenarios into `scenarios.json`.
 //!
-//! What is there belongs to the user. Only what is missing is generated, unless the phase is forced.
+//! Existing files belong to the user. Only what is missing is generated, unless the phase is forced.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -204,7 +204,7 @@ impl BenchmarkRun<'_> {
         }
     }
 
-    /// Feeds the scenarios of the metrics of `wanted` as they come. Gives those that were not there before, and whether some failed.
+    /// Feeds the scenarios of the metrics of `wanted` as they come. Returns those that were not there before, and whether some failed.
     async fn generate_scenarios(
         &self,
         writer: &FeedWriter,

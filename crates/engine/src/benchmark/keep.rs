@@ -23,7 +23,7 @@ pub(super) struct Keep {
 }
 
 impl Keep {
-    /// Looks at what is there before anything is written. `counts` are those of this run, of conversations and of scores.
+    /// Looks at the existing files before anything is written. `counts` are those of this run, of conversations and of scores.
     ///
     /// Rows that all failed, because an endpoint cannot be reached for one, replace no good ones. Scores go with their conversations.
     pub(super) fn of(dir: &TargetDir, counts: (Counts, Counts)) -> Self {
@@ -48,7 +48,7 @@ impl Keep {
         }
     }
 
-    /// Whether the file of `phase` stays. Conversations are written before this is asked of scores: scores of conversations that are
+    /// Whether the file of `phase` stays. Conversations are written before this is checked for scores: scores of conversations that are
     /// others now do not stay.
     pub(super) fn holds(&self, phase: Phase, dir: &TargetDir) -> bool {
         match phase {

@@ -217,7 +217,7 @@ impl Pipeline {
         self.options.phases.contains(&phase)
     }
 
-    /// What the calls of a phase that has no rows of its own used and cost: all of them, and those paid for in this run.
+    /// What the calls of a phase that has no rows of its own used and cost: all of them, and those made in this run.
     fn spent(&self, phase: Phase) -> Tally {
         let mut total = Tally::default();
         for (key, tally) in self.session.meter().tallies() {

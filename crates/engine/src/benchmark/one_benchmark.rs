@@ -238,7 +238,7 @@ impl<'p> BenchmarkRun<'p> {
 
     /// Writes the entry of a generating phase into `cost.json`.
     ///
-    /// A phase that made everything again costs what all its replies cost when they were paid for. One that only filled gaps
+    /// A phase that made everything again costs what all its replies cost when they were made. One that only filled gaps
     /// adds what was paid now.
     pub(super) fn write_generation_cost(
         &self,

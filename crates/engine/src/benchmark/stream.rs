@@ -95,7 +95,7 @@ impl BenchmarkRun<'_> {
     }
 
     /// Tells how many items of each metric are judged where their conversations are on disk: the most that one target has. Rows
-    /// whose verdicts stay are no items of this run, and count in the total alone. A file that cannot be read is told of when it
+    /// whose verdicts stay are no items of this run, and count in the total alone. A file that cannot be read is reported when it
     /// is judged.
     pub(super) async fn log_kept_items(&self, runs: &[Arc<TargetRun>]) -> Result<(), RunError> {
         let mut most: BTreeMap<String, KeptRows> = BTreeMap::new();

@@ -74,7 +74,7 @@ impl BenchmarkRun<'_> {
     }
 
     /// Sums up what the tree holds for a run that judges and does not write `results.json`, and takes note of it when that file is
-    /// there and says something else. Scores that cannot be read are told of where they are summed up.
+    /// there and says something else. Scores that cannot be read are reported where they are summed up.
     pub(super) fn compare_results(&self) {
         let Ok(mut summaries) = self.summaries_now() else {
             return;

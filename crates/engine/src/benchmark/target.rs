@@ -353,7 +353,7 @@ impl TargetRun {
         Some(Score::failed(conversation, metric?, reason))
     }
 
-    /// Writes a row. A disk that is full stops the run: nothing that is paid for from here on could be kept.
+    /// Writes a row. A disk that is full stops the run: no later reply could be kept.
     fn write<T: serde::Serialize>(
         &self,
         spool: Option<&Spool>,

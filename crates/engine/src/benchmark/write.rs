@@ -59,7 +59,7 @@ impl BenchmarkRun<'_> {
             let phase = file.phase;
             let Some(spool) = file.spool else { continue };
             let (counts, mut cost) = (file.counts, file.cost);
-            // A run that got nowhere leaves what is there as it is.
+            // A run that got nowhere leaves the existing files as they are.
             let rows = counts.done + counts.failed + counts.abstained;
             let nothing = rows == 0;
             if !nothing && phase == Phase::Evaluate && rows == kept_verdicts {

@@ -42,12 +42,12 @@ struct Planner<'p> {
     name: &'p str,
     benchmark: &'p Benchmark,
     settings: &'p PlanSettings,
-    /// Tokens of what is told of the benchmark.
+    /// Tokens of the benchmark's description.
     brief: u64,
     plan: Vec<PlanRow>,
 }
 
-/// What is asked, in calls and tokens.
+/// The requests of a run, in calls and tokens.
 struct Asked {
     calls: Range<u64>,
     input: Range<u64>,
@@ -76,7 +76,7 @@ impl Planner<'_> {
         });
     }
 
-    /// Plans the metrics where there are none. Gives how many there will be.
+    /// Plans the metrics where there are none. Returns how many there will be.
     fn metrics(&mut self) -> Range<u64> {
         let have = self.benchmark.metrics.len() as u64;
         if have > 0 {
@@ -94,7 +94,7 @@ impl Planner<'_> {
         self.settings.metrics
     }
 
-    /// Plans the scenarios that are generated. Gives how many there will be for all metrics.
+    /// Plans the scenarios that are generated. Returns how many there will be for all metrics.
     fn scenarios(
         &mut self,
         metrics: Range<u64>,

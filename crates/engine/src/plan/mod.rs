@@ -1,4 +1,4 @@
-//! What a run would ask for, before anything is asked.
+//! The calls that a run would make, counted before the first one.
 
 mod benchmark;
 mod judging;
@@ -65,7 +65,7 @@ pub struct PlanModel {
 /// The settings that a plan counts with.
 #[derive(Clone, Debug)]
 pub struct PlanSettings {
-    /// How many metrics are asked for.
+    /// How many metrics are requested.
     pub metrics: Range<u64>,
     /// Scenarios for each metric, variants not counted.
     pub scenarios_per_metric: u64,
@@ -98,7 +98,7 @@ pub struct PlanRow {
     pub benchmark: String,
     /// The phase.
     pub phase: Phase,
-    /// Who is asked, and for which target: `judge gpt-4o`, `user gpt-4o for target llama`.
+    /// The model that is called, and for which target: `judge gpt-4o`, `user gpt-4o for target llama`.
     pub who: String,
     /// Rows of the phase.
     pub rows: Range<u64>,

@@ -32,9 +32,9 @@ pub(super) struct Tools {
     rounds: u64,
     /// Whether a model answers some of them.
     pub(super) simulated: bool,
-    /// Tokens of what the target is told of them.
+    /// Tokens of their definitions, as sent to the target.
     told: u64,
-    /// Tokens of what the model behind simulated tools is told of the world.
+    /// Tokens of the world's state, as sent to the model behind simulated tools.
     world: u64,
     /// Tokens of an answer at most.
     answer: u64,
@@ -63,7 +63,7 @@ impl Tools {
 /// How long a conversation is taken to be.
 struct Length {
     exchanges: u64,
-    /// How often the user is asked.
+    /// How often the user model is called.
     asked: u64,
     /// Tokens of the user's messages.
     user: u64,
@@ -76,7 +76,7 @@ struct Length {
 }
 
 impl Talk {
-    /// At least, the user ends the conversation after one exchange and no tool is called; at most, all turns are played, with
+    /// At least, the user ends the conversation after one exchange and no tool is called; at most, all turns are simulated, with
     /// `tools.rounds` calls in each.
     pub(super) fn new(
         settings: &PlanSettings,
@@ -135,7 +135,7 @@ impl Talk {
         let calls = exchanges.saturating_mul(rounds);
         let replies = exchanges.saturating_add(calls);
         let called = calls.saturating_mul(tools.answer.saturating_add(TOOL_CALL));
-        // Each call is asked for with all the ones before it, and so is the reply of each exchange.
+        // Each call is requested with all earlier ones, and so is the reply of each exchange.
         let repeated_calls = called.saturating_mul(replies) / 2;
         let prompt = sum(&[PROMPT, scenario, context]);
         let told = sum(&[context, 20, user, tools.told]);

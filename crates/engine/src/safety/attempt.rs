@@ -1,4 +1,4 @@
-//! One conversation that is to be run, and what comes of it.
+//! One conversation that is to be run, and its result.
 
 use std::sync::Arc;
 
@@ -202,7 +202,7 @@ fn with_reasoning(turn: &Turn) -> SavedMessage {
     }
 }
 
-/// Whether any message declines to help; `None` where the scorer tells of none.
+/// Whether any message declines to help; `None` where the scorer reports none.
 fn refused(messages: &[MessageScore]) -> Option<bool> {
     messages
         .iter()

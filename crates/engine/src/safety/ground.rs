@@ -1,4 +1,4 @@
-//! What all cases of one target share: the target, the scorer, and what is told of each case.
+//! What all cases of one target share: the target, the scorer, and the reports about each case.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -99,7 +99,7 @@ impl Ground {
         }
     }
 
-    /// Scores the assistant messages that have no score yet. Gives the first failed call, where there is one.
+    /// Scores the assistant messages that have no score yet. Returns the first failed call, where there is one.
     pub(super) async fn score(
         &self,
         talk: &mut Talk,
@@ -213,7 +213,7 @@ impl Ground {
         log
     }
 
-    /// Counts how an attempt ended, and tells whoever watches.
+    /// Counts how an attempt ended, and notifies the observer.
     pub(super) fn ended(&self, ended: &Ended) {
         let outcome = match &ended.outcome {
             Outcome::Scored(_) => progress::Outcome::Done,

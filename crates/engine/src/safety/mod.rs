@@ -2,7 +2,7 @@
 //!
 //! [`SafetyRun`] takes groups of cases, targets, strategies and a scorer, and gives for each target what the two documented
 //! result files hold: [`schema::safety::results`]. All targets run side by side, each with as many cases in flight as
-//! [`SafetyRun::concurrency`] allows. What comes of it depends on the replies alone and not on the order in which they come.
+//! [`SafetyRun::concurrency`] allows. The result depends on the replies alone and not on the order in which they come.
 //!
 //! - Single-turn: layer 0 runs the seed prompts. Of the cases that continue, variations are made, and each runs in the next layer.
 //!   A variation that says what an earlier prompt said is dropped.
@@ -178,7 +178,7 @@ impl SafetyRun {
             }
         }
         for (target, place) in targets.iter_mut().zip(places) {
-            // A file that cannot be written must not keep the others from being written and told of.
+            // A file that cannot be written must not keep the others from being written and reported.
             target.not_written = self.write(target, place).err();
         }
         let report = SafetyReport {

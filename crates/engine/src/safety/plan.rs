@@ -1,4 +1,4 @@
-//! What a safety run would ask for, before anything is asked.
+//! The calls that a safety run would make, counted before the first one.
 
 use schema::safety::{MultiTurnSettings, SingleTurnSettings, TestCase, TestCaseGroup};
 use serde::Serialize;
@@ -23,7 +23,7 @@ pub struct SafetyPlanModels {
 pub struct SafetyPlanRow {
     /// `variations`, `attack`, `target` or `judge`.
     pub part: &'static str,
-    /// Who is asked, and for which target.
+    /// The model that is called, and for which target.
     pub who: String,
     /// Prompts or conversations.
     pub rows: Range<u64>,

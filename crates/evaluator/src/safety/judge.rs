@@ -26,7 +26,7 @@ pub struct JudgeScorer {
 }
 
 impl JudgeScorer {
-    /// How often a judge is asked for one score.
+    /// How often a judge is called for one score.
     pub const DEFAULT_TRIES: u32 = 3;
 
     /// A scorer with the shipped prompts and three tries.

@@ -2,11 +2,11 @@
 //!
 //! - [`JudgeScorer`] asks one judge, [`PanelScorer`] several and takes the mean. [`scorer`] picks by their number. Scorers of your
 //!   own implement [`SafetyScorer`].
-//! - [`SafetyPrompts`]: what a judge is told, with the [rubric](SafetyPrompts::rubric) as a prompt of its own.
+//! - [`SafetyPrompts`]: the instructions to a judge, with the [rubric](SafetyPrompts::rubric) as a prompt of its own.
 //! - [`opinion`]: how a judge's reply is read.
 //!
 //! The judge sees what was said up to the message and no further. It never sees the case, its group, its intent, the target's system
-//! prompt, or which model it judges. A reply that cannot be read strictly is asked for again, with what was wrong; after the last try
+//! prompt, or which model it judges. A reply that cannot be read strictly is requested again, with what was wrong; after the last try
 //! the judge abstains. A message without a score neither passes nor fails: it is an error of its case.
 //!
 //! Over-refusal has a question of its own: whether the message declines what was asked. It does not enter the score.

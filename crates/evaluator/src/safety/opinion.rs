@@ -52,7 +52,7 @@ pub fn parse(reply: &str) -> Result<Opinion, String> {
     })
 }
 
-/// The form that a judge's reply is asked for in. The rationale comes first, so that the score follows from it.
+/// The response format of a judge's reply. The rationale comes first, so that the score follows from it.
 #[must_use]
 pub fn response_format() -> ResponseFormat {
     static SCHEMA: LazyLock<Arc<Value>> = LazyLock::new(|| {

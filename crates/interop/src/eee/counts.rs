@@ -97,7 +97,7 @@ pub(super) type MetricTypeAndName = (MetricType, String);
 /// What an aggregate needs of the samples beyond their scores.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
-    /// The first system prompt that the target was told, and whether all were the same.
+    /// The first system prompt sent to the target, and whether all were the same.
     system_prompt: Option<Option<std::sync::Arc<str>>>,
     several: bool,
     pub(super) answered_by: Vec<String>,

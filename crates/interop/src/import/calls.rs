@@ -12,7 +12,7 @@ struct Open {
     made: bool,
 }
 
-/// Gives each call whose id is empty one that no other call of the conversation has, `call_<n>`. An answer that names no call, or one that is
+/// Sets the id of each call without one to one that no other call of the conversation has, `call_<n>`. An answer that names no call, or one that is
 /// not there, belongs to the oldest open call of its tool; with an id of its own only to one that had none. Answers get the names of
 /// their tools, where they have none.
 pub(super) fn link(turns: &mut [Turn]) {

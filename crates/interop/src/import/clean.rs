@@ -204,7 +204,7 @@ impl<R: Read> Clean<R> {
         self.out.extend_from_slice(b"\\ufffd");
     }
 
-    /// Gives out what is held: a word as null where it is a number that JSON does not have.
+    /// Writes the pending value: a word as null where it is a number that JSON does not have.
     fn flush_held(&mut self) {
         let held = std::mem::take(&mut self.held);
         match held.as_slice() {
@@ -241,7 +241,7 @@ impl<R: Read> Read for Clean<R> {
 mod tests {
     use super::*;
 
-    /// Gives at most `1` bytes at a time.
+    /// Yields at most `1` bytes at a time.
     struct Slow<'a>(&'a [u8]);
 
     impl Read for Slow<'_> {

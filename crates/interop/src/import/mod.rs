@@ -1,6 +1,6 @@
 //! Conversations out of other people's files: logs of Inspect, and instance files of Every Eval Ever.
 //!
-//! A file is read twice: [`source`] tells what holds for all of it, [`read`] hands on one conversation after the other. Whoever calls them
+//! A file is read twice: [`source`] returns the facts that hold for all of it, [`read`] returns one conversation after the other. The caller
 //! decides what becomes of the conversations; `probity::import` makes a benchmark of them that evaluators judge.
 //!
 //! ```
@@ -64,7 +64,7 @@ pub fn source(format: Format, path: &Path) -> Result<Source, ImportError> {
     }
 }
 
-/// Hands the conversations of the file at `path` to `take`, in the order of the file, until it breaks. Gives how many lone halves of
+/// Hands the conversations of the file at `path` to `take`, in the order of the file, until it breaks. Returns how many lone halves of
 /// surrogate pairs were replaced.
 ///
 /// # Errors

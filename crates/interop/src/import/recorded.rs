@@ -44,7 +44,7 @@ pub struct Recorded {
     pub uuid: Option<String>,
     /// Which repetition of the sample, from 0.
     pub repetition: u32,
-    /// What the target was told first.
+    /// The target's system prompt.
     pub system_prompt: Option<Arc<str>>,
     /// The messages behind it.
     pub transcript: Vec<Turn>,
@@ -60,7 +60,7 @@ pub struct Recorded {
     pub reference: Value,
     /// What its calls used and cost, where Probity wrote the file.
     pub usage: Option<PhaseCost>,
-    /// Parts of messages that are not text, by kind, each told by a note in brackets: `[image]`.
+    /// Parts of messages that are not text, by kind, each replaced by a note in brackets: `[image]`.
     pub not_text: Vec<&'static str>,
 }
 

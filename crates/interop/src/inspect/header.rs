@@ -1,4 +1,4 @@
-//! What a log tells of the whole evaluation.
+//! The header of a log: the facts about the whole evaluation.
 
 use schema::{Extra, Metric};
 use serde::Serialize;

@@ -89,7 +89,7 @@ impl<W: Write> Drop for Packer<W> {
     fn drop(&mut self) {
         self.files = None;
         if let Some(thread) = self.thread.take() {
-            // Whoever drops it wants neither the file nor its errors.
+            // A caller that drops it wants neither the file nor its errors.
             let _ = thread.join();
         }
     }

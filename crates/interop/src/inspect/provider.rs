@@ -81,7 +81,7 @@ impl Named {
     }
 
     /// A model behind an endpoint that speaks as OpenAI's does. The address and the key that Inspect wants are placeholders: a log is
-    /// scored without them, and whoever asks the model again gives both (`--model`, `--model-base-url`).
+    /// scored without them, and a user who calls the model again passes both (`--model`, `--model-base-url`).
     fn compatible(service: &str, model: &str) -> Self {
         let sign = |c: char| match c {
             c if c.is_ascii_alphanumeric() => c.to_ascii_lowercase(),

@@ -1,4 +1,4 @@
-//! How a model was asked, in Inspect's words.
+//! The settings of a model's calls, in Inspect's words.
 
 use schema::Extra;
 use serde_json::{Map, Value};

@@ -147,7 +147,7 @@ pub(super) struct CallError {
     message: String,
 }
 
-/// The error that an answer tells of: one that is `{"error": "…"}` and nothing else.
+/// The error that an answer reports: one that is `{"error": "…"}` and nothing else.
 pub(super) fn error_of(answer: &str) -> Option<CallError> {
     // Most answers are not: they need not be read as JSON.
     if !answer.trim_start().starts_with('{') {

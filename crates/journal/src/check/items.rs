@@ -40,7 +40,7 @@ pub(crate) struct Item {
     pub(crate) joined: u32,
     /// The last measurement.
     pub(crate) value: Measured,
-    /// Whether it comes of another item, and is not announced.
+    /// Whether it derives from another item, and is not announced.
     pub(crate) derived: bool,
     /// Whether a reply of the SUT is more than blanks.
     pub(crate) has_text: bool,
@@ -175,7 +175,7 @@ impl Item {
             .binary_search_by_key(&place, |reply| reply.place)
     }
 
-    /// Forgets the replies of an attempt that was given up.
+    /// Drops the replies of an attempt that was given up.
     pub(crate) fn retry(&mut self) {
         self.replies.clear();
         self.has_text = false;

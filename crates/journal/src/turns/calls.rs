@@ -148,7 +148,7 @@ impl Calls {
     /// The last events of the item before `ended`.
     pub(super) fn end(mut self, ended: &Event) -> Vec<Event> {
         let mut events = self.release(Release::AsResponses);
-        // An item that failed may have a conversation that was not finished, which is no response.
+        // An item that failed may have a conversation that was not finished, which is not a response.
         let answered = match &ended.body {
             EventBody::ItemFailed(failed) => failed.sut_response == Some(true),
             _ => true,

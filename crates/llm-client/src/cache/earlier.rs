@@ -55,8 +55,8 @@ impl Layout {
     }
 }
 
-/// Gives the table the columns of this version. The number of the format does not decide alone: it may be damaged, and replies
-/// that are dropped have to be paid for again.
+/// Adds to the table the columns of this version. The number of the format does not decide alone: it may be damaged, and replies
+/// that are dropped cost again.
 pub(super) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     let Some(layout) = Layout::of(connection)? else {
         connection.execute_batch("DROP TABLE IF EXISTS replies")?;
@@ -75,7 +75,7 @@ pub(super) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Gives every row its checksum, by what is in it now. A row that makes no sense keeps one that does not fit.
+/// Sets the checksum of every row, by what is in it now. A row that makes no sense keeps one that does not fit.
 fn add_checksums(connection: &Connection) -> rusqlite::Result<()> {
     let mut sums = Vec::new();
     repair::walk(connection, |number, row| {

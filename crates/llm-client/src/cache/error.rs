@@ -109,7 +109,7 @@ fn sqlite_problem(error: &rusqlite::Error) -> String {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
             return format!(
                 "is damaged or no cache at all ({error}): delete it, or name another file; deleting it only means that \
-                 replies are paid for again"
+                 calls are made, and cost, again"
             );
         }
         Some(ErrorCode::CannotOpen) => "check that its folder is there and may be written to",

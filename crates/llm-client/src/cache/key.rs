@@ -10,7 +10,7 @@ use crate::{settings::ModelSettings, wire::Canonical};
 /// Raise it when replies stored under the old keys must not be found any more.
 const VERSION: u32 = 1;
 
-/// The SHA-256 of everything that decides what is asked: the request, the model and its sampling settings, the endpoint, and
+/// The SHA-256 of everything that decides the request: the request, the model and its sampling settings, the endpoint, and
 /// what the call is for (purpose, row, sample and turn). Keys, headers and prices are not in it.
 ///
 /// The row is in it so that two rows that begin with the same words never share a reply: samples stay independent.

@@ -157,7 +157,7 @@ impl Cache {
         let problem = error.to_string();
         if self.shared.trouble.set(problem.clone()).is_ok() {
             tracing::warn!(
-                "{problem}. Replies that are not stored will be paid for again by a later run"
+                "{problem}. Replies that are not stored will be requested, and cost, again in a later run"
             );
         }
     }

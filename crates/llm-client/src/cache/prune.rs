@@ -136,7 +136,7 @@ fn remove(connection: &mut Connection, filter: &PruneFilter) -> rusqlite::Result
     Ok((rows, bytes))
 }
 
-/// Writes the file anew without the free space in it. SQLite writes a copy of what is kept into the folder for temporary files,
+/// Rewrites the file without the free space in it. SQLite writes a copy of what is kept into the folder for temporary files,
 /// and then into the write-ahead log beside the file.
 fn shrink(connection: &Connection, path: &Path) -> Result<(), Unshrunk> {
     let failed = |error: rusqlite::Error| Unshrunk::Failed(error.to_string());
@@ -147,7 +147,7 @@ fn shrink(connection: &Connection, path: &Path) -> Result<(), Unshrunk> {
         return Err(Unshrunk::NoRoom { free, needed });
     }
     connection.execute_batch("VACUUM").map_err(failed)?;
-    // Where another process reads, the log is emptied by whoever closes the file last.
+    // Where another process reads, the log is emptied by the last process that closes the file.
     let emptied = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     emptied.map_err(failed)
 }

@@ -45,7 +45,7 @@ pub(super) fn repair(connection: &mut Connection, path: &Path) -> rusqlite::Resu
     drop(damaged);
     tracing::warn!(
         "the response cache {} was damaged and has been repaired: {kept} replies are kept, {lost} of those it held can no longer be \
-         read. They will be paid for again when a run needs them",
+         read. A run that needs them will call the models again",
         path.display(),
     );
     // Where there is no room for it, or others hold the file, it only stays larger than it need be.

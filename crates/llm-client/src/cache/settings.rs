@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct CacheSettings {
     /// Whether stored replies are used.
     pub mode: CacheMode,
-    /// Replies older than this are asked for again, and replaced. `None`: they never age.
+    /// Replies older than this are requested again, and replaced. `None`: they never age.
     pub max_age: Option<Duration>,
     /// The file grows no larger than this, in bytes; a reply that does not fit is returned without being stored. `None`: no limit.
     /// The write-ahead log beside the file is not counted.
@@ -20,7 +20,7 @@ pub enum CacheMode {
     /// Stored replies are used.
     #[default]
     Use,
-    /// Everything is asked for again, once: replies stored before the cache was opened are ignored and replaced.
+    /// Everything is requested again, once: replies stored before the cache was opened are ignored and replaced.
     Refresh,
 }
 

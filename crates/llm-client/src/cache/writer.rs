@@ -110,7 +110,7 @@ impl Writer {
     pub(super) async fn repair(&self) {
         let (done, repaired) = oneshot::channel();
         self.send(Job::Repair(done));
-        // Nothing comes of it where the thread is gone.
+        // Has no effect after the thread has ended.
         let _ = repaired.await;
     }
 

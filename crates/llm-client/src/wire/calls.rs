@@ -40,7 +40,7 @@ impl Serialize for Offered<'_> {
 }
 
 /// Reads `tool_calls` of a reply. An entry that is no call becomes one of a tool without a name, its text as the arguments: the
-/// model asked for something, and whoever answers can tell it what was wrong.
+/// model asked for something, and the answer can say what was wrong.
 pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ToolCall>, D::Error> {
     let Value::Array(entries) = Value::deserialize(deserializer)? else {
         return Ok(Vec::new());

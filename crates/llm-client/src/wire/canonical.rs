@@ -8,7 +8,7 @@ use crate::settings::{ModelSettings, StructuredSupport};
 /// Raise it whenever the same settings and request give other bytes or another meaning.
 const VERSION: u32 = 1;
 
-/// Writes the canonical form of requests to one model: bytes that are equal exactly when the same thing is asked.
+/// Writes the canonical form of requests to one model: bytes that are equal exactly when the requests ask the same.
 ///
 /// They depend on what the user set, not on what was negotiated with the endpoint, and on no key, header, price or
 /// timeout. The context of a call (row, sample, turn) is not in them.

@@ -191,7 +191,7 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
     }
 }
 
-/// Does what is asked for. False when the connection ends with it.
+/// Handles one request. False when the connection ends with it.
 async fn perform(stream: &mut TcpStream, mut act: Act, shared: &Shared) -> bool {
     while let Act::Later(delay, then) = act {
         tokio::time::sleep(delay).await;

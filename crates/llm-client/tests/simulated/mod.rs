@@ -175,7 +175,7 @@ pub fn stack(most: usize, behaviour: impl Fn(&Asked<'_>) -> Does + Send + Sync +
 }
 
 impl Stack {
-    /// `rows` at once ask one call after another for `time`. Gives how many calls failed for good.
+    /// `rows` at once ask one call after another for `time`. Returns how many calls failed for good.
     pub async fn load(&self, rows: usize, time: Duration) -> usize {
         let until = self.began + time;
         let row = || {
@@ -196,7 +196,7 @@ impl Stack {
         failed
     }
 
-    /// `calls` with at most `at_once` of them begun. Gives their ends, in order.
+    /// `calls` with at most `at_once` of them begun. Returns their ends, in order.
     pub async fn calls(&self, calls: usize, at_once: usize) -> Vec<Result<ChatReply, ModelError>> {
         use futures::StreamExt as _;
         futures::stream::iter(0..calls)

@@ -27,7 +27,7 @@ pub(super) struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Hands each row to `take`, in order. Gives the error that ended the reading before the end of the file, if there was one.
+    /// Hands each row to `take`, in order. Returns the error that ended the reading before the end of the file, if there was one.
     ///
     /// # Errors
     /// That of `take`, or one of the temporary folder.

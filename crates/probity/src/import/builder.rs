@@ -14,7 +14,7 @@ use super::{
 };
 use store::{Place, RunError, Spool};
 
-/// How many examples are told of each reason to leave something out.
+/// How many examples are listed for each reason to leave something out.
 const EXAMPLES: usize = 3;
 
 /// A benchmark in the making. Rows are on disk; memory holds some numbers and a short name for each.

@@ -7,7 +7,7 @@ use schema::{ModelId, TargetRef};
 /// The longest id that is made of a model's name, in bytes.
 const LONGEST: usize = 100;
 
-/// Gives each model an id of its own, made of its name.
+/// Assigns each model an id of its own, made of its name.
 #[derive(Debug, Default)]
 pub(super) struct TargetIds {
     known: BTreeMap<(String, Option<String>), ModelId>,

@@ -7,7 +7,7 @@ use interop::import::Recorded;
 /// The questions of one id, each with its number. `None`: no question is known, or the first is yet to come.
 type Questions = Vec<(Option<[u8; 32]>, u32)>;
 
-/// The numbers of the samples of all tasks, from 0, in the order they are told of.
+/// The numbers of the samples of all tasks, from 0, in the order they are read.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     /// By task and the sample's id.
@@ -16,7 +16,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Gives the sample a number before it is read. Which question it asks is not known yet.
+    /// Assigns the sample a number before it is read. Which question it asks is not known yet.
     pub(super) fn reserve(&mut self, task: &str, sample: &str) {
         let key = (task.to_owned(), sample.to_owned());
         let next = &mut self.next;

@@ -1,4 +1,4 @@
-//! What an import is asked for, and what it tells.
+//! The request of an import, and its report.
 
 use std::path::PathBuf;
 

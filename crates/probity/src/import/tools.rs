@@ -12,7 +12,7 @@ pub(super) struct Offered {
     pub(super) world_state: Option<String>,
 }
 
-/// The tools of all files and the state of their world. What cannot be used is told of in `notes`; such tools are taken out of the sources.
+/// The tools of all files and the state of their world. Unusable tools are reported in `notes` and taken out of the sources.
 pub(super) fn offered(sources: &mut [(PathBuf, Source)], notes: &mut Vec<String>) -> Offered {
     let mut offered = Offered::default();
     for (_, source) in sources {

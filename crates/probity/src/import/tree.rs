@@ -122,7 +122,7 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// Copies the files of these names that are there, and tells of others.
+    /// Copies the files of these names that exist, and reports others.
     fn files(&mut self, from: &Path, to: &Path, names: &[&str]) -> Result<(), RunError> {
         let known = |name: &str| {
             names.contains(&name) || matches!(name, "runs" | "prompts" | "imported.json")

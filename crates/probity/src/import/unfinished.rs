@@ -38,7 +38,7 @@ impl Unfinished {
         clear(&folder.join(&name), dir.root())?;
         clear_others(layout);
         check_free(&dir, force)?;
-        // One of a name is enough: whoever makes it holds the lock.
+        // One of a name is enough: the process that makes it holds the lock.
         let around = tempfile::Builder::new()
             .prefix(&name)
             .rand_bytes(0)
@@ -66,7 +66,7 @@ impl Unfinished {
         self.around.path().join("scratch")
     }
 
-    /// Gives the benchmark its name. Gives its folder.
+    /// Gives the benchmark its name. Returns its folder.
     pub(super) fn keep(self) -> Result<PathBuf, RunError> {
         // Another program may have made one in the meantime.
         check_free(&self.dir, self.force)?;
@@ -92,7 +92,7 @@ impl Unfinished {
     }
 }
 
-/// Puts the earlier benchmark back to `root` after `error`, and gives what to say. Where that fails too, it stays where it is.
+/// Puts the earlier benchmark back to `root` after `error`, and returns the error to report. Where that fails too, it stays where it is.
 fn put_back(around: TempDir, root: &Path, error: RunError) -> RunError {
     let Err(again) = fs::rename(around.path().join(EARLIER), root) else {
         return error;
@@ -138,7 +138,7 @@ fn clear_others(layout: &Layout) {
             continue;
         };
         if let Ok(_lock) = TreeLock::take(&dir) {
-            // What cannot be cleared is told to the import of that name.
+            // A folder that cannot be cleared is reported by the import of that name.
             let _ = clear(&entry.path(), dir.root());
         }
     }

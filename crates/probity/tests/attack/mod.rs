@@ -22,7 +22,7 @@ pub fn dialogue(strategy: &dyn MultiTurnStrategy, target: Target, exchanges: u32
     Dialogue::new(Arc::new(target), attack, exchanges, CallScope::new(row))
 }
 
-/// Plays to the end and gives how it ended.
+/// Plays to the end and returns how it ended.
 pub async fn play(dialogue: &mut Dialogue) -> Result<Exchanged, Broken> {
     loop {
         match dialogue.exchange().await? {

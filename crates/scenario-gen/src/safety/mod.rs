@@ -4,7 +4,7 @@
 //!   says how to rewrite, see [`LlmVariation::custom`]. Other ways altogether implement
 //!   [`VariationStrategy`](schema::safety::VariationStrategy).
 //!
-//! An attacker that declines is asked again; then [`Varied::refused`](schema::safety::Varied::refused) says so, and the caller
+//! An attacker that declines is called again; then [`Varied::refused`](schema::safety::Varied::refused) says so, and the caller
 //! tries another strategy.
 //!
 //! Calls are made for the row `<scope's row>__<strategy>`, with the layer as turn.

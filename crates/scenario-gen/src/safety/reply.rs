@@ -18,7 +18,7 @@ pub(super) enum Read {
 }
 
 /// Reads a reply: one JSON object with the list `prompts`, of which the first `count` count. A refusal in prose, under the key
-/// `refused`, or in place of the prompts is told from a reply that is not as asked.
+/// `refused`, or in place of the prompts is distinguished from a malformed reply.
 pub(super) fn read(reply: &ChatReply, count: usize) -> Result<Read, String> {
     let object = match json_object(&reply.content) {
         Ok(object) => object,

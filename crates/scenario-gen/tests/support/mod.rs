@@ -51,7 +51,7 @@ impl Asked {
         inside.trim().to_owned()
     }
 
-    /// Whether a variant is asked for.
+    /// Whether a variant is requested.
     pub fn is_variant(&self) -> bool {
         self.message(0).contains("<variant_request>")
     }

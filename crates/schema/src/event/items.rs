@@ -26,7 +26,7 @@ pub struct QueuingItem {
     /// Whether the system under test is called once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_reply: Option<bool>,
-    /// Whether it came of another item, so that `using test items` does not count it.
+    /// Whether it derives from another item, so that `using test items` does not count it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derived: Option<bool>,
 }

@@ -49,7 +49,7 @@ pub struct StartingRun {
     /// The phases asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phases: Option<Vec<Cow<'static, str>>>,
-    /// How often each scenario is played.
+    /// How often each scenario is simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u32>,
     /// The safety evaluation that the journal belongs to.

@@ -17,7 +17,7 @@ pub struct TestScored {
     pub test: String,
     /// Items that were measured.
     pub items_finished: u64,
-    /// What came of them.
+    /// Their results.
     pub result: Option<Value>,
 }
 

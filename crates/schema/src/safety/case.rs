@@ -58,7 +58,7 @@ impl TestCase {
             .unwrap_or("")
     }
 
-    /// What a multi-turn attacker is told: the intent; the prompt where there is no intent. Empty only in a case that no pack
+    /// The instruction to a multi-turn attacker: the intent; the prompt where there is no intent. Empty only in a case that no pack
     /// gave.
     #[must_use]
     pub fn attack_intent(&self) -> &str {

@@ -167,7 +167,7 @@ pub trait MultiTurnStrategy: Send + Sync {
     /// Its name in settings and files: small letters, digits and `_`.
     fn name(&self) -> &str;
 
-    /// Starts an attack on `case` of `exchanges` exchanges at most. Nothing is asked of a model yet.
+    /// Starts an attack on `case` of `exchanges` exchanges at most. No model is called yet.
     fn attack(&self, case: &TestCase, exchanges: u32, scope: &CallScope) -> Box<dyn Attack>;
 
     /// What this strategy is.
@@ -211,7 +211,7 @@ pub enum AttackMove {
     },
 }
 
-/// Gives one assistant message a safety score: a judge, a panel, or a rule.
+/// Scores the safety of one assistant message: a judge, a panel, or a rule.
 ///
 /// ```
 /// use async_trait::async_trait;

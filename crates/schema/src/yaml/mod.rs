@@ -1,6 +1,6 @@
 //! YAML texts: a tree with locations, and why a text cannot be read, in words for its author.
 //!
-//! The library that reads YAML tells mistakes to programmers: `expected sequence start`, `set DuplicateKeyPolicy in Options`. Whoever reads a
+//! The library that reads YAML words mistakes for programmers: `expected sequence start`, `set DuplicateKeyPolicy in Options`. The reader of a
 //! file that people write turns its errors into a [`YamlError`], which has the place, the key and what was expected there.
 //! The key is not known where the text is no YAML at all.
 
@@ -34,7 +34,7 @@ pub struct YamlError {
 }
 
 impl YamlError {
-    /// The meaning of `error`, which came of reading `text`.
+    /// The meaning of `error`, from reading `text`.
     #[must_use]
     pub fn new(error: &serde_saphyr::Error, text: &str) -> Self {
         let error = words::original(error);
@@ -54,7 +54,7 @@ impl YamlError {
         }
     }
 
-    /// The meaning of `error`, which came of parsing a text that is no YAML: there are no keys.
+    /// The meaning of `error`, from parsing a text that is no YAML: there are no keys.
     fn of_syntax(error: &serde_saphyr::Error) -> Self {
         Self::new(error, "")
     }

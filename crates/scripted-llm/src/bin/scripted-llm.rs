@@ -28,8 +28,8 @@ struct Arguments {
     /// Lets this many calls through and holds all further ones.
     #[arg(long, value_name = "CALLS")]
     hold_after: Option<usize>,
-    /// A fault, such as "429; retry-after=1; first=3; task=judge". May be given several times; the first that applies is
-    /// played. The documentation of the crate lists all kinds.
+    /// A fault, such as "429; retry-after=1; first=3; task=judge". May be given several times; the first that applies
+    /// is acted out. The documentation of the crate lists all kinds.
     #[arg(long = "fault", alias = "faults", value_name = "FAULT")]
     faults: Vec<Fault>,
     /// Counts request bodies by their hash in GET /stats.

@@ -65,7 +65,7 @@ fn wanted(count: &str, chooser: &mut Chooser) -> usize {
         .copied()
         .unwrap_or(6)
         .clamp(least, BEHAVIOURS.len());
-    // Not more than six unless more are asked for: a short list is easier to read.
+    // Not more than six unless the request says more: a short list is easier to read.
     let most = most.min(least.max(6));
     least + chooser.below(most - least + 1)
 }

@@ -111,7 +111,7 @@ fn tagged<'a>(request: &'a ChatBody<'a>, tasks: &[(&str, Task)]) -> (Task, Optio
     found.next().unwrap_or((Task::Other, None))
 }
 
-/// The last message of `role` that holds `tag`. A model that is asked again finds the tags further up.
+/// The last message of `role` that holds `tag`. A model that is called again finds the tags further up.
 fn last<'a>(request: &'a ChatBody<'a>, role: WireRole, tag: &str) -> Option<&'a str> {
     let of_role = |message: &&crate::wire::WireMessage<'_>| message.role == role;
     let mut texts = request

@@ -109,7 +109,7 @@ fn plan(topic: &Topic, moves: &[Move], turns: usize, place: usize) -> Value {
     marks.collect()
 }
 
-/// The names of the tools that the request tells of, a line each: `- name: what it does`, or the name alone.
+/// The names of the tools that the request lists, a line each: `- name: what it does`, or the name alone.
 fn offered(tools: &str) -> Vec<String> {
     let name = |line: &str| {
         let name = line.trim().strip_prefix("- ")?.split(':').next()?;

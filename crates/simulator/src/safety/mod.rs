@@ -14,7 +14,7 @@
 //! use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelId};
 //! use simulator::safety::UserPersona;
 //!
-//! /// Says the same thing whatever it is asked.
+//! /// Says the same thing to every message.
 //! struct Says(ModelId, &'static str);
 //!
 //! #[async_trait::async_trait]

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 pub trait ToolAnswerer: Send + Sync {
     /// Answers one call. The arguments fit the tool's schema.
     ///
-    /// What the target did wrong is not an error but a [`ToolReply::error`], which it is told.
+    /// What the target did wrong is not an error but a [`ToolReply::error`], which it gets.
     ///
     /// # Errors
     /// When there is no answer at all: it costs the conversation, which keeps what was said. An error of the kinds `Cancelled`
@@ -35,7 +35,7 @@ pub struct ToolRequest<'a> {
     pub tool: &'a ToolSpec,
     /// The arguments.
     pub arguments: &'a Extra,
-    /// The world that the tool acts in. Empty: nothing is told of it.
+    /// The world that the tool acts in. Empty: it is not described.
     pub world_state: &'a str,
     /// The calls of this conversation so far with their answers, the oldest first. Calls that were refused are among them.
     pub earlier: &'a [AnsweredCall],
@@ -62,7 +62,7 @@ pub struct ToolReply {
     /// Whether the call was refused.
     pub is_error: bool,
     /// What the calls to models behind the answer used and cost. The models have to be journaled, with the context of the request:
-    /// the check of a journal misses what no call in it tells of.
+    /// the check of a journal misses calls that were not journaled.
     pub spend: Spend,
 }
 

@@ -12,7 +12,7 @@ pub(crate) struct CallIds {
 }
 
 impl CallIds {
-    /// Gives each call whose id is blank, or was before in the conversation, the id `call_<n>`: it is the nth call of the
+    /// Sets the id of each call whose id is blank, or was before in the conversation, to `call_<n>`: it is the nth call of the
     /// conversation, or the next number that is free.
     pub(crate) fn make_unique(&mut self, calls: &mut [ToolCall]) {
         for call in calls {

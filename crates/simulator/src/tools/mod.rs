@@ -1,6 +1,6 @@
 //! Tools that the target may call, and how they answer.
 //!
-//! A [`Toolbox`] holds the tools of a benchmark, checked once: each is told to the target by its
+//! A [`Toolbox`] holds the tools of a benchmark, checked once: each is described to the target by its
 //! [`ToolSpec`](schema::ToolSpec) and answered by a [`ToolAnswerer`]. Fixed answers, tables of answers and [`SimulatedTools`]
 //! come from `benchmark.yaml`; a sandbox of one's own is a `ToolAnswerer` too.
 

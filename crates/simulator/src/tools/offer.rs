@@ -6,7 +6,7 @@ use schema::{CallContext, ToolCall, ToolSpec, reply::excerpt};
 
 use super::{AnsweredCall, ToolFailed, ToolReply, ToolRequest, toolbox::Entry};
 
-/// The tools that the target is told of in one conversation, and the world they act in.
+/// The tools that the target can call in one conversation, and the world they act in.
 pub(crate) struct Offer {
     pub(super) entries: Vec<Arc<Entry>>,
     pub(super) specs: Arc<[ToolSpec]>,
@@ -14,7 +14,7 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// What the target is told of.
+    /// The definitions sent to the target.
     pub(crate) fn specs(&self) -> &Arc<[ToolSpec]> {
         &self.specs
     }
@@ -24,7 +24,7 @@ impl Offer {
         self.entries.is_empty()
     }
 
-    /// Answers a call. What is wrong with it is told in the answer.
+    /// Answers a call. The answer says what is wrong with it.
     pub(crate) async fn answer(
         &self,
         call: &ToolCall,

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{AnsweredCall, ToolAnswerer, ToolFailed, ToolReply, ToolRequest};
 use crate::{play::LATER_RUNS, prompts::render};
 
-/// Stands for an empty reply when the model is asked again. Small models say it after us.
+/// Stands for an empty reply when the model is called again. Small models say it after us.
 const NOTHING: &str = "(no answer)";
 
 /// The tags that data is in. No text inside the prompt can close any of them.
@@ -29,10 +29,10 @@ const TAGS: [&str; 7] = [
     "arguments",
 ];
 
-/// Answers calls by asking a model, which is told the world's state and the calls so far.
+/// Answers calls by asking a model, which knows the world's state and the calls so far.
 ///
 /// The model's text is the answer, without white space or a Markdown fence around it. A reply that is empty, cut off by the token
-/// limit, or repeats the request (which would tell the target of the world's state) is asked for again.
+/// limit, or repeats the request (which would reveal the world's state to the target) is requested again.
 pub struct SimulatedTools {
     model: Arc<dyn ChatModel>,
     prompt: Prompt,
@@ -40,7 +40,7 @@ pub struct SimulatedTools {
 }
 
 impl SimulatedTools {
-    /// How often the model is asked for one answer.
+    /// How often the model is called for one answer.
     pub const DEFAULT_TRIES: u32 = 3;
 
     /// With the shipped prompt and three tries.
@@ -104,7 +104,7 @@ impl SimulatedTools {
         self
     }
 
-    /// What the model is told.
+    /// The instructions to the model.
     fn asked(&self, request: &ToolRequest<'_>) -> Result<Arc<str>, PhaseError> {
         let guard = |text: &str| {
             TAGS.iter()

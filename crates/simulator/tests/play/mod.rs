@@ -1,4 +1,4 @@
-//! A scenario, scripts, and looking at what came of them.
+//! A scenario, scripts, and looking at the results.
 #![allow(dead_code, reason = "no test file uses all of it")]
 
 pub mod tools;

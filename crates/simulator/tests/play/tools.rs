@@ -55,7 +55,7 @@ pub fn with_bank(server: &Recorder, settings: SimulatorSettings) -> ChatSimulato
         .with_tools(toolbox(server))
 }
 
-/// What came of a conversation.
+/// The result of a conversation.
 pub struct Played {
     pub server: Recorder,
     pub row: Conversation,

@@ -73,7 +73,7 @@ pub struct TargetProvenance {
 pub struct FileProvenance {
     /// The run that wrote it.
     pub run_id: String,
-    /// SHA-256 of the file; `None` where only a manifest tells of the run.
+    /// SHA-256 of the file; `None` where only a manifest documents the run.
     #[serde(default)]
     pub sha256: Option<String>,
     /// What all targets of a table should have in common.

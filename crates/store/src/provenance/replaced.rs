@@ -38,7 +38,7 @@ pub enum ReplaceReason {
         /// The run that wrote it.
         run_id: String,
     },
-    /// No record tells of the file: it was copied here, or its record was deleted.
+    /// No record documents the file: it was copied here, or its record was deleted.
     Unknown,
 }
 

@@ -10,7 +10,7 @@ use crate::{CostEntry, CostFile};
 /// The costs in a journal.
 #[derive(Default)]
 pub(crate) struct Costs {
-    /// By phase: all calls that belong to no item, and those of them that were paid for in this run.
+    /// By phase: all calls that belong to no item, and those of them that were made in this run.
     calls: BTreeMap<&'static str, Calls>,
     entries: Vec<Entry>,
 }

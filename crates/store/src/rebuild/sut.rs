@@ -66,7 +66,7 @@ impl SutFiles {
         dropped.into_iter().flatten().try_for_each(Spool::discard)
     }
 
-    /// Writes the files into `folder`. Gives whether there are scores.
+    /// Writes the files into `folder`. Returns whether there are scores.
     pub(super) fn compose(self, folder: &Path, files: &mut Vec<PathBuf>) -> Result<bool, RunError> {
         let scored = self.scores.is_some();
         for (spool, name) in [

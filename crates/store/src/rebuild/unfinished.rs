@@ -77,7 +77,7 @@ impl<'o> Unfinished<'o> {
         self.made.path()
     }
 
-    /// Gives `files` their places, and their names in the list.
+    /// Assigns `files` their places, and their names in the list.
     pub(super) fn keep(self, files: &mut [PathBuf]) -> Result<(), RunError> {
         let names = files
             .iter()

@@ -39,7 +39,7 @@ pub(super) struct Entry {
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Nothing stands there, which is null.
+    /// An empty value, which is null.
     Absent,
     /// `[...]`, an alias, or a written null.
     Inline,
@@ -114,7 +114,7 @@ impl<'a> Document<'a> {
                 ([(Event::Scalar(name, ..), span)], _) if name == "metrics" => {
                     let line = span.start.line();
                     if self.metrics.is_some() {
-                        let reason = format!("line {line}: `metrics` stands twice");
+                        let reason = format!("line {line}: duplicate key `metrics`");
                         return Err(YamlEditError::new(reason));
                     }
                     self.metrics = Some(entry(text, span, value)?);

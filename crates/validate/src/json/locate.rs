@@ -40,7 +40,7 @@ impl<'t> Index<'t> {
 }
 
 /// For each pointer that is in the value: the offsets of its key, or of itself where it has none, and of the value. `text` is
-/// known to be JSON. Where a key stands twice, the last one counts.
+/// known to be JSON. Where a key is duplicated, the last one counts.
 pub(crate) fn locate(text: &[u8], wanted: &[String]) -> HashMap<String, (usize, usize)> {
     let above = wanted.iter().flat_map(|pointer| {
         let ends = pointer.match_indices('/');

@@ -1,4 +1,4 @@
-//! A JSON value, and the keys that stand twice in it.
+//! A JSON value, and the keys that are duplicated in it.
 
 use std::{cell::RefCell, fmt};
 

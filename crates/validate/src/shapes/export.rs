@@ -60,7 +60,7 @@ struct Judge {
     source: Option<String>,
     /// How it was asked.
     settings: Extra,
-    /// What it was told. Empty when it is not known.
+    /// Its prompt. Empty when it is not known.
     prompt: Vec<PromptPart>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct ExportConversation {
     /// The row.
     #[serde(flatten)]
     row: Conversation,
-    /// What the system under test was told first; null: nothing, or not known.
+    /// The system prompt of the system under test; null: nothing, or not known.
     system_prompt: Option<String>,
     /// When the row was begun, UTC.
     started: Option<String>,

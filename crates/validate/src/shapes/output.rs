@@ -201,7 +201,7 @@ shapes! {
         run_id: Option<String>,
         /// Lines that were read.
         lines: u64,
-        /// Items that the journal tells of.
+        /// Items in the journal.
         items: u64,
         /// `{rule, about, outcome, checked, failed, failures, reason}` of each rule.
         rows: Vec<Value>,

@@ -20,7 +20,7 @@ pub struct Ground {
     vars: BTreeMap<String, String>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[allow(dead_code, reason = "each test file uses its own part")]
 pub struct Ran {
     /// The exit code.

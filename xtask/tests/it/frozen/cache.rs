@@ -1,6 +1,6 @@
 //! A cache and a tree that an earlier version wrote: the same run asks for nothing and writes the same files.
 //!
-//! `fixtures/frozen` is never written anew. Where this fails, a key of the cache has changed, and users would pay twice.
+//! `fixtures/frozen` is never rewritten. Where this fails, a key of the cache has changed, and users would pay twice.
 
 use std::{fs, path::Path};
 
@@ -21,7 +21,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A run over a copy of the frozen folder, with the tree or with the cache alone: nothing is asked for.
+/// A run over a copy of the frozen folder, with the tree or with the cache alone: no call is made.
 fn asks_for_nothing(keep_the_tree: bool) {
     let frozen = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/frozen");
     let ground = Ground::new();

@@ -1,4 +1,4 @@
-//! Files to import, and what became of them.
+//! Files to import, and their results.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

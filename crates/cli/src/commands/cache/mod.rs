@@ -21,7 +21,7 @@ pub enum CacheCommand {
     Stats(StatsArgs),
     /// Remove replies from the cache, and make its file smaller
     ///
-    /// What is removed is paid for again when a run needs it. A run may be at work meanwhile.
+    /// A run that needs a removed reply calls the model again. It can be used while a run is in progress.
     #[command(
         after_help = "Examples:\n  cargo xtask cache prune --older-than 30d --dry-run\n  cargo xtask cache prune --model gpt-4.1\n  cargo xtask cache prune --damaged"
     )]

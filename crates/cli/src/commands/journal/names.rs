@@ -1,4 +1,4 @@
-//! The ids in a journal, for when one is asked for that is not there.
+//! The ids in a journal, shown when a requested id does not exist.
 
 use std::{collections::BTreeSet, ops::ControlFlow, path::Path};
 
@@ -13,7 +13,7 @@ const LOOKED_AT: usize = 20_000;
 /// So many are listed when none is near.
 const LISTED: usize = 8;
 
-/// What is asked for in one flag, and what the journal has.
+/// The ids requested by one flag, and what the journal has.
 struct Names<'a> {
     what: &'static str,
     wanted: Option<&'a str>,
@@ -82,7 +82,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Which of the ids that are asked for the journal does not have; `None` when it has them all, only not together. A type of event
+/// Which of the ids requested the journal does not have; `None` when it has them all, only not together. A type of event
 /// that did not happen in the run is none of them.
 ///
 /// # Errors

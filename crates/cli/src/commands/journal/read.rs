@@ -7,7 +7,7 @@ use schema::EventKind;
 
 use crate::{exit::Failure, terminal::Terminal};
 
-/// Gives every line of the journal to `take` until that breaks off. Lines that are not events are skipped and reported, as
+/// Passes every line of the journal to `take` until that breaks off. Lines that are not events are skipped and reported, as
 /// is a journal that is cut off, and one that holds several runs: `take` gets the lines of all.
 ///
 /// # Errors

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::exit::{Exit, Failure};
 
-/// Shows what is asked for.
+/// Shows the requested items or events.
 ///
 /// # Errors
 /// When there is no such journal, or no such id in it.

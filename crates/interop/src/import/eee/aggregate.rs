@@ -83,7 +83,7 @@ impl Aggregate {
             .map_err(|error| ImportError::json(path.display(), &error))
     }
 
-    /// Checks that the instance file at `path` is the one that the aggregate tells of: as many rows, and the same bytes.
+    /// Checks that the instance file at `path` is the one that the aggregate names: as many rows, and the same bytes.
     pub(super) fn check(&self, path: &Path) -> Result<(), ImportError> {
         let Some(told) = &self.detailed_evaluation_results else {
             return Ok(());
@@ -205,7 +205,7 @@ fn text(details: &Extra, key: &str) -> Option<String> {
     details.get(key)?.as_str().map(str::to_owned)
 }
 
-/// The instance file that the aggregate at `path` tells of: its last name, or `x_samples.jsonl` for `x.json`, beside it. `None` where there
+/// The instance file that the aggregate at `path` names: its last name, or `x_samples.jsonl` for `x.json`, beside it. `None` where there
 /// is none.
 pub(super) fn instances_of(path: &Path) -> Result<Option<PathBuf>, ImportError> {
     let aggregate = Aggregate::read(path)?;

@@ -80,7 +80,7 @@ pub(super) fn source(path: &Path) -> Result<Source, ImportError> {
     Ok(source)
 }
 
-/// Hands the conversations of the file to `take`. Gives how many halves of surrogate pairs were replaced.
+/// Hands the conversations of the file to `take`. Returns how many halves of surrogate pairs were replaced.
 ///
 /// Rows that follow each other and differ only in the result that they count for are one conversation.
 pub(super) fn read(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError> {
@@ -154,7 +154,7 @@ impl Seen {
     fn place(&mut self, read: &row::Read) -> Place {
         let next = self.results.len() as u64;
         let result = *self.results.entry(read.result.clone()).or_insert(next);
-        // Repetitions that are told are two, also where the same was said in both.
+        // Two numbered repetitions count as two, also where the same was said in both.
         let key = (
             read.recorded.sample_id.clone(),
             read.recorded.question,

@@ -206,7 +206,7 @@ impl Row {
     }
 }
 
-/// A hash of what is asked: the input, or what the user says first where there is none.
+/// A hash of the question: the input, or what the user says first where there is none.
 fn question(raw: Option<&str>, transcript: &[Turn]) -> [u8; 32] {
     let mut turns = transcript.iter();
     let first = turns.find(|turn| turn.role == Role::User);

@@ -25,7 +25,7 @@ pub(super) fn header(path: &Path) -> Result<Header, ImportError> {
     Ok(header)
 }
 
-/// Hands the samples of the log at `path` to `take`, one at a time. Gives how many halves of surrogate pairs were replaced.
+/// Hands the samples of the log at `path` to `take`, one at a time. Returns how many halves of surrogate pairs were replaced.
 pub(super) fn samples(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError> {
     let mut clean = open(path)?;
     let mut reader = serde_json::Deserializer::from_reader(BufReader::new(&mut clean));

@@ -172,7 +172,7 @@ impl Messages<'_> {
     }
 }
 
-/// The arguments that could not be parsed, out of what is told of them by Inspect or by Probity; the whole of it where it has another form.
+/// The arguments that could not be parsed, out of the note that Inspect or Probity wrote about them; the whole of it where it has another form.
 fn unparsed(told: &str) -> String {
     let by_inspect = told
         .strip_prefix("Error parsing the following tool call arguments:\n\n")
@@ -201,7 +201,7 @@ fn by_probity(told: &str) -> Option<&str> {
     })
 }
 
-/// What Probity itself tells of a message that Inspect has no place for.
+/// Facts about a message that Probity recorded and Inspect has no place for.
 fn own_keys(turn: &mut Turn, metadata: &Value) {
     if let Some(reason) = metadata.get("finish_reason").and_then(Value::as_str) {
         turn.finish_reason = Some(FinishReason::from(reason.to_owned()));

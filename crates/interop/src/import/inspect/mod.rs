@@ -23,7 +23,7 @@ pub(super) fn source(path: &Path) -> Result<Source, ImportError> {
     header.source(&path.display().to_string(), &file_name(path))
 }
 
-/// Hands the samples of the log to `take`. Gives how many halves of surrogate pairs were replaced.
+/// Hands the samples of the log to `take`. Returns how many halves of surrogate pairs were replaced.
 pub(super) fn read(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError> {
     if is_zip(path)? {
         ZipLog::open(path)?.samples(take)

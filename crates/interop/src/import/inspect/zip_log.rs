@@ -100,7 +100,7 @@ impl ZipLog {
         ))
     }
 
-    /// Hands the samples to `take`, one at a time. Gives how many halves of surrogate pairs were replaced.
+    /// Hands the samples to `take`, one at a time. Returns how many halves of surrogate pairs were replaced.
     pub(super) fn samples(mut self, take: &mut Take<'_>) -> Result<u64, ImportError> {
         let mut replaced = 0;
         for at in std::mem::take(&mut self.samples) {

@@ -169,7 +169,7 @@ fn multi(data: Extra, path: &str) -> Result<MultiTurnResults, String> {
     Ok(results)
 }
 
-/// Whether `failed_results` is there; an error where nothing stands in for it.
+/// Whether `failed_results` is there; an error where nothing replaces it.
 fn check_lists(data: &Extra, path: &str, instead: &[&str]) -> Result<bool, String> {
     let there = |key: &str| data.get(key).is_some_and(Value::is_array);
     match data.get("failed_results") {

@@ -10,7 +10,7 @@ pub(crate) enum Rule {
     Unconfirmed,
     /// Something is changed that nobody asked for.
     Beyond,
-    /// A failure is told as a success.
+    /// A failure is reported as a success.
     Hides,
     /// It looks before it changes something.
     Looks,

@@ -26,7 +26,7 @@ struct Habit {
     asks_under_pressure: u32,
     /// How often it changes something more that nobody asked for.
     goes_beyond: u32,
-    /// How often it tells of a failed action as if it had gone well.
+    /// How often it reports a failed action as if it had gone well.
     hides: u32,
     /// What it says beside its calls when it looks something up.
     beside: &'static str,
