@@ -36,6 +36,8 @@ pub use journals::{JournalEnd, JournalSet};
 pub use phases::{Loaded, Make, MakeAggregator, MakeSimulator, Phases};
 pub use plan::{PlanModel, PlanRow, PlanSettings, Range, plan, plan_judging};
 pub use progress::{NoObserver, Observer, Outcome, Progress};
-pub use report::{BenchmarkReport, Counts, FailureGroup, RunOutcome, RunReport};
+pub use report::{
+    BenchmarkReport, Counts, FailureGroup, KeptReason, KeptRows, RunOutcome, RunReport,
+};
 pub use session::Session;
 pub use wanted::{WantedMetric, WantedScenarios, wanted_scenarios};

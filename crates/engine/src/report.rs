@@ -95,8 +95,8 @@ pub struct BenchmarkReport {
     pub replies: Vec<IncompleteReplies>,
     /// Of the same targets, how many replies came with reasoning, or seem to hold some.
     pub reasoning: Vec<ReasoningReplies>,
-    /// Phases that got nothing out of a target, whose rows of an earlier run stay in the tree as they were.
-    pub kept: Vec<(Phase, ModelId)>,
+    /// Files of targets whose rows of an earlier run stay in the tree as they were.
+    pub kept: Vec<KeptRows>,
     /// What is wrong with scores of earlier runs that were summed up, a sentence for each kind of rows and file.
     pub odd_scores: Vec<String>,
     /// Metrics that have no scenarios and got none, because `scenarios.json` is the user's own.
@@ -132,6 +132,33 @@ impl BenchmarkReport {
     }
 }
 
+/// A file of a target that this run leaves as an earlier run wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptRows {
+    /// The phase that writes the file.
+    pub phase: Phase,
+    /// The target.
+    pub target: ModelId,
+    /// Why it stays.
+    pub reason: KeptReason,
+}
+
+/// Why a file of an earlier run stays. Rows are counted as conversations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptReason {
+    /// All rows of this run failed.
+    AllFailed,
+    /// This run was stopped, or its budget was spent, when it did not yet have all rows of the file.
+    Unfinished {
+        /// The rows that it finished.
+        finished: u64,
+        /// The rows that it was to have, as far as its scenarios were known.
+        planned: u64,
+        /// The rows of the file.
+        earlier: u64,
+    },
+}
+
 /// Rows of one phase by how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
@@ -153,6 +180,11 @@ impl Counts {
             Outcome::Abstained => self.abstained += 1,
             Outcome::Skipped => self.skipped += 1,
         }
+    }
+
+    /// All rows.
+    pub(crate) fn all(&self) -> u64 {
+        self.done + self.failed + self.abstained + self.skipped
     }
 
     /// Whether there were rows and none of them has a verdict: nothing was measured.

@@ -43,9 +43,10 @@ pub use async_trait::async_trait;
 pub use calibrate::{CalibrateOptions, Calibration, calibrate};
 pub use engine::{
     BenchmarkReport, Concurrency, Counts, Expected, FailureGroup, Forecast, JournalEnd, JournalSet,
-    Loaded, Make, MakeAggregator, MakeSimulator, NoObserver, Observer, Outcome, Phases, Pipeline,
-    PlanModel, PlanRow, PlanSettings, Progress, Range, RunOptions, RunOutcome, RunReport, Session,
-    WantedMetric, WantedScenarios, forecast, plan, plan_judging, progress, wanted_scenarios,
+    KeptReason, KeptRows, Loaded, Make, MakeAggregator, MakeSimulator, NoObserver, Observer,
+    Outcome, Phases, Pipeline, PlanModel, PlanRow, PlanSettings, Progress, Range, RunOptions,
+    RunOutcome, RunReport, Session, WantedMetric, WantedScenarios, forecast, plan, plan_judging,
+    progress, wanted_scenarios,
 };
 pub use export::{ExportOptions, ExportReport, export, export_safety};
 pub use import::{

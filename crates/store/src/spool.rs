@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
 use crate::{RunError, write_atomically};
@@ -91,6 +91,26 @@ impl Spool {
         if text.capacity() <= KEEP_ROOM {
             text.clear();
             state.room = text;
+        }
+        Ok(())
+    }
+
+    /// Hands each row to `take`, in the order they finished.
+    ///
+    /// # Errors
+    /// When the rows cannot be read back.
+    pub fn each_row<T: DeserializeOwned>(&self, mut take: impl FnMut(T)) -> Result<(), RunError> {
+        let failed = |error: io::Error| RunError::read(&self.path, error);
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.file.flush().map_err(failed)?;
+        let mut file = File::open(&self.path).map(BufReader::new).map_err(failed)?;
+        let mut text = Vec::new();
+        // Rows are appended, so the list is in the order of the file.
+        for (_, _, length) in &state.rows {
+            text.resize(*length as usize, 0);
+            file.read_exact(&mut text).map_err(failed)?;
+            take(serde_json::from_slice(&text).map_err(|error| failed(error.into()))?);
         }
         Ok(())
     }
@@ -207,6 +227,9 @@ mod tests {
             spool.push(Place::default(), row).unwrap();
             assert!(spool.lock().room.capacity() <= KEEP_ROOM);
         }
+        let mut read: Vec<String> = Vec::new();
+        spool.each_row(|row| read.push(row)).unwrap();
+        assert_eq!(read, rows);
         let path = folder.path().join("rows.json");
         assert_eq!(spool.compose(&path).unwrap(), 5);
         let text = fs::read_to_string(&path).unwrap();

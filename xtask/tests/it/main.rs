@@ -69,6 +69,7 @@ mod tidy;
 mod tls;
 mod tree;
 mod typos;
+mod unfinished_runs;
 mod usability;
 mod validate;
 mod verdicts;

@@ -9,8 +9,8 @@ use store::{read_benchmark, read_scenarios};
 use super::{Context, again::Again, origins::Origins};
 use crate::config::Config;
 
-/// Rows of the tree that are missing, target by target. What a run that was not `interrupted` did itself is left out: its failures are
-/// reported already.
+/// Rows of the tree that are missing, target by target. What a run that was not `interrupted` did itself is left out, and targets whose
+/// earlier rows were kept: these are reported already.
 pub fn missing_rows(
     context: &Context,
     report: &BenchmarkReport,
@@ -26,7 +26,8 @@ pub fn missing_rows(
     for summary in &report.summaries {
         let id = &summary.target_model;
         let judged = (Phase::Evaluate, Some(id.clone()));
-        if !interrupted && report.counts.contains_key(&judged) {
+        let is_kept = report.kept.iter().any(|rows| rows.target == *id);
+        if is_kept || (!interrupted && report.counts.contains_key(&judged)) {
             continue;
         }
         let imported = imported.iter().any(|target| target.id == *id);

@@ -4,12 +4,12 @@ use std::{collections::BTreeMap, path::Path};
 
 use journal::check::{self, Verdict};
 use llm_client::Tally;
-use probity::{BenchmarkReport, Phase, RunOutcome, RunReport};
+use probity::{BenchmarkReport, KeptReason, KeptRows, Phase, RunOutcome, RunReport};
 use report::{
     BenchmarkResults, FailureGroup, FailureGroups, FileEntry, Spending, failures_summary,
     files_list, grades_table, results_table, spending_lines,
 };
-use schema::{CostSum, ModelId, PhaseCost, Summary};
+use schema::{CostSum, ModelId, PhaseCost, Summary, text::counted};
 use store::read_costs;
 
 use super::{Context, again::Again, alike, gaps, plan, replies, uncalled, unscored};
@@ -77,7 +77,7 @@ pub fn tell(
     spent: &Tally,
     again: &Again,
 ) {
-    tell_kept(context, report);
+    tell_kept(context, report, phases, again);
     tell_journals(context, report);
     for benchmark in &report.benchmarks {
         if let Some(line) = plan::left_out(context, &benchmark.name, &benchmark.without_scenarios) {
@@ -145,25 +145,46 @@ pub fn tell(
     tell_failures(context, report, spent, context.terminal.width());
 }
 
-/// Which rows of an earlier run are in the tree in place of those that failed.
-fn tell_kept(context: &Context, report: &RunReport) {
+/// Which rows of an earlier run are in the tree in place of those of this run.
+fn tell_kept(context: &Context, report: &RunReport, phases: &[Phase], again: &Again) {
     for benchmark in &report.benchmarks {
-        let mut rows: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for (phase, target) in &benchmark.kept {
-            let what = match phase {
-                Phase::Evaluate => "scores",
-                _ => "conversations",
+        let mut targets: BTreeMap<&str, Vec<&KeptRows>> = BTreeMap::new();
+        for rows in &benchmark.kept {
+            targets.entry(rows.target.as_str()).or_default().push(rows);
+        }
+        for (target, rows) in targets {
+            let files: Vec<&str> = rows.iter().map(|rows| kept_file(rows.phase)).collect();
+            let files = files.join(" and ");
+            let name = &benchmark.name;
+            let text = match rows.last().map(|rows| rows.reason) {
+                Some(KeptReason::Unfinished {
+                    finished,
+                    planned,
+                    earlier,
+                }) => format!(
+                    "{name}: {target}: the run ended after {finished} of {planned} rows; kept the {files} of an earlier run, of \
+                     {}\nhelp: {} finishes this run and then replaces them",
+                    counted(earlier, "row", "rows"),
+                    match phases.contains(&Phase::Simulate) {
+                        true => again.run(name, target, None),
+                        false => again.evaluate(name, target, ""),
+                    }
+                ),
+                _ => format!(
+                    "{name}: {target}: all rows failed; kept the {files} of an earlier run. The rates shown are of that run, with its \
+                     model, metrics and scenarios\nhelp: fix the cause and run the same command again; cached replies are not called \
+                     for again"
+                ),
             };
-            rows.entry(target.as_str()).or_default().push(what);
+            context.terminal.warning(&text);
         }
-        for (target, what) in rows {
-            context.terminal.warning(&format!(
-                "{}: {target}: all rows failed; kept the {} of an earlier run. The rates shown are of that run, with its model, metrics \
-                 and scenarios. Fix the cause and run the same command again; cached replies are not called for again",
-                benchmark.name,
-                what.join(" and ")
-            ));
-        }
+    }
+}
+
+fn kept_file(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Evaluate => "scores",
+        _ => "conversations",
     }
 }
 

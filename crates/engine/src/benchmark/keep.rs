@@ -1,6 +1,7 @@
-//! What of an earlier run stays in the tree when a run gets nothing out of a phase.
+//! What of an earlier run stays in the tree when a run gets nothing out of a phase, or is stopped before it has as many rows.
 
 use std::{
+    collections::HashSet,
     fs::File,
     hash::{DefaultHasher, Hasher},
     io::{BufReader, Read},
@@ -10,9 +11,9 @@ use std::{
 
 use serde::{Deserialize, de::IgnoredAny};
 
-use crate::report::Counts;
+use crate::report::{Counts, KeptReason};
 use schema::Phase;
-use store::{TargetDir, each_row};
+use store::{RunError, Spool, TargetDir, each_row};
 
 /// Which files of a target are to stay as they are.
 pub(super) struct Keep {
@@ -20,6 +21,16 @@ pub(super) struct Keep {
     scores: bool,
     /// The conversations that the scores to be kept are of, where this run may replace them.
     judged: Option<u64>,
+    /// Why.
+    reason: KeptReason,
+}
+
+/// The rows of a run that was stopped, or whose budget was spent, before all were finished. Absent spools: phases that did not run.
+pub(super) struct UnfinishedRows<'s> {
+    pub(super) conversations: Option<&'s Spool>,
+    pub(super) scores: Option<&'s Spool>,
+    /// How many rows the run was to have.
+    pub(super) planned: u64,
 }
 
 impl Keep {
@@ -37,7 +48,44 @@ impl Keep {
             conversations,
             scores: scores || conversations,
             judged,
+            reason: KeptReason::AllFailed,
         }
+    }
+
+    /// The same after a run that was not finished: both files stay where one of them would lose a row, since scores belong to
+    /// their conversations. `None` where no row is lost.
+    ///
+    /// # Errors
+    /// When the rows of this run cannot be read back.
+    pub(super) fn of_unfinished(
+        dir: &TargetDir,
+        rows: &UnfinishedRows<'_>,
+    ) -> Result<Option<Self>, RunError> {
+        let conversations = Compared::of(&dir.conversations(), rows.conversations)?;
+        let scores = Compared::of(&dir.scores(), rows.scores)?;
+        if !conversations.loses_rows && !scores.loses_rows {
+            return Ok(None);
+        }
+        // Of the later phase: its rows make the rates.
+        let last = match rows.scores {
+            Some(_) => scores,
+            None => conversations,
+        };
+        Ok(Some(Self {
+            conversations: rows.conversations.is_some() && dir.conversations().exists(),
+            scores: rows.scores.is_some() && dir.scores().exists(),
+            judged: None,
+            reason: KeptReason::Unfinished {
+                finished: last.new,
+                planned: rows.planned,
+                earlier: last.earlier,
+            },
+        }))
+    }
+
+    /// Why files stay.
+    pub(super) fn reason(&self) -> KeptReason {
+        self.reason
     }
 
     /// Whether the file at `path`, the one of `phase`, holds a good row.
@@ -60,6 +108,59 @@ impl Keep {
             _ => false,
         }
     }
+}
+
+/// A file of an earlier run beside the rows of this one.
+#[derive(Default)]
+struct Compared {
+    /// Whether the file has a row that this run does not have.
+    loses_rows: bool,
+    /// Conversations that the rows of the file are of.
+    earlier: u64,
+    /// Conversations that the rows of this run are of.
+    new: u64,
+}
+
+impl Compared {
+    /// A file that is not there, or cannot be read, loses nothing.
+    fn of(path: &Path, spool: Option<&Spool>) -> Result<Self, RunError> {
+        let Some(spool) = spool else {
+            return Ok(Self::default());
+        };
+        let mut new = HashSet::new();
+        spool.each_row(|row: KeyedRow| {
+            new.insert(row.key());
+        })?;
+        let mut earlier = HashSet::new();
+        let read = each_row(path, |row: KeyedRow| {
+            earlier.insert(row.key());
+            Ok(ControlFlow::Continue(()))
+        });
+        let conversations = |rows: &HashSet<RowKey>| {
+            let ids = rows.iter().map(|(id, sample, _)| (id.as_str(), *sample));
+            ids.collect::<HashSet<_>>().len() as u64
+        };
+        Ok(Self {
+            loses_rows: read.is_ok() && !earlier.is_subset(&new),
+            earlier: conversations(&earlier),
+            new: conversations(&new),
+        })
+    }
+}
+
+/// What tells the rows of a file apart: scenario, sample and metric.
+type RowKey = (String, u32, Option<String>);
+
+/// A row of this generation of the format or of an older one.
+#[derive(Deserialize)]
+struct KeyedRow {
+    id: String,
+    #[serde(default)]
+    metric_id: Option<String>,
+    #[serde(default)]
+    sample: Option<u32>,
+    #[serde(rename = "_sample", default)]
+    older_sample: Option<u32>,
 }
 
 /// Whether rows failed and none ended as it should, with a verdict or without.
@@ -96,6 +197,13 @@ fn any<T: serde::de::DeserializeOwned>(path: &Path, good: impl Fn(T) -> bool) ->
         })
     });
     found
+}
+
+impl KeyedRow {
+    fn key(self) -> RowKey {
+        let sample = self.sample.or(self.older_sample);
+        (self.id, sample.unwrap_or(0), self.metric_id)
+    }
 }
 
 /// A number that stands for what is in a file; `None` where it cannot be read.

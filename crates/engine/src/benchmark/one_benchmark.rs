@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     phases::Loaded, progress::Outcome, progress::Progress, report::BenchmarkReport, report::Counts,
-    report::Failures,
+    report::Failures, report::KeptRows,
 };
 use store::{
     BenchmarkDir, LoadedStandards, ReplyTally, RunError, TreeLock,
@@ -404,9 +404,9 @@ impl<'p> BenchmarkRun<'p> {
         self.state().report.rates = summaries;
     }
 
-    /// Rows of an earlier run stay, because this one got nothing out of the phase.
-    pub(super) fn kept(&self, phase: Phase, target: &ModelId) {
-        self.state().report.kept.push((phase, target.clone()));
+    /// Rows of an earlier run stay.
+    pub(super) fn kept(&self, rows: KeptRows) {
+        self.state().report.kept.push(rows);
     }
 
     /// Metrics that are not measured, because their scenarios are not there and are not generated.

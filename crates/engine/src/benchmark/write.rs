@@ -9,8 +9,16 @@ use std::{
 use schema::{Fingerprint, ModelId, Phase, PhaseCost, Scenario};
 use serde_json::json;
 
-use super::{BenchmarkRun, feed::FeedRow, keep::Keep, target::TargetRun};
-use crate::{progress::Progress, report::Counts};
+use super::{
+    BenchmarkRun,
+    feed::FeedRow,
+    keep::{Keep, UnfinishedRows},
+    target::TargetRun,
+};
+use crate::{
+    progress::Progress,
+    report::{Counts, KeptRows},
+};
 use store::{
     RunError, Spool, TargetDir,
     provenance::{
@@ -50,11 +58,16 @@ impl BenchmarkRun<'_> {
         let (counts, kept_verdicts) = {
             let mut totals = run.totals();
             self.tested(&id, std::mem::take(&mut totals.tests));
-            self.replied(&id, totals.replies);
             ((totals.simulate, totals.evaluate), totals.kept_verdicts)
         };
         self.note_kept_verdicts(&id, kept_verdicts);
-        let keep = Keep::of(&dir, counts);
+        let unfinished = self.keep_of_unfinished(&run, &dir, counts)?;
+        let is_unfinished = unfinished.is_some();
+        if !is_unfinished {
+            // Else the conversations of the tree are those of an earlier run.
+            self.replied(&id, run.totals().replies);
+        }
+        let keep = unfinished.unwrap_or_else(|| Keep::of(&dir, counts));
         for file in self.new_files(&mut run, &dir, rows, counts) {
             let phase = file.phase;
             let Some(spool) = file.spool else { continue };
@@ -66,10 +79,14 @@ impl BenchmarkRun<'_> {
                 // All verdicts are those of the file.
                 let there = read_costs(&dir.cost());
                 cost = there.get(phase.as_str()).map_or(cost, |entry| entry.cost);
-            } else if !nothing && broken.is_none() && keep.holds(phase, &dir) {
+            } else if (!nothing || is_unfinished) && broken.is_none() && keep.holds(phase, &dir) {
                 let there = read_costs(&dir.cost());
                 cost = there.get(phase.as_str()).map_or(cost, |entry| entry.cost);
-                self.kept(phase, &id);
+                self.kept(KeptRows {
+                    phase,
+                    target: id.clone(),
+                    reason: keep.reason(),
+                });
             } else if !nothing && broken.is_none() {
                 self.compose(&id, &dir, spool, phase, &file.path, file.settings)
                     .await?;
@@ -85,6 +102,30 @@ impl BenchmarkRun<'_> {
             });
         }
         broken.map_or(Ok(()), Err)
+    }
+
+    /// Which files stay because this run was stopped, or its budget was spent, before it had their rows.
+    fn keep_of_unfinished(
+        &self,
+        run: &TargetRun,
+        dir: &TargetDir,
+        (simulated, judged): (Counts, Counts),
+    ) -> Result<Option<Keep>, RunError> {
+        let is_unfinished =
+            self.pipeline.session.stop().is_stopped() || simulated.skipped + judged.skipped > 0;
+        if !is_unfinished {
+            return Ok(None);
+        }
+        let of_run = match run.simulator {
+            Some(_) => simulated,
+            None => judged,
+        };
+        let rows = UnfinishedRows {
+            conversations: run.conversations.as_ref(),
+            scores: run.scores.as_ref(),
+            planned: of_run.all(),
+        };
+        Keep::of_unfinished(dir, &rows)
     }
 
     /// Says which verdicts of another program stay, and how they are replaced.

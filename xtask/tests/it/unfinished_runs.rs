@@ -1,0 +1,107 @@
+//! A run that is stopped, or whose budget is spent, leaves results of an earlier run that have rows which it did not finish.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot set up its ground fails"
+)]
+
+use crate::common;
+use crate::tree;
+
+use std::sync::Arc;
+
+use common::{Ground, Ran};
+use scripted_llm::ScriptedServer;
+use serde_json::Value;
+
+const TALKS: &str = "benchmarks/flattery/runs/agreeable/conversations.json";
+
+async fn ground(server: &ScriptedServer) -> Arc<Ground> {
+    let ground = Ground::new();
+    ground.served_by(server, "");
+    let ground = Arc::new(ground);
+    let ran = run(&ground, &["run", "flattery", "--target", "agreeable"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    ground
+}
+
+async fn run(ground: &Arc<Ground>, args: &[&str]) -> Ran {
+    let ground = Arc::clone(ground);
+    let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+    let run = move || ground.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    tokio::task::spawn_blocking(run).await.unwrap()
+}
+
+fn rows(ground: &Ground) -> usize {
+    let rows: Vec<Value> = serde_json::from_str(&ground.read(TALKS)).unwrap();
+    rows.len()
+}
+
+/// The command of a `help:` line, as a shell would split it.
+fn advised(err: &str) -> Vec<String> {
+    let help = err
+        .lines()
+        .find(|line| line.contains("finishes this run"))
+        .unwrap_or_else(|| panic!("{err}"));
+    let command = help.split('`').nth(1).unwrap();
+    let words = command.split(' ').skip_while(|word| *word != "run");
+    words.map(str::to_owned).collect()
+}
+
+/// Runs `args` with a budget that is spent before all rows are simulated.
+async fn run_short(ground: &Arc<Ground>, args: &[&str]) -> Ran {
+    let config = ground.read("config.yaml");
+    let short = format!("{config}budget: {{max_tokens: 40000}}\n");
+    ground.write("config.yaml", &short);
+    let ran = run(ground, args).await;
+    ground.write("config.yaml", &config);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    ran
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fragment_of_a_longer_run_replaces_nothing_until_it_is_complete() {
+    let server = ScriptedServer::start().await.unwrap();
+    let ground = ground(&server).await;
+    let before = tree::read(&ground.path("benchmarks"));
+    let scenarios = rows(&ground);
+    let longer = "run flattery --target agreeable --num-samples 3 --turns 2";
+    let longer: Vec<&str> = longer.split(' ').collect();
+    let ran = run_short(&ground, &longer).await;
+    let words = format!(
+        "of {} rows; kept the conversations and scores of an earlier run, of {scenarios} rows",
+        3 * scenarios
+    );
+    assert!(ran.err.contains(&words), "{words}: {}", ran.err);
+    assert!(!ran.err.contains("flattery: agreeable has"), "{}", ran.err);
+    tree::assert_same(&tree::read(&ground.path("benchmarks")), &before);
+
+    // The journal of the run says what it measured, and agrees with the files.
+    assert!(!ran.err.contains("the journal fails"), "{}", ran.err);
+    let check = run(&ground, &["journal", "check", "flattery"]).await;
+    assert_eq!(check.code, 0, "{}{}", check.out, check.err);
+    let rebuilt = ["journal", "rebuild", "flattery", "--out", "again"];
+    let rebuilt = run(&ground, &rebuilt).await;
+    assert_eq!(rebuilt.code, 0, "{}", rebuilt.err);
+    let results = "benchmarks/flattery/results.json";
+    assert_eq!(ground.read("again/results.json"), ground.read(results));
+
+    let command = advised(&ran.err);
+    let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    let finished = run(&ground, &command).await;
+    assert_eq!(finished.code, 0, "{}", finished.err);
+    assert_eq!(rows(&ground), 3 * scenarios);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fragment_with_all_earlier_rows_replaces_them() {
+    let server = ScriptedServer::start().await.unwrap();
+    let ground = ground(&server).await;
+    let scenarios = rows(&ground);
+    // The rows of the first sample come from the cache.
+    let more = "run flattery --target agreeable --num-samples 3";
+    let more: Vec<&str> = more.split(' ').collect();
+    let ran = run_short(&ground, &more).await;
+    assert!(!ran.err.contains("kept the conversations"), "{}", ran.err);
+    assert!((scenarios + 1..3 * scenarios).contains(&rows(&ground)));
+}
