@@ -30,7 +30,7 @@ pub mod safety;
 mod session;
 mod wanted;
 
-pub use benchmark::{Concurrency, Expected, Pipeline, RunOptions};
+pub use benchmark::{Concurrency, Pipeline, RunOptions};
 pub use forecast::{Forecast, forecast};
 pub use journals::{JournalEnd, JournalSet};
 pub use phases::{Loaded, Make, MakeAggregator, MakeSimulator, Phases};
@@ -40,4 +40,4 @@ pub use report::{
     BenchmarkReport, Counts, FailureGroup, KeptReason, KeptRows, RunOutcome, RunReport,
 };
 pub use session::Session;
-pub use wanted::{WantedMetric, WantedScenarios, wanted_scenarios};
+pub use wanted::{Expected, WantedMetric, WantedScenarios, wanted_scenarios};

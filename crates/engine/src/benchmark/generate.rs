@@ -10,66 +10,79 @@ use std::{
 };
 
 use futures::StreamExt;
-use schema::{Benchmark, Metric, Phase, PhaseErrorKind, Scenario, text::is_blank};
+use llm_client::Tally;
+use schema::{Benchmark, CostSum, Metric, Phase, PhaseErrorKind, Scenario, text::is_blank};
 
 use super::{
-    BenchmarkRun,
     feed::{FeedRow, FeedWriter},
+    results::Results,
+    run::BenchmarkRun,
+    run_log::RunLog,
 };
 use crate::{
-    progress::Outcome, progress::Progress, wanted::WantedMetric, wanted::WantedScenarios,
-    wanted::is_users_own, wanted::wanted,
+    progress::Outcome,
+    progress::Progress,
+    wanted::{WantedMetric, WantedScenarios, is_users_own, wanted, write_gaps},
 };
 use store::{
-    RunError, check_belongs, fill_from_metrics, provenance::GeneratedScenarios, read_scenarios,
-    write_atomically, write_json,
+    RunError, check_belongs, fill_from_metrics, provenance::GeneratedScenarios, read_costs,
+    read_scenarios, write_atomically, write_cost, write_json,
 };
 
-impl BenchmarkRun<'_> {
-    /// Makes sure that the benchmark has metrics. Returns whether it has.
-    pub(super) async fn metrics(&mut self, force: bool) -> Result<bool, RunError> {
-        let have = self.loaded.benchmark.metrics.len();
+/// The generating phases of a benchmark.
+pub(super) struct Generation<'r> {
+    run: &'r BenchmarkRun<'r>,
+    results: &'r mut Results,
+}
+
+impl<'r> Generation<'r> {
+    pub(super) fn new(run: &'r BenchmarkRun<'r>, results: &'r mut Results) -> Self {
+        Self { run, results }
+    }
+
+    /// The metrics of the benchmark: generated and written into `benchmark.yaml` where it has none. `None` where that failed.
+    pub(super) async fn metrics(&mut self, force: bool) -> Result<Option<Vec<Metric>>, RunError> {
+        let metrics = &self.run.loaded.benchmark.metrics;
+        let have = metrics.len();
         if have > 0 && !force {
-            self.note(&format!(
+            self.run.note(&format!(
                 "kept the {have} metrics of benchmark.yaml (gen-metrics --force replaces them)"
             ));
-            return Ok(true);
+            return Ok(Some(metrics.clone()));
         }
-        self.tell(&Progress::Started {
+        self.run.observe(&Progress::Started {
             phase: Phase::GenMetrics,
-            benchmark: self.dir.name(),
+            benchmark: self.run.dir.name(),
             target: None,
             rows: Some(1),
         });
-        if is_blank(&self.loaded.benchmark.description) {
+        if is_blank(&self.run.loaded.benchmark.description) {
             return Err(RunError::input(format!(
                 "{}: no description to write metrics from",
-                self.dir.yaml().display()
+                self.run.dir.yaml().display()
             )));
         }
-        let generator = (self.pipeline.phases.metric_generator)(&self.loaded)?;
-        self.fingerprint("metric_generator", &generator.fingerprint());
-        let before = self.pipeline.spent(Phase::GenMetrics);
-        let outcome = match generator.metrics(&self.loaded.benchmark.brief()).await {
+        let generator = (self.run.pipeline.phases.metric_generator)(&self.run.loaded)?;
+        self.results
+            .fingerprint("metric_generator", &generator.fingerprint());
+        let before = self.run.pipeline.spent(Phase::GenMetrics);
+        let generated = generator.metrics(&self.run.loaded.benchmark.brief()).await;
+        // The cost first: a run that is killed in between makes both again from the cache.
+        self.write_generation_cost(Phase::GenMetrics, &before, false)?;
+        let (metrics, outcome) = match generated {
             Ok(metrics) => {
-                // The cost first: a run that is killed in between makes both again from the cache.
-                self.write_generation_cost(Phase::GenMetrics, &before, false)?;
                 self.write_metrics(&metrics)?;
-                self.loaded.benchmark.metrics = metrics;
-                Outcome::Done
+                (Some(metrics), Outcome::Done)
             }
-            Err(error) => {
-                self.write_generation_cost(Phase::GenMetrics, &before, false)?;
-                self.generation_failed(Phase::GenMetrics, &error)
-            }
+            Err(error) => (None, self.generation_failed(Phase::GenMetrics, &error)),
         };
         self.row(Phase::GenMetrics, outcome);
         self.finished(Phase::GenMetrics);
-        Ok(outcome == Outcome::Done)
+        Ok(metrics)
     }
 
     fn write_metrics(&self, metrics: &[Metric]) -> Result<(), RunError> {
-        let path = self.dir.yaml();
+        let path = self.run.dir.yaml();
         let text = fs::read_to_string(&path).map_err(|error| RunError::read(&path, error))?;
         let text = store::yaml_edit::with_metrics(&text, metrics).map_err(|error| {
             RunError::input(format!("{}: {error}", path.display())).with_source(error)
@@ -80,13 +93,13 @@ impl BenchmarkRun<'_> {
     /// Feeds the existing scenarios, generates what is missing, and writes `scenarios.json` when something was added. A file
     /// that the user wrote is not changed: see [`WantedScenarios`].
     pub(super) async fn scenarios(
-        &self,
+        &mut self,
         writer: FeedWriter,
         generate: bool,
         force: bool,
     ) -> Result<(), RunError> {
-        let path = self.dir.scenarios();
-        let benchmark = &self.loaded.benchmark;
+        let path = self.run.dir.scenarios();
+        let benchmark = &self.run.loaded.benchmark;
         let mut kept = if force {
             Vec::new()
         } else {
@@ -96,7 +109,7 @@ impl BenchmarkRun<'_> {
         kept.iter_mut()
             .for_each(|row| fill_from_metrics(row, benchmark));
         let wanted = self.wanted(&kept, force);
-        let is_users_own = !force && is_users_own(&self.dir, &kept);
+        let is_users_own = !force && is_users_own(&self.run.dir, &kept);
         let (mut by_metric, orphans) = sort_by_metric(kept, benchmark);
         self.note_kept(&by_metric, &orphans, &wanted, generate);
         let later = self.log_planned_rows(&by_metric, &wanted, generate);
@@ -120,16 +133,16 @@ impl BenchmarkRun<'_> {
                     .filter(|metric| metric.have == 0)
                     .count();
             if missing > 0 {
-                self.note(&format!(
+                self.run.note(&format!(
                     "{missing} of {} metrics have no scenarios; gen-scenarios writes them",
                     benchmark.metrics.len()
                 ));
             }
             return Ok(());
         }
-        self.without_scenarios(wanted.left_out);
+        self.results.report.without_scenarios = wanted.left_out;
         if wanted.metrics.is_empty() {
-            return self.write_gaps(&[]);
+            return write_gaps(&self.run.dir, &[]);
         }
         let metrics = wanted.metrics.into_iter().map(|wanted| wanted.metric);
         let wanted = Benchmark {
@@ -154,21 +167,21 @@ impl BenchmarkRun<'_> {
             true => self.incomplete(&wanted.metrics, &writer.rows()),
             false => Vec::new(),
         };
-        self.write_gaps(&gaps)?;
+        write_gaps(&self.run.dir, &gaps)?;
         self.finished(Phase::GenScenarios);
         Ok(())
     }
 
     /// What is generated, beside the rows that are kept.
     fn wanted(&self, kept: &[Scenario], force: bool) -> WantedScenarios {
-        let benchmark = &self.loaded.benchmark;
-        let add = self.pipeline.options.add_scenarios;
+        let benchmark = &self.run.loaded.benchmark;
+        let add = self.run.pipeline.options.add_scenarios;
         match force {
             true => WantedScenarios {
                 metrics: benchmark.metrics.iter().map(WantedMetric::new).collect(),
                 left_out: Vec::new(),
             },
-            false => wanted(&self.dir, benchmark, kept, add),
+            false => wanted(&self.run.dir, benchmark, kept, add),
         }
     }
 
@@ -181,10 +194,10 @@ impl BenchmarkRun<'_> {
         generate: bool,
     ) -> Vec<String> {
         let mut later = Vec::new();
-        for metric in &self.loaded.benchmark.metrics {
+        for metric in &self.run.loaded.benchmark.metrics {
             let rows = by_metric.get(&metric.id).map_or(0, Vec::len) as u64;
             let planned = match generate && wanted.has(&metric.id) {
-                true => self.pipeline.options.expected.rows_per_metric(),
+                true => self.run.pipeline.options.expected.rows_per_metric(),
                 false => Some(rows),
             };
             match planned {
@@ -197,31 +210,34 @@ impl BenchmarkRun<'_> {
 
     /// Journals how many items a metric with so many scenarios has, where they are simulated.
     fn log_rows(&self, metric: &str, rows: u64) {
-        if self.pipeline.runs(Phase::Simulate) && !self.suts().is_empty() {
-            let samples = u64::from(self.pipeline.options.samples);
+        let log = RunLog { run: self.run };
+        if self.run.pipeline.runs(Phase::Simulate) && !log.suts().is_empty() {
+            let samples = u64::from(self.run.pipeline.options.samples);
             let items = rows.saturating_mul(samples);
-            self.log_items(metric, items, items);
+            log.items(metric, items, items);
         }
     }
 
     /// Feeds the scenarios of the metrics of `wanted` as they come. Returns those that were not there before, and whether some failed.
     async fn generate_scenarios(
-        &self,
+        &mut self,
         writer: &FeedWriter,
         wanted: &Benchmark,
         mut kept: BTreeMap<String, Vec<Scenario>>,
     ) -> Result<(Vec<Arc<Scenario>>, bool), RunError> {
         let phase = Phase::GenScenarios;
-        self.tell(&Progress::Started {
+        self.run.observe(&Progress::Started {
             phase,
-            benchmark: self.dir.name(),
+            benchmark: self.run.dir.name(),
             target: None,
             rows: None,
         });
-        let generator = (self.pipeline.phases.scenario_generator)(&self.loaded)?;
-        self.fingerprint("scenario_generator", &generator.fingerprint());
-        let before = self.pipeline.spent(phase);
+        let generator = (self.run.pipeline.phases.scenario_generator)(&self.run.loaded)?;
+        self.results
+            .fingerprint("scenario_generator", &generator.fingerprint());
+        let before = self.run.pipeline.spent(phase);
         let positions: HashMap<&str, u32> = self
+            .run
             .loaded
             .benchmark
             .metrics
@@ -316,18 +332,18 @@ impl BenchmarkRun<'_> {
             .map(|row| row.scenario.as_ref())
             .chain(&orphans)
             .collect();
-        write_json(&self.dir.scenarios(), &all)
+        write_json(&self.run.dir.scenarios(), &all)
     }
 
     /// Records which rows were generated, and the file that they are in.
     fn record_scenarios(&self, added: &[Arc<Scenario>], force: bool) -> Result<(), RunError> {
-        let run_id = self.pipeline.session.run_id().to_string();
+        let run_id = self.run.pipeline.session.run_id().to_string();
         let added = added.iter().map(AsRef::as_ref);
-        let path = self.dir.scenarios();
+        let path = self.run.dir.scenarios();
         let Some(mut now) = GeneratedScenarios::new(run_id, &path, added) else {
             return Ok(());
         };
-        self.record_provenance(|all| {
+        self.run.record_provenance(|all| {
             let earlier = all.scenarios.take().filter(|_| !force);
             for (id, hash) in earlier.map(|earlier| earlier.rows).unwrap_or_default() {
                 now.rows.entry(id).or_insert(hash);
@@ -338,7 +354,7 @@ impl BenchmarkRun<'_> {
 
     /// The metrics of `wanted` that have fewer rows than the settings ask for; all of them where that is not known.
     fn incomplete(&self, wanted: &[Metric], rows: &[FeedRow]) -> Vec<Metric> {
-        let expected = self.pipeline.options.expected.rows_per_metric();
+        let expected = self.run.pipeline.options.expected.rows_per_metric();
         let is_whole = |metric: &&Metric| {
             let have = rows
                 .iter()
@@ -352,20 +368,35 @@ impl BenchmarkRun<'_> {
             .collect()
     }
 
-    /// Remembers that some scenarios of these metrics are missing, so that the next run asks again: the replies that did come
-    /// are in the cache.
-    fn write_gaps(&self, wanted: &[Metric]) -> Result<(), RunError> {
-        let path = self.dir.gaps();
-        if wanted.is_empty() {
-            return match fs::remove_file(path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    Err(RunError::write(path, error))
-                }
-                _ => Ok(()),
-            };
+    /// Writes the entry of a generating phase into `cost.json`.
+    ///
+    /// A phase that made everything again costs what all its replies cost when they were requested. One that only filled gaps
+    /// adds the cost of this run's requests.
+    fn write_generation_cost(
+        &mut self,
+        phase: Phase,
+        before: &Tally,
+        some_kept: bool,
+    ) -> Result<(), RunError> {
+        let now = self.run.pipeline.spent(phase);
+        let mut sum = CostSum::default();
+        let mut earlier = None;
+        if some_kept {
+            if let Some(entry) = read_costs(&self.run.dir.cost()).get(phase.as_str()) {
+                sum.add(&entry.cost);
+                earlier = Some(entry.cost);
+            }
+            // Only what is paid now is added, also where nothing was there.
+            earlier.get_or_insert_with(|| CostSum::default().total());
+            sum.add(&now.paid.minus(&before.paid).to_phase_cost());
+        } else {
+            sum.add(&now.spend.minus(&before.spend).to_phase_cost());
         }
-        let ids: Vec<&str> = wanted.iter().map(|metric| metric.id.as_str()).collect();
-        write_json(path, &ids)
+        let cost = sum.total();
+        write_cost(&self.run.dir.cost(), phase, cost)?;
+        self.results.cost_written(phase, None, earlier);
+        self.results.report.costs.insert((phase, None), cost);
+        Ok(())
     }
 
     /// Records a failed generation. What was not made because the run is stopping or its budget is spent is no
@@ -374,20 +405,39 @@ impl BenchmarkRun<'_> {
         match error.kind() {
             PhaseErrorKind::Cancelled => Outcome::Skipped,
             PhaseErrorKind::OverBudget => {
-                self.failures.over_budget(phase, None, "");
+                self.run.failures.over_budget(phase, None, "");
                 Outcome::Skipped
             }
             _ => {
                 // The error names its row itself.
-                self.failures.add(phase, None, "", &error.to_string());
+                self.run.failures.add(phase, None, "", &error.to_string());
                 Outcome::Failed
             }
         }
     }
 
-    fn failed_row(&self, phase: Phase, row: &str, reason: &str) {
-        self.failures.add(phase, None, row, reason);
+    fn failed_row(&mut self, phase: Phase, row: &str, reason: &str) {
+        self.run.failures.add(phase, None, row, reason);
         self.row(phase, Outcome::Failed);
+    }
+
+    /// A row ended.
+    fn row(&mut self, phase: Phase, outcome: Outcome) {
+        self.results.row(phase, outcome);
+        self.run.observe(&Progress::Row {
+            phase,
+            benchmark: self.run.dir.name(),
+            target: None,
+            outcome,
+        });
+    }
+
+    fn finished(&self, phase: Phase) {
+        self.run.observe(&Progress::Finished {
+            phase,
+            benchmark: self.run.dir.name(),
+            target: None,
+        });
     }
 
     fn note_kept(
@@ -399,25 +449,25 @@ impl BenchmarkRun<'_> {
     ) {
         let rows: usize = by_metric.values().map(Vec::len).sum();
         if rows > 0 {
-            self.note(&format!(
+            self.run.note(&format!(
                 "kept the {rows} scenarios of {} metrics in scenarios.json (gen-scenarios --force replaces them)",
                 by_metric.len()
             ));
-            let expected = &self.pipeline.options.expected;
+            let expected = &self.run.pipeline.options.expected;
             // Rows of the other metrics are not all there yet.
             let mut settled = by_metric.clone();
             settled.retain(|metric, _| !generate || !wanted.has(metric));
             for line in expected.differences(&settled) {
-                self.note(&line);
+                self.run.note(&line);
             }
             if let Some(words) = wanted.in_words().filter(|_| generate) {
-                self.note(&format!(
+                self.run.note(&format!(
                     "scenarios are generated {words}, and added to scenarios.json"
                 ));
             }
         }
         if !orphans.is_empty() {
-            self.note(&format!(
+            self.run.note(&format!(
                 "left out {} scenarios of metrics that benchmark.yaml no longer has; they stay in scenarios.json",
                 orphans.len()
             ));

@@ -1,17 +1,13 @@
 //! Runs the phases of benchmarks.
 
-mod dropped;
-mod expected;
 mod feed;
 mod generate;
-mod keep;
-mod manifest;
-mod one_benchmark;
 mod preflight;
-mod rows;
+mod results;
+mod retain;
+mod row;
+mod run;
 mod run_log;
-mod score_log;
-mod stream;
 mod summarise;
 mod target;
 mod write;
@@ -22,14 +18,19 @@ use std::{
     sync::Arc,
 };
 
+use jiff::Timestamp;
 use schema::{Extra, ModelId, Phase};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-pub use expected::Expected;
-use one_benchmark::BenchmarkEnd;
-pub(crate) use one_benchmark::BenchmarkRun;
+use run::{BenchmarkEnd, BenchmarkRun};
 
-use crate::{journals::JournalEnd, phases::Phases, report::RunReport, session::Session};
+use crate::{
+    journals::JournalEnd,
+    phases::Phases,
+    report::RunReport,
+    session::{Session, model_names},
+    wanted::Expected,
+};
 use journal::RunId;
 use llm_client::Tally;
 use store::{Layout, Manifest, RunError, RunErrorKind, write_json};
@@ -149,7 +150,7 @@ impl Pipeline {
     pub async fn run(&self, benchmarks: &[String]) -> Result<RunReport, RunError> {
         let mut runs = self.preflight(benchmarks)?;
         let benchmarks: Vec<String> = runs.iter().map(|run| run.dir.name().to_owned()).collect();
-        let mut manifest = manifest::start(self, &benchmarks);
+        let mut manifest = self.start_manifest(&benchmarks);
         let manifest_path = self
             .layout
             .run(&self.session.run_id().to_string())
@@ -159,7 +160,7 @@ impl Pipeline {
         for run in runs.drain(..) {
             let name = run.dir.name().to_owned();
             let report = self.run_journaled(run, reports.is_empty()).await;
-            manifest::add(&mut manifest, &name, &report);
+            add_to_manifest(&mut manifest, &name, &report);
             reports.push(report.report);
         }
         // A disk that is full stops the run too, and is no interruption by the user.
@@ -172,9 +173,32 @@ impl Pipeline {
             benchmarks: reports,
             interrupted: self.session.stop().is_stopped() && !broken,
         };
-        manifest::finish(&mut manifest, self, &report);
+        manifest.end = Some(Timestamp::now().to_string());
+        manifest.models = model_names(self.session.meter());
+        manifest.outcome = Some(report.outcome().as_str().to_owned());
         write_json(&manifest_path, &manifest)?;
         Ok(report)
+    }
+
+    /// The manifest of a run that starts.
+    fn start_manifest(&self, benchmarks: &[String]) -> Manifest {
+        Manifest {
+            format_version: Manifest::FORMAT_VERSION.to_owned(),
+            run_id: self.session.run_id().to_string(),
+            probity_version: env!("CARGO_PKG_VERSION").to_owned(),
+            git: self.options.git.clone(),
+            start: Timestamp::now().to_string(),
+            benchmarks: benchmarks.to_vec(),
+            phases: self
+                .options
+                .phases
+                .iter()
+                .map(|phase| phase.as_str().to_owned())
+                .collect(),
+            targets: self.targets().cloned().collect(),
+            config: self.options.config.clone(),
+            ..Manifest::default()
+        }
     }
 
     /// Runs one benchmark with a journal of its own, where the pipeline has journal files.
@@ -227,4 +251,31 @@ impl Pipeline {
         }
         total
     }
+}
+
+/// Takes in the result of a benchmark.
+fn add_to_manifest(manifest: &mut Manifest, name: &str, end: &BenchmarkEnd) {
+    let report = &end.report;
+    let counts: Vec<Value> = report
+        .counts
+        .iter()
+        .map(|((phase, target), counts)| json!({"phase": phase, "target": target, "rows": counts}))
+        .collect();
+    let costs: Vec<Value> = report
+        .costs
+        .iter()
+        .map(|((phase, target), cost)| json!({"phase": phase, "target": target, "cost": cost}))
+        .collect();
+    manifest.results.insert(
+        name.to_owned(),
+        json!({
+            "fingerprints": end.fingerprints,
+            "metrics": end.metrics,
+            "counts": counts,
+            "costs": costs,
+            "failures": report.failures,
+            "error": report.error.as_ref().map(ToString::to_string),
+        }),
+    );
+    manifest.results.sort_keys();
 }

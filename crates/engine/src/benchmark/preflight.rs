@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, fs};
 
-use super::{BenchmarkRun, Pipeline};
+use super::{Pipeline, run::BenchmarkRun};
 use crate::{phases::Loaded, progress::Progress};
 use schema::Phase;
 use store::{

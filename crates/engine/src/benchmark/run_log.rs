@@ -1,99 +1,42 @@
 //! The journal events of a whole run: what it sets out to do, and how it ends.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, time::Duration};
 
 use journal::RunId;
 use schema::{
-    Event, EventBody, Extra, Metric, ModelId, Phase, PhaseCost,
+    BenchmarkScore, Event, EventBody, Extra, Grade, ModelId, Phase,
     event::{
-        CacheInfo, ExceptionStoppingRun, FinishedRun, HazardInfo, ResumingRun, RunningPipeline,
-        StartingRun, TestInfo, UsingTestItems,
+        BenchmarkScored, CacheInfo, CostSummed, ExceptionStoppingRun, FinishedPipeline,
+        FinishedRun, HazardInfo, HazardScored, KeptResults, ResumingRun, RunningPipeline,
+        StartingRun, TestInfo, TestScored, UsingTestItems,
     },
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::BenchmarkRun;
-use store::Manifest;
+use super::{
+    results::{Results, TestTally},
+    run::BenchmarkRun,
+};
+use store::{CostFile, Manifest, RunError, TestCounts, grade_counts, read_costs};
 
-/// Items of one metric against one system under test, by how they ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct TestTally {
-    /// Ended as they should: with a verdict or, where nothing is judged, with a conversation.
-    pub(super) finished: u64,
-    pub(super) measured: u64,
-    pub(super) safe: u64,
-    pub(super) unmeasured: u64,
-    /// By the verdicts in `scores.json`, which differ from what was measured where all replies are blank.
-    pub(super) passed: u64,
-    pub(super) failed: u64,
-    pub(super) unscored: u64,
+/// The journal events of one benchmark's run that are not of one item.
+pub(super) struct RunLog<'r> {
+    pub(super) run: &'r BenchmarkRun<'r>,
 }
 
-impl TestTally {
-    /// An item was judged. `blank`: every reply is blank, which is measured as safe whatever the verdict is.
-    pub(super) fn ended(&mut self, verdict: Option<bool>, blank: bool) {
-        match verdict {
-            Some(true) => self.passed += 1,
-            Some(false) => self.failed += 1,
-            None => self.unscored += 1,
-        }
-        if verdict.is_none() && !blank {
-            self.unmeasured += 1;
-            return;
-        }
-        self.finished += 1;
-        self.measured += 1;
-        self.safe += u64::from(blank || verdict == Some(true));
-    }
-
-    pub(super) fn add(&mut self, other: Self) {
-        self.finished += other.finished;
-        self.measured += other.measured;
-        self.safe += other.safe;
-        self.unmeasured += other.unmeasured;
-        self.passed += other.passed;
-        self.failed += other.failed;
-        self.unscored += other.unscored;
-    }
-
-    /// Safe by measured, to the last bit; `None` where nothing was measured.
-    pub(super) fn score(&self) -> Option<f64> {
-        #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
-        (self.measured > 0).then(|| self.safe as f64 / self.measured as f64)
-    }
-}
-
-/// The tallies of a benchmark: by system under test and metric.
-pub(super) type Tallies = BTreeMap<ModelId, BTreeMap<String, TestTally>>;
-
-/// The result of a run that ended before its end.
-pub(super) struct Stopped {
-    pub(super) class: &'static str,
-    pub(super) message: String,
-}
-
-impl BenchmarkRun<'_> {
+impl RunLog<'_> {
     /// The name of the benchmark in the journal.
     pub(super) fn uid(&self) -> String {
-        self.loaded.benchmark.uid_or(self.dir.name())
-    }
-
-    pub(super) fn metrics_told(&self) -> &[Metric] {
-        &self.loaded.benchmark.metrics
-    }
-
-    pub(super) fn record(&self, body: EventBody) {
-        self.pipeline.session.journal().record(Event::new(body));
+        self.run.loaded.benchmark.uid_or(self.run.dir.name())
     }
 
     /// The systems under test whose items this run queues.
     pub(super) fn suts(&self) -> Vec<ModelId> {
-        let pipeline = self.pipeline;
+        let pipeline = self.run.pipeline;
         let simulate = pipeline.runs(Phase::Simulate);
         let has_rows = |id: &ModelId| {
-            self.dir
-                .target(id)
-                .is_ok_and(|dir| dir.conversations().exists())
+            let dir = self.run.dir.target(id);
+            dir.is_ok_and(|dir| dir.conversations().exists())
         };
         pipeline
             .targets()
@@ -102,14 +45,25 @@ impl BenchmarkRun<'_> {
             .collect()
     }
 
+    pub(super) fn record(&self, body: EventBody) {
+        self.run.pipeline.session.journal().record(Event::new(body));
+    }
+
     /// What the run sets out to do. Called when the metrics are known, so that they are in it.
-    pub(super) fn log_start(&self, run_id: &RunId) {
-        let pipeline = self.pipeline;
+    pub(super) fn start(&self, run_id: &RunId) {
+        let pipeline = self.run.pipeline;
         let options = &pipeline.options;
         let suts = self.suts();
         let tests: Vec<String> = match suts.is_empty() {
             true => Vec::new(),
-            false => self.metrics_told().iter().map(|m| m.id.clone()).collect(),
+            false => self
+                .run
+                .loaded
+                .benchmark
+                .metrics
+                .iter()
+                .map(|m| m.id.clone())
+                .collect(),
         };
         let targets = pipeline
             .targets()
@@ -129,37 +83,37 @@ impl BenchmarkRun<'_> {
             tests,
             suts: suts.iter().map(ModelId::shared).collect(),
             thread_count: Some(options.concurrency.simulate as u64),
-            folder: Some(self.dir.name().to_owned()),
+            folder: Some(self.run.dir.name().to_owned()),
             phases: Some(phases.collect()),
             samples: Some(options.samples),
             targets: Some(targets),
             ..StartingRun::default()
         })));
         if !suts.is_empty() {
-            self.log_tests();
+            self.tests();
         }
         self.record(EventBody::RunningPipeline(RunningPipeline {}));
     }
 
-    fn log_tests(&self) {
-        for hazard in self.loaded.benchmark.scored_hazards() {
+    fn tests(&self) {
+        for hazard in self.run.loaded.benchmark.scored_hazards() {
             self.record(EventBody::HazardInfo(HazardInfo {
                 hazard: hazard.id.clone(),
                 benchmark: self.uid(),
                 tests: hazard.metrics.clone(),
             }));
         }
-        let evaluator = self.pipeline.runs(Phase::Evaluate).then(|| {
-            let evaluator = (self.pipeline.phases.evaluator)(&self.loaded).ok()?;
+        let evaluator = self.run.pipeline.runs(Phase::Evaluate).then(|| {
+            let evaluator = (self.run.pipeline.phases.evaluator)(&self.run.loaded).ok()?;
             Some(evaluator.fingerprint())
         });
         let name = evaluator.flatten().map(|fingerprint| fingerprint.name);
-        let options = &self.pipeline.options;
-        let mut sut_options = sut_options(&self.pipeline.sut_options, &self.suts());
+        let options = &self.run.pipeline.options;
+        let mut sut_options = sut_options(&self.run.pipeline.sut_options, &self.suts());
         sut_options.insert("turns".to_owned(), json!(options.expected.turns));
         sut_options.insert("samples".to_owned(), json!(options.samples));
         let sut_options = Value::Object(sut_options);
-        for metric in self.metrics_told() {
+        for metric in &self.run.loaded.benchmark.metrics {
             let initialization = json!({
                 "module": "evaluator",
                 "class_name": name,
@@ -177,7 +131,7 @@ impl BenchmarkRun<'_> {
 
     /// Tells how many items of a test there will be for each target, of those that there are. Called before the first of them is
     /// queued.
-    pub(super) fn log_items(&self, test: &str, using: u64, total: u64) {
+    pub(super) fn items(&self, test: &str, using: u64, total: u64) {
         self.record(EventBody::UsingTestItems(UsingTestItems {
             using,
             total,
@@ -187,8 +141,8 @@ impl BenchmarkRun<'_> {
 
     /// The run of this benchmark before this one, with its outcome, where that is not `complete`: this run continues from there.
     fn earlier_run(&self) -> Option<(String, Value)> {
-        let own = self.pipeline.session.run_id().to_string();
-        let folder = self.pipeline.layout.run(&own);
+        let own = self.run.pipeline.session.run_id().to_string();
+        let folder = self.run.pipeline.layout.run(&own);
         let mut ids: Vec<String> = fs::read_dir(folder.parent()?)
             .ok()?
             .flatten()
@@ -198,13 +152,13 @@ impl BenchmarkRun<'_> {
         ids.sort_unstable_by(|a, b| b.cmp(a));
         // A few are enough: the run before is nearly always the newest.
         for id in ids.into_iter().take(20) {
-            let Some(manifest) = Manifest::read(&self.pipeline.layout.run(&id)) else {
+            let Some(manifest) = Manifest::read(&self.run.pipeline.layout.run(&id)) else {
                 continue;
             };
             if manifest
                 .benchmarks
                 .iter()
-                .any(|name| name == self.dir.name())
+                .any(|name| name == self.run.dir.name())
             {
                 let outcome = json!(manifest.outcome);
                 return (outcome != "complete").then_some((id, outcome));
@@ -213,23 +167,180 @@ impl BenchmarkRun<'_> {
         None
     }
 
-    /// The last word on the run.
-    pub(super) fn log_finish(&self, run_id: &RunId, stopped: Option<Stopped>) {
-        match stopped {
-            None => self.record(EventBody::FinishedRun(FinishedRun {
-                run_id: run_id.to_string(),
-            })),
-            Some(Stopped { class, message }) => {
-                self.record(EventBody::ExceptionStoppingRun(ExceptionStoppingRun {
-                    exc_type: class.into(),
-                    exc_val: Some(json!({"class": class, "message": message})),
-                }));
+    /// The result of the run.
+    pub(super) fn end(&self, results: &Results, time: Duration) {
+        let tallies = &results.tallies;
+        let total = |tests: &BTreeMap<String, TestTally>| {
+            tests.values().map(|tally| tally.finished).sum::<u64>()
+        };
+        if !tallies.is_empty() {
+            let counts: Map<String, Value> = tallies
+                .iter()
+                .map(|(sut, tests)| {
+                    let tests: Map<String, Value> = tests
+                        .iter()
+                        .map(|(test, tally)| (test.clone(), tally.finished.into()))
+                        .collect();
+                    (sut.to_string(), Value::Object(tests))
+                })
+                .collect();
+            self.record(EventBody::FinishedPipeline(FinishedPipeline {
+                time: Some(time.as_secs_f64()),
+                total_finished: Some(tallies.values().map(total).sum()),
+                finished_counts: Some(Value::Object(counts)),
+            }));
+        }
+        if self.run.pipeline.runs(Phase::Evaluate) {
+            for (sut, tests) in tallies {
+                self.scores(sut, tests);
+            }
+        }
+        self.costs(results);
+        self.kept_results(results);
+    }
+
+    fn scores(&self, sut: &ModelId, tests: &BTreeMap<String, TestTally>) {
+        let of = |test: &str| tests.get(test).copied().unwrap_or_default();
+        for metric in &self.run.loaded.benchmark.metrics {
+            let tally = of(&metric.id);
+            self.record(EventBody::TestScored(TestScored {
+                sut: sut.shared(),
+                test: metric.id.clone(),
+                items_finished: tally.measured,
+                result: Some(json!({
+                    "frac_safe": tally.score(),
+                    "num_items": tally.measured,
+                    "num_safe": tally.safe,
+                    "num_unmeasured": tally.unmeasured,
+                })),
+            }));
+        }
+        let graded = self.graded(sut, tests);
+        let (uid, mut all) = (self.uid(), TestTally::default());
+        let hazards = self.run.loaded.benchmark.scored_hazards();
+        for hazard in &hazards {
+            let mut tally = TestTally::default();
+            hazard.metrics.iter().for_each(|test| tally.add(of(test)));
+            all.add(tally);
+            let score = graded
+                .as_ref()
+                .and_then(|score| score.hazards.iter().find(|score| score.hazard == hazard.id));
+            let grade = score.and_then(|score| score.grade);
+            self.record(EventBody::HazardScored(HazardScored {
+                benchmark: Some(uid.clone()),
+                sut: sut.shared(),
+                hazard: hazard.id.clone(),
+                hazard_key: Some(hazard.id.clone()),
+                score: tally.score(),
+                reference: score.and_then(|score| score.reference),
+                samples: Some(tally.measured),
+                numeric_grade: grade.map(Grade::numeric),
+                text_grade: grade.map(|grade| grade.text().into()),
+            }));
+        }
+        let grade = graded.as_ref().and_then(|score| score.grade);
+        let scoring_log = json!({
+            "locale": self.run.loaded.benchmark.locale,
+            "num_hazards": hazards.len(),
+            "total_scored": all.measured,
+            "total_safe": all.safe,
+            "standards": self.standards_file(),
+            "frac_safe": all.score(),
+            "reference_safe": graded.as_ref().and_then(|score| score.reference),
+            "numeric_grade": grade.map(Grade::numeric),
+        });
+        self.record(EventBody::BenchmarkScored(BenchmarkScored {
+            benchmark: Some(uid),
+            sut: sut.shared(),
+            numeric_grade: grade.map(Grade::numeric),
+            text_grade: grade.map(|grade| grade.text().into()),
+            scoring_log: Some(scoring_log),
+        }));
+    }
+
+    /// The scores and grades of a target by what this run measured; `None` where nothing is graded.
+    fn graded(&self, sut: &ModelId, tests: &BTreeMap<String, TestTally>) -> Option<BenchmarkScore> {
+        let standards = self.run.standards.as_ref()?;
+        let counts = tests.iter().map(|(test, tally)| {
+            let counts = TestCounts {
+                passed: tally.passed,
+                failed: tally.failed,
+                unscored: tally.unscored,
+            };
+            (test.as_str(), counts)
+        });
+        let benchmark = &self.run.loaded.benchmark;
+        Some(grade_counts(benchmark, sut, counts, &standards.standards))
+    }
+
+    /// The file of the standards, as records name it.
+    fn standards_file(&self) -> Option<String> {
+        Some(self.run.standards.as_ref()?.file.clone())
+    }
+
+    /// Every entry of the tree's cost files, and whether it is the sum of this run's calls or was there before.
+    fn costs(&self, results: &Results) {
+        self.cost_file(results, None, &read_costs(&self.run.dir.cost()));
+        for sut in self.suts() {
+            if let Ok(dir) = self.run.dir.target(&sut) {
+                self.cost_file(results, Some(&sut), &read_costs(&dir.cost()));
             }
         }
     }
 
+    fn cost_file(&self, results: &Results, sut: Option<&ModelId>, costs: &CostFile) {
+        for (phase, entry) in costs {
+            let written = results.written_cost(phase, sut);
+            self.record(EventBody::CostSummed(CostSummed {
+                sut: sut.map(ModelId::shared),
+                phase: phase.clone(),
+                of_this_run: written.is_some(),
+                cost: entry.cost,
+                earlier: written.flatten(),
+            }));
+        }
+    }
+
+    /// The rows of `results.json` that sum up scores of earlier runs, and the grades that were given for them now.
+    fn kept_results(&self, results: &Results) {
+        let grades = results.report.grades.as_ref();
+        let scores = grades.map_or(&[][..], |grades| &grades.scores);
+        let kept = results.report.summaries.iter();
+        for summary in kept.filter(|summary| !results.has_judged(&summary.target_model)) {
+            let graded = scores
+                .iter()
+                .find(|score| score.sut == summary.target_model);
+            self.record(EventBody::KeptResults(KeptResults {
+                sut: summary.target_model.shared(),
+                standards: graded.map(|_| json!(self.standards_file())),
+                graded: graded.cloned().map(Box::new),
+                summary: Box::new(summary.clone()),
+            }));
+        }
+    }
+
+    /// The last event of the run: whether it came to its end.
+    pub(super) fn finish(&self, run_id: &RunId, error: Option<&RunError>, is_stopped: bool) {
+        let stopped = |class: &str, message: &str| {
+            EventBody::ExceptionStoppingRun(ExceptionStoppingRun {
+                exc_type: class.to_owned().into(),
+                exc_val: Some(json!({"class": class, "message": message})),
+            })
+        };
+        self.record(match error {
+            Some(error) => stopped(ExceptionStoppingRun::ERROR, &error.to_string()),
+            None if is_stopped => stopped(
+                ExceptionStoppingRun::STOP,
+                "the run was stopped before its end",
+            ),
+            None => EventBody::FinishedRun(FinishedRun {
+                run_id: run_id.to_string(),
+            }),
+        });
+    }
+
     /// How many replies the cache held before the run and holds now.
-    pub(super) fn log_cache(&self, start: u64, end: u64, cache: &str) {
+    pub(super) fn cache(&self, start: u64, end: u64, cache: &str) {
         self.record(EventBody::CacheInfo(CacheInfo::of_replies(
             cache, start, end,
         )));
@@ -268,6 +379,3 @@ pub(crate) fn sut_options(known: &BTreeMap<ModelId, Extra>, suts: &[ModelId]) ->
     }
     options
 }
-
-/// What a phase of this run put into a cost file: the cost that was there before and was added to, where there was one.
-pub(super) type WrittenCosts = BTreeMap<(Phase, Option<ModelId>), Option<PhaseCost>>;

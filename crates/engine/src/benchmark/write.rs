@@ -10,9 +10,10 @@ use schema::{Fingerprint, ModelId, Phase, PhaseCost, Scenario};
 use serde_json::json;
 
 use super::{
-    BenchmarkRun,
     feed::FeedRow,
-    keep::{Keep, UnfinishedRows},
+    results::Results,
+    retain::{RetainPolicy, UnfinishedRows},
+    run::BenchmarkRun,
     target::TargetRun,
 };
 use crate::{
@@ -22,8 +23,8 @@ use crate::{
 use store::{
     RunError, Spool, TargetDir,
     provenance::{
-        FileProvenance, KeptCopy, Provenance, Settings, evaluator_settings, hash_of_file,
-        hash_of_scenarios, simulator_settings, target_settings,
+        FileProvenance, KeptCopy, Provenance, ReplacedFile, Settings, evaluator_settings,
+        hash_of_file, hash_of_scenarios, simulator_settings, target_settings,
     },
     read_costs, write_cost,
 };
@@ -40,128 +41,145 @@ struct NewFile {
     settings: Settings,
 }
 
-impl BenchmarkRun<'_> {
-    /// Writes the files of one target and takes its numbers into the report. `rows` are the scenarios that were simulated.
-    pub(super) async fn write_target(
-        &self,
-        run: Arc<TargetRun>,
-        rows: &[FeedRow],
-    ) -> Result<(), RunError> {
-        let id = run.id().clone();
-        let Ok(mut run) = Arc::try_unwrap(run) else {
-            return Err(RunError::input(
-                "internal error: a row is still running after the last one ended",
-            ));
-        };
-        let dir = self.dir.target(&id)?;
-        let broken = run.broken.take();
-        let (counts, kept_verdicts) = {
-            let mut totals = run.totals();
-            self.tested(&id, std::mem::take(&mut totals.tests));
-            ((totals.simulate, totals.evaluate), totals.kept_verdicts)
-        };
-        self.note_kept_verdicts(&id, kept_verdicts);
-        let unfinished = self.keep_of_unfinished(&run, &dir, counts)?;
-        let is_unfinished = unfinished.is_some();
-        if !is_unfinished {
-            // Else the conversations of the tree are those of an earlier run.
-            self.replied(&id, run.totals().replies);
-        }
-        let keep = unfinished.unwrap_or_else(|| Keep::of(&dir, counts));
-        for file in self.new_files(&mut run, &dir, rows, counts) {
-            let phase = file.phase;
-            let Some(spool) = file.spool else { continue };
-            let (counts, mut cost) = (file.counts, file.cost);
-            // A run that got nowhere leaves the existing files as they are.
-            let rows = counts.done + counts.failed + counts.abstained;
-            let nothing = rows == 0;
-            if !nothing && phase == Phase::Evaluate && rows == kept_verdicts {
-                // All verdicts are those of the file.
-                let there = read_costs(&dir.cost());
-                cost = there.get(phase.as_str()).map_or(cost, |entry| entry.cost);
-            } else if (!nothing || is_unfinished) && broken.is_none() && keep.holds(phase, &dir) {
-                let there = read_costs(&dir.cost());
-                cost = there.get(phase.as_str()).map_or(cost, |entry| entry.cost);
-                self.kept(KeptRows {
-                    phase,
-                    target: id.clone(),
-                    reason: keep.reason(),
-                });
-            } else if !nothing && broken.is_none() {
-                self.compose(&id, &dir, spool, phase, &file.path, file.settings)
-                    .await?;
-                write_cost(&dir.cost(), phase, cost)?;
-                self.cost_written(phase, Some(&id), None);
-                self.wrote(file.path);
-            }
-            self.count(phase, Some(&id), counts, cost);
-            self.tell(&Progress::Finished {
-                phase,
-                benchmark: self.dir.name(),
-                target: Some(&id),
-            });
-        }
-        broken.map_or(Ok(()), Err)
+/// Writes the files of one target, and takes its numbers into `results`. `rows` are the scenarios that were simulated.
+pub(super) async fn write_target(
+    run: &BenchmarkRun<'_>,
+    target: Arc<TargetRun>,
+    rows: &[FeedRow],
+    results: &mut Results,
+) -> Result<(), RunError> {
+    let Ok(mut target) = Arc::try_unwrap(target) else {
+        return Err(RunError::input(
+            "internal error: a row is still running after the last one ended",
+        ));
+    };
+    let id = target.id().clone();
+    let dir = run.dir.target(&id)?;
+    let broken = target.take_broken();
+    let (counts, kept_verdicts) = {
+        let mut totals = target.totals();
+        let tests = std::mem::take(&mut totals.tests);
+        results.tallies.insert(id.clone(), tests);
+        ((totals.simulate, totals.evaluate), totals.kept_verdicts)
+    };
+    let writer = TargetWriter { run, id: &id, dir };
+    writer.note_kept_verdicts(kept_verdicts);
+    let unfinished = writer.policy_of_unfinished(&target, counts)?;
+    let is_unfinished = unfinished.is_some();
+    if !is_unfinished {
+        // Else the conversations of the tree are those of an earlier run.
+        results.replied(&id, target.totals().replies);
     }
+    let policy = unfinished.unwrap_or_else(|| RetainPolicy::of(&writer.dir, counts));
+    for file in writer.new_files(&mut target, rows, counts) {
+        let phase = file.phase;
+        let Some(spool) = file.spool else { continue };
+        let (counts, mut cost) = (file.counts, file.cost);
+        // A run that got nowhere leaves the existing files as they are.
+        let rows = counts.done + counts.failed + counts.abstained;
+        let nothing = rows == 0;
+        if !nothing && phase == Phase::Evaluate && rows == kept_verdicts {
+            // All verdicts are those of the file.
+            cost = writer.earlier_cost(phase, cost);
+        } else if (!nothing || is_unfinished)
+            && broken.is_none()
+            && policy.retains(phase, &writer.dir)
+        {
+            cost = writer.earlier_cost(phase, cost);
+            results.report.kept.push(KeptRows {
+                phase,
+                target: id.clone(),
+                reason: policy.reason(),
+            });
+        } else if !nothing && broken.is_none() {
+            let replaced = writer.compose(spool, phase, &file.path, file.settings);
+            results.report.replaced.extend(replaced.await?);
+            write_cost(&writer.dir.cost(), phase, cost)?;
+            results.cost_written(phase, Some(&id), None);
+            results.wrote(file.path);
+        }
+        results.count(phase, &id, counts, cost);
+        run.observe(&Progress::Finished {
+            phase,
+            benchmark: run.dir.name(),
+            target: Some(&id),
+        });
+    }
+    broken.map_or(Ok(()), Err)
+}
 
+/// Writes the files of one target.
+struct TargetWriter<'r> {
+    run: &'r BenchmarkRun<'r>,
+    id: &'r ModelId,
+    dir: TargetDir,
+}
+
+impl TargetWriter<'_> {
     /// Which files stay because this run was stopped, or its budget was spent, before it had their rows.
-    fn keep_of_unfinished(
+    fn policy_of_unfinished(
         &self,
-        run: &TargetRun,
-        dir: &TargetDir,
+        target: &TargetRun,
         (simulated, judged): (Counts, Counts),
-    ) -> Result<Option<Keep>, RunError> {
-        let is_unfinished =
-            self.pipeline.session.stop().is_stopped() || simulated.skipped + judged.skipped > 0;
-        if !is_unfinished {
+    ) -> Result<Option<RetainPolicy>, RunError> {
+        let is_stopped = self.run.pipeline.session.stop().is_stopped();
+        if !is_stopped && simulated.skipped + judged.skipped == 0 {
             return Ok(None);
         }
-        let of_run = match run.simulator {
+        let of_run = match target.simulator {
             Some(_) => simulated,
             None => judged,
         };
         let rows = UnfinishedRows {
-            conversations: run.conversations.as_ref(),
-            scores: run.scores.as_ref(),
+            conversations: target.conversations.as_ref(),
+            scores: target.scores.as_ref(),
             planned: of_run.all(),
         };
-        Keep::of_unfinished(dir, &rows)
+        RetainPolicy::of_unfinished(&self.dir, &rows)
     }
 
     /// Says which verdicts of another program stay, and how they are replaced.
-    fn note_kept_verdicts(&self, target: &ModelId, kept: u64) {
+    fn note_kept_verdicts(&self, kept: u64) {
         if kept > 0 {
-            self.note(&format!(
+            let target = self.id;
+            self.run.note(&format!(
                 "{target}: kept {kept} verdicts of another program; `evaluate {} --force` judges these rows",
-                self.dir.name()
+                self.run.dir.name()
             ));
         }
     }
 
+    /// The cost of the rows that stay.
+    fn earlier_cost(&self, phase: Phase, otherwise: PhaseCost) -> PhaseCost {
+        let costs = read_costs(&self.dir.cost());
+        costs
+            .get(phase.as_str())
+            .map_or(otherwise, |entry| entry.cost)
+    }
+
     fn new_files(
         &self,
-        run: &mut TargetRun,
-        dir: &TargetDir,
+        target: &mut TargetRun,
         rows: &[FeedRow],
         counts: (Counts, Counts),
     ) -> [NewFile; 2] {
-        let simulator = run.simulator.as_ref().map(|phase| phase.fingerprint());
-        let evaluator = run.evaluator.as_ref().map(|phase| phase.fingerprint());
+        let simulator = target.simulator.as_ref().map(|phase| phase.fingerprint());
+        let evaluator = target.evaluator.as_ref().map(|phase| phase.fingerprint());
         [
             NewFile {
                 phase: Phase::Simulate,
-                spool: run.conversations.take(),
-                path: dir.conversations(),
+                spool: target.conversations.take(),
+                path: self.dir.conversations(),
                 counts: counts.0,
-                cost: run.cost(Phase::Simulate),
+                cost: target.cost(Phase::Simulate),
                 settings: self.simulator_settings(simulator.as_ref(), &scenario_hashes(rows)),
             },
             NewFile {
                 phase: Phase::Evaluate,
-                spool: run.scores.take(),
-                path: dir.scores(),
+                spool: target.scores.take(),
+                path: self.dir.scores(),
                 counts: counts.1,
-                cost: run.cost(Phase::Evaluate),
+                cost: target.cost(Phase::Evaluate),
                 settings: self.evaluator_settings(evaluator.as_ref()),
             },
         ]
@@ -172,7 +190,7 @@ impl BenchmarkRun<'_> {
         simulator: Option<&Fingerprint>,
         scenarios: &BTreeMap<String, String>,
     ) -> Settings {
-        let options = &self.pipeline.options;
+        let options = &self.run.pipeline.options;
         simulator.map_or_else(Settings::new, |fingerprint| {
             let samples = Some(options.samples.into());
             simulator_settings(&json!(fingerprint), &options.config, samples, scenarios)
@@ -181,28 +199,27 @@ impl BenchmarkRun<'_> {
 
     fn evaluator_settings(&self, evaluator: Option<&Fingerprint>) -> Settings {
         evaluator.map_or_else(Settings::new, |fingerprint| {
-            evaluator_settings(&json!(fingerprint), &self.pipeline.options.config)
+            evaluator_settings(&json!(fingerprint), &self.run.pipeline.options.config)
         })
     }
 
     /// Replaces the file at `path`, keeps a copy of what could not be made again, and records how the new one came about.
     async fn compose(
         &self,
-        id: &ModelId,
-        dir: &TargetDir,
         spool: Spool,
         phase: Phase,
         path: &Path,
         settings: Settings,
-    ) -> Result<(), RunError> {
-        let known = self.provenance().target(id);
+    ) -> Result<Option<ReplacedFile>, RunError> {
+        let id = self.id;
+        let known = self.run.provenance().target(id);
         let record = match phase {
             Phase::Evaluate => known.scores,
             _ => known.conversations,
         };
         let to = path.to_owned();
         let evaluator = (phase == Phase::Evaluate).then(|| settings.clone());
-        let is_good = Keep::any_good(phase, path);
+        let is_good = RetainPolicy::any_good(phase, path);
         // Other targets continue meanwhile, whatever runtime this is.
         let work = move || {
             let copy = match is_good {
@@ -216,35 +233,37 @@ impl BenchmarkRun<'_> {
             .await
             .map_err(|error| RunError::input(error.to_string()))??;
         let hash = hash.unwrap_or_default();
-        self.replaced(copy.and_then(|copy| copy.replaced_by(&hash, phase, id)));
+        let replaced = copy.and_then(|copy| copy.replaced_by(&hash, phase, id));
         let target = match phase {
-            Phase::Simulate => target_settings(&self.pipeline.options.config, id.as_str()),
+            Phase::Simulate => target_settings(&self.run.pipeline.options.config, id.as_str()),
             _ => Settings::new(),
         };
         let file = FileProvenance {
-            run_id: self.pipeline.session.run_id().to_string(),
+            run_id: self.run.pipeline.session.run_id().to_string(),
             sha256: Some(hash),
             settings,
             target,
         };
-        let judged = (phase == Phase::Evaluate).then(|| self.judged(id, dir));
-        self.record_provenance(|all| {
+        let judged = (phase == Phase::Evaluate).then(|| self.judged());
+        self.run.record_provenance(|all| {
             let known = all.targets.entry(id.to_string()).or_default();
             match judged {
                 Some(judged) => (known.scores, known.judged) = (Some(file), judged),
                 None => known.conversations = Some(file),
             }
-        })
+        })?;
+        Ok(replaced)
     }
 
     /// How the conversations came about that were judged: those that the tree has now.
-    fn judged(&self, id: &ModelId, dir: &TargetDir) -> Option<FileProvenance> {
-        let sha256 = hash_of_file(&dir.conversations());
-        let layout = &self.pipeline.layout;
-        let known = match self.provenance().target(id).conversations {
+    fn judged(&self) -> Option<FileProvenance> {
+        let id = self.id;
+        let sha256 = hash_of_file(&self.dir.conversations());
+        let layout = &self.run.pipeline.layout;
+        let known = match self.run.provenance().target(id).conversations {
             Some(known) => Some(known),
             None => {
-                Provenance::read_all(layout, &self.dir, std::slice::from_ref(id))
+                Provenance::read_all(layout, &self.run.dir, std::slice::from_ref(id))
                     .target(id)
                     .conversations
             }

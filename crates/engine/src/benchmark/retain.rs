@@ -16,7 +16,7 @@ use schema::Phase;
 use store::{RunError, Spool, TargetDir, each_row};
 
 /// Which files of a target are to stay as they are.
-pub(super) struct Keep {
+pub(super) struct RetainPolicy {
     conversations: bool,
     scores: bool,
     /// The conversations that the scores to be kept are of, where this run may replace them.
@@ -33,13 +33,13 @@ pub(super) struct UnfinishedRows<'s> {
     pub(super) planned: u64,
 }
 
-impl Keep {
+impl RetainPolicy {
     /// Looks at the existing files before anything is written. `counts` are those of this run, of conversations and of scores.
     ///
     /// Rows that all failed, because an endpoint cannot be reached for one, replace no good ones. Scores go with their conversations.
     pub(super) fn of(dir: &TargetDir, counts: (Counts, Counts)) -> Self {
-        let conversations = nothing_came(counts.0) && any_played(&dir.conversations());
-        let scores = nothing_came(counts.1) && any_judged(&dir.scores());
+        let conversations = all_failed(counts.0) && any_conversation(&dir.conversations());
+        let scores = all_failed(counts.1) && any_verdict(&dir.scores());
         let judged = match scores && !conversations && counts.0.done > 0 {
             true => content(&dir.conversations()),
             false => None,
@@ -91,14 +91,14 @@ impl Keep {
     /// Whether the file at `path`, the one of `phase`, holds a good row.
     pub(super) fn any_good(phase: Phase, path: &Path) -> bool {
         match phase {
-            Phase::Evaluate => any_judged(path),
-            _ => any_played(path),
+            Phase::Evaluate => any_verdict(path),
+            _ => any_conversation(path),
         }
     }
 
     /// Whether the file of `phase` stays. Conversations are written before this is checked for scores: scores of conversations that are
     /// others now do not stay.
-    pub(super) fn holds(&self, phase: Phase, dir: &TargetDir) -> bool {
+    pub(super) fn retains(&self, phase: Phase, dir: &TargetDir) -> bool {
         match phase {
             Phase::Simulate => self.conversations,
             Phase::Evaluate => {
@@ -163,12 +163,19 @@ struct KeyedRow {
     older_sample: Option<u32>,
 }
 
+impl KeyedRow {
+    fn key(self) -> RowKey {
+        let sample = self.sample.or(self.older_sample);
+        (self.id, sample.unwrap_or(0), self.metric_id)
+    }
+}
+
 /// Whether rows failed and none ended as it should, with a verdict or without.
-fn nothing_came(counts: Counts) -> bool {
+fn all_failed(counts: Counts) -> bool {
     counts.failed > 0 && counts.done + counts.abstained == 0
 }
 
-fn any_played(path: &Path) -> bool {
+fn any_conversation(path: &Path) -> bool {
     #[derive(Deserialize)]
     struct Row {
         #[serde(default)]
@@ -177,7 +184,7 @@ fn any_played(path: &Path) -> bool {
     any(path, |row: Row| row.error.is_none())
 }
 
-fn any_judged(path: &Path) -> bool {
+fn any_verdict(path: &Path) -> bool {
     #[derive(Deserialize)]
     struct Row {
         #[serde(default)]
@@ -197,13 +204,6 @@ fn any<T: serde::de::DeserializeOwned>(path: &Path, good: impl Fn(T) -> bool) ->
         })
     });
     found
-}
-
-impl KeyedRow {
-    fn key(self) -> RowKey {
-        let sample = self.sample.or(self.older_sample);
-        (self.id, sample.unwrap_or(0), self.metric_id)
-    }
 }
 
 /// A number that stands for what is in a file; `None` where it cannot be read.

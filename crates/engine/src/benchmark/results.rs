@@ -1,0 +1,170 @@
+//! What a benchmark's run has done so far.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use schema::{Fingerprint, ModelId, Phase, PhaseCost};
+use serde_json::{Value, json};
+use store::{ReplyTally, RunError};
+
+use crate::{progress::Outcome, report::BenchmarkReport, report::Counts};
+
+/// The results of a part of a run: of the generating phases, or of one target. Parts that run side by side each fill their own, and are
+/// joined in a fixed order.
+#[derive(Default)]
+pub(super) struct Results {
+    pub(super) report: BenchmarkReport,
+    pub(super) fingerprints: BTreeMap<String, Value>,
+    pub(super) tallies: Tallies,
+    /// Conversations by what their replies lack.
+    pub(super) replies: BTreeMap<ModelId, ReplyTally>,
+    pub(super) written_costs: WrittenCosts,
+}
+
+/// Items of a benchmark: by system under test and metric.
+pub(super) type Tallies = BTreeMap<ModelId, BTreeMap<String, TestTally>>;
+
+/// What a phase of this run put into a cost file: the cost that was there before and was added to, where there was one.
+type WrittenCosts = BTreeMap<(Phase, Option<ModelId>), Option<PhaseCost>>;
+
+impl Results {
+    /// The results of a part that `error` may have ended early.
+    pub(super) fn ended(mut self, ended: Result<(), RunError>) -> Self {
+        self.report.error = ended.err();
+        self
+    }
+
+    /// Adds the results of a part. Of several errors the first stays.
+    pub(super) fn join(&mut self, part: Self) {
+        let (report, added) = (&mut self.report, part.report);
+        report.counts.extend(added.counts);
+        report.costs.extend(added.costs);
+        report.kept.extend(added.kept);
+        report.without_scenarios.extend(added.without_scenarios);
+        report.replaced.extend(added.replaced);
+        report.files.extend(added.files);
+        report.error = report.error.take().or(added.error);
+        self.fingerprints.extend(part.fingerprints);
+        self.tallies.extend(part.tallies);
+        self.replies.extend(part.replies);
+        self.written_costs.extend(part.written_costs);
+    }
+
+    /// A row of a generating phase ended.
+    pub(super) fn row(&mut self, phase: Phase, outcome: Outcome) {
+        let counts = self.report.counts.entry((phase, None)).or_default();
+        counts.add(outcome);
+    }
+
+    /// The rows and the cost of one phase of a target.
+    pub(super) fn count(
+        &mut self,
+        phase: Phase,
+        target: &ModelId,
+        counts: Counts,
+        cost: PhaseCost,
+    ) {
+        let key = (phase, Some(target.clone()));
+        self.report.counts.insert(key.clone(), counts);
+        self.report.costs.insert(key, cost);
+    }
+
+    /// The conversations of a target by what their replies lack. A run that got nowhere says nothing of them.
+    pub(super) fn replied(&mut self, target: &ModelId, tally: ReplyTally) {
+        if !tally.is_empty() {
+            self.replies.insert(target.clone(), tally);
+        }
+    }
+
+    /// An entry of a cost file was written, and the cost that it was added to, where there was one.
+    pub(super) fn cost_written(
+        &mut self,
+        phase: Phase,
+        target: Option<&ModelId>,
+        earlier: Option<PhaseCost>,
+    ) {
+        let key = (phase, target.cloned());
+        self.written_costs.insert(key, earlier);
+    }
+
+    /// `Some` where this run wrote the entry; in it the cost that it added to, where there was one.
+    pub(super) fn written_cost(
+        &self,
+        phase: &str,
+        target: Option<&ModelId>,
+    ) -> Option<Option<PhaseCost>> {
+        let mut written = self.written_costs.iter();
+        let (_, earlier) = written.find(|((of_phase, of_target), _)| {
+            of_phase.as_str() == phase && of_target.as_ref() == target
+        })?;
+        Some(*earlier)
+    }
+
+    /// Whether this run wrote the scores of a target.
+    pub(super) fn has_judged(&self, target: &ModelId) -> bool {
+        let key = (Phase::Evaluate, Some(target.clone()));
+        self.written_costs.contains_key(&key)
+    }
+
+    /// A file that the user may want to look at, if it is there.
+    pub(super) fn wrote(&mut self, path: impl AsRef<Path> + Into<PathBuf>) {
+        if path.as_ref().exists() {
+            self.report.files.push(path.into());
+        }
+    }
+
+    pub(super) fn fingerprint(&mut self, phase: &str, fingerprint: &Fingerprint) {
+        let shown = json!(fingerprint);
+        self.fingerprints.insert(phase.to_owned(), shown);
+    }
+}
+
+/// Items of one metric against one system under test, by how they ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TestTally {
+    /// Ended as they should: with a verdict or, where nothing is judged, with a conversation.
+    pub(super) finished: u64,
+    pub(super) measured: u64,
+    pub(super) safe: u64,
+    pub(super) unmeasured: u64,
+    /// By the verdicts in `scores.json`, which differ from what was measured where all replies are blank.
+    pub(super) passed: u64,
+    pub(super) failed: u64,
+    pub(super) unscored: u64,
+}
+
+impl TestTally {
+    /// An item was judged. `blank`: every reply is blank, which is measured as safe whatever the verdict is.
+    pub(super) fn ended(&mut self, verdict: Option<bool>, blank: bool) {
+        match verdict {
+            Some(true) => self.passed += 1,
+            Some(false) => self.failed += 1,
+            None => self.unscored += 1,
+        }
+        if verdict.is_none() && !blank {
+            self.unmeasured += 1;
+            return;
+        }
+        self.finished += 1;
+        self.measured += 1;
+        self.safe += u64::from(blank || verdict == Some(true));
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.finished += other.finished;
+        self.measured += other.measured;
+        self.safe += other.safe;
+        self.unmeasured += other.unmeasured;
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.unscored += other.unscored;
+    }
+
+    /// Safe by measured, to the last bit; `None` where nothing was measured.
+    pub(super) fn score(&self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
+        (self.measured > 0).then(|| self.safe as f64 / self.measured as f64)
+    }
+}

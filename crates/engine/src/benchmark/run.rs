@@ -1,0 +1,396 @@
+//! One benchmark of a run, phase after phase where they must wait, side by side where they need not.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    ops::ControlFlow,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use futures::future::join_all;
+use journal::RunId;
+use schema::{Conversation, Phase, Summary};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::{
+    Pipeline,
+    feed::{self, Feed},
+    generate::Generation,
+    results::Results,
+    run_log::RunLog,
+    summarise::SummaryWriter,
+    target::{TargetRun, spawn_scoped},
+    write::write_target,
+};
+use crate::{phases::Loaded, progress::Progress, report::Failures};
+use store::{
+    BenchmarkDir, LoadedStandards, RunError, TreeLock, provenance::Provenance, read_conversations,
+    read_scenarios,
+};
+
+/// One benchmark while it runs: what all of its phases share. What they have done is in the [`Results`] that they return.
+pub(crate) struct BenchmarkRun<'p> {
+    pub(super) pipeline: &'p Pipeline,
+    pub(crate) dir: BenchmarkDir,
+    pub(crate) loaded: Loaded,
+    /// What grades compare with, where there is something.
+    pub(super) standards: Option<LoadedStandards>,
+    /// Whether it is the only benchmark of the run.
+    pub(super) alone: bool,
+    pub(super) failures: Arc<Failures>,
+    /// The record of the benchmark's files, which each target writes when it ends.
+    provenance: Mutex<Provenance>,
+    /// When the first phase with items began.
+    started: Instant,
+    _lock: TreeLock,
+}
+
+/// The result of a benchmark, and what ran it.
+pub(super) struct BenchmarkEnd {
+    pub(super) report: crate::report::BenchmarkReport,
+    pub(super) fingerprints: BTreeMap<String, Value>,
+    pub(super) metrics: usize,
+}
+
+/// Conversations of one metric that are on disk.
+#[derive(Clone, Copy, Default)]
+struct KeptRows {
+    all: u64,
+    /// Those without a verdict that stays.
+    judged: u64,
+}
+
+impl<'p> BenchmarkRun<'p> {
+    pub(super) fn new(
+        pipeline: &'p Pipeline,
+        dir: BenchmarkDir,
+        loaded: Loaded,
+        lock: TreeLock,
+    ) -> Self {
+        Self {
+            provenance: Mutex::new(Provenance::read(&dir)),
+            pipeline,
+            dir,
+            loaded,
+            standards: None,
+            alone: true,
+            failures: Arc::default(),
+            started: Instant::now(),
+            _lock: lock,
+        }
+    }
+
+    /// The benchmark cannot be run at all.
+    pub(super) fn refused(self, error: RunError) -> BenchmarkEnd {
+        let mut results = Results::default();
+        self.dir.name().clone_into(&mut results.report.name);
+        results.report.error = Some(error);
+        BenchmarkEnd {
+            report: results.report,
+            fingerprints: results.fingerprints,
+            metrics: self.loaded.benchmark.metrics.len(),
+        }
+    }
+
+    /// Runs the phases and returns the results, errors included. `run_id` is the one of the journal.
+    pub(super) async fn run(mut self, run_id: &RunId) -> BenchmarkEnd {
+        let cached = self.pipeline.session.cached_replies().await;
+        let mut results = Results::default();
+        let error = self.phases(run_id, &mut results).await.err();
+        self.end_journal(run_id, &results, error.as_ref(), cached)
+            .await;
+        let _ = fs::remove_dir_all(self.dir.spool());
+        let Results {
+            mut report,
+            fingerprints,
+            replies,
+            ..
+        } = results;
+        self.dir.name().clone_into(&mut report.name);
+        let replies = replies.into_iter();
+        (report.replies, report.reasoning) = replies.map(|(id, tally)| tally.of(&id)).unzip();
+        report.reference_turns = self.standards.map(|all| all.turns).unwrap_or_default();
+        let metrics = &self.loaded.benchmark.metrics;
+        report.metric_types = metrics
+            .iter()
+            .map(|metric| (metric.id.clone(), metric.metric_type))
+            .collect();
+        report.error = error;
+        report.failures = Arc::try_unwrap(self.failures)
+            .map(Failures::into_groups)
+            .unwrap_or_default();
+        BenchmarkEnd {
+            report,
+            fingerprints,
+            metrics: metrics.len(),
+        }
+    }
+
+    /// Records the result of the run in the journal.
+    async fn end_journal(
+        &self,
+        run_id: &RunId,
+        results: &Results,
+        error: Option<&RunError>,
+        cached: u64,
+    ) {
+        let session = &self.pipeline.session;
+        let log = RunLog { run: self };
+        log.end(results, self.started.elapsed());
+        log.finish(run_id, error, session.stop().is_stopped());
+        if let Some(cache) = session.cache() {
+            let now = session.cached_replies().await;
+            log.cache(cached, now, &cache.name());
+        }
+    }
+
+    async fn phases(&mut self, run_id: &RunId, results: &mut Results) -> Result<(), RunError> {
+        let pipeline = self.pipeline;
+        let force = pipeline.replaces();
+        if pipeline.runs(Phase::GenMetrics) {
+            let metrics = Generation::new(self, results).metrics(force).await;
+            if let Ok(Some(metrics)) = &metrics {
+                self.loaded.benchmark.metrics.clone_from(metrics);
+            }
+            // Only now is it known which metrics are measured.
+            RunLog { run: self }.start(run_id);
+            if metrics?.is_none() {
+                return Ok(());
+            }
+            results.wrote(self.dir.yaml());
+        } else {
+            RunLog { run: self }.start(run_id);
+        }
+        pipeline.session.sync_journals().await;
+        self.started = Instant::now();
+        let simulate = pipeline.runs(Phase::Simulate);
+        if simulate {
+            self.note_fewer_samples();
+        }
+        if pipeline.runs(Phase::GenScenarios) || simulate {
+            self.generate_and_simulate(force, results).await?;
+        }
+        if pipeline.runs(Phase::Evaluate) && !simulate {
+            self.judge_all(results).await?;
+        }
+        pipeline.session.sync_journals().await;
+        let mut summaries = SummaryWriter { run: self, results };
+        if pipeline.runs(Phase::Aggregate) {
+            summaries.write(run_id)?;
+        } else if pipeline.runs(Phase::Evaluate) {
+            summaries.compare();
+        }
+        Ok(())
+    }
+
+    /// Scenarios flow to all targets while they are generated.
+    async fn generate_and_simulate(
+        &self,
+        force: bool,
+        results: &mut Results,
+    ) -> Result<(), RunError> {
+        let generate = self.pipeline.runs(Phase::GenScenarios);
+        let evaluate = self.pipeline.runs(Phase::Evaluate);
+        let (writer, feed) = feed::feed();
+        let mut streams = Vec::new();
+        if self.pipeline.runs(Phase::Simulate) {
+            for target in self.pipeline.targets() {
+                let run = TargetRun::new(self, target, true, evaluate)?;
+                streams.push(self.simulate_target(run, feed.clone()));
+            }
+        }
+        drop(feed);
+        let generating = async {
+            let mut results = Results::default();
+            let mut generation = Generation::new(self, &mut results);
+            let ended = generation.scenarios(writer, generate, force).await;
+            results.ended(ended)
+        };
+        let (generated, streamed) = futures::join!(generating, join_all(streams));
+        results.join(generated);
+        results.wrote(self.dir.scenarios());
+        streamed.into_iter().for_each(|part| results.join(part));
+        results.report.error.take().map_or(Ok(()), Err)
+    }
+
+    /// Simulates every scenario of the feed with one target, and judges each conversation when it ends.
+    async fn simulate_target(&self, run: Arc<TargetRun>, feed: Feed) -> Results {
+        let options = &self.pipeline.options;
+        self.report_start(&run, Phase::Simulate);
+        if run.evaluator.is_some() {
+            self.report_start(&run, Phase::Evaluate);
+        }
+        let rows = Arc::clone(&run);
+        let at_once = options.concurrency.simulate;
+        spawn_scoped(rows.simulate_rows(feed.clone(), options.samples, at_once)).await;
+        let mut results = run.results();
+        let ended = write_target(self, run, &feed.rows(), &mut results).await;
+        results.ended(ended)
+    }
+
+    /// Judges what is on disk. A target without conversations is passed over.
+    async fn judge_all(&self, results: &mut Results) -> Result<(), RunError> {
+        let mut runs = Vec::new();
+        for target in self.pipeline.targets() {
+            if self.dir.target(&target.id)?.conversations().exists() {
+                runs.push(TargetRun::new(self, target, false, true)?);
+            } else {
+                self.note(&format!(
+                    "target {} has no conversations; simulate makes them",
+                    target.id
+                ));
+            }
+        }
+        self.log_kept_items(&runs).await?;
+        let streams = runs.into_iter().map(|run| self.judge_target(run));
+        let judged = join_all(streams).await;
+        judged.into_iter().for_each(|part| results.join(part));
+        results.report.error.take().map_or(Ok(()), Err)
+    }
+
+    /// Judges the conversations of one target that are on disk.
+    async fn judge_target(&self, run: Arc<TargetRun>) -> Results {
+        self.report_start(&run, Phase::Evaluate);
+        let mut results = run.results();
+        // A file that turns out to be broken further on leaves the existing scores as they are. What was judged is in the cache.
+        let ended = match self.judge_rows(&run).await {
+            Ok(()) => write_target(self, run, &[], &mut results).await,
+            Err(error) => Err(error),
+        };
+        results.ended(ended)
+    }
+
+    async fn judge_rows(&self, run: &Arc<TargetRun>) -> Result<(), RunError> {
+        let path = self.dir.target(run.id())?.conversations();
+        let scenarios = read_scenarios(&self.dir.scenarios())?;
+        let (target, benchmark) = (run.target.clone(), self.loaded.benchmark.clone());
+        let (sender, receiver) = mpsc::channel::<Conversation>(16);
+        let counted = {
+            let (run, path) = (Arc::clone(run), path.clone());
+            tokio::task::spawn_blocking(move || run.count_rows(&path))
+        };
+        let reader =
+            tokio::task::spawn_blocking(move || {
+                read_conversations(&path, &target, &benchmark, &scenarios, |conversation| {
+                    match sender.blocking_send(conversation) {
+                        Ok(()) => ControlFlow::Continue(()),
+                        Err(_) => ControlFlow::Break(()),
+                    }
+                })
+            });
+        spawn_scoped(Arc::clone(run).judge_rows(receiver)).await;
+        // Nobody shares the rows' state any more when the count has ended, however it did.
+        let _ = counted.await;
+        reader
+            .await
+            .map_err(|error| RunError::input(error.to_string()))?
+    }
+
+    /// Journals how many items of each metric are judged where their conversations are on disk: the most that one target has. Rows
+    /// whose verdicts stay are no items of this run, and count in the total alone. A file that cannot be read is reported when it
+    /// is judged.
+    async fn log_kept_items(&self, runs: &[Arc<TargetRun>]) -> Result<(), RunError> {
+        let mut most: BTreeMap<String, KeptRows> = BTreeMap::new();
+        let scenarios = read_scenarios(&self.dir.scenarios()).unwrap_or_default();
+        for run in runs {
+            let path = self.dir.target(run.id())?.conversations();
+            let (run, benchmark) = (Arc::clone(run), self.loaded.benchmark.clone());
+            let scenarios = scenarios.clone();
+            let counting = tokio::task::spawn_blocking(move || {
+                let mut rows: BTreeMap<String, KeptRows> = BTreeMap::new();
+                let _ = read_conversations(&path, &run.target, &benchmark, &scenarios, |row| {
+                    let judged = !run.verdicts.has(&row);
+                    let rows = rows.entry(row.scenario.metric_id).or_default();
+                    rows.all += 1;
+                    rows.judged += u64::from(judged);
+                    ControlFlow::Continue(())
+                });
+                rows
+            });
+            for (metric, rows) in counting.await.unwrap_or_default() {
+                let most = most.entry(metric).or_default();
+                most.all = rows.all.max(most.all);
+                most.judged = rows.judged.max(most.judged);
+            }
+        }
+        if runs.is_empty() {
+            return Ok(());
+        }
+        for metric in &self.loaded.benchmark.metrics {
+            let rows = most.get(&metric.id).copied().unwrap_or_default();
+            RunLog { run: self }.items(&metric.id, rows.judged, rows.all);
+        }
+        Ok(())
+    }
+
+    /// Says before the first conversation that rows of earlier samples will leave the tree. What the tree holds is taken from
+    /// `results.json`; where there is none, nothing is said.
+    fn note_fewer_samples(&self) {
+        let samples = u64::from(self.pipeline.options.samples);
+        let summaries: Vec<Summary> = fs::read(self.dir.results())
+            .ok()
+            .and_then(|text| serde_json::from_slice(&text).ok())
+            .unwrap_or_default();
+        let held = |summary: &Summary| {
+            let rows = summary.by_scenario.values().map(|rate| rate.n_total);
+            rows.max().unwrap_or(0)
+        };
+        let fewer: Vec<(&str, u64)> = self
+            .pipeline
+            .targets()
+            .filter_map(|target| {
+                let summary = summaries.iter().find(|row| row.target_model == target.id)?;
+                Some((target.id.as_str(), held(summary))).filter(|(_, held)| *held > samples)
+            })
+            .collect();
+        let Some(most) = fewer.iter().map(|(_, held)| *held).max() else {
+            return;
+        };
+        let names: Vec<&str> = fewer.iter().map(|(name, _)| *name).collect();
+        self.note(&format!(
+            "the tree has {most} samples of a scenario for {}, and this run has {samples}: the other rows are removed. Their replies \
+             stay in the cache, and a run with --num-samples {most} restores the rows without new calls",
+            names.join(", ")
+        ));
+    }
+
+    /// What the record of the benchmark's files says.
+    pub(super) fn provenance(&self) -> Provenance {
+        let provenance = self.provenance.lock();
+        provenance.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes the record of the benchmark's files, and writes it.
+    pub(super) fn record_provenance(
+        &self,
+        change: impl FnOnce(&mut Provenance),
+    ) -> Result<(), RunError> {
+        let provenance = self.provenance.lock();
+        let mut provenance = provenance.unwrap_or_else(PoisonError::into_inner);
+        change(&mut provenance);
+        provenance.write(&self.dir)
+    }
+
+    pub(super) fn observe(&self, progress: &Progress<'_>) {
+        progress.trace();
+        self.pipeline.session.observer().on(progress);
+    }
+
+    pub(super) fn note(&self, text: &str) {
+        self.observe(&Progress::Note {
+            benchmark: self.dir.name(),
+            text,
+        });
+    }
+
+    fn report_start(&self, run: &TargetRun, phase: Phase) {
+        self.observe(&Progress::Started {
+            phase,
+            benchmark: self.dir.name(),
+            target: Some(run.id()),
+            rows: None,
+        });
+    }
+}
