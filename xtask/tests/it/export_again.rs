@@ -137,3 +137,19 @@ async fn a_run_that_made_something_new_has_an_identity_of_its_own() {
         "{first:?} {second:?}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_of_one_sample_are_complete_after_a_run_of_more() {
+    let server = scripted_llm::ScriptedServer::start().await.unwrap();
+    let ground = Ground::new();
+    ground.served_by(&server, "");
+    ground.succeeds(&["run"]);
+    ground.succeeds(&["export", "jsonl", "--strict", "--out", "first"]);
+    ground.succeeds(&["run", "--num-samples", "3"]);
+    ground.succeeds(&["export", "jsonl", "--strict", "--out", "more"]);
+    let first = ground.read("first/runs.jsonl");
+    assert_ne!(ground.read("more/runs.jsonl"), first);
+    ground.succeeds(&["run"]);
+    ground.succeeds(&["export", "jsonl", "--strict", "--out", "again"]);
+    assert_eq!(ground.read("again/runs.jsonl"), first);
+}

@@ -47,7 +47,8 @@ struct FoundJournal {
 }
 
 impl FoundJournal {
-    /// Whether it reports all rows of `target`, and so do older ones: then it made nothing.
+    /// Whether it made no row of `target` in the tree: older ones report them all, and it had them from the cache. It may have
+    /// simulated more samples, which are no longer in the tree or never were.
     fn repeats(&self, target: &str, older: &[Self]) -> bool {
         let whole = |found: &&Self| {
             let coverage = found.reported.get(target);
@@ -55,7 +56,7 @@ impl FoundJournal {
         };
         let made = |does: fn(&Self) -> bool| !does(self) || older.iter().filter(whole).any(does);
         let coverage = self.reported.get(target);
-        coverage.is_some_and(|coverage| coverage.is_cached() && coverage.is_whole())
+        coverage.is_some_and(|coverage| coverage.is_cached())
             && made(|found| found.simulates)
             && made(|found| found.judges)
     }

@@ -10,7 +10,7 @@ use std::{
 
 use interop::Asked;
 use journal::{JournalReader, Replay, Replayed, Scope};
-use schema::{Benchmark, Conversation, EventBody, ModelId, Scenario, TargetRef, Turn};
+use schema::{Benchmark, Conversation, EventBody, ItemKey, ModelId, Scenario, TargetRef, Turn};
 
 use super::{disk_index::hash_key, exchange::Exchange, reported_item::reply_keys};
 use store::{BenchmarkDir, read_conversations, read_scenarios};
@@ -52,6 +52,7 @@ impl Replies {
             return reported;
         };
         let mut replay = Replay::new(reader);
+        let mut open: HashMap<ItemKey, Origins> = HashMap::new();
         while !targets.is_empty()
             && let Some(replayed) = replay.next_event()
         {
@@ -73,11 +74,15 @@ impl Replies {
             }
             let replies = self.0.get(&*key.sut);
             let coverage = reported.entry(key.sut.to_string()).or_default();
-            coverage.add_call(&event);
+            if let Some(origins) = Origins::of_call(&event) {
+                coverage.cached |= origins.cached;
+                open.entry(key.clone()).or_default().add(origins);
+            }
             if let (EventBody::ItemFinished(_) | EventBody::ItemFailed(_), Some(item)) =
                 (event, item)
             {
-                coverage.add_item(replies, &key.prompt_id, &item.transcript);
+                let origins = open.remove(&key).unwrap_or_default();
+                coverage.add_item(replies, &key.prompt_id, &item.transcript, origins);
             }
         }
         reported.retain(|_, coverage| coverage.is_reported);
@@ -96,10 +101,34 @@ pub(super) struct Coverage {
     same: u64,
     /// Rows in the tree.
     rows: u64,
-    /// Whether the target or a judge was called.
-    fetched: bool,
-    /// Whether a reply of the target or a judge came from the cache.
+    /// Where the replies of those came from that are those in the tree.
+    origins: Origins,
+    /// Whether a reply of the target or a judge came from the cache, in any item.
     pub(super) cached: bool,
+}
+
+/// Where replies of the target and of judges came from.
+#[derive(Clone, Copy, Debug, Default)]
+struct Origins {
+    fetched: bool,
+    cached: bool,
+}
+
+impl Origins {
+    fn of_call(event: &EventBody) -> Option<Self> {
+        match Exchange::of(event, "") {
+            Some((Asked::Target | Asked::Judge, call)) if call.exception.is_none() => Some(Self {
+                fetched: !call.cached,
+                cached: call.cached,
+            }),
+            _ => None,
+        }
+    }
+
+    fn add(&mut self, more: Self) {
+        self.fetched |= more.fetched;
+        self.cached |= more.cached;
+    }
 }
 
 impl Coverage {
@@ -108,26 +137,26 @@ impl Coverage {
         self.items == self.rows && self.same == self.rows
     }
 
-    /// Whether every reply came from the cache.
+    /// Whether every reply that it has in common with the tree came from the cache.
     pub(super) fn is_cached(self) -> bool {
-        self.cached && !self.fetched
+        self.origins.cached && !self.origins.fetched
     }
 
-    fn add_call(&mut self, event: &EventBody) {
-        if let Some((Asked::Target | Asked::Judge, call)) = Exchange::of(event, "")
-            && call.exception.is_none()
-        {
-            self.fetched |= !call.cached;
-            self.cached |= call.cached;
-        }
-    }
-
-    fn add_item(&mut self, of: Option<&OfTarget>, prompt: &str, transcript: &[Turn]) {
+    fn add_item(
+        &mut self,
+        of: Option<&OfTarget>,
+        prompt: &str,
+        transcript: &[Turn],
+        origins: Origins,
+    ) {
         self.items += 1;
         if let Some(of) = of {
             let replies: Vec<u64> = reply_keys(transcript).collect();
             self.rows = of.rows.len() as u64;
-            self.same += u64::from(of.has(prompt, &replies));
+            if of.has(prompt, &replies) {
+                self.same += 1;
+                self.origins.add(origins);
+            }
             self.is_reported |= of.holds(prompt, &replies);
         }
     }
