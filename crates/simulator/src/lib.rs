@@ -65,18 +65,15 @@
 //! - The labels `Thought:` and `Message:` are English, whatever language the persona speaks.
 
 mod form;
-mod label;
 mod perfunctory;
 mod play;
 mod prompts;
 pub mod safety;
-mod settings;
 mod side;
 mod simulator;
 pub mod tools;
 pub mod user_reply;
 
 pub use prompts::Prompts;
-pub use settings::SimulatorSettings;
 pub use side::Side;
-pub use simulator::ChatSimulator;
+pub use simulator::{ChatSimulator, SimulatorSettings};

@@ -1,21 +1,20 @@
 //! One conversation while it is simulated.
 
-mod calls;
-mod target;
-mod user;
-
 use std::sync::Arc;
 
 use schema::{
-    Conversation, FinishReason, Item, ModelError, PhaseError, PhaseErrorKind, Purpose, Scenario,
-    TranscriptBuilder, text::is_blank,
+    CallContext, ChatReply, Conversation, FinishReason, Item, ModelError, Origin, PhaseError,
+    PhaseErrorKind, Purpose, Role, Scenario, ToolCall, ToolChoice, TranscriptBuilder, Turn,
+    reply::advice, text::is_blank,
 };
 
-use self::user::Said;
 use crate::{
     ChatSimulator, Side,
-    form::Form,
-    tools::{AnsweredCall, CallIds, Offer},
+    form::{self, Form},
+    perfunctory::{perfunctory, turn_rng},
+    prompts::{TurnNotes, without_notes},
+    tools::{AnsweredCall, CallIds, Offer, ToolReply, sendable},
+    user_reply::{UserReply, read},
 };
 
 /// A later run that finds nothing usable in the cache asks one new question. It continues so for this many runs.
@@ -46,6 +45,12 @@ enum Stop {
     Row(String),
     /// There is nothing to keep.
     Phase(PhaseError),
+}
+
+/// What the user does in a turn.
+enum Said {
+    Nothing,
+    Words { text: Arc<str>, last: bool },
 }
 
 impl From<PhaseError> for Stop {
@@ -108,6 +113,229 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
+    /// The user's message of this turn. It enters the transcript.
+    async fn user_turn(&mut self, turn: u32) -> Result<Said, Stop> {
+        let heard_before = self.user.len();
+        let (reply, meant) = self.ask_user(turn).await?;
+        let (words, last) = match meant {
+            UserReply::Says(words) => (words, false),
+            UserReply::SaysLast(words) => (words, true),
+            UserReply::Ends if turn == 1 => {
+                return Err(Stop::Row(format!(
+                    "{}: it ended the conversation before anything was said",
+                    self.user_at(turn)
+                )));
+            }
+            UserReply::Ends => return Ok(Said::Nothing),
+        };
+        // The notes of this turn and refused tries leave the user's side; what it said stays as it said it.
+        self.user.truncate(heard_before);
+        self.user.hear(Arc::clone(&self.incoming));
+        self.user.say(reply.content);
+        let settings = &self.simulator.settings;
+        let text: Arc<str> = if settings.perfunctory {
+            let mut rng = turn_rng(settings.seed, &self.scenario.id, self.item.sample(), turn);
+            perfunctory(&words, &mut rng).into()
+        } else {
+            words.into()
+        };
+        let said = Turn {
+            finish_reason: kept(reply.finish, false),
+            ..Turn::new(Role::User, Arc::clone(&text))
+        };
+        self.said.user(said);
+        Ok(Said::Words { text, last })
+    }
+
+    /// Asks the user model until its reply is usable. A run that finds only replies of an earlier one, none of them usable,
+    /// asks one more time than that one did.
+    async fn ask_user(&mut self, turn: u32) -> Result<(ChatReply, UserReply), Stop> {
+        let simulator = self.simulator;
+        self.user.set_turn(turn);
+        self.user.hear(self.turn_prompt(turn, None)?);
+        let before = self.user.len();
+        let tries = simulator.settings.tries.max(1);
+        let mut most = tries.saturating_add(LATER_RUNS);
+        let mut asked = 0;
+        let refused = loop {
+            asked += 1;
+            let reply = match simulator.user.chat(self.user.request()).await {
+                Ok(reply) => reply,
+                Err(error) => return Err(self.call_failed(self.user_at(turn), error)),
+            };
+            self.said.spend(&reply.spend());
+            if reply.origin == Origin::Fetched {
+                most = tries;
+            }
+            let meant = read(&reply.content, &reply.finish);
+            let refused = match meant.and_then(|meant| self.not_the_form(meant, turn)) {
+                Ok(meant) => return Ok((reply, meant)),
+                Err(refused) => refused,
+            };
+            if asked >= most {
+                let cut_off = reply.finish == FinishReason::Length;
+                break format!("{refused}{}", advice(cut_off));
+            }
+            tracing::debug!(row = %self.user.request().context.row, turn, refused, "user model asked again");
+            self.user.truncate(before);
+            // Some endpoints refuse a blank message of the assistant.
+            let blank = is_blank(&reply.content);
+            self.user.say(if blank {
+                "(no answer)".into()
+            } else {
+                reply.content
+            });
+            // The number makes it another question than that of the try before, which the cache would answer.
+            let told = format!("{refused} (reply {asked})");
+            self.user.hear(self.turn_prompt(turn, Some(&told))?);
+        };
+        Err(Stop::Row(format!(
+            "{}: no usable message in {asked} tries; the last reply: {refused}",
+            self.user_at(turn)
+        )))
+    }
+
+    /// Refuses a message that the prompt has in its place.
+    fn not_the_form(&self, meant: UserReply, turn: u32) -> Result<UserReply, String> {
+        let (UserReply::Says(words) | UserReply::SaysLast(words)) = &meant else {
+            return Ok(meant);
+        };
+        let opening = (turn == 1).then_some(&*self.incoming);
+        match self.form.repeats(words, opening) {
+            true => Err(form::REPEATED.to_owned()),
+            false => Ok(meant),
+        }
+    }
+
+    /// The instructions of the user model in this turn.
+    fn turn_prompt(&self, turn: u32, refused: Option<&str>) -> Result<Arc<str>, PhaseError> {
+        let settings = &self.simulator.settings;
+        let instruction = settings
+            .landmarks
+            .then(|| self.scenario.landmark(turn))
+            .flatten();
+        self.simulator.prompts.turn(&TurnNotes {
+            incoming: &self.incoming,
+            turn,
+            turns: settings.turns,
+            instruction: instruction.as_deref(),
+            refused,
+        })
+    }
+
+    fn user_at(&self, turn: u32) -> String {
+        format!("user model {}, turn {turn}", self.simulator.user.id())
+    }
+
+    /// The target's reply, and before it the calls it makes and their answers. All of it enters the transcript as it came.
+    /// `false` when there is nothing that the user could answer: the reply is empty, or there is none within the limit of steps.
+    async fn target_turn(&mut self, turn: u32, words: Arc<str>) -> Result<bool, Stop> {
+        self.target.hear(words);
+        let most = self.simulator.settings.max_tool_steps.max(1);
+        let mut said = Vec::new();
+        for step in 0..=most {
+            let last = step == most;
+            let mut reply = self.ask_target(turn, step, last).await?;
+            let mut calls = std::mem::take(&mut reply.tool_calls);
+            if self.tools.is_empty() {
+                // Nobody can answer them. That the reply ended so is on record.
+                calls.clear();
+            }
+            self.call_ids.make_unique(&mut calls);
+            let text: Arc<str> = reply.content.into();
+            let reasoning = reply.reasoning.map(Arc::from);
+            self.said.reply(Turn {
+                reasoning,
+                tool_calls: calls.clone(),
+                finish_reason: kept(reply.finish, !calls.is_empty()),
+                ..Turn::new(Role::Assistant, Arc::clone(&text))
+            });
+            let blank = is_blank(&text);
+            if !blank {
+                said.push(Arc::clone(&text));
+            }
+            if calls.is_empty() {
+                if blank {
+                    let row = &self.target.request().context.row;
+                    tracing::debug!(%row, turn, "empty reply ends the conversation");
+                    return Ok(false);
+                }
+                self.target.say(text);
+                self.incoming = heard(&said);
+                return Ok(true);
+            }
+            if last {
+                self.refuse_calls(turn, &calls, most);
+                return Ok(false);
+            }
+            self.answer_calls(text, calls).await?;
+        }
+        Ok(false)
+    }
+
+    async fn ask_target(&mut self, turn: u32, step: u32, last: bool) -> Result<ChatReply, Stop> {
+        self.target.set_turn(turn);
+        self.target.set_step(step);
+        self.target.set_tool_choice(match last {
+            true => ToolChoice::None,
+            false => ToolChoice::Auto,
+        });
+        match self.simulator.target.chat(self.target.request()).await {
+            Ok(reply) => {
+                self.said.spend(&reply.spend());
+                Ok(reply)
+            }
+            Err(error) => {
+                let who = format!("target {}, turn {turn}", self.simulator.target_ref.id);
+                Err(self.call_failed(who, error))
+            }
+        }
+    }
+
+    /// Answers the calls of one reply in their order. `text` is what the target said beside them.
+    async fn answer_calls(&mut self, text: Arc<str>, calls: Vec<ToolCall>) -> Result<(), Stop> {
+        let sent: Vec<ToolCall> = calls.iter().map(sendable).collect();
+        self.target.call(text, sent);
+        let context = CallContext {
+            purpose: Purpose::ToolAnswer,
+            ..self.target.request().context.clone()
+        };
+        for call in calls {
+            let answer = self.tools.answer(&call, &self.answered, &context).await;
+            let reply = answer.map_err(|failed| {
+                self.said.spend(&failed.spend);
+                stopped(failed.error)
+            })?;
+            self.said.spend(&reply.spend);
+            self.record_answer(&call, &reply);
+            self.target
+                .hear_tool(call.id.as_str(), Arc::clone(&reply.text));
+            self.answered.push(AnsweredCall {
+                name: call.name,
+                arguments: call.arguments,
+                answer: reply.text,
+            });
+        }
+        Ok(())
+    }
+
+    /// The target called tools although it was asked to answer in words, after as many rounds of calls as a turn may have.
+    fn refuse_calls(&mut self, turn: u32, calls: &[ToolCall], most: u32) {
+        let row = &self.target.request().context.row;
+        tracing::debug!(%row, turn, "the limit of tool steps ends the conversation");
+        let reply = ToolReply::error(format!(
+            "the limit of {most} rounds of tool calls in one turn is reached; this call was not made"
+        ));
+        for call in calls {
+            self.record_answer(call, &reply);
+        }
+    }
+
+    fn record_answer(&mut self, call: &ToolCall, reply: &ToolReply) {
+        self.said
+            .tool(&call.id, &call.name, &reply.text, reply.is_error);
+    }
+
     fn call_failed(&mut self, who: String, error: ModelError) -> Stop {
         self.said.spend(error.spend());
         stopped(PhaseError::from_model(who, error))
@@ -148,4 +376,12 @@ fn check(scenario: &Scenario) -> Result<(), PhaseError> {
         ));
     }
     Ok(())
+}
+
+/// What the user hears of a turn: all that the target said in it.
+fn heard(said: &[Arc<str>]) -> Arc<str> {
+    match said {
+        [only] => without_notes(only),
+        several => without_notes(&several.join("\n\n").into()),
+    }
 }

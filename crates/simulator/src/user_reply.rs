@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use schema::{FinishReason, reply::split_thinking, text::is_blank};
 
 use crate::{
-    label::{Kind, Label},
+    form::{Kind, Label},
     prompts::NOTE_TAGS,
 };
 

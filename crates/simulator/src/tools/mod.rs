@@ -5,15 +5,13 @@
 //! come from `benchmark.yaml`; a sandbox of one's own is a `ToolAnswerer` too.
 
 mod answerer;
-mod ids;
-mod offer;
+mod calls;
 mod simulated;
 mod toolbox;
-mod written;
 
 pub use answerer::{AnsweredCall, ToolAnswerer, ToolFailed, ToolReply, ToolRequest};
 pub use simulated::SimulatedTools;
 pub use toolbox::Toolbox;
 
-pub(crate) use ids::CallIds;
-pub(crate) use offer::Offer;
+pub(crate) use calls::{CallIds, sendable};
+pub(crate) use toolbox::Offer;

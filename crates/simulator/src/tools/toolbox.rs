@@ -1,16 +1,16 @@
-//! The tools of a benchmark.
+//! The tools of a benchmark, and those of one conversation.
 
 use std::{fmt, sync::Arc};
 
 use schema::{
-    ArgumentValidator, PhaseError, PhaseErrorKind, Scenario, Tool, ToolSpec, check_tool,
-    text::is_blank,
+    ArgumentValidator, CallContext, PhaseError, PhaseErrorKind, Scenario, Tool, ToolCall, ToolSpec,
+    check_tool, reply::excerpt, text::is_blank,
 };
 use serde_json::{Value, json};
 
 use super::{
-    Offer, ToolAnswerer,
-    written::{AnswerTable, FixedAnswer, hash},
+    AnsweredCall, ToolAnswerer, ToolFailed, ToolReply, ToolRequest,
+    answerer::{AnswerTable, FixedAnswer, hash},
 };
 
 /// The tools that a target may call, each with its schema compiled and with what answers it. Cloning shares them.
@@ -35,10 +35,10 @@ pub struct Toolbox {
 }
 
 /// A tool.
-pub(super) struct Entry {
-    pub(super) spec: ToolSpec,
-    pub(super) validator: ArgumentValidator,
-    pub(super) answerer: Arc<dyn ToolAnswerer>,
+struct Entry {
+    spec: ToolSpec,
+    validator: ArgumentValidator,
+    answerer: Arc<dyn ToolAnswerer>,
 }
 
 impl fmt::Debug for Toolbox {
@@ -173,4 +173,72 @@ fn not_blank(text: Option<&str>) -> Option<&str> {
 
 fn refused(name: &str, reason: impl fmt::Display) -> PhaseError {
     PhaseError::new(PhaseErrorKind::BadInput, format!("tool {name:?}: {reason}"))
+}
+
+/// The tools that the target can call in one conversation, and the world they act in.
+pub(crate) struct Offer {
+    entries: Vec<Arc<Entry>>,
+    specs: Arc<[ToolSpec]>,
+    world_state: Arc<str>,
+}
+
+impl Offer {
+    /// The definitions sent to the target.
+    pub(crate) fn specs(&self) -> &Arc<[ToolSpec]> {
+        &self.specs
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Answers a call. The answer says what is wrong with it.
+    pub(crate) async fn answer(
+        &self,
+        call: &ToolCall,
+        earlier: &[AnsweredCall],
+        context: &CallContext,
+    ) -> Result<ToolReply, ToolFailed> {
+        let Some(entry) = self
+            .entries
+            .iter()
+            .find(|entry| entry.spec.name == call.name)
+        else {
+            return Ok(ToolReply::error(self.unknown(&call.name)));
+        };
+        let arguments = match call.object() {
+            Ok(arguments) => arguments,
+            Err(reason) => {
+                let written = excerpt(&call.arguments);
+                return Ok(ToolReply::error(format!(
+                    "{reason}. They must be one JSON object; they were: {written}"
+                )));
+            }
+        };
+        if let Some(reason) = entry.validator.misfits(&arguments) {
+            return Ok(ToolReply::error(reason));
+        }
+        let request = ToolRequest {
+            tool: &entry.spec,
+            arguments: &arguments,
+            world_state: &self.world_state,
+            earlier,
+            context,
+        };
+        entry.answerer.answer(&request).await
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let names: Vec<&str> = self
+            .entries
+            .iter()
+            .map(|entry| entry.spec.name.as_str())
+            .collect();
+        format!(
+            "there is no tool {:?}. The tools are: {}",
+            excerpt(name),
+            names.join(", ")
+        )
+    }
 }

@@ -1,8 +1,11 @@
-//! Ids of calls that are unique in their conversation.
+//! Calls as they are kept and sent: ids that are unique in their conversation, names and arguments that endpoints accept.
 
 use std::collections::HashSet;
 
 use schema::ToolCall;
+
+/// The longest name that can be sent.
+const LONGEST_NAME: usize = 64;
 
 /// The ids of a conversation's calls so far.
 #[derive(Debug, Default)]
@@ -29,6 +32,30 @@ impl CallIds {
             }
             self.seen.insert(call.id.clone());
         }
+    }
+}
+
+/// A call as it is sent back to the target. Endpoints refuse a conversation in which a name is not a name or arguments are no
+/// object; what the target really wrote is in the transcript, and the answer tells what was wrong with it.
+pub(crate) fn sendable(call: &ToolCall) -> ToolCall {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let name: String = call
+        .name
+        .chars()
+        .take(LONGEST_NAME)
+        .map(|c| if fits(c) { c } else { '_' })
+        .collect();
+    let is_object = !call.arguments.trim().is_empty() && call.object().is_ok();
+    ToolCall {
+        id: call.id.clone(),
+        name: match name.is_empty() {
+            true => "unnamed".to_owned(),
+            false => name,
+        },
+        arguments: match is_object {
+            true => call.arguments.clone(),
+            false => "{}".to_owned(),
+        },
     }
 }
 
