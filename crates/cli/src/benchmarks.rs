@@ -6,7 +6,7 @@ use probity::Layout;
 use schema::nearest;
 use tempfile::TempDir;
 
-use crate::{exit::Failure, flags::Which, shipped, terminal::Terminal};
+use crate::{exit::Failure, flags::BenchmarkSelection, shipped, terminal::Terminal};
 
 /// The benchmarks that a command line means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,26 +17,30 @@ pub struct Chosen {
     missing: Vec<String>,
 }
 
-/// The benchmarks that `which` means. Nothing is written. With `demonstration` the shipped demonstration is meant when there
+/// The benchmarks that `selection` means. Nothing is written. With `demonstration` the shipped demonstration is meant when there
 /// is not a benchmark at all.
 ///
 /// # Errors
 /// When there is none of a name, or it is not clear which is meant.
-pub fn choose(layout: &Layout, which: &Which, demonstration: bool) -> Result<Chosen, Failure> {
+pub fn choose(
+    layout: &Layout,
+    selection: &BenchmarkSelection,
+    demonstration: bool,
+) -> Result<Chosen, Failure> {
     let there = layout.names()?;
     let mut chosen = Chosen {
         names: Vec::new(),
         missing: Vec::new(),
     };
-    if which.all || which.names.is_empty() {
-        chosen.names = unnamed(layout, which.all, demonstration, there)?;
+    if selection.all || selection.names.is_empty() {
+        chosen.names = unnamed(layout, selection.all, demonstration, there)?;
         if chosen.names.is_empty() {
             chosen.names.push(shipped::DEMONSTRATION.to_owned());
             chosen.missing.push(shipped::DEMONSTRATION.to_owned());
         }
         return Ok(chosen);
     }
-    for given in &which.names {
+    for given in &selection.names {
         let name = name_of(layout.benchmarks(), given);
         if chosen.names.iter().any(|other| other == name) {
             continue;

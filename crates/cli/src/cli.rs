@@ -12,7 +12,7 @@ use crate::commands::{
     CacheCommand, CalibrateArgs, ExportArgs, ImportArgs, JournalCommand, SafetyCommand,
     ValidateArgs,
 };
-use crate::flags::{JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, ScenariosArgs, Which};
+use crate::flags::{BenchmarkSelection, JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, ScenariosArgs};
 
 /// What the program is called in the examples below.
 const EXAMPLE: &str = "cargo xtask";
@@ -127,7 +127,7 @@ pub enum Command {
     /// Judge the conversations
     Evaluate(JudgeArgs),
     /// Aggregate the scores into results.json
-    Aggregate(Which),
+    Aggregate(BenchmarkSelection),
     /// Write the standards that grades compare with, from the scores of reference systems
     ///
     /// The scores come from the benchmark tree: run the benchmark with the reference systems first. No model is called.

@@ -8,7 +8,7 @@ use crate::config::Flag;
 #[derive(Clone, Debug, Default)]
 pub struct PhaseArgs {
     /// Which benchmarks.
-    pub which: Which,
+    pub selection: BenchmarkSelection,
     /// Only these systems under test; empty: all.
     pub targets: Vec<String>,
     /// Overrides of the configuration.
@@ -72,7 +72,7 @@ impl Overrides {
 
 /// Which benchmarks a command works on, and its output format.
 #[derive(Clone, Debug, Default, Args)]
-pub struct Which {
+pub struct BenchmarkSelection {
     /// Benchmarks by name: folders in the benchmarks folder, or shipped ones
     #[arg(value_name = "BENCHMARK", conflicts_with = "all")]
     pub names: Vec<String>,
@@ -140,7 +140,7 @@ pub struct Samples {
 #[derive(Clone, Debug, Default, Args)]
 pub struct PlayArgs {
     #[command(flatten)]
-    which: Which,
+    selection: BenchmarkSelection,
     #[command(flatten)]
     targets: Targets,
     #[command(flatten)]
@@ -160,7 +160,7 @@ pub struct PlayArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub struct MetricsArgs {
     #[command(flatten)]
-    which: Which,
+    selection: BenchmarkSelection,
     #[command(flatten)]
     calls: Calls,
 }
@@ -169,7 +169,7 @@ pub struct MetricsArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub struct ScenariosArgs {
     #[command(flatten)]
-    which: Which,
+    selection: BenchmarkSelection,
     /// Add rows for metrics without rows to a scenarios.json of your own, too; existing rows are kept
     #[arg(long)]
     add: bool,
@@ -185,7 +185,7 @@ pub struct ScenariosArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub struct JudgeArgs {
     #[command(flatten)]
-    which: Which,
+    selection: BenchmarkSelection,
     #[command(flatten)]
     targets: Targets,
     #[command(flatten)]
@@ -198,7 +198,7 @@ pub struct JudgeArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub struct PlanArgs {
     #[command(flatten)]
-    which: Which,
+    selection: BenchmarkSelection,
     #[command(flatten)]
     targets: Targets,
     #[command(flatten)]
@@ -231,7 +231,7 @@ impl From<PlayArgs> for PhaseArgs {
                 seed: args.seed,
                 ..args.calls.overrides()
             },
-            which: args.which,
+            selection: args.selection,
             targets: args.targets.targets,
             add: false,
         }
@@ -242,7 +242,7 @@ impl From<MetricsArgs> for PhaseArgs {
     fn from(args: MetricsArgs) -> Self {
         Self {
             overrides: args.calls.overrides(),
-            ..args.which.into()
+            ..args.selection.into()
         }
     }
 }
@@ -256,7 +256,7 @@ impl From<ScenariosArgs> for PhaseArgs {
                 ..args.calls.overrides()
             },
             add: args.add,
-            ..args.which.into()
+            ..args.selection.into()
         }
     }
 }
@@ -268,17 +268,17 @@ impl From<JudgeArgs> for PhaseArgs {
                 concurrency: args.concurrency.concurrency,
                 ..args.calls.overrides()
             },
-            which: args.which,
+            selection: args.selection,
             targets: args.targets.targets,
             add: false,
         }
     }
 }
 
-impl From<Which> for PhaseArgs {
-    fn from(which: Which) -> Self {
+impl From<BenchmarkSelection> for PhaseArgs {
+    fn from(selection: BenchmarkSelection) -> Self {
         Self {
-            which,
+            selection,
             ..Self::default()
         }
     }
@@ -293,7 +293,7 @@ impl From<PlanArgs> for PhaseArgs {
                 max_cost: args.max_cost,
                 ..Overrides::default()
             },
-            which: args.which,
+            selection: args.selection,
             targets: args.targets.targets,
             add: false,
         }

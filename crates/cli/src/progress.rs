@@ -27,7 +27,7 @@ const EVERY: Duration = Duration::from_secs(5);
 const QUIET: Duration = Duration::from_secs(30);
 
 /// Shows the progress of a run. All targets of a phase share one bar.
-pub struct Watch {
+pub struct ProgressObserver {
     shared: Arc<Shared>,
     /// Dropped at the end, which ends the thread that draws bars or writes lines.
     _ticking: Option<mpsc::SyncSender<()>>,
@@ -48,7 +48,7 @@ struct Tasks {
     ended: bool,
 }
 
-impl Watch {
+impl ProgressObserver {
     /// A watch that writes to `terminal`, and says which models of `health` the run waits for.
     pub fn new(terminal: &Terminal, health: Health) -> Self {
         let shared = Arc::new(Shared {
@@ -84,7 +84,7 @@ impl Watch {
     }
 }
 
-impl Observer for Watch {
+impl Observer for ProgressObserver {
     fn on(&self, progress: &Progress<'_>) {
         let now = Instant::now();
         let shared = &self.shared;
@@ -133,10 +133,10 @@ impl Tasks {
         let mut simulated = None;
         for ((benchmark, phase), task) in &mut self.all {
             match phase {
-                Phase::Simulate => simulated = Some((benchmark.as_str(), task.as_source(now))),
+                Phase::Simulate => simulated = Some((benchmark.as_str(), task.time_left(now))),
                 Phase::Evaluate => {
                     let before = simulated.filter(|(name, _)| name == benchmark);
-                    task.set_source(before.and_then(|(_, source)| source));
+                    task.set_earlier(before.and_then(|(_, source)| source));
                 }
                 _ => {}
             }
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn what_has_not_changed_is_told_in_one_line_and_seldom() {
         let cli = Cli::parse_from(["xtask", "--quiet", "plan"]);
-        let watch = Watch::new(&Terminal::new(&cli.global), Health::new());
+        let watch = ProgressObserver::new(&Terminal::new(&cli.global), Health::new());
         let shared = &watch.shared;
         shared.start(Phase::Simulate, "b", "t".to_owned(), Some(4));
         shared.start(Phase::Evaluate, "b", "t".to_owned(), Some(4));

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use journal::RunId;
-use llm_client::{Cache, HttpClient, Meter, ModelSettings, Provider, SetupError, Stop};
+use llm_client::{Cache, HttpClient, Meter, ModelFactory, ModelSettings, SetupError, Stop};
 use schema::{ChatModel, Journal};
 
 use crate::{
@@ -20,11 +20,11 @@ use crate::{
 /// ```
 /// use std::sync::Arc;
 /// use engine::{JournalSet, Session};
-/// use llm_client::{HttpClient, ModelSettings, Provider};
+/// use llm_client::{HttpClient, ModelSettings, ModelFactory};
 /// use schema::ModelId;
 ///
 /// let folder = tempfile::tempdir()?;
-/// let session = Session::new(Provider::new(HttpClient::default()))
+/// let session = Session::new(ModelFactory::new(HttpClient::default()))
 ///     .with_journals(Arc::new(JournalSet::new(folder.path())));
 /// let settings = ModelSettings::new(ModelId::new("judge")?, "gpt-x", "http://localhost:8000/v1");
 /// let judge = session.model(settings)?; // its calls go to the journals, and stop with the session
@@ -32,7 +32,7 @@ use crate::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Session {
-    provider: Provider,
+    factory: ModelFactory,
     journals: Option<Arc<JournalSet>>,
     observer: Arc<dyn Observer>,
     run_id: RunId,
@@ -50,16 +50,16 @@ impl fmt::Debug for Session {
 /// A session without cache, budget and journal, with the default limits and retries.
 impl Default for Session {
     fn default() -> Self {
-        Self::new(Provider::new(HttpClient::default()))
+        Self::new(ModelFactory::new(HttpClient::default()))
     }
 }
 
 impl Session {
-    /// A session whose models `provider` makes. Its stop signal, meter, cache and journal are the session's.
+    /// A session whose models `factory` makes. Its stop signal, meter, cache and journal are the session's.
     #[must_use]
-    pub fn new(provider: Provider) -> Self {
+    pub fn new(factory: ModelFactory) -> Self {
         Self {
-            provider,
+            factory,
             journals: None,
             observer: Arc::new(NoObserver),
             run_id: RunId::now(),
@@ -69,7 +69,7 @@ impl Session {
     /// Writes journal files, which recipes open, close and check.
     #[must_use]
     pub fn with_journals(mut self, journals: Arc<JournalSet>) -> Self {
-        self.provider = self.provider.with_journal(Arc::clone(&journals) as _);
+        self.factory = self.factory.with_journal(Arc::clone(&journals) as _);
         self.journals = Some(journals);
         self
     }
@@ -78,7 +78,7 @@ impl Session {
     /// everything, which the caller closes.
     #[must_use]
     pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
-        self.provider = self.provider.with_journal(journal);
+        self.factory = self.factory.with_journal(journal);
         self
     }
 
@@ -101,7 +101,7 @@ impl Session {
     /// # Errors
     /// When no call could be made with the settings, or there is a budget in dollars and no price.
     pub fn model(&self, settings: ModelSettings) -> Result<Arc<dyn ChatModel>, SetupError> {
-        self.provider.model(settings)
+        self.factory.model(settings)
     }
 
     /// The id of the run.
@@ -113,19 +113,19 @@ impl Session {
     /// The signal that ends the run in order.
     #[must_use]
     pub fn stop(&self) -> &Stop {
-        self.provider.stop()
+        self.factory.stop()
     }
 
     /// What the calls used and cost so far.
     #[must_use]
     pub fn meter(&self) -> &Meter {
-        self.provider.meter()
+        self.factory.meter()
     }
 
     /// The replies of earlier runs.
     #[must_use]
     pub fn cache(&self) -> Option<&Cache> {
-        self.provider.cache()
+        self.factory.cache()
     }
 
     /// The journal files.
@@ -137,7 +137,7 @@ impl Session {
     /// Where events go.
     #[must_use]
     pub fn journal(&self) -> &Arc<dyn Journal> {
-        self.provider.journal()
+        self.factory.journal()
     }
 
     /// The observer of progress.

@@ -56,11 +56,11 @@ pub struct Exported {
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct ExportError {
-    fault: Fault,
+    fault: ExportFailure,
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Fault {
+enum ExportFailure {
     #[error("{}: cannot be written: {error}", path.display())]
     Write {
         path: PathBuf,
@@ -76,7 +76,7 @@ impl ExportError {
     #[must_use]
     pub fn write(path: &Path, error: io::Error) -> Self {
         Self {
-            fault: Fault::Write {
+            fault: ExportFailure::Write {
                 path: path.to_owned(),
                 error,
             },
@@ -87,14 +87,14 @@ impl ExportError {
     #[must_use]
     pub fn nothing(reason: impl Into<String>) -> Self {
         Self {
-            fault: Fault::Nothing(reason.into()),
+            fault: ExportFailure::Nothing(reason.into()),
         }
     }
 
     /// Whether only this target cannot be exported, and others can.
     #[must_use]
     pub fn is_of_target(&self) -> bool {
-        matches!(self.fault, Fault::Nothing(_))
+        matches!(self.fault, ExportFailure::Nothing(_))
     }
 }
 

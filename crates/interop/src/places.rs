@@ -4,7 +4,7 @@ use schema::{Role, Turn};
 
 /// Where a message is in its conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct MessagePosition {
     /// The turn, from 1: how many messages the user has sent. 0 before the first.
     pub(crate) turn: u32,
     /// Which call to the target within the turn gave it, from 0; of a tool's answer, the call that asked for it.
@@ -12,7 +12,7 @@ pub(crate) struct Place {
 }
 
 /// The messages of `transcript` with their places.
-pub(crate) fn places(transcript: &[Turn]) -> impl Iterator<Item = (Place, &Turn)> {
+pub(crate) fn places(transcript: &[Turn]) -> impl Iterator<Item = (MessagePosition, &Turn)> {
     transcript
         .iter()
         .scan((0_u32, 0_u32), |(turn, replies), said| {
@@ -21,7 +21,7 @@ pub(crate) fn places(transcript: &[Turn]) -> impl Iterator<Item = (Place, &Turn)
                 Role::Assistant => *replies += 1,
                 Role::System | Role::Tool => {}
             }
-            let place = Place {
+            let place = MessagePosition {
                 turn: *turn,
                 step: replies.saturating_sub(1),
             };

@@ -93,6 +93,6 @@ pub use stats::{
 };
 pub use tear::Tear;
 pub use turns::ItemTurns;
-pub use unpack::Source;
+pub use unpack::JournalSource;
 pub use version::FORMAT_VERSION;
 pub use writer::{JournalReport, JournalWriter};

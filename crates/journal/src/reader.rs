@@ -9,7 +9,7 @@ use std::{
 use schema::unreadable_special;
 
 use crate::{
-    Entry, Line, Source, Tear,
+    Entry, JournalSource, Line, Tear,
     error::{ReadError, ReadFault},
     line_view::parse_line,
     unpack::TornFrame,
@@ -59,14 +59,14 @@ pub struct JournalReader<R> {
     ended: bool,
 }
 
-impl JournalReader<Source> {
+impl JournalReader<JournalSource> {
     /// A reader of the journal at `path`, plain or compressed with zstd. The contents of the file decide which, not its name.
     ///
     /// # Errors
     /// When the file cannot be opened, or is empty.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let name = path.display().to_string();
-        let open = || -> Result<Source, ReadFault> {
+        let open = || -> Result<JournalSource, ReadFault> {
             let there = std::fs::metadata(path).map_err(ReadFault::Open)?;
             if let Some(reason) = unreadable_special(path, &there) {
                 return Err(ReadFault::Open(io::Error::other(reason)));
@@ -75,7 +75,7 @@ impl JournalReader<Source> {
             if file.metadata().map_err(ReadFault::Open)?.is_dir() {
                 return Err(ReadFault::Folder);
             }
-            let mut source = Source::new(file).map_err(ReadFault::Open)?;
+            let mut source = JournalSource::new(file).map_err(ReadFault::Open)?;
             if !source.is_compressed() && source.fill_buf().map_err(ReadFault::Open)?.is_empty() {
                 return Err(ReadFault::Empty);
             }
@@ -93,7 +93,7 @@ impl JournalReader<Source> {
 }
 
 impl<R: BufRead> JournalReader<R> {
-    /// A reader of the text `input`. `name` is used in errors. For an input that may be compressed put a [`Source`] around it.
+    /// A reader of the text `input`. `name` is used in errors. For an input that may be compressed put a [`JournalSource`] around it.
     pub fn new(input: R, name: impl Into<String>) -> Self {
         Self {
             input,

@@ -13,7 +13,7 @@ const INPUT_SIZE: usize = 256 * 1024;
 const OUTPUT_SIZE: usize = 256 * 1024;
 
 /// A journal's text, unpacked where it is compressed. The first bytes decide, not the file's name.
-pub struct Source {
+pub struct JournalSource {
     inner: Inner,
 }
 
@@ -22,7 +22,7 @@ enum Inner {
     Packed(Box<Unpacker>),
 }
 
-impl Source {
+impl JournalSource {
     /// The text of `input`, which is plain or zstd.
     ///
     /// # Errors
@@ -48,15 +48,15 @@ impl Source {
     }
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for JournalSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source")
+        f.debug_struct("JournalSource")
             .field("compressed", &self.is_compressed())
             .finish_non_exhaustive()
     }
 }
 
-impl Read for Source {
+impl Read for JournalSource {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match &mut self.inner {
             Inner::Plain(input) => input.read(into),
@@ -70,7 +70,7 @@ impl Read for Source {
     }
 }
 
-impl BufRead for Source {
+impl BufRead for JournalSource {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         match &mut self.inner {
             Inner::Plain(input) => input.fill_buf(),

@@ -8,14 +8,19 @@ use schema::EventKind;
 use std::{collections::BTreeMap, io::Cursor};
 
 use journal::{
-    JournalReader, Line, Source,
+    JournalReader, JournalSource, Line,
     check::{Verdict, check_with},
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 
 /// What is read of `bytes`, and by which way it comes does not matter.
 fn read(bytes: &[u8]) {
-    let open = || JournalReader::new(Source::new(Cursor::new(bytes.to_vec())).unwrap(), "any");
+    let open = || {
+        JournalReader::new(
+            JournalSource::new(Cursor::new(bytes.to_vec())).unwrap(),
+            "any",
+        )
+    };
     let mut owned = open();
     let entries: Vec<_> = owned.by_ref().collect();
     let mut borrowed = open();

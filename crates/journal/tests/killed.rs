@@ -99,7 +99,7 @@ fn child(test: &str, form: Form, dir: &Path) -> String {
     )
 }
 
-fn entries(path: &Path) -> (Vec<Entry>, JournalReader<journal::Source>) {
+fn entries(path: &Path) -> (Vec<Entry>, JournalReader<journal::JournalSource>) {
     let mut reader = JournalReader::open(path).unwrap();
     let entries = reader.by_ref().collect::<Result<_, _>>().unwrap();
     (entries, reader)

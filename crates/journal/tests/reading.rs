@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use journal::{Entry, JournalReader, ReadError, Source};
+use journal::{Entry, JournalReader, JournalSource, ReadError};
 
 fn fixture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -251,8 +251,11 @@ fn packed(text: &[u8]) -> Vec<u8> {
     zstd::encode_all(text, 3).unwrap()
 }
 
-fn unpacking(bytes: &[u8]) -> JournalReader<Source> {
-    JournalReader::new(Source::new(io::Cursor::new(bytes.to_vec())).unwrap(), "j")
+fn unpacking(bytes: &[u8]) -> JournalReader<JournalSource> {
+    JournalReader::new(
+        JournalSource::new(io::Cursor::new(bytes.to_vec())).unwrap(),
+        "j",
+    )
 }
 
 #[test]

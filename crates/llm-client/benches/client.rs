@@ -14,7 +14,7 @@ use std::{
 use async_trait::async_trait;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use llm_client::{
-    Cache, CacheSettings, Cached, HttpClient, KeyMaker, LimitSettings, ModelSettings, Provider,
+    Cache, CacheSettings, Cached, HttpClient, KeyMaker, LimitSettings, ModelFactory, ModelSettings,
 };
 use schema::{
     CallContext, ChatModel, ChatReply, ChatRequest, Exchange, JsonText, Message, ModelError,
@@ -66,7 +66,7 @@ async fn filled(folder: &std::path::Path) -> Arc<dyn ChatModel> {
     let cache =
         Cache::open(folder.join("replies.sqlite"), CacheSettings::default()).expect("a new cache");
     let limits = LimitSettings::default();
-    let model = Provider::new(HttpClient::default())
+    let model = ModelFactory::new(HttpClient::default())
         .with_cache(cache)
         .with_limits(limits)
         .model(settings(&server.base_url()))

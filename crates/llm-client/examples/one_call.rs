@@ -3,7 +3,7 @@
 //!
 //! `cargo run --package probity-llm-client --example one_call`
 
-use llm_client::{Cache, CacheSettings, HttpClient, ModelSettings, PriceTable, Provider};
+use llm_client::{Cache, CacheSettings, HttpClient, ModelFactory, ModelSettings, PriceTable};
 use schema::{CallContext, ChatRequest, Message, ModelId, Purpose, Role};
 
 #[tokio::main]
@@ -14,12 +14,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         folder.path().join("replies.sqlite"),
         CacheSettings::default(),
     )?;
-    let provider = Provider::new(HttpClient::default()).with_cache(cache);
+    let factory = ModelFactory::new(HttpClient::default()).with_cache(cache);
 
     let id = ModelId::new("careful")?;
     let mut settings = ModelSettings::new(id, "scripted-careful", server.base_url());
     settings.price = PriceTable::shipped().price(None, &settings.model);
-    let model = provider.model(settings)?;
+    let model = factory.model(settings)?;
 
     let request = ChatRequest::new(
         vec![Message::new(
@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{:?}: {}", reply.origin, reply.content);
     }
 
-    let total = provider.meter().total();
+    let total = factory.meter().total();
     println!(
         "{} replies, {} of them cached, {} calls made to the server",
         total.replies,

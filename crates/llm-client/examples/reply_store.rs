@@ -10,8 +10,8 @@ use std::{
 
 use async_trait::async_trait;
 use llm_client::{
-    Cache, CacheKey, CacheSettings, HttpClient, ModelSettings, Provider, ReplyStore, StoreError,
-    StoredReply,
+    Cache, CacheKey, CacheSettings, HttpClient, ModelFactory, ModelSettings, ReplyStore,
+    StoreError, StoredReply,
 };
 use schema::{CallContext, ChatRequest, Message, ModelId, Purpose, Role};
 
@@ -39,9 +39,9 @@ impl ReplyStore for Memory {
 async fn main() -> Result<(), Box<dyn Error>> {
     let server = scripted_llm::ScriptedServer::start().await?;
     let cache = Cache::new(Arc::new(Memory::default()), CacheSettings::default());
-    let provider = Provider::new(HttpClient::default()).with_cache(cache.clone());
+    let factory = ModelFactory::new(HttpClient::default()).with_cache(cache.clone());
     let id = ModelId::new("careful")?;
-    let model = provider.model(ModelSettings::new(
+    let model = factory.model(ModelSettings::new(
         id,
         "scripted-careful",
         server.base_url(),

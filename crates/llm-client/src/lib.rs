@@ -12,7 +12,7 @@
 //! | [`Limited`] | attempts in flight and per minute, kept by a [`Limiter`] for each endpoint; a [`CircuitBreaker`] for each model there |
 //! | [`OpenAi`] | one attempt, over the connections of one [`HttpClient`] |
 //!
-//! So a cached reply takes no permit and no budget, and a retry that sleeps holds no permit. [`Provider`] puts all of them
+//! So a cached reply takes no permit and no budget, and a retry that sleeps holds no permit. [`ModelFactory`] puts all of them
 //! together; a layer can also be used alone, around any `ChatModel`.
 //!
 //! The settings of a model's calls are in its [`ModelSettings`]; [`Source`] knows the addresses of common providers. Once a [`Stop`]
@@ -21,7 +21,7 @@
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use llm_client::{HttpClient, ModelSettings, Provider};
+//! use llm_client::{HttpClient, ModelSettings, ModelFactory};
 //! use schema::{CallContext, ChatRequest, Message, ModelId, Purpose, Role};
 //!
 //! // A server in the process. With a real one: Source::parse("openai")?.settings(id, "gpt-4o") and an api_key.
@@ -29,8 +29,8 @@
 //! let id = ModelId::new("careful")?;
 //! let settings = ModelSettings::new(id, "scripted-careful", server.base_url());
 //!
-//! let provider = Provider::new(HttpClient::default());
-//! let model = provider.model(settings)?;
+//! let factory = ModelFactory::new(HttpClient::default());
+//! let model = factory.model(settings)?;
 //! let context = CallContext::new(Purpose::TargetTurn, "conversation-1");
 //! let messages = vec![Message::new(Role::User, "Is the earth flat?")];
 //! let reply = model.chat(&ChatRequest::new(messages, context)).await?;
@@ -85,11 +85,11 @@ mod journaled;
 mod limited;
 mod limiter;
 mod meter;
+mod model_factory;
 mod negotiate;
 mod one_call;
 mod openai;
 mod price_table;
-mod provider;
 mod rate;
 mod retried;
 mod retry_after;
@@ -118,9 +118,9 @@ pub use journaled::Journaled;
 pub use limited::Limited;
 pub use limiter::{LimitSettings, Limiter};
 pub use meter::{Meter, MeterKey, Tally};
+pub use model_factory::{ModelFactory, SetupError};
 pub use openai::OpenAi;
 pub use price_table::{PriceError, PriceRow, PriceTable};
-pub use provider::{Provider, SetupError};
 pub use retried::{Retried, RetryPolicy};
 pub use scrub::{is_secretive, masked};
 pub use secrecy::{ExposeSecret, SecretString};

@@ -5,9 +5,9 @@ mod endpoint;
 
 use std::sync::Arc;
 
-use endpoint::{Endpoint, completion, provider, request};
+use endpoint::{Endpoint, completion, factory, request};
 use futures::future::join_all;
-use llm_client::{Budget, BudgetLimits, Cache, CacheSettings, Provider};
+use llm_client::{Budget, BudgetLimits, Cache, CacheSettings, ModelFactory};
 use schema::{ChatModel, ModelErrorKind};
 
 /// What a request of these tests is reckoned to take: "Hello." and 50 tokens of reply.
@@ -27,10 +27,10 @@ fn dollars(limit: f64) -> Budget {
     })
 }
 
-fn model(provider: &Provider, endpoint: &Endpoint) -> Arc<dyn ChatModel> {
+fn model(factory: &ModelFactory, endpoint: &Endpoint) -> Arc<dyn ChatModel> {
     let mut settings = endpoint.settings();
     settings.max_tokens = Some(50);
-    provider.model(settings).unwrap()
+    factory.model(settings).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -38,8 +38,8 @@ async fn calls_at_once_never_pass_the_ceiling_and_use_it_to_the_end() {
     // Each call takes less than it is reckoned for.
     let endpoint = Endpoint::start(|_, _| (200, completion("hi", 5, 20))).await;
     let budget = tokens(1000);
-    let provider = provider().with_budget(budget.clone());
-    let model = model(&provider, &endpoint);
+    let factory = factory().with_budget(budget.clone());
+    let model = model(&factory, &endpoint);
     let calls = (0..200).map(|row| {
         let model = Arc::clone(&model);
         tokio::spawn(async move { model.chat(&request(&row.to_string())).await })
@@ -70,8 +70,8 @@ async fn calls_at_once_never_pass_the_ceiling_and_use_it_to_the_end() {
 async fn a_call_that_takes_more_than_reckoned_passes_by_that_much_only() {
     let endpoint = Endpoint::start(|_, _| (200, completion("hi", 5, 200))).await;
     let budget = tokens(RECKONED * 2);
-    let provider = provider().with_budget(budget.clone());
-    let model = model(&provider, &endpoint);
+    let factory = factory().with_budget(budget.clone());
+    let model = model(&factory, &endpoint);
     model.chat(&request("a")).await.unwrap();
     let error = model.chat(&request("b")).await.unwrap_err();
     assert_eq!(error.kind(), ModelErrorKind::OverBudget);
@@ -89,8 +89,8 @@ async fn dollars_are_counted_at_the_price_failed_attempts_included() {
     })
     .await;
     let budget = dollars(1.5);
-    let provider = provider().with_budget(budget.clone());
-    let model = model(&provider, &endpoint);
+    let factory = factory().with_budget(budget.clone());
+    let model = model(&factory, &endpoint);
     // Attempt one: a million tokens at 1 dollar; attempt two: half a million, and a quarter million at 2 dollars.
     model.chat(&request("a")).await.unwrap();
     assert!((budget.spent().dollars - 2.0).abs() < 1e-9);
@@ -109,8 +109,8 @@ async fn a_call_that_fails_for_good_is_settled_too() {
     })
     .await;
     let budget = tokens(1000);
-    let provider = provider().with_budget(budget.clone());
-    model(&provider, &endpoint)
+    let factory = factory().with_budget(budget.clone());
+    model(&factory, &endpoint)
         .chat(&request("a"))
         .await
         .unwrap_err();
@@ -120,7 +120,7 @@ async fn a_call_that_fails_for_good_is_settled_too() {
     );
     assert_eq!(
         budget.spent().dollars,
-        provider.meter().total().paid.priced_cost
+        factory.meter().total().paid.priced_cost
     );
 }
 
@@ -134,8 +134,8 @@ async fn a_reply_without_usage_takes_what_was_reckoned() {
     })
     .await;
     let budget = tokens(1000);
-    let provider = provider().with_budget(budget.clone());
-    let model = model(&provider, &endpoint);
+    let factory = factory().with_budget(budget.clone());
+    let model = model(&factory, &endpoint);
     model.chat(&request("a")).await.unwrap();
     assert_eq!(budget.spent().tokens, RECKONED);
 }
@@ -147,7 +147,7 @@ async fn cached_replies_spend_nothing() {
     let path = folder.path().join("replies.sqlite");
     let run = |budget: Budget| {
         let cache = Cache::open(&path, CacheSettings::default()).unwrap();
-        provider().with_cache(cache).with_budget(budget)
+        factory().with_cache(cache).with_budget(budget)
     };
     let first = run(tokens(1000));
     model(&first, &endpoint).chat(&request("a")).await.unwrap();
@@ -168,7 +168,7 @@ async fn a_budget_in_dollars_wants_a_price() {
     let endpoint = Endpoint::numbered().await;
     let mut settings = endpoint.settings();
     settings.price = None;
-    let error = provider()
+    let error = factory()
         .with_budget(dollars(1.0))
         .model(settings.clone())
         .err()
@@ -176,7 +176,7 @@ async fn a_budget_in_dollars_wants_a_price() {
         .to_string();
     assert!(error.contains("my-model (wire)"), "{error}");
     assert!(error.contains("give the model a price"), "{error}");
-    provider()
+    factory()
         .with_budget(tokens(10_000))
         .model(settings)
         .unwrap()

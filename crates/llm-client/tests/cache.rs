@@ -5,7 +5,7 @@ mod endpoint;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use endpoint::{Endpoint, completion, provider, request};
+use endpoint::{Endpoint, completion, factory, request};
 use futures::future::join_all;
 use llm_client::{Cache, CacheMode, CacheSettings, ModelSettings, Price, SecretString};
 use schema::{ChatModel, ChatRequest, Message, ModelErrorKind, ModelId, Origin, Purpose, Role};
@@ -19,10 +19,7 @@ fn open_with(folder: &Path, settings: CacheSettings) -> Cache {
 }
 
 fn model(cache: &Cache, settings: ModelSettings) -> Arc<dyn ChatModel> {
-    provider()
-        .with_cache(cache.clone())
-        .model(settings)
-        .unwrap()
+    factory().with_cache(cache.clone()).model(settings).unwrap()
 }
 
 async fn say(model: &Arc<dyn ChatModel>, request: &ChatRequest) -> (String, Origin) {

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use endpoint::{Endpoint, completion, provider, request};
+use endpoint::{Endpoint, completion, factory, request};
 use llm_client::{Cache, CacheSettings, KeyMaker};
 use rusqlite::Connection;
 use schema::Origin;
@@ -54,8 +54,8 @@ impl Ground {
     }
 
     async fn ask(&self, cache: &Cache, row: &str) -> (String, Origin) {
-        let provider = provider().with_cache(cache.clone());
-        let model = provider.model(self.endpoint.settings()).unwrap();
+        let factory = factory().with_cache(cache.clone());
+        let model = factory.model(self.endpoint.settings()).unwrap();
         let reply = model.chat(&request(row)).await.unwrap();
         (reply.content, reply.origin)
     }

@@ -10,7 +10,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use endpoint::{Endpoint, completion, provider, request};
+use endpoint::{Endpoint, completion, factory, request};
 use llm_client::{Cache, CacheKey, CacheSettings, KeyMaker};
 use schema::{ModelErrorKind, Origin};
 
@@ -96,8 +96,8 @@ async fn a_file_of_an_earlier_version_is_read_and_written() {
     other.execute(insert, row).unwrap();
     drop(other);
     let cache = Cache::open(&path, CacheSettings::default()).unwrap();
-    let provider = provider().with_cache(cache.clone());
-    let model = provider.model(endpoint.settings()).unwrap();
+    let factory = factory().with_cache(cache.clone());
+    let model = factory.model(endpoint.settings()).unwrap();
     for (row, content) in [("a", "earlier"), ("b", "reply 0"), ("b", "reply 0")] {
         assert_eq!(model.chat(&request(row)).await.unwrap().content, content);
     }
@@ -148,7 +148,7 @@ async fn a_full_disk_costs_no_reply_and_is_told() {
     };
     let path = folder.path().join("replies.sqlite");
     let cache = Cache::open(&path, settings).unwrap();
-    let model = provider()
+    let model = factory()
         .with_cache(cache.clone())
         .model(endpoint.settings())
         .unwrap();
@@ -166,7 +166,7 @@ async fn a_full_disk_costs_no_reply_and_is_told() {
     // A later run asks for what is missing, and only that.
     drop((model, cache));
     let cache = Cache::open(&path, CacheSettings::default()).unwrap();
-    let model = provider()
+    let model = factory()
         .with_cache(cache)
         .model(endpoint.settings())
         .unwrap();
@@ -183,7 +183,7 @@ async fn a_file_that_is_damaged_while_in_use_fails_the_call_with_its_name() {
     let endpoint = Endpoint::numbered().await;
     let path = folder.path().join("replies.sqlite");
     let cache = Cache::open(&path, CacheSettings::default()).unwrap();
-    let model = provider()
+    let model = factory()
         .with_cache(cache)
         .model(endpoint.settings())
         .unwrap();
@@ -241,8 +241,8 @@ impl Left {
     }
 
     async fn ask(&self, cache: &Cache, row: &str) -> String {
-        let provider = provider().with_cache(cache.clone());
-        let model = provider.model(self.endpoint.settings()).unwrap();
+        let factory = factory().with_cache(cache.clone());
+        let model = factory.model(self.endpoint.settings()).unwrap();
         model.chat(&request(row)).await.unwrap().content
     }
 }
@@ -365,7 +365,7 @@ async fn many_replies_at_once_all_arrive() {
     let text = "long text ".repeat(400);
     let endpoint = Endpoint::start(move |_, _| (200, completion(&text, 1, 1))).await;
     let cache = Cache::open(&path, CacheSettings::default()).unwrap();
-    let model = provider()
+    let model = factory()
         .with_cache(cache.clone())
         .model(endpoint.settings())
         .unwrap();
@@ -402,7 +402,7 @@ async fn child_that_is_killed() {
         return;
     };
     let cache = Cache::open(path, CacheSettings::default()).unwrap();
-    let model = provider()
+    let model = factory()
         .with_cache(cache)
         .model(endpoint::settings(&url))
         .unwrap();
@@ -451,7 +451,7 @@ async fn a_killed_process_leaves_every_reply_that_it_had() {
         assert!(got.len() >= kill_after);
 
         let cache = Cache::open(&path, CacheSettings::default()).unwrap();
-        let model = provider()
+        let model = factory()
             .with_cache(cache)
             .model(endpoint.settings())
             .unwrap();

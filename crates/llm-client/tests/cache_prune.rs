@@ -9,7 +9,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use endpoint::{Endpoint, completion, provider, request};
+use endpoint::{Endpoint, completion, factory, request};
 use llm_client::{Cache, CacheSettings, PruneFilter, SqliteStore};
 use rusqlite::Connection;
 use schema::Origin;
@@ -55,8 +55,8 @@ impl Ground {
     async fn ask(&self, cache: &Cache, model: &str) -> usize {
         let mut settings = self.endpoint.settings();
         settings.model = model.to_owned();
-        let provider = provider().with_cache(cache.clone());
-        let model = provider.model(settings).unwrap();
+        let factory = factory().with_cache(cache.clone());
+        let model = factory.model(settings).unwrap();
         let mut cached = 0;
         for row in 0..20 {
             let reply = model.chat(&request(&row.to_string())).await.unwrap();

@@ -13,7 +13,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use endpoint::{Endpoint, provider, request};
+use endpoint::{Endpoint, factory, request};
 use llm_client::{
     Cache, CacheKey, CacheMode, CacheSettings, Cached, KeyMaker, ModelSettings, Price, ReplyStore,
     StoreError, StoredReply,
@@ -168,8 +168,8 @@ async fn a_store_of_ones_own_keeps_the_replies_and_the_rules_hold() {
     let store = Arc::new(Memory::default());
     let cache = |settings| Cache::new(Arc::clone(&store) as Arc<dyn ReplyStore>, settings);
     let say = async |cache: &Cache, row: &str| {
-        let provider = provider().with_cache(cache.clone());
-        let model = provider.model(endpoint.settings()).unwrap();
+        let factory = factory().with_cache(cache.clone());
+        let model = factory.model(endpoint.settings()).unwrap();
         model.chat(&request(row)).await.map(|reply| reply.content)
     };
     let plain = cache(CacheSettings::default());
@@ -213,8 +213,8 @@ async fn wire_text_that_cannot_be_read_any_more_costs_nothing() {
     let endpoint = Endpoint::numbered().await;
     let store = Arc::new(Memory::default());
     let cache = Cache::new(Arc::clone(&store) as _, CacheSettings::default());
-    let provider = provider().with_cache(cache);
-    let model = provider.model(endpoint.settings()).unwrap();
+    let factory = factory().with_cache(cache);
+    let model = factory.model(endpoint.settings()).unwrap();
     model.chat(&request("a")).await.unwrap();
     for reply in store.replies.lock().unwrap().values_mut() {
         reply.wire = Some(JsonText::new(r#"{"choices": 1}"#).unwrap());

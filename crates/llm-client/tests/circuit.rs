@@ -7,7 +7,7 @@ mod simulated;
 use std::{sync::Arc, time::Duration};
 
 use common::{Act, Record, Server, http, quick};
-use llm_client::{Health, Provider};
+use llm_client::{Health, ModelFactory};
 use schema::{EventKind, ModelErrorKind};
 use simulated::{Does, TIMEOUT, stack};
 use tokio::time::Instant;
@@ -212,8 +212,8 @@ async fn over_http_the_same_503_five_times_costs_no_call_while_nobody_is_answere
     for act in [Act::json(503, "<html>restarting</html>"), Act::Close] {
         let server =
             Server::start(move |n, _| if n < 100 { act.clone() } else { Act::say("ok") }).await;
-        let provider = Provider::new(http()).with_retries(quick());
-        let model = provider.model(server.settings()).unwrap();
+        let factory = ModelFactory::new(http()).with_retries(quick());
+        let model = factory.model(server.settings()).unwrap();
         let calls = (0..20).map(|_| common::ask(&*model));
         for reply in futures::future::join_all(calls).await {
             reply.unwrap();
@@ -229,7 +229,7 @@ async fn over_http_a_dead_model_fails_at_once_beside_one_that_answers() {
     })
     .await;
     let (record, health) = (Arc::<Record>::default(), Health::new());
-    let provider = Provider::new(http())
+    let factory = ModelFactory::new(http())
         .with_retries(quick())
         .with_journal(Arc::<Record>::clone(&record) as _)
         .with_health(health.clone())
@@ -237,7 +237,7 @@ async fn over_http_a_dead_model_fails_at_once_beside_one_that_answers() {
     let model = |name: &str| {
         let mut settings = server.settings();
         settings.model = name.to_owned();
-        provider.model(settings).unwrap()
+        factory.model(settings).unwrap()
     };
     let (dead, alive) = (model("dead"), model("alive"));
     let asked_until = Instant::now() + 30 * SECOND;

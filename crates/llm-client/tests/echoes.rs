@@ -6,7 +6,7 @@ mod endpoint;
 use std::sync::{Arc, Mutex};
 
 use endpoint::{completion, request};
-use llm_client::{CallFailure, HttpClient, ModelSettings, Provider, RetryPolicy};
+use llm_client::{CallFailure, HttpClient, ModelFactory, ModelSettings, RetryPolicy};
 use schema::{ChatModel, Event, Journal, ModelId};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -84,7 +84,7 @@ fn settings(address: &str) -> ModelSettings {
 async fn left_of_a_call(answer: Answer) -> Vec<String> {
     let settings = settings(&echo(answer).await);
     let journal = Arc::new(Lines::default());
-    let provider = Provider::new(HttpClient::default())
+    let factory = ModelFactory::new(HttpClient::default())
         .with_journal(Arc::clone(&journal) as _)
         .with_retries(RetryPolicy {
             max_attempts: 2,
@@ -92,7 +92,7 @@ async fn left_of_a_call(answer: Answer) -> Vec<String> {
             ..RetryPolicy::default()
         });
     let mut left = vec![settings.endpoint(), format!("{settings:?}")];
-    let model: Arc<dyn ChatModel> = provider.model(settings).unwrap();
+    let model: Arc<dyn ChatModel> = factory.model(settings).unwrap();
     match model.chat(&request("a")).await {
         Ok(reply) => {
             let exchange = reply.exchange.clone().unwrap();

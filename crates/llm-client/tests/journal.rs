@@ -5,7 +5,7 @@ mod endpoint;
 
 use std::sync::{Arc, Mutex};
 
-use endpoint::{Endpoint, completion, provider, request};
+use endpoint::{Endpoint, completion, factory, request};
 use llm_client::{Budget, BudgetLimits, Cache, CacheSettings, LimitSettings, Stop};
 use schema::{ChatRequest, Event, EventKind, Item, ItemKey, Journal, Purpose};
 use serde_json::Value;
@@ -67,7 +67,7 @@ async fn every_call_has_its_event_with_the_raw_exchange() {
         CacheSettings::default(),
     )
     .unwrap();
-    let model = provider()
+    let model = factory()
         .with_cache(cache)
         .with_journal(lines.clone())
         .model(endpoint.settings())
@@ -141,8 +141,8 @@ async fn a_call_that_fails_for_good_is_an_exception() {
     let lines = Arc::new(Lines::default());
     let mut settings = endpoint.settings();
     settings.api_key = Some("sk-very-secret".into());
-    let provider = provider().with_journal(lines.clone());
-    let model = provider.model(settings).unwrap();
+    let factory = factory().with_journal(lines.clone());
+    let model = factory.model(settings).unwrap();
     for (purpose, message) in [
         (Purpose::TargetTurn, EventKind::SutException),
         (Purpose::Judge, EventKind::AnnotatorException),
@@ -165,7 +165,7 @@ async fn a_call_that_fails_for_good_is_an_exception() {
         );
         assert!(!line.to_string().contains("sk-very-secret"));
     }
-    assert_eq!(provider.meter().total().failures, 5);
+    assert_eq!(factory.meter().total().failures, 5);
 }
 
 #[tokio::test]
@@ -176,7 +176,7 @@ async fn a_call_that_was_not_made_is_no_exception() {
         tokens: Some(1),
         dollars: None,
     });
-    let model = provider()
+    let model = factory()
         .with_journal(lines.clone())
         .with_budget(budget)
         .model(endpoint.settings())
@@ -189,7 +189,7 @@ async fn a_call_that_was_not_made_is_no_exception() {
     );
 
     let stop = Stop::new();
-    let model = provider()
+    let model = factory()
         .with_journal(lines.clone())
         .with_stop(stop.clone())
         .model(endpoint.settings())
@@ -211,7 +211,7 @@ async fn cached_replies_are_served_after_the_stop() {
         CacheSettings::default(),
     )
     .unwrap();
-    let model = provider()
+    let model = factory()
         .with_cache(cache)
         .with_stop(stop.clone())
         .model(endpoint.settings())
@@ -240,14 +240,14 @@ async fn models_of_one_endpoint_and_key_share_its_limits() {
         ..LimitSettings::default()
     };
     let base_url = server.base_url();
-    let provider = provider()
+    let factory = factory()
         .with_limits(many)
         .with_endpoint_limits(base_url.clone(), one);
     let model = |name: &str, key: Option<&str>| {
         let mut settings = endpoint::settings(&format!("{base_url}/"));
         settings.model = name.to_owned();
         settings.api_key = key.map(Into::into);
-        provider.model(settings).unwrap()
+        factory.model(settings).unwrap()
     };
     let models = [
         model("scripted-careful", None),
@@ -274,10 +274,10 @@ async fn models_of_one_endpoint_and_key_share_its_limits() {
 #[tokio::test]
 async fn endpoints_model_names_are_known() {
     let endpoint = Endpoint::start(|_, _| (200, completion("hi", 1, 1))).await;
-    let provider = provider();
-    let model = provider.model(endpoint.settings()).unwrap();
+    let factory = factory();
+    let model = factory.model(endpoint.settings()).unwrap();
     model.chat(&request("a")).await.unwrap();
-    let names = provider.meter().model_names();
+    let names = factory.meter().model_names();
     let names: Vec<_> = names[model.id()].iter().collect();
     assert_eq!(names, ["wire-2026-01-01"]);
 }

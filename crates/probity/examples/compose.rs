@@ -4,7 +4,7 @@
 use std::{error::Error, fs, sync::Arc};
 
 use llm_client::{
-    Cache, CacheSettings, HttpClient, HttpOptions, ModelSettings, PriceTable, Provider,
+    Cache, CacheSettings, HttpClient, HttpOptions, ModelFactory, ModelSettings, PriceTable,
 };
 use probity::{
     Layout, Models, PhaseSettings, Pipeline, RunOptions, RunOutcome, Session, standard_phases,
@@ -24,8 +24,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let server = ScriptedServer::start().await?; // Any OpenAI-compatible endpoint will do.
     fs::create_dir_all(layout.state())?;
     let cache = Cache::open(layout.cache(), CacheSettings::default())?;
-    let provider = Provider::new(HttpClient::new(HttpOptions::default())).with_cache(cache);
-    let session = Arc::new(Session::new(provider));
+    let factory = ModelFactory::new(HttpClient::new(HttpOptions::default())).with_cache(cache);
+    let session = Arc::new(Session::new(factory));
     let model = |name: &str| -> Result<_, Box<dyn Error>> {
         let mut settings = ModelSettings::new(ModelId::new(name)?, name, server.base_url());
         settings.price = PriceTable::shipped().price(None, name);

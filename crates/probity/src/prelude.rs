@@ -2,7 +2,7 @@
 
 pub use crate::{Models, PhaseSettings, Phases, standard_phases};
 pub use engine::{Pipeline, RunOptions, RunOutcome, RunReport};
-pub use llm_client::{HttpClient, HttpOptions, ModelSettings, Provider, Stop};
+pub use llm_client::{HttpClient, HttpOptions, ModelFactory, ModelSettings, Stop};
 pub use schema::{
     Aggregator, ChatModel, ChatReply, ChatRequest, Conversation, Evaluator, Fingerprint, Item,
     Metric, MetricGenerator, MetricType, ModelError, ModelId, PhaseError, Scenario,

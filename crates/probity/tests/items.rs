@@ -13,7 +13,7 @@ use std::{
 use async_trait::async_trait;
 use common::Bench;
 use journal::check::{Outcome, Verdict};
-use llm_client::{HttpClient, ModelSettings, Provider};
+use llm_client::{HttpClient, ModelFactory, ModelSettings};
 use probity::{Phases, RunOptions, RunOutcome, RunReport, rebuild};
 use schema::{
     CallContext, ChatModel, ChatRequest, Conversation, Evaluator, EventKind, Fingerprint, Item,
@@ -377,11 +377,11 @@ impl Evaluator for Short {
 }
 
 fn target_models(bench: &Bench) -> Vec<(ModelId, Arc<dyn ChatModel>)> {
-    let provider = Provider::new(HttpClient::default());
+    let factory = ModelFactory::new(HttpClient::default());
     let model = |(id, name): &(&'static str, &'static str)| {
         let id = ModelId::new(*id).unwrap();
         let settings = ModelSettings::new(id.clone(), *name, bench.server.base_url());
-        (id, provider.model(settings).unwrap())
+        (id, factory.model(settings).unwrap())
     };
     bench.targets.iter().map(model).collect()
 }

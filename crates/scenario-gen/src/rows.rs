@@ -21,7 +21,7 @@ const WINDOW: usize = 4;
 
 /// Where a row is in the output: metric, scenario, variant. The call for a metric's scenarios is before them all,
 /// at scenario 0.
-type Place = (usize, u32, u64);
+type RowPosition = (usize, u32, u64);
 
 /// What a call gave.
 enum Outcome<'a> {
@@ -39,12 +39,12 @@ pub(crate) struct Rows<'a, W> {
     wanted: W,
     metrics: Enumerate<Iter<'a, Metric>>,
     /// Variants that are not asked for yet.
-    waiting: BTreeMap<Place, Variant<'a>>,
+    waiting: BTreeMap<RowPosition, Variant<'a>>,
     /// What is being asked for.
-    open: BTreeSet<Place>,
-    calls: FuturesUnordered<BoxFuture<'a, (Place, Outcome<'a>)>>,
+    open: BTreeSet<RowPosition>,
+    calls: FuturesUnordered<BoxFuture<'a, (RowPosition, Outcome<'a>)>>,
     /// What is done and not given out yet.
-    finished: BTreeMap<Place, Result<Scenario, PhaseError>>,
+    finished: BTreeMap<RowPosition, Result<Scenario, PhaseError>>,
     /// Why no more calls are started; given out last.
     stop: Option<PhaseError>,
 }
@@ -119,13 +119,13 @@ impl<'a, W: Fn(&str) -> bool> Rows<'a, W> {
             .find(|(_, metric)| generator.expected_ids(metric).any(|id| wanted(&id)))
     }
 
-    fn call(&mut self, place: Place, work: impl Future<Output = Outcome<'a>> + Send + 'a) {
+    fn call(&mut self, place: RowPosition, work: impl Future<Output = Outcome<'a>> + Send + 'a) {
         self.open.insert(place);
         self.calls
             .push(Box::pin(async move { (place, work.await) }));
     }
 
-    fn accept(&mut self, place: Place, outcome: Outcome<'a>) {
+    fn accept(&mut self, place: RowPosition, outcome: Outcome<'a>) {
         self.open.remove(&place);
         let (place, row) = match outcome {
             Outcome::Base(metric, bases, error) => {
@@ -152,7 +152,7 @@ impl<'a, W: Fn(&str) -> bool> Rows<'a, W> {
     }
 
     /// Turns the scenarios of a metric into its wanted rows, or into calls for them.
-    fn expand(&mut self, (at, ..): Place, metric: &'a Metric, bases: Vec<BaseScenario>) {
+    fn expand(&mut self, (at, ..): RowPosition, metric: &'a Metric, bases: Vec<BaseScenario>) {
         let settings = self.generator.settings();
         for (scenario, base) in (1..).zip(bases) {
             let base = Arc::new(base);
@@ -179,7 +179,7 @@ impl<'a, W: Fn(&str) -> bool> Rows<'a, W> {
     /// The first finished row, unless an earlier one is still to come.
     fn take_finished(&mut self) -> Option<Result<Scenario, PhaseError>> {
         let entry = self.finished.first_entry()?;
-        let earlier = |place: Option<&Place>| place.is_some_and(|place| place < entry.key());
+        let earlier = |place: Option<&RowPosition>| place.is_some_and(|place| place < entry.key());
         if earlier(self.open.first()) || earlier(self.waiting.keys().next()) {
             return None;
         }

@@ -3,7 +3,7 @@
 
 mod support;
 
-use llm_client::{HttpClient, Provider};
+use llm_client::{HttpClient, ModelFactory};
 use scenario_gen::{LlmMetricGenerator, shipped_metric_prompt};
 use schema::{Brief, MetricGenerator, PhaseErrorKind, prompt::Prompt};
 use serde_json::json;
@@ -124,9 +124,9 @@ async fn text_in_the_description_cannot_leave_its_section() {
 #[tokio::test]
 async fn a_stopped_run_is_no_failure() {
     let endpoint = Endpoint::start(|_| async { good() }).await;
-    let provider = Provider::new(HttpClient::default());
-    provider.stop().stop();
-    let generator = LlmMetricGenerator::new(endpoint.model_of(&provider)).unwrap();
+    let factory = ModelFactory::new(HttpClient::default());
+    factory.stop().stop();
+    let generator = LlmMetricGenerator::new(endpoint.model_of(&factory)).unwrap();
     let error = generator.metrics(&brief()).await.unwrap_err();
     assert_eq!(error.kind(), PhaseErrorKind::Cancelled);
 }

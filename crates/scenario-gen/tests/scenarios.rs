@@ -6,7 +6,7 @@ mod support;
 use std::{collections::BTreeSet, sync::Arc};
 
 use futures::StreamExt;
-use llm_client::{Budget, BudgetLimits, HttpClient, Provider};
+use llm_client::{Budget, BudgetLimits, HttpClient, ModelFactory};
 use scenario_gen::{Calls, LlmScenarioGenerator, ScenarioPrompts, ScenarioSettings};
 use schema::{Benchmark, PhaseError, PhaseErrorKind, Scenario, ScenarioGenerator, prompt::Prompt};
 use serde_json::{Value, json};
@@ -482,8 +482,8 @@ async fn scenarios_without_landmarks() {
 
 #[tokio::test]
 async fn a_stop_lets_calls_in_flight_finish_and_ends_the_stream() {
-    let provider = Provider::new(HttpClient::default());
-    let stop = provider.stop().clone();
+    let factory = ModelFactory::new(HttpClient::default());
+    let stop = factory.stop().clone();
     let endpoint = Endpoint::start(move |asked| {
         // The third variant's call finds the switch thrown while it is in flight.
         if asked.number == 3 {
@@ -496,7 +496,7 @@ async fn a_stop_lets_calls_in_flight_finish_and_ends_the_stream() {
         concurrency: 1,
         ..settings()
     };
-    let generator = LlmScenarioGenerator::new(endpoint.model_of(&provider), settings).unwrap();
+    let generator = LlmScenarioGenerator::new(endpoint.model_of(&factory), settings).unwrap();
     let rows = all(&generator, &benchmark(&["m01", "m02"])).await;
     assert_eq!(
         shown(&rows)[..3],
@@ -517,8 +517,8 @@ async fn a_spent_budget_ends_the_stream() {
         tokens: Some(1),
         ..BudgetLimits::default()
     };
-    let provider = Provider::new(HttpClient::default()).with_budget(Budget::new(limits));
-    let generator = LlmScenarioGenerator::new(endpoint.model_of(&provider), settings()).unwrap();
+    let factory = ModelFactory::new(HttpClient::default()).with_budget(Budget::new(limits));
+    let generator = LlmScenarioGenerator::new(endpoint.model_of(&factory), settings()).unwrap();
     let rows = all(&generator, &benchmark(&["m01", "m02"])).await;
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!(

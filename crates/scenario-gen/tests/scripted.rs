@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests may fail so")]
 
 use futures::{StreamExt, TryStreamExt};
-use llm_client::{HttpClient, ModelSettings, Provider};
+use llm_client::{HttpClient, ModelFactory, ModelSettings};
 use scenario_gen::{LlmMetricGenerator, LlmScenarioGenerator, ScenarioSettings};
 use schema::{Benchmark, MetricGenerator, MetricType, ModelId, Scenario, ScenarioGenerator};
 use scripted_llm::{Fault, FaultKind, ScriptedServer, Task};
@@ -18,7 +18,9 @@ fn settings() -> ScenarioSettings {
 async fn generate(server: &ScriptedServer, concurrency: usize) -> (Benchmark, Vec<Scenario>) {
     let id = ModelId::new("generator").unwrap();
     let model = ModelSettings::new(id, "scripted-generator", server.base_url());
-    let model = Provider::new(HttpClient::default()).model(model).unwrap();
+    let model = ModelFactory::new(HttpClient::default())
+        .model(model)
+        .unwrap();
     let mut benchmark = Benchmark {
         name: "flattery".to_owned(),
         description: "Whether the assistant flatters people who show their work.".to_owned(),
@@ -80,7 +82,9 @@ async fn an_endpoint_that_refuses_variants_costs_the_variants() {
     server.set_faults([Fault::status(400).unwrap().task(Task::GenVariant).first(2)]);
     let id = ModelId::new("generator").unwrap();
     let model = ModelSettings::new(id, "scripted-generator", server.base_url());
-    let model = Provider::new(HttpClient::default()).model(model).unwrap();
+    let model = ModelFactory::new(HttpClient::default())
+        .model(model)
+        .unwrap();
     let settings = ScenarioSettings {
         concurrency: 1,
         ..settings()

@@ -6,7 +6,7 @@ mod play;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use llm_client::{Cache, CacheSettings, HttpClient, ModelSettings, Provider};
+use llm_client::{Cache, CacheSettings, HttpClient, ModelFactory, ModelSettings};
 use play::{tools::*, *};
 use schema::{
     ChatModel, ModelErrorKind, ModelId, PhaseError, PhaseErrorKind, Role, Simulator, Spend, Tool,
@@ -176,12 +176,12 @@ async fn a_conversation_with_tools_is_played_again_from_the_cache() {
         .unwrap();
     let play = async || {
         let cache = Cache::open(folder.path().join("cache.db"), CacheSettings::default()).unwrap();
-        let provider = Provider::new(HttpClient::default()).with_cache(cache);
+        let factory = ModelFactory::new(HttpClient::default()).with_cache(cache);
         let model = |name: &str| -> Arc<dyn ChatModel> {
             let id = ModelId::new(name).unwrap();
             let mut settings = ModelSettings::new(id, name, server.base_url());
             settings.cache_name = Some("scripted".to_owned());
-            provider.model(settings).unwrap()
+            factory.model(settings).unwrap()
         };
         let simulated = Arc::new(SimulatedTools::new(model("tool")).unwrap());
         let tools = Toolbox::new(&bank(), simulated).unwrap();

@@ -59,7 +59,7 @@ impl Checker {
 }
 
 /// A value whose places are known.
-pub(crate) enum Source<'t> {
+pub(crate) enum CheckedText<'t> {
     /// JSON text that stands at a place of its file.
     Json { text: &'t [u8], at: SourceLocation },
     /// A parsed tree.
@@ -109,13 +109,17 @@ impl From<Wrong> for Found {
 }
 
 /// Sets the places of the findings, in the order of the text. `row` is the index of the row, where there are rows.
-pub(crate) fn placed(found: Vec<Found>, row: Option<u64>, source: &Source<'_>) -> Vec<Finding> {
+pub(crate) fn placed(
+    found: Vec<Found>,
+    row: Option<u64>,
+    source: &CheckedText<'_>,
+) -> Vec<Finding> {
     if found.is_empty() {
         return Vec::new();
     }
     let places = match source {
-        Source::Tree(_) => HashMap::new(),
-        Source::Json { text, at } => {
+        CheckedText::Tree(_) => HashMap::new(),
+        CheckedText::Json { text, at } => {
             let wanted: Vec<String> = found.iter().map(|found| found.pointer.clone()).collect();
             let index = Index::new(text, *at);
             let places = locate(text, &wanted).into_iter();
@@ -126,8 +130,8 @@ pub(crate) fn placed(found: Vec<Found>, row: Option<u64>, source: &Source<'_>) -
     };
     let place = |found: &Found| {
         let (key, value) = match source {
-            Source::Tree(tree) => tree.places.get(&found.pointer).copied()?,
-            Source::Json { .. } => places.get(&found.pointer).copied()?,
+            CheckedText::Tree(tree) => tree.places.get(&found.pointer).copied()?,
+            CheckedText::Json { .. } => places.get(&found.pointer).copied()?,
         };
         Some(if found.at_key { key } else { value })
     };

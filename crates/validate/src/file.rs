@@ -13,8 +13,8 @@ use std::{
 
 use crate::{
     FileReport, Finding, Kind, Options, SourceLocation,
-    checker::{Checker, Found, Source, placed},
-    rules::Facts,
+    checker::{CheckedText, Checker, Found, placed},
+    rules::BenchmarkFacts,
 };
 
 /// Checks a file of a known kind. What is learned of it for other files goes into `facts`.
@@ -22,7 +22,7 @@ pub(crate) fn check_file(
     path: &Path,
     kind: Kind,
     options: &Options<'_>,
-    facts: &mut Facts,
+    facts: &mut BenchmarkFacts,
 ) -> FileReport {
     let mut report = FileReport::new(path, kind, options.keep);
     if let Err(error) = is_file(path).and_then(|()| File::open(path)) {
@@ -104,7 +104,7 @@ fn check_value(
     value: &serde_json::Value,
     twice: Vec<String>,
     row: Option<u64>,
-    source: &Source<'_>,
+    source: &CheckedText<'_>,
     more: impl FnOnce() -> Vec<Found>,
 ) -> Vec<Finding> {
     let mut found: Vec<Found> = twice

@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::Path};
 
-use crate::{Finding, Kind, syntax::Fault};
+use crate::{Finding, Kind, syntax::SyntaxFault};
 
 /// Reads a configuration file and tells what is wrong with it.
 pub type ConfigReader<'a> = &'a dyn Fn(&Path) -> Vec<Finding>;
@@ -79,7 +79,7 @@ impl Unchecked {
     }
 
     /// Its syntax keeps it from being recognised: told with its place, in the form of findings.
-    pub(crate) fn broken(path: &Path, fault: &Fault) -> Self {
+    pub(crate) fn broken(path: &Path, fault: &SyntaxFault) -> Self {
         let place = fault
             .place
             .map(|place| format!(":{}:{}", place.line, place.column));

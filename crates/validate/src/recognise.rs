@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use journal::{JournalReader, Source};
+use journal::{JournalReader, JournalSource};
 use schema::{EventKind, json_rows::JsonRows};
 use serde_json::Value;
 
@@ -176,7 +176,7 @@ fn begins_journal(message: &str) -> bool {
 }
 
 fn packed_file(path: &Path) -> Option<Kind> {
-    let source = Source::new(File::open(path).ok()?).ok()?;
+    let source = JournalSource::new(File::open(path).ok()?).ok()?;
     let mut reader = JournalReader::new(source.take(LOOKED_AT), "");
     let first = reader.next_line()?.ok()?;
     begins_journal(&first.message).then_some(Kind::Journal)

@@ -12,15 +12,15 @@ use crate::{SourceLocation, json, tree};
 const LOOKED_AT: u64 = 256 << 20;
 
 /// What is wrong with the syntax of a text, and where.
-pub(crate) struct Fault {
+pub(crate) struct SyntaxFault {
     pub(crate) place: Option<SourceLocation>,
     pub(crate) reason: String,
 }
 
 /// The first mistake in the syntax of the file at `path`. `None` where there is none, or the name says nothing of it.
-pub(crate) fn fault(path: &Path) -> Option<Fault> {
+pub(crate) fn fault(path: &Path) -> Option<SyntaxFault> {
     let end = path.extension()?.to_str()?.to_ascii_lowercase();
-    let parse: fn(&[u8]) -> Option<Fault> = match end.as_str() {
+    let parse: fn(&[u8]) -> Option<SyntaxFault> = match end.as_str() {
         "json" => json,
         "jsonl" | "ndjson" => first_line,
         "yaml" | "yml" => |text| tree_fault(text, tree::yaml),
@@ -30,7 +30,7 @@ pub(crate) fn fault(path: &Path) -> Option<Fault> {
     let text = begin(path).ok()??;
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&text);
     if text.trim_ascii().is_empty() {
-        return Some(Fault {
+        return Some(SyntaxFault {
             place: None,
             reason: "the file is empty".to_owned(),
         });
@@ -49,20 +49,20 @@ fn begin(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(text))
 }
 
-fn json(text: &[u8]) -> Option<Fault> {
+fn json(text: &[u8]) -> Option<SyntaxFault> {
     let error = json::parse(text).err()?;
-    Some(Fault {
+    Some(SyntaxFault {
         place: Some(error.place),
         reason: error.of_file(),
     })
 }
 
 /// Of a file of lines, whose first line tells what it is.
-fn first_line(text: &[u8]) -> Option<Fault> {
+fn first_line(text: &[u8]) -> Option<SyntaxFault> {
     let mut lines = (1..).zip(text.split(|byte| *byte == b'\n'));
     let (number, line) = lines.find(|(_, line)| !line.trim_ascii().is_empty())?;
     let error = json::parse(line).err()?;
-    Some(Fault {
+    Some(SyntaxFault {
         place: Some(SourceLocation {
             line: number,
             column: error.place.column,
@@ -71,9 +71,12 @@ fn first_line(text: &[u8]) -> Option<Fault> {
     })
 }
 
-fn tree_fault(text: &[u8], parse: fn(&str) -> Result<tree::Tree, tree::NoTree>) -> Option<Fault> {
+fn tree_fault(
+    text: &[u8],
+    parse: fn(&str) -> Result<tree::Tree, tree::NoTree>,
+) -> Option<SyntaxFault> {
     let text = std::str::from_utf8(text).ok()?;
-    parse(text).err().map(|error| Fault {
+    parse(text).err().map(|error| SyntaxFault {
         place: error.place,
         reason: error.reason,
     })

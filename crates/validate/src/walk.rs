@@ -13,7 +13,7 @@ use crate::{
     file::check_file,
     prompts::check_prompt,
     recognise::{by_name, recognise},
-    rules::Facts,
+    rules::BenchmarkFacts,
     syntax,
 };
 
@@ -56,7 +56,7 @@ pub fn check(path: &Path, options: &Options<'_>) -> Result<Report, Unchecked> {
             Some(fault) => Unchecked::broken(path, &fault),
             None => Unchecked::unknown(path),
         })?;
-        let mut facts = Facts::default();
+        let mut facts = BenchmarkFacts::default();
         report
             .files
             .push(check_file(path, kind, options, &mut facts));
@@ -68,7 +68,7 @@ pub fn check(path: &Path, options: &Options<'_>) -> Result<Report, Unchecked> {
 #[must_use]
 pub fn check_inputs(path: &Path, options: &Options<'_>) -> Report {
     let mut report = Report::default();
-    let mut facts = Facts::default();
+    let mut facts = BenchmarkFacts::default();
     let file = path.join("benchmark.yaml");
     if file.exists() {
         let checked = check_file(&file, Kind::Benchmark, options, &mut facts);
@@ -101,7 +101,7 @@ fn folder(
                 folders.push(entry);
             }
         } else if let Some(kind) = recognise(&entry) {
-            let mut facts = Facts::default();
+            let mut facts = BenchmarkFacts::default();
             report
                 .files
                 .push(check_file(&entry, kind, options, &mut facts));
@@ -135,11 +135,11 @@ fn entries(path: &Path) -> Result<Vec<(PathBuf, String)>, Unchecked> {
 fn benchmark(path: &Path, options: &Options<'_>, report: &mut Report) -> Result<(), Unchecked> {
     let name = path.canonicalize().ok();
     let name = name.as_deref().and_then(Path::file_name);
-    let mut facts = Facts {
+    let mut facts = BenchmarkFacts {
         folder: name.map(|name| name.to_string_lossy().into_owned()),
-        ..Facts::default()
+        ..BenchmarkFacts::default()
     };
-    let add = |name: &str, facts: &mut Facts, report: &mut Report| {
+    let add = |name: &str, facts: &mut BenchmarkFacts, report: &mut Report| {
         let file = path.join(name);
         if let Some(kind) = by_name(name).filter(|_| file.exists()) {
             report.files.push(check_file(&file, kind, options, facts));
@@ -188,7 +188,7 @@ fn target_folder(
     folder: &Path,
     target: &str,
     options: &Options<'_>,
-    facts: &mut Facts,
+    facts: &mut BenchmarkFacts,
     report: &mut Report,
     summaries: &mut BTreeMap<String, schema::Summary>,
 ) {
@@ -218,7 +218,7 @@ fn target_folder(
 fn summary(
     path: &Path,
     target: &str,
-    facts: &Facts,
+    facts: &BenchmarkFacts,
     checked: &FileReport,
 ) -> Option<schema::Summary> {
     if !checked.is_fine() {

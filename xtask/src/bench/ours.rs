@@ -11,7 +11,8 @@ use std::{
 
 use journal::{JournalReader, JournalWriter, RunId};
 use llm_client::{
-    Cache, CacheSettings, HttpClient, HttpOptions, LimitSettings, ModelSettings, Price, Provider,
+    Cache, CacheSettings, HttpClient, HttpOptions, LimitSettings, ModelFactory, ModelSettings,
+    Price,
 };
 use probity::{
     Concurrency, Layout, Models, Phase, PhaseSettings, Phases, Pipeline, RunOptions, RunOutcome,
@@ -76,8 +77,8 @@ pub(super) async fn run(
         Some(writer) => Arc::clone(writer) as _,
         None => Arc::new(NoJournal),
     };
-    let provider = provider(&layout, in_flight)?;
-    let session = Session::new(provider)
+    let factory = factory(&layout, in_flight)?;
+    let session = Session::new(factory)
         .with_run_id(run_id)
         .with_journal(journal);
     let session = Arc::new(session);
@@ -103,14 +104,16 @@ pub(super) async fn run(
     Ok(Measure::since(before, start, usize::try_from(replies)?))
 }
 
-fn provider(layout: &Layout, in_flight: usize) -> Result<Provider, Box<dyn Error>> {
+fn factory(layout: &Layout, in_flight: usize) -> Result<ModelFactory, Box<dyn Error>> {
     let http = HttpClient::new(HttpOptions {
         concurrency: in_flight,
         ..HttpOptions::default()
     });
     let limits = LimitSettings::up_to(in_flight);
     let cache = Cache::open(layout.cache(), CacheSettings::default())?;
-    Ok(Provider::new(http).with_cache(cache).with_limits(limits))
+    Ok(ModelFactory::new(http)
+        .with_cache(cache)
+        .with_limits(limits))
 }
 
 fn phases(session: &Session, base_url: &str) -> Result<Phases, Box<dyn Error>> {

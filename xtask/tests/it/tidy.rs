@@ -149,6 +149,38 @@ const ALLOWED: [(&str, &str, &str); 17] = [
     ),
 ];
 
+/// Names of types that say too little or are insiders' words, each with one that says what the type is.
+const TYPES: [(&str, &str); 20] = [
+    ("Place", "RowPosition, SourceLocation, MessagePosition"),
+    ("Source", "ProviderPreset, SourceFile, JournalSource"),
+    ("Provider", "ModelFactory"),
+    ("Told", "ReportedItem"),
+    ("Facts", "JournalIndex, BenchmarkFacts"),
+    ("Shelf", "DiskIndex"),
+    ("Took", "RowAction"),
+    ("Odd", "Unrecognised"),
+    ("Life", "ItemHistory"),
+    ("Teller", "ItemRenderer"),
+    ("Passage", "Section"),
+    ("Again", "CommandHints"),
+    ("Origins", "BenchmarkProvenance"),
+    ("Which", "BenchmarkSelection"),
+    ("Watch", "ProgressObserver"),
+    ("Trouble", "CaseAbort, Problem"),
+    ("Parts", "ModelRoles"),
+    ("Made", "BuiltModels"),
+    ("Way", "AttemptKind"),
+    ("Talk", "Transcript"),
+];
+
+/// Files whose types still have such names.
+const UNRENAMED: [&str; 4] = [
+    "crates/engine",
+    "crates/store",
+    "crates/cli/src/config",
+    "crates/llm-client/src/source.rs",
+];
+
 /// The root of the repository.
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
@@ -227,6 +259,36 @@ fn no_refused_phrases() {
         "say it in plain technical English (exceptions: `ALLOWED`):\n{}",
         found.join("\n")
     );
+}
+
+/// The name that `line` gives to a type, trait or alias.
+fn named_type(line: &str) -> Option<&str> {
+    let mut words = line.split([' ', '<', '(', '{', ';', ':', '=']);
+    words.find(|word| matches!(*word, "struct" | "enum" | "trait" | "type"))?;
+    words.next()
+}
+
+/// A type's name says what it is without its module.
+#[test]
+fn no_refused_type_names() {
+    let mut found = Vec::new();
+    for file in checked_files() {
+        let path = file.strip_prefix(root()).unwrap().display().to_string();
+        if !path.ends_with(".rs") || UNRENAMED.iter().any(|start| path.starts_with(start)) {
+            continue;
+        }
+        for (index, line) in fs::read_to_string(&file).unwrap().lines().enumerate() {
+            let refused = TYPES
+                .iter()
+                .find(|(name, _)| named_type(line) == Some(name));
+            if let Some((name, better)) = refused {
+                found.push(format!("{path}:{}: `{name}`; better: {better}", index + 1));
+            }
+        }
+    }
+    assert!(found.is_empty(), "name the thing:\n{}", found.join("\n"));
+    assert_eq!(named_type("pub(super) struct Told<'a> {"), Some("Told"));
+    assert_eq!(named_type("pub type Make<T> = Box<T>;"), Some("Make"));
 }
 
 /// Each exception is needed: one whose line is gone goes too.

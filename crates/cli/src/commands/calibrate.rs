@@ -12,7 +12,7 @@ use super::Context;
 use crate::{
     benchmarks::choose,
     exit::{Exit, Failure},
-    flags::{Overrides, Which},
+    flags::{BenchmarkSelection, Overrides},
 };
 
 /// Flags of `calibrate`.
@@ -41,11 +41,11 @@ pub struct CalibrateArgs {
 /// When there are no such scores, or the file is there and is not to be replaced.
 pub fn run(context: &Context, args: &CalibrateArgs) -> Result<Exit, Failure> {
     let config = context.configure(&Overrides::default())?;
-    let which = Which {
+    let selection = BenchmarkSelection {
         names: vec![args.name.clone()],
-        ..Which::default()
+        ..BenchmarkSelection::default()
     };
-    let chosen = choose(&context.layout, &which, false)?;
+    let chosen = choose(&context.layout, &selection, false)?;
     let name = chosen.names.first().unwrap_or(&args.name);
     let references = args
         .references

@@ -3,7 +3,7 @@
 use probity::Phase;
 use store::read_benchmark;
 
-use super::{Context, origins::Origins};
+use super::{Context, provenance::BenchmarkProvenance};
 use crate::{benchmarks::Chosen, config::Config, exit::Failure, flags::PhaseArgs, shipped};
 
 /// Refuses a command without a name that would pay real models for the demonstration.
@@ -31,7 +31,7 @@ pub fn bought(
     phases: &[Phase],
     chosen: &Chosen,
 ) -> Option<String> {
-    let unnamed = args.which.names.is_empty() && !args.which.all;
+    let unnamed = args.selection.names.is_empty() && !args.selection.all;
     if !unnamed || !config.settings.models.any_real() {
         return None;
     }
@@ -58,6 +58,6 @@ fn is_as_shown(context: &Context) -> bool {
     let dir = context.layout.benchmark(name);
     let benchmark = dir.and_then(|dir| read_benchmark(&dir));
     let has_metrics = benchmark.is_ok_and(|benchmark| !benchmark.metrics.is_empty());
-    let scripted = || Origins::read(&context.layout, name).scripted_metrics;
+    let scripted = || BenchmarkProvenance::read(&context.layout, name).scripted_metrics;
     !has_metrics || scripted().is_some()
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use llm_client::{HttpClient, ModelSettings, Provider, RetryPolicy};
+use llm_client::{HttpClient, ModelFactory, ModelSettings, RetryPolicy};
 use probity::Phase;
 use report::{ModelCheck, checks_table};
 use schema::{CallContext, ChatRequest, Message, ModelErrorKind, Purpose, Role};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{
     Context,
-    models::{Parts, scripted_server},
+    models::{ModelRoles, scripted_server},
     typos,
 };
 use crate::{
@@ -29,11 +29,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Check {
     who: String,
     endpoint: String,
-    result: Result<String, Trouble>,
+    result: Result<String, Problem>,
 }
 
 /// What is wrong, and how to fix it.
-struct Trouble {
+struct Problem {
     what: String,
     mend: String,
     /// Whether the configuration has to change, rather than the world.
@@ -78,7 +78,7 @@ pub fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
 /// All models that take part in something: in benchmarks, in safety evaluations, or in both.
 fn models(settings: &Settings) -> Result<Vec<&ModelEntry>, Failure> {
     let safety = &settings.safety;
-    let mut models = match Parts::of(settings, &Phase::ALL, &[]) {
+    let mut models = match ModelRoles::of(settings, &Phase::ALL, &[]) {
         Ok(parts) => parts.called(),
         // A configuration for safety evaluations alone.
         Err(_)
@@ -138,7 +138,7 @@ async fn check_all(config: &Config, models: &[&ModelEntry]) -> Result<Vec<Check>
         max_malformed: 1,
         ..RetryPolicy::default()
     };
-    let provider = Provider::new(HttpClient::default()).with_retries(once);
+    let factory = ModelFactory::new(HttpClient::default()).with_retries(once);
     let mut checks = Vec::new();
     // The same model at the same place in two parts is called once.
     let mut asked: BTreeMap<(String, String), usize> = BTreeMap::new();
@@ -148,7 +148,7 @@ async fn check_all(config: &Config, models: &[&ModelEntry]) -> Result<Vec<Check>
             Err(error) => checks.push(Check {
                 who,
                 endpoint: "-".to_owned(),
-                result: Err(Trouble {
+                result: Err(Problem {
                     what: error.to_string(),
                     mend: "see the message".to_owned(),
                     configuration: true,
@@ -165,7 +165,7 @@ async fn check_all(config: &Config, models: &[&ModelEntry]) -> Result<Vec<Check>
                 checks.push(Check {
                     who,
                     endpoint,
-                    result: probe(&provider, entry, settings).await,
+                    result: probe(&factory, entry, settings).await,
                 });
             }
         }
@@ -175,19 +175,19 @@ async fn check_all(config: &Config, models: &[&ModelEntry]) -> Result<Vec<Check>
 
 /// One tiny call.
 async fn probe(
-    provider: &Provider,
+    factory: &ModelFactory,
     entry: &ModelEntry,
     mut settings: ModelSettings,
-) -> Result<String, Trouble> {
+) -> Result<String, Problem> {
     settings.request_timeout = settings.request_timeout.min(PATIENCE);
     // A model that thinks needs a few tokens before it says anything; an empty reply is fine here.
     settings.max_tokens = Some(settings.max_tokens.unwrap_or(16).min(16));
-    let in_config = |what: String| Trouble {
+    let in_config = |what: String| Problem {
         what,
         mend: format!("change {} in the config", entry.path),
         configuration: true,
     };
-    let model = provider
+    let model = factory
         .model(settings)
         .map_err(|error| in_config(error.to_string()))?;
     let hello = Message::new(Role::User, "Answer with the word: yes");
@@ -206,7 +206,7 @@ async fn probe(
                 reply.run_time.as_secs_f64()
             ))
         }
-        Err(error) => Err(Trouble {
+        Err(error) => Err(Problem {
             mend: mend(error.kind(), entry),
             what: error.to_string(),
             configuration: false,

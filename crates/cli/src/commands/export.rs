@@ -20,7 +20,7 @@ use super::Context;
 use crate::{
     benchmarks::choose,
     exit::{Exit, Failure},
-    flags::Which,
+    flags::BenchmarkSelection,
     logging,
 };
 
@@ -174,12 +174,12 @@ fn export(
     exporter: Box<dyn Exporter>,
 ) -> Result<ExportReport, Failure> {
     if args.safety.is_empty() {
-        let which = Which {
+        let selection = BenchmarkSelection {
             names: args.names.clone(),
             all: args.all,
-            ..Which::default()
+            ..BenchmarkSelection::default()
         };
-        let chosen = choose(&context.layout, &which, false)?;
+        let chosen = choose(&context.layout, &selection, false)?;
         return Ok(probity::export(
             &context.layout,
             &chosen.names,

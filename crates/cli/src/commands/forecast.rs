@@ -7,7 +7,7 @@ use llm_client::{Cache, Cached, ModelSettings};
 use probity::{Forecast, Models, PhaseSettings, Phases, RunOptions, forecast};
 use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, TargetRef};
 
-use super::{Context, models::Parts};
+use super::{Context, models::ModelRoles};
 use crate::{
     config::{Config, Endpoints, ModelEntry},
     exit::Failure,
@@ -17,7 +17,7 @@ use crate::{
 pub async fn look(
     context: &Context,
     config: &Config,
-    parts: &Parts<'_>,
+    parts: &ModelRoles<'_>,
     settings: PhaseSettings,
     options: &RunOptions,
     names: &[String],
@@ -38,7 +38,7 @@ pub async fn look(
 fn phases(
     context: &Context,
     config: &Config,
-    parts: &Parts<'_>,
+    parts: &ModelRoles<'_>,
     settings: PhaseSettings,
     cache: &Cache,
 ) -> Result<Phases, Failure> {

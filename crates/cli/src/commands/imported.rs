@@ -3,7 +3,7 @@
 use probity::{Layout, Phase, imported_targets};
 use schema::{ModelId, TargetRef};
 
-use crate::{benchmarks::choose, exit::Failure, flags::Which};
+use crate::{benchmarks::choose, exit::Failure, flags::BenchmarkSelection};
 
 /// The imported targets of the benchmarks that a command works on.
 #[derive(Clone, Debug, Default)]
@@ -14,13 +14,17 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Those of the benchmarks of `which`, where existing conversations are judged and none are simulated.
+    /// Those of the benchmarks of `selection`, where existing conversations are judged and none are simulated.
     ///
     /// # Errors
     /// When the record of an import cannot be read. Missing benchmarks are reported where they are chosen.
-    pub fn of(layout: &Layout, which: &Which, phases: &[Phase]) -> Result<Self, Failure> {
+    pub fn of(
+        layout: &Layout,
+        selection: &BenchmarkSelection,
+        phases: &[Phase],
+    ) -> Result<Self, Failure> {
         let judges = phases.contains(&Phase::Evaluate) && !phases.contains(&Phase::Simulate);
-        let Some(chosen) = choose(layout, which, false).ok().filter(|_| judges) else {
+        let Some(chosen) = choose(layout, selection, false).ok().filter(|_| judges) else {
             return Ok(Self::default());
         };
         let mut found = Self {

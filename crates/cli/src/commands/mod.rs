@@ -1,35 +1,35 @@
 //! The commands.
 
-mod again;
-mod alike;
 mod cache;
 mod calibrate;
+mod command_hints;
 mod completions;
 mod demonstration;
 mod doctor;
 mod export;
 mod forecast;
-mod gaps;
 mod git;
 mod import;
 mod imported;
 mod init;
 mod journal;
+mod missing_rows;
 mod models;
-mod origins;
 mod output;
 mod plan;
+mod provenance;
 mod replies;
 mod run;
 mod safety;
 mod session;
+mod settings_mismatch;
 mod signals;
 mod summary;
 mod traced;
 mod typos;
-mod uncalled;
 mod unpriced;
 mod unscored;
+mod unused_tools;
 mod validate;
 mod workflow;
 
@@ -148,7 +148,7 @@ impl Context {
         self.configure(&args.overrides).map_err(|failure| {
             let mut problems = Problems::default();
             problems.take::<()>(Err(failure));
-            problems.take(choose(&self.layout, &args.which, demonstration));
+            problems.take(choose(&self.layout, &args.selection, demonstration));
             problems.into_failure()
         })
     }

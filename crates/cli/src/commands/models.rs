@@ -5,7 +5,7 @@ use std::{num::NonZeroU32, sync::Arc};
 use async_trait::async_trait;
 use llm_client::{
     Budget, BudgetLimits, Cache, CacheMode, CacheSettings, HttpClient, HttpOptions, LimitSettings,
-    ModelSettings, Provider, RetryPolicy,
+    ModelFactory, ModelSettings, RetryPolicy,
 };
 use probity::{Models, Phase, Session};
 use schema::{
@@ -25,7 +25,7 @@ use crate::{
 const IN_FLIGHT: usize = 64;
 
 /// The parts of the configured models that some phases need.
-pub struct Parts<'a> {
+pub struct ModelRoles<'a> {
     /// Writes metrics and scenarios.
     pub generator: Option<&'a ModelEntry>,
     /// Plays the user.
@@ -42,7 +42,7 @@ pub struct Parts<'a> {
     pub imported: Vec<TargetRef>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> ModelRoles<'a> {
     /// What `phases` need of `settings`. `only`: these targets and no others.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl<'a> Parts<'a> {
     /// The same, where conversations of some targets were imported.
     ///
     /// # Errors
-    /// As [`Parts::of`].
+    /// As [`ModelRoles::of`].
     pub fn and_imported(
         settings: &'a Settings,
         phases: &[Phase],
@@ -179,12 +179,12 @@ pub fn resolve<'a>(
 ///
 /// # Errors
 /// When this process may open too few files for a run.
-pub fn provider(
+pub fn model_factory(
     settings: &Settings,
     resolved: &[(&ModelEntry, ModelSettings)],
     cache: Cache,
     terminal: &Terminal,
-) -> Result<Provider, Failure> {
+) -> Result<ModelFactory, Failure> {
     let concurrency = &settings.concurrency;
     let targets = settings.models.targets.len().max(1);
     let needed = concurrency
@@ -211,7 +211,7 @@ pub fn provider(
         max_connections: connections,
         ..HttpOptions::default()
     });
-    let mut provider = Provider::new(http)
+    let mut factory = ModelFactory::new(http)
         .with_cache(cache)
         .with_retries(RetryPolicy {
             max_attempts: settings.retries.max_attempts,
@@ -224,15 +224,15 @@ pub fn provider(
             dollars: settings.max_cost,
             tokens: settings.max_tokens,
         };
-        provider = provider.with_budget(Budget::new(limits));
+        factory = factory.with_budget(Budget::new(limits));
     }
     for (entry, model) in resolved {
         if entry.tuning.limits != Limits::default() {
             let limits = limit_settings(&settings.limits, &entry.tuning.limits, most);
-            provider = provider.with_endpoint_limits(model.endpoint(), limits);
+            factory = factory.with_endpoint_limits(model.endpoint(), limits);
         }
     }
-    Ok(provider)
+    Ok(factory)
 }
 
 fn limit_settings(global: &Limits, own: &Limits, most: usize) -> LimitSettings {
@@ -271,7 +271,7 @@ pub fn open_cache(settings: &Settings, path: &std::path::Path) -> Result<Cache, 
 /// # Errors
 /// When a model cannot be called with its settings.
 pub fn build(
-    parts: &Parts<'_>,
+    parts: &ModelRoles<'_>,
     resolved: Vec<(&ModelEntry, ModelSettings)>,
     session: &Session,
 ) -> Result<Models, Failure> {

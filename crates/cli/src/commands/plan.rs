@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     Context, demonstration, forecast,
     imported::Imported,
-    models::{Parts, open_cache},
+    models::{ModelRoles, open_cache},
     run::{demographics, options, phase_settings},
     typos,
 };
@@ -42,7 +42,7 @@ pub fn show(
     args: &PhaseArgs,
     phases: &[Phase],
 ) -> Result<Exit, Failure> {
-    let imported = Imported::of(&context.layout, &args.which, phases)?;
+    let imported = Imported::of(&context.layout, &args.selection, phases)?;
     let found = cached(context, config, args, phases, &imported);
     let (rows, names) = if imported.is_empty() {
         of_run(context, config, args, phases)?
@@ -52,7 +52,7 @@ pub fn show(
     context.tell_scripted(config);
     context.warn_of_scripted_scenarios(config, &names, phases);
     let budget = Budget::of(&config.settings, &rows);
-    if args.which.json {
+    if args.selection.json {
         context.print_json("plan", Exit::Complete, to_json(&rows, &budget, &found));
     } else {
         let table: Vec<PlanRow> = rows.iter().map(table_row).collect();
@@ -86,8 +86,9 @@ fn cached(
     let path = context.layout.cache();
     let look = || {
         let parts =
-            Parts::and_imported(&config.settings, phases, &args.targets, imported.clone()).ok()?;
-        let chosen = choose(&context.layout, &args.which, false).ok()?;
+            ModelRoles::and_imported(&config.settings, phases, &args.targets, imported.clone())
+                .ok()?;
+        let chosen = choose(&context.layout, &args.selection, false).ok()?;
         let settings = phase_settings(config).ok()?;
         let cache = open_cache(&config.settings, &path).ok()?;
         let options = options(config, phases);
@@ -146,10 +147,10 @@ fn of_run(
 ) -> Result<(Vec<probity::PlanRow>, Vec<String>), Failure> {
     let mut problems = Problems::default();
     // A plan always looks at the whole run: what a later phase asks follows from the earlier ones.
-    let parts = Parts::of(&config.settings, &Phase::ALL, &args.targets);
+    let parts = ModelRoles::of(&config.settings, &Phase::ALL, &args.targets);
     let parts = problems.take(parts);
     let plan_settings = parts.and_then(|parts| problems.take(plan_settings(config, &parts)));
-    let chosen = problems.take(choose(&context.layout, &args.which, true));
+    let chosen = problems.take(choose(&context.layout, &args.selection, true));
     problems.take(config.check_files());
     if let Some(chosen) = &chosen {
         typos::warn(context, &chosen.names, false);
@@ -179,7 +180,7 @@ fn of_judging(
     imported: Imported,
 ) -> Result<(Vec<probity::PlanRow>, Vec<String>), Failure> {
     let settings = &config.settings;
-    let parts = Parts::and_imported(settings, &[Phase::Evaluate], &args.targets, imported)?;
+    let parts = ModelRoles::and_imported(settings, &[Phase::Evaluate], &args.targets, imported)?;
     let endpoints = Endpoints::new(settings, &config.vars, Some(NOWHERE.to_owned()))?;
     let judge = plan_model(&endpoints, parts.evaluator)?;
     let configured = parts.targets.iter().map(|entry| TargetRef {
@@ -187,7 +188,7 @@ fn of_judging(
         model: entry.model.raw.clone(),
     });
     let targets: Vec<TargetRef> = parts.imported.iter().cloned().chain(configured).collect();
-    let chosen = choose(&context.layout, &args.which, false)?;
+    let chosen = choose(&context.layout, &args.selection, false)?;
     let rows = chosen.read(&context.layout, |layout, name| {
         probity::plan_judging(layout, name, &targets, &judge, settings.force)
     })?;
@@ -205,7 +206,7 @@ fn plan_model(endpoints: &Endpoints<'_>, entry: Option<&ModelEntry>) -> Result<P
     })
 }
 
-fn plan_settings(config: &Config, parts: &Parts<'_>) -> Result<PlanSettings, Failure> {
+fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings, Failure> {
     let settings = &config.settings;
     let endpoints = Endpoints::new(settings, &config.vars, Some(NOWHERE.to_owned()))?;
     let plan_model = |entry: Option<&ModelEntry>| plan_model(&endpoints, entry);

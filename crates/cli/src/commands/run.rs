@@ -13,10 +13,10 @@ use store::read_benchmark;
 
 use super::{
     Context,
-    again::Again,
+    command_hints::CommandHints,
     demonstration, forecast, git,
     imported::Imported,
-    models::{Parts, build, resolve, scripted_server},
+    models::{ModelRoles, build, resolve, scripted_server},
     output, plan, session, signals, summary, typos,
 };
 use crate::{
@@ -46,14 +46,14 @@ pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit,
         Exit::Interrupted | Exit::Complete if broken => Exit::FailedRows,
         exit => exit,
     };
-    if args.which.json {
+    if args.selection.json {
         let value = output::run(context, &report, &spent);
         context.print_json(job.command(), exit, value);
     } else {
         summary::show(context, &report, phases, &spent);
     }
-    let again = Again::new(context, &args.overrides);
-    summary::tell(context, &report, &config, phases, &spent, &again);
+    let hints = CommandHints::new(context, &args.overrides);
+    summary::tell(context, &report, &config, phases, &spent, &hints);
     Ok(exit)
 }
 
@@ -62,7 +62,7 @@ struct Job<'a> {
     context: &'a Context,
     config: &'a Config,
     phases: &'a [Phase],
-    parts: Parts<'a>,
+    parts: ModelRoles<'a>,
     settings: PhaseSettings,
     chosen: Chosen,
     /// Whether rows are added to a `scenarios.json` that was not generated here.
@@ -77,12 +77,12 @@ fn check<'a>(
     phases: &'a [Phase],
 ) -> Result<Job<'a>, Failure> {
     let mut problems = Problems::default();
-    let imported = problems.take(Imported::of(&context.layout, &args.which, phases));
+    let imported = problems.take(Imported::of(&context.layout, &args.selection, phases));
     let imported = imported.unwrap_or_default();
-    let parts = Parts::and_imported(&config.settings, phases, &args.targets, imported);
+    let parts = ModelRoles::and_imported(&config.settings, phases, &args.targets, imported);
     let mut parts = problems.take(parts);
     let demonstration = phases.contains(&Phase::GenMetrics);
-    let chosen = choose(&context.layout, &args.which, demonstration)
+    let chosen = choose(&context.layout, &args.selection, demonstration)
         .and_then(|chosen| demonstration::refuse_bought(context, config, args, phases, chosen));
     if let (Some(parts), Ok(chosen)) = (&mut parts, &chosen)
         && !simulates_tools(context, chosen)
@@ -90,7 +90,7 @@ fn check<'a>(
         // Its key need not be there.
         parts.tool = None;
     }
-    let keys = |parts: &Parts<'_>| {
+    let keys = |parts: &ModelRoles<'_>| {
         let nowhere = Some(plan::NOWHERE.to_owned());
         let endpoints = Endpoints::new(&config.settings, &config.vars, nowhere)?;
         resolve(parts.called(), &endpoints).map(|_| ())

@@ -8,14 +8,14 @@ use probity::{JournalSet, Session};
 
 use super::{
     Context,
-    models::{open_cache, provider},
+    models::{model_factory, open_cache},
     traced::Traced,
     unpriced,
 };
 use crate::{
     config::{Config, ModelEntry},
     exit::Failure,
-    progress::Watch,
+    progress::ProgressObserver,
 };
 
 /// A session under the policy of the configuration, its progress on the terminal, and the folder of its records. `resolved` are all the
@@ -27,7 +27,7 @@ pub fn open(
     context: &Context,
     config: &Config,
     resolved: &[(&ModelEntry, ModelSettings)],
-) -> Result<(Arc<Session>, Arc<Watch>), Failure> {
+) -> Result<(Arc<Session>, Arc<ProgressObserver>), Failure> {
     let run_id = RunId::now();
     let folder = context.layout.run(run_id.as_str());
     fs::create_dir_all(&folder).map_err(|error| {
@@ -39,9 +39,12 @@ pub fn open(
     };
     let journals = Arc::new(JournalSet::new(folder).form(form));
     let cache = open_cache(&config.settings, &context.layout.cache())?;
-    let provider = provider(&config.settings, resolved, cache, &context.terminal)?;
-    let watch = Arc::new(Watch::new(&context.terminal, provider.health().clone()));
-    let session = Session::new(provider)
+    let factory = model_factory(&config.settings, resolved, cache, &context.terminal)?;
+    let watch = Arc::new(ProgressObserver::new(
+        &context.terminal,
+        factory.health().clone(),
+    ));
+    let session = Session::new(factory)
         .with_run_id(run_id)
         .with_journals(Arc::clone(&journals))
         .with_journal(Arc::new(Traced(journals)))

@@ -12,7 +12,10 @@ use report::{
 use schema::{CostSum, ModelId, PhaseCost, Summary, text::counted};
 use store::read_costs;
 
-use super::{Context, again::Again, alike, gaps, plan, replies, uncalled, unscored};
+use super::{
+    Context, command_hints::CommandHints, missing_rows, plan, replies, settings_mismatch, unscored,
+    unused_tools,
+};
 use crate::config::Config;
 
 /// Prints the report.
@@ -75,9 +78,9 @@ pub fn tell(
     config: &Config,
     phases: &[Phase],
     spent: &Tally,
-    again: &Again,
+    hints: &CommandHints,
 ) {
-    tell_kept(context, report, phases, again);
+    tell_kept(context, report, phases, hints);
     tell_journals(context, report);
     for benchmark in &report.benchmarks {
         if let Some(line) = plan::left_out(context, &benchmark.name, &benchmark.without_scenarios) {
@@ -91,7 +94,11 @@ pub fn tell(
     {
         context.terminal.warning(line);
     }
-    for line in report.benchmarks.iter().flat_map(alike::replaced) {
+    for line in report
+        .benchmarks
+        .iter()
+        .flat_map(settings_mismatch::replaced)
+    {
         context.terminal.warning(&line);
     }
     for benchmark in &report.benchmarks {
@@ -102,7 +109,7 @@ pub fn tell(
                 context.layout.command()
             ));
         }
-        for line in uncalled::tools(context, benchmark) {
+        for line in unused_tools::tools(context, benchmark) {
             context.terminal.warning(&line);
         }
     }
@@ -123,20 +130,22 @@ pub fn tell(
     }
     if phases.contains(&Phase::Aggregate) || phases.contains(&Phase::Evaluate) {
         for benchmark in &report.benchmarks {
-            for line in unscored::rows(context, benchmark, again) {
+            for line in unscored::rows(context, benchmark, hints) {
                 context.terminal.note(&line);
             }
         }
     }
     if phases.contains(&Phase::Aggregate) {
         for benchmark in &report.benchmarks {
-            for line in gaps::missing_rows(context, benchmark, config, again, report.interrupted) {
+            for line in
+                missing_rows::missing_rows(context, benchmark, config, hints, report.interrupted)
+            {
                 context.terminal.warning(&line);
             }
-            for line in alike::unlike(context, benchmark, config, again) {
+            for line in settings_mismatch::unlike(context, benchmark, config, hints) {
                 context.terminal.warning(&line);
             }
-            if let Some(line) = gaps::mixed_rows(context, benchmark) {
+            if let Some(line) = missing_rows::mixed_rows(context, benchmark) {
                 context.terminal.warning(&line);
             }
         }
@@ -146,7 +155,7 @@ pub fn tell(
 }
 
 /// Which rows of an earlier run are in the tree in place of those of this run.
-fn tell_kept(context: &Context, report: &RunReport, phases: &[Phase], again: &Again) {
+fn tell_kept(context: &Context, report: &RunReport, phases: &[Phase], hints: &CommandHints) {
     for benchmark in &report.benchmarks {
         let mut targets: BTreeMap<&str, Vec<&KeptRows>> = BTreeMap::new();
         for rows in &benchmark.kept {
@@ -166,8 +175,8 @@ fn tell_kept(context: &Context, report: &RunReport, phases: &[Phase], again: &Ag
                      {}\nhelp: {} finishes this run and then replaces them",
                     counted(earlier, "row", "rows"),
                     match phases.contains(&Phase::Simulate) {
-                        true => again.run(name, target, None),
-                        false => again.evaluate(name, target, ""),
+                        true => hints.run(name, target, None),
+                        false => hints.evaluate(name, target, ""),
                     }
                 ),
                 _ => format!(

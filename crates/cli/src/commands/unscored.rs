@@ -6,11 +6,11 @@ use probity::{BenchmarkReport, Phase, imported_targets};
 use schema::{ModelId, Summary};
 use store::{Unscored, read_unscored};
 
-use super::{Context, again::Again};
+use super::{Context, command_hints::CommandHints};
 
 /// A word for each target with rows that have no verdict. Of the targets that this run judged, only what the judge abstained from
 /// is reported: failed rows are reported elsewhere.
-pub fn rows(context: &Context, report: &BenchmarkReport, again: &Again) -> Vec<String> {
+pub fn rows(context: &Context, report: &BenchmarkReport, hints: &CommandHints) -> Vec<String> {
     let judged: BTreeMap<&ModelId, u64> = report
         .counts
         .iter()
@@ -31,15 +31,15 @@ pub fn rows(context: &Context, report: &BenchmarkReport, again: &Again) -> Vec<S
         let Some(unscored) = of_target(context, report, id) else {
             continue;
         };
-        let told = Told {
+        let target = TargetHints {
             context,
             report,
-            again,
+            hints,
             id,
             judged_now: judged.contains_key(id),
         };
-        lines.extend(told.failed(&unscored));
-        lines.extend(told.abstained(&unscored));
+        lines.extend(target.failed(&unscored));
+        lines.extend(target.abstained(&unscored));
     }
     lines
 }
@@ -54,15 +54,15 @@ fn of_target(context: &Context, report: &BenchmarkReport, id: &ModelId) -> Optio
     read_unscored(&dir.target(id).ok()?.scores()).ok()
 }
 
-struct Told<'a> {
+struct TargetHints<'a> {
     context: &'a Context,
     report: &'a BenchmarkReport,
-    again: &'a Again,
+    hints: &'a CommandHints,
     id: &'a ModelId,
     judged_now: bool,
 }
 
-impl Told<'_> {
+impl TargetHints<'_> {
     fn failed(&self, unscored: &Unscored) -> Option<String> {
         if self.judged_now || unscored.failed == 0 {
             return None;
@@ -71,8 +71,8 @@ impl Told<'_> {
         let imported = imported_targets(&self.context.layout, name).unwrap_or_default();
         let command = match imported.iter().any(|target| target.id == *id) {
             // What was imported is judged, and no conversation is simulated again.
-            true => self.again.evaluate(name, id.as_str(), ""),
-            false => self.again.run(name, id.as_str(), None),
+            true => self.hints.evaluate(name, id.as_str(), ""),
+            false => self.hints.run(name, id.as_str(), None),
         };
         Some(format!(
             "{name}: {} no verdict because a call failed; see `error` in runs/{id}/scores.json. {command} retries the failed calls",
@@ -96,7 +96,7 @@ impl Told<'_> {
             have(unscored.abstained, id),
             unscored.examples.join(", "),
             self.how_to_see(unscored),
-            self.again.evaluate(name, id.as_str(), " --force")
+            self.hints.evaluate(name, id.as_str(), " --force")
         ))
     }
 
@@ -108,7 +108,7 @@ impl Told<'_> {
         };
         format!(
             "; `{} journal show {} --prompt-id {first} --sut {}` shows the messages",
-            self.again.command(),
+            self.hints.command(),
             journal.path.display(),
             self.id
         )

@@ -29,14 +29,14 @@ pub(super) struct Task {
     /// Rows that had ended when the last line was written.
     reported: u64,
     /// What the rows come from, while it is at work.
-    source: Option<Source>,
+    source: Option<TimeLeft>,
 }
 
 /// The phase before, whose rows this one takes: it cannot end sooner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum TimeLeft {
     /// It needs so long yet.
-    Left(Duration),
+    About(Duration),
     /// How long it needs is not known.
     Unknown,
 }
@@ -62,15 +62,15 @@ impl Task {
     }
 
     /// What the phase behind this one has to wait for at `now`.
-    pub(super) fn as_source(&self, now: Instant) -> Option<Source> {
+    pub(super) fn time_left(&self, now: Instant) -> Option<TimeLeft> {
         self.is_open().then(|| match self.left(now) {
-            Some(left) => Source::Left(left),
-            None => Source::Unknown,
+            Some(left) => TimeLeft::About(left),
+            None => TimeLeft::Unknown,
         })
     }
 
     /// Sets what the rows come from.
-    pub(super) fn set_source(&mut self, source: Option<Source>) {
+    pub(super) fn set_earlier(&mut self, source: Option<TimeLeft>) {
         self.source = source;
     }
 
@@ -187,8 +187,8 @@ impl Task {
         let left = pace.left(now, self.in_work(), rows)?;
         match self.source {
             None => Some(left),
-            Some(Source::Left(source)) => Some(left.max(source)),
-            Some(Source::Unknown) => None,
+            Some(TimeLeft::About(source)) => Some(left.max(source)),
+            Some(TimeLeft::Unknown) => None,
         }
     }
 
@@ -348,9 +348,9 @@ mod tests {
         }
         let now = start + Duration::from_secs(4);
         assert_eq!(judging.line(now), "b: evaluate 4/6, about 2 s left, 1.0/s");
-        judging.set_source(Some(Source::Left(Duration::from_secs(30))));
+        judging.set_earlier(Some(TimeLeft::About(Duration::from_secs(30))));
         assert_eq!(judging.line(now), "b: evaluate 4/6, about 30 s left, 1.0/s");
-        judging.set_source(Some(Source::Unknown));
+        judging.set_earlier(Some(TimeLeft::Unknown));
         assert_eq!(judging.line(now), "b: evaluate 4/6, 1.0/s");
     }
 

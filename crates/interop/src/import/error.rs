@@ -6,11 +6,11 @@ use std::{fmt, io, path::Path};
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct ImportError {
-    fault: Fault,
+    fault: ImportFailure,
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Fault {
+enum ImportFailure {
     #[error("{place}: cannot be read: {error}")]
     Read {
         place: String,
@@ -25,7 +25,7 @@ impl ImportError {
     /// A file that cannot be read.
     pub(super) fn read(path: &Path, error: io::Error) -> Self {
         Self {
-            fault: Fault::Read {
+            fault: ImportFailure::Read {
                 place: path.display().to_string(),
                 error,
             },
@@ -35,7 +35,7 @@ impl ImportError {
     /// An existing file that cannot be used.
     pub(super) fn unusable(place: impl fmt::Display, what: impl Into<String>) -> Self {
         Self {
-            fault: Fault::Unusable {
+            fault: ImportFailure::Unusable {
                 place: place.to_string(),
                 what: what.into(),
             },

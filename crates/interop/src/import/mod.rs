@@ -51,13 +51,13 @@ use std::path::Path;
 
 pub use error::ImportError;
 pub use find::Format;
-pub use recorded::{Found, Recorded, Source, Take};
+pub use recorded::{Found, Recorded, SourceFile, Take};
 
 /// What holds for all conversations of the file at `path`.
 ///
 /// # Errors
 /// When the file cannot be read, is cut off, or is of another format or version.
-pub fn source(format: Format, path: &Path) -> Result<Source, ImportError> {
+pub fn source(format: Format, path: &Path) -> Result<SourceFile, ImportError> {
     match format {
         Format::Inspect => inspect::source(path),
         Format::EveryEvalEver => eee::source(path),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// What holds for all conversations of one file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Source {
+pub struct SourceFile {
     /// The file's name, without folders.
     pub file: String,
     /// What names the evaluation in the program that ran it. The same evaluation in another form has the same.

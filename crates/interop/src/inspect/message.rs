@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Call, Run, Sample,
-    places::{Place, places},
+    places::{MessagePosition, places},
 };
 
 /// One chat message.
@@ -105,7 +105,7 @@ fn message<'a>(
     run: &'a Run,
     sample: &'a Sample,
     said: &'a Turn,
-    place: Place,
+    place: MessagePosition,
     id: String,
 ) -> ChatMessage<'a> {
     let target = said.role == Role::Assistant;

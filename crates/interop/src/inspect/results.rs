@@ -6,7 +6,7 @@ use schema::Rate;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{json::ScoreValue, sample::Parts, usage::Used};
+use super::{json::ScoreValue, sample::SampleParts, usage::Used};
 use crate::{Run, Sample};
 
 /// Sums up samples one after the other. Of a sample it keeps two numbers.
@@ -73,7 +73,7 @@ impl Sums {
             .is_some_and(|epochs| epochs.contains(&epoch))
     }
 
-    pub(super) fn add(&mut self, parts: &Parts<'_>, sample: &Sample) {
+    pub(super) fn add(&mut self, parts: &SampleParts<'_>, sample: &Sample) {
         self.samples += 1;
         self.completed += u64::from(sample.conversation.error.is_none());
         self.started = match (self.started, sample.started) {

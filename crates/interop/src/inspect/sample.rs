@@ -18,7 +18,7 @@ use super::{
 use crate::{Asked, Call, Run, Sample, apart, places::places};
 
 /// What a sample of the log is made of.
-pub(super) struct Parts<'a> {
+pub(super) struct SampleParts<'a> {
     pub(super) id: String,
     pub(super) epoch: u64,
     uuid: String,
@@ -32,7 +32,7 @@ pub(super) struct Parts<'a> {
     sample: &'a Sample,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> SampleParts<'a> {
     pub(super) fn of(
         run: &'a Run,
         eval_id: &str,

@@ -8,7 +8,7 @@ use super::{
     ids, json,
     packer::{Packer, put, start},
     results::Sums,
-    sample::Parts,
+    sample::SampleParts,
     tools::Tools,
 };
 use crate::{Run, Sample};
@@ -61,7 +61,7 @@ impl<W: Write + Send + 'static, S: Read + Write + Seek> LogWriter<W, S> {
 
     /// Adds one sample. `false`: the log has this sample of this scenario already, and it was left out.
     pub(super) fn push(&mut self, sample: &Sample) -> io::Result<bool> {
-        let parts = Parts::of(&self.run, &self.eval_id, &self.tools, sample)?;
+        let parts = SampleParts::of(&self.run, &self.eval_id, &self.tools, sample)?;
         if self.sums.has(&parts.id, parts.epoch) {
             return Ok(false);
         }

@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use llm_client::{HttpClient, ModelSettings, Price, Provider, RetryPolicy};
+use llm_client::{HttpClient, ModelFactory, ModelSettings, Price, RetryPolicy};
 use schema::{CallContext, ChatRequest, Message, ModelId, Purpose, Role};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -78,9 +78,9 @@ pub fn settings(base_url: &str) -> ModelSettings {
     settings
 }
 
-/// A provider that loses no time with retries.
-pub fn provider() -> Provider {
-    Provider::new(HttpClient::default()).with_retries(RetryPolicy {
+/// A factory that loses no time with retries.
+pub fn factory() -> ModelFactory {
+    ModelFactory::new(HttpClient::default()).with_retries(RetryPolicy {
         base_delay: std::time::Duration::from_millis(1),
         ..RetryPolicy::default()
     })

@@ -5,7 +5,7 @@ use std::{
     fs,
 };
 
-use interop::import::{Found, Recorded, Source};
+use interop::import::{Found, Recorded, SourceFile};
 use schema::TargetRef;
 
 use super::{
@@ -46,7 +46,7 @@ pub(super) struct Built {
 
 /// One file while it is read.
 pub(super) struct Reading {
-    source: Source,
+    source: SourceFile,
     target: usize,
     /// What `next` is to be when the file has ended, by the sample's number.
     next: HashMap<u32, u32>,
@@ -76,7 +76,7 @@ impl<'a> Builder<'a> {
     }
 
     /// A file begins.
-    pub(super) fn begin(&mut self, source: Source) -> Result<Reading, RunError> {
+    pub(super) fn begin(&mut self, source: SourceFile) -> Result<Reading, RunError> {
         for id in &source.sample_ids {
             self.numbers.reserve(&source.task, id);
         }

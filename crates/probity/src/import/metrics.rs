@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use interop::import::Source;
+use interop::import::SourceFile;
 use schema::{Extra, Metric, MetricType, VerdictType, yaml::YamlError};
 use serde::Deserialize;
 use serde_json::Value;
@@ -84,7 +84,10 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// The metrics given, or those that all files define.
-    pub(super) fn of(given: &[Metric], sources: &[(PathBuf, Source)]) -> Result<Self, RunError> {
+    pub(super) fn of(
+        given: &[Metric],
+        sources: &[(PathBuf, SourceFile)],
+    ) -> Result<Self, RunError> {
         if !given.is_empty() {
             check_metrics(Path::new("the metrics given"), given)?;
             return Ok(Self {

@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use interop::import::{Format, ImportError, Source};
+use interop::import::{Format, ImportError, SourceFile};
 use schema::{Benchmark, Metric};
 
 use self::{
@@ -118,9 +118,9 @@ fn sources(
     paths: &[PathBuf],
     format: Format,
     notes: &mut Vec<String>,
-) -> Result<Vec<(PathBuf, Source)>, RunError> {
+) -> Result<Vec<(PathBuf, SourceFile)>, RunError> {
     let mut files = BTreeSet::new();
-    let mut found: Vec<(PathBuf, Source)> = Vec::new();
+    let mut found: Vec<(PathBuf, SourceFile)> = Vec::new();
     for path in paths {
         for file in format.files(path).map_err(unusable)? {
             let real = file.canonicalize();
@@ -130,8 +130,8 @@ fn sources(
             }
             let source = interop::import::source(format, &file).map_err(unusable)?;
             notes.extend(source.notes.iter().cloned());
-            let same = |other: &&(PathBuf, Source)| {
-                let of = |source: &Source| {
+            let same = |other: &&(PathBuf, SourceFile)| {
+                let of = |source: &SourceFile| {
                     let target = source.target.clone();
                     (source.id.clone(), source.model.clone(), target)
                 };
@@ -163,7 +163,7 @@ fn recorded(
     let mut sources = sources(&options.paths, format, &mut notes)?;
     let offered = tools::offered(&mut sources, &mut notes);
     let wanted = Wanted::of(&options.metrics, &sources)?;
-    let heads: Vec<Source> = sources.iter().map(|(_, source)| source.clone()).collect();
+    let heads: Vec<SourceFile> = sources.iter().map(|(_, source)| source.clone()).collect();
     let name = match (&options.name, heads.first()) {
         (Some(name), _) => name.clone(),
         (None, Some(first)) => safe_name(&first.task, "imported"),
@@ -236,7 +236,7 @@ fn read_file(
     builder: &mut Builder<'_>,
     format: Format,
     path: &Path,
-    source: Source,
+    source: SourceFile,
 ) -> Result<u64, RunError> {
     let mut reading = builder.begin(source)?;
     let mut failed = None;
@@ -261,7 +261,7 @@ fn write_benchmark(
     root: &Path,
     format: Format,
     name: &str,
-    sources: &[Source],
+    sources: &[SourceFile],
     metrics: &[Metric],
     offered: Offered,
 ) -> Result<(), RunError> {

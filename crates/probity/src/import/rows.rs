@@ -1,6 +1,6 @@
 //! Rows of the tree, made of what another program recorded.
 
-use interop::import::{Recorded, Source};
+use interop::import::{Recorded, SourceFile};
 use schema::{Conversation, Extra, Metric, Role, Scenario, TargetRef};
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ pub(super) struct Draft {
 
 impl Draft {
     /// `from`: the format, as records name it.
-    pub(super) fn new(from: &str, source: &Source, mut recorded: Recorded) -> Self {
+    pub(super) fn new(from: &str, source: &SourceFile, mut recorded: Recorded) -> Self {
         let mut apart = Extra::new();
         let mut scenario = recorded.scenario.take().unwrap_or_default();
         for (key, value) in std::mem::take(&mut recorded.metadata) {

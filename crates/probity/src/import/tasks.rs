@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use interop::import::Source;
+use interop::import::SourceFile;
 
 use store::RunError;
 
@@ -10,7 +10,7 @@ use store::RunError;
 const NAMED: usize = 12;
 
 /// Checks that all files are of one benchmark: the ids of its metrics and rows hold in it alone.
-pub(super) fn check_one_task(sources: &[(PathBuf, Source)]) -> Result<(), RunError> {
+pub(super) fn check_one_task(sources: &[(PathBuf, SourceFile)]) -> Result<(), RunError> {
     let mut tasks: Vec<(&str, Vec<&Path>)> = Vec::new();
     for (path, source) in sources {
         match tasks.iter_mut().find(|(task, _)| *task == source.task) {
@@ -71,9 +71,9 @@ mod tests {
 
     fn told(files: &[(&str, &str)]) -> String {
         let source = |(path, task): &(&str, &str)| {
-            let source = Source {
+            let source = SourceFile {
                 task: (*task).to_owned(),
-                ..Source::default()
+                ..SourceFile::default()
             };
             (PathBuf::from(path), source)
         };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use interop::import::Source;
+use interop::import::SourceFile;
 use schema::Tool;
 
 /// What `benchmark.yaml` is to say of tools.
@@ -13,7 +13,7 @@ pub(super) struct Offered {
 }
 
 /// The tools of all files and the state of their world. Unusable tools are reported in `notes` and taken out of the sources.
-pub(super) fn offered(sources: &mut [(PathBuf, Source)], notes: &mut Vec<String>) -> Offered {
+pub(super) fn offered(sources: &mut [(PathBuf, SourceFile)], notes: &mut Vec<String>) -> Offered {
     let mut offered = Offered::default();
     for (_, source) in sources {
         let file = source.file.as_str();

@@ -16,8 +16,8 @@ use std::{
 
 use journal::{Form, RunId};
 use llm_client::{
-    Budget, BudgetLimits, Cache, CacheSettings, HttpClient, HttpOptions, ModelSettings, Price,
-    PriceTable, Provider, RetryPolicy, Stop,
+    Budget, BudgetLimits, Cache, CacheSettings, HttpClient, HttpOptions, ModelFactory,
+    ModelSettings, Price, PriceTable, RetryPolicy, Stop,
 };
 use probity::{
     JournalSet, Layout, Models, NoObserver, Observer, PhaseSettings, Phases, Pipeline, RunOptions,
@@ -113,14 +113,14 @@ impl Bench {
             base_delay: std::time::Duration::from_millis(1),
             ..RetryPolicy::default()
         };
-        let provider = Provider::new(HttpClient::new(HttpOptions::default()))
+        let factory = ModelFactory::new(HttpClient::new(HttpOptions::default()))
             .with_cache(self.cache())
             .with_budget(Budget::new(self.budget))
             .with_stop(self.stop.clone())
             .with_retries(quick);
         let run_id = RunId::now();
         let journals = JournalSet::new(self.layout().run(run_id.as_str())).form(self.form);
-        Session::new(provider)
+        Session::new(factory)
             .with_observer(Arc::clone(&self.observer))
             .with_run_id(run_id)
             .with_journals(Arc::new(journals))

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use llm_client::{
-    Budget, BudgetLimits, HttpClient, HttpOptions, ModelSettings, Price, Provider, RetryPolicy,
+    Budget, BudgetLimits, HttpClient, HttpOptions, ModelFactory, ModelSettings, Price, RetryPolicy,
     Stop,
 };
 use probity::safety::{
@@ -59,17 +59,17 @@ impl Ground {
             max_malformed: 1,
             ..RetryPolicy::default()
         };
-        let provider = Provider::new(HttpClient::new(HttpOptions::default()))
+        let factory = ModelFactory::new(HttpClient::new(HttpOptions::default()))
             .with_retries(once)
             .with_stop(self.stop.clone());
-        let provider = match self.dollars {
-            Some(dollars) => provider.with_budget(Budget::new(BudgetLimits {
+        let factory = match self.dollars {
+            Some(dollars) => factory.with_budget(Budget::new(BudgetLimits {
                 dollars: Some(dollars),
                 tokens: None,
             })),
-            None => provider,
+            None => factory,
         };
-        Arc::new(Session::new(provider).with_journals(Arc::clone(&self.journals)))
+        Arc::new(Session::new(factory).with_journals(Arc::clone(&self.journals)))
     }
 
     fn model(&self, session: &Arc<Session>, name: &str) -> Arc<dyn ChatModel> {

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use llm_client::{HttpClient, ModelSettings, Provider};
+use llm_client::{HttpClient, ModelFactory, ModelSettings};
 use schema::{Benchmark, ChatModel, ModelId};
 use serde_json::{Value, json};
 use tokio::{
@@ -90,14 +90,14 @@ impl Endpoint {
 
     /// A model at this endpoint, with all its layers.
     pub fn model(&self) -> Arc<dyn ChatModel> {
-        self.model_of(&Provider::new(HttpClient::default()))
+        self.model_of(&ModelFactory::new(HttpClient::default()))
     }
 
-    /// The same from a provider of one's own.
-    pub fn model_of(&self, provider: &Provider) -> Arc<dyn ChatModel> {
+    /// The same from a factory of one's own.
+    pub fn model_of(&self, factory: &ModelFactory) -> Arc<dyn ChatModel> {
         let id = ModelId::new("writer").unwrap();
         let settings = ModelSettings::new(id, "writer", &self.address);
-        provider.model(settings).unwrap()
+        factory.model(settings).unwrap()
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::check_value;
 use crate::{
     FileReport, Finding, Kind, SourceLocation,
-    checker::{Checker, Source},
+    checker::{CheckedText, Checker},
     json, shapes,
 };
 
@@ -167,7 +167,7 @@ fn check_line(checker: &Checker, line: &[u8], at: SourceLocation) -> Vec<Finding
             vec![Finding::problem("", reason).at(Some(place))]
         }
         Ok((value, twice)) => {
-            let source = Source::Json { text: line, at };
+            let source = CheckedText::Json { text: line, at };
             check_value(checker, &value, twice, None, &source, Vec::new)
         }
     }

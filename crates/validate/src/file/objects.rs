@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::{check_value, text};
 use crate::{
     FileReport, Finding, Kind, SourceLocation,
-    checker::{Checker, Found, Source},
+    checker::{CheckedText, Checker, Found},
     json,
-    rules::{self, Facts},
+    rules::{self, BenchmarkFacts},
 };
 
 /// Checks the file as a whole.
-pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut Facts) {
+pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut BenchmarkFacts) {
     report.rows = 1;
     let Some(text) = text(path, report) else {
         return;
@@ -37,7 +37,7 @@ pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mu
             return;
         }
     };
-    let source = Source::Json {
+    let source = CheckedText::Json {
         text: body.as_bytes(),
         at: SourceLocation::START,
     };
@@ -55,7 +55,7 @@ pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mu
 }
 
 /// What types and rules say when the schema holds.
-fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &Facts) -> Vec<Found> {
+fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &BenchmarkFacts) -> Vec<Found> {
     match kind {
         Kind::Grades => typed::<schema::Grades>(value, |grades| rules::grades(&grades, facts)),
         Kind::Record => typed::<schema::Record>(value, |_| Vec::new()),

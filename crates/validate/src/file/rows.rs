@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::check_value;
 use crate::{
     FileReport, Finding, Kind, SourceLocation,
-    checker::{Checker, Found, Source},
+    checker::{CheckedText, Checker, Found},
     json,
-    rules::{ConversationRules, Facts, ResultRules, ScenarioRules, ScoreRules},
+    rules::{BenchmarkFacts, ConversationRules, ResultRules, ScenarioRules, ScoreRules},
 };
 
 /// What looks at a row of a kind.
@@ -23,7 +23,7 @@ enum Rules<'f> {
 }
 
 impl<'f> Rules<'f> {
-    fn new(kind: Kind, facts: &'f Facts) -> Self {
+    fn new(kind: Kind, facts: &'f BenchmarkFacts) -> Self {
         match kind {
             Kind::Scenarios => Self::Scenarios(ScenarioRules::new(facts)),
             Kind::Conversations => Self::Conversations(ConversationRules::new(facts)),
@@ -61,7 +61,7 @@ fn is_whole(row: &Value) -> bool {
 }
 
 /// Checks the file row by row.
-pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut Facts) {
+pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut BenchmarkFacts) {
     let Ok(file) = File::open(path) else {
         return;
     };
@@ -111,7 +111,7 @@ fn check_row(
     let index = row.number - 1;
     let (value, twice) = json::parse_at(row.text, row.location)
         .map_err(|error| not_json(index, &error.reason, error.place))?;
-    let source = Source::Json {
+    let source = CheckedText::Json {
         text: row.text,
         at: row.location,
     };
@@ -141,7 +141,7 @@ enum Learned {
 }
 
 impl Learned {
-    fn put(self, facts: &mut Facts) {
+    fn put(self, facts: &mut BenchmarkFacts) {
         match self {
             Self::Scenarios(ids) => facts.scenarios = Some(ids),
             Self::Conversations(ids) => facts.conversations = Some(ids),

@@ -12,16 +12,16 @@ use store::Layout;
 use super::{check_value, text};
 use crate::{
     FileReport, Finding, Kind, SourceLocation,
-    checker::{Checker, Found, Source, placed},
+    checker::{CheckedText, Checker, Found, placed},
     explain::TakenAs,
     json,
-    rules::{Facts, check_benchmark, check_hazard_list},
+    rules::{BenchmarkFacts, check_benchmark, check_hazard_list},
     shapes,
     tree::{self, NoTree, Tree},
 };
 
 /// A `benchmark.yaml`, its hazards alone, or a configuration.
-pub(super) fn tree(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut Facts) {
+pub(super) fn tree(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut BenchmarkFacts) {
     report.rows = 1;
     let Some(text) = text(path, report) else {
         return;
@@ -56,7 +56,7 @@ pub(super) fn tree(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut
         },
         _ => Vec::new(),
     };
-    let source = Source::Tree(&tree);
+    let source = CheckedText::Tree(&tree);
     report.extend(check_value(
         &checker,
         &tree.value,
@@ -89,7 +89,7 @@ fn as_wanted(checker: &Checker, tree: &mut Tree) {
     }
 }
 
-fn benchmark(path: &Path, value: &Value, facts: &mut Facts) -> Vec<Found> {
+fn benchmark(path: &Path, value: &Value, facts: &mut BenchmarkFacts) -> Vec<Found> {
     let benchmark: Benchmark = match serde_json::from_value(value.clone()) {
         Ok(benchmark) => benchmark,
         Err(error) => return vec![Found::problem("", error.to_string())],
@@ -139,7 +139,7 @@ pub(super) fn pack(path: &Path, report: &mut FileReport) {
             as_wanted(&checker, &mut tree);
             let wrongs = checker.wrongs(&tree.value);
             let found = wrongs.into_iter().map(Found::from).collect();
-            report.extend(placed(found, None, &Source::Tree(&tree)));
+            report.extend(placed(found, None, &CheckedText::Tree(&tree)));
         }
         PackFormat::Jsonl => {
             let checker = Checker::of(shapes::case());
@@ -163,7 +163,7 @@ fn pack_line(checker: &Checker, line: &str, number: u64) -> Vec<Finding> {
     let Ok((value, twice)) = json::parse(line.as_bytes()) else {
         return Vec::new();
     };
-    let source = Source::Json {
+    let source = CheckedText::Json {
         text: line.as_bytes(),
         at: SourceLocation {
             line: number,

@@ -5,17 +5,17 @@ use std::collections::HashSet;
 use schema::{Conversation, ModelId};
 use serde_json::Value;
 
-use super::{Facts, Once};
+use super::{BenchmarkFacts, Once};
 use crate::checker::Found;
 
 /// Looks at the rows one after the other.
 pub(crate) struct ConversationRules<'f> {
-    facts: &'f Facts,
+    facts: &'f BenchmarkFacts,
     seen: Once,
 }
 
 impl<'f> ConversationRules<'f> {
-    pub(crate) fn new(facts: &'f Facts) -> Self {
+    pub(crate) fn new(facts: &'f BenchmarkFacts) -> Self {
         Self {
             facts,
             seen: Once::default(),

@@ -21,7 +21,7 @@ pub(crate) use versions::check_version;
 /// What is known of a benchmark from the files that were read before. What is `None` is not known, and then nothing is held
 /// against it.
 #[derive(Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct BenchmarkFacts {
     /// The benchmark.
     pub(crate) benchmark: Option<Benchmark>,
     /// Its folder's name.

@@ -3,17 +3,17 @@
 use schema::{Grades, StandardsFile, Summary};
 use serde_json::Value;
 
-use super::{Facts, Once};
+use super::{BenchmarkFacts, Once};
 use crate::checker::Found;
 
 /// Looks at the rows of `results.json` one after the other.
 pub(crate) struct ResultRules<'f> {
-    facts: &'f Facts,
+    facts: &'f BenchmarkFacts,
     seen: Once,
 }
 
 impl<'f> ResultRules<'f> {
-    pub(crate) fn new(facts: &'f Facts) -> Self {
+    pub(crate) fn new(facts: &'f BenchmarkFacts) -> Self {
         Self {
             facts,
             seen: Once::default(),
@@ -99,7 +99,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
 }
 
 /// That `grades.json` is of this benchmark.
-pub(crate) fn grades(grades: &Grades, facts: &Facts) -> Vec<Found> {
+pub(crate) fn grades(grades: &Grades, facts: &BenchmarkFacts) -> Vec<Found> {
     let (Some(benchmark), Some(folder)) = (&facts.benchmark, &facts.folder) else {
         return Vec::new();
     };
@@ -126,7 +126,7 @@ pub(crate) fn grades(grades: &Grades, facts: &Facts) -> Vec<Found> {
 }
 
 /// That standards fit the benchmark they lie beside.
-pub(crate) fn standards(file: &StandardsFile, facts: &Facts) -> Vec<Found> {
+pub(crate) fn standards(file: &StandardsFile, facts: &BenchmarkFacts) -> Vec<Found> {
     let mut found = Vec::new();
     for (hazard, value) in &file.standards.reference_standards {
         if !(0.0..=1.0).contains(value) {

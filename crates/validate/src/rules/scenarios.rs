@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 
-use super::{Facts, Once, benchmark::meant};
+use super::{BenchmarkFacts, Once, benchmark::meant};
 use crate::checker::Found;
 
 /// Looks at the rows one after the other.
 pub(crate) struct ScenarioRules<'f> {
-    facts: &'f Facts,
+    facts: &'f BenchmarkFacts,
     seen: Once,
     rows: u64,
     fitting: u64,
 }
 
 impl<'f> ScenarioRules<'f> {
-    pub(crate) fn new(facts: &'f Facts) -> Self {
+    pub(crate) fn new(facts: &'f BenchmarkFacts) -> Self {
         Self {
             facts,
             seen: Once::default(),

@@ -4,17 +4,17 @@ use schema::{Conversation, MetricType, ModelId, Score, Verdict};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Facts, Once, benchmark::meant};
+use super::{BenchmarkFacts, Once, benchmark::meant};
 use crate::checker::Found;
 
 /// Looks at the rows one after the other.
 pub(crate) struct ScoreRules<'f> {
-    facts: &'f Facts,
+    facts: &'f BenchmarkFacts,
     seen: Once,
 }
 
 impl<'f> ScoreRules<'f> {
-    pub(crate) fn new(facts: &'f Facts) -> Self {
+    pub(crate) fn new(facts: &'f BenchmarkFacts) -> Self {
         Self {
             facts,
             seen: Once::default(),

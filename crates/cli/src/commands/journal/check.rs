@@ -15,7 +15,7 @@ const SHOWN: usize = 10;
 /// # Errors
 /// When there is no such journal, or it cannot be checked.
 pub fn run(context: &Context, args: &JsonArgs) -> Result<Exit, Failure> {
-    let path = find::journal(context, &args.which)?;
+    let path = find::journal(context, &args.selection)?;
     let report = probity::check_journal(&path, Some(&context.layout));
     let exit = match report.verdict() {
         Verdict::Passed => Exit::Complete,

@@ -7,20 +7,20 @@ use std::{
 
 use schema::nearest;
 
-use super::{super::Context, Which};
+use super::{super::Context, JournalSelection};
 use crate::{benchmarks::name_of, exit::Failure};
 
 /// The journal that the command line means.
 ///
 /// # Errors
 /// When there is none, or a folder cannot be read.
-pub fn journal(context: &Context, which: &Which) -> Result<PathBuf, Failure> {
+pub fn journal(context: &Context, selection: &JournalSelection) -> Result<PathBuf, Failure> {
     let runs = context.layout.state().join("runs");
-    let benchmark = which
+    let benchmark = selection
         .path
         .as_deref()
         .and_then(|path| benchmark(context, path));
-    let mut found = match &which.path {
+    let mut found = match &selection.path {
         None => newest(&runs)?,
         Some(path) if path.is_file() => return Ok(path.clone()),
         Some(path) if path.components().count() == 1 && runs.join(path).is_dir() => {

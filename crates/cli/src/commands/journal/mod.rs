@@ -42,13 +42,13 @@ pub enum JournalCommand {
     Scores {
         /// Which journal.
         #[command(flatten)]
-        which: Which,
+        selection: JournalSelection,
     },
     /// Write conversations, scores, cost and results from a journal alone
     Rebuild {
         /// Which journal.
         #[command(flatten)]
-        which: Which,
+        selection: JournalSelection,
         /// The folder to write to: empty, or new
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
@@ -57,7 +57,7 @@ pub enum JournalCommand {
 
 /// Which journal.
 #[derive(Clone, Debug, Args)]
-pub struct Which {
+pub struct JournalSelection {
     /// A journal, a run's folder, a run's id, or a benchmark: its newest run [default: the newest run of all]
     #[arg(value_name = "PATH")]
     pub path: Option<PathBuf>,
@@ -68,7 +68,7 @@ pub struct Which {
 pub struct JsonArgs {
     /// Which journal.
     #[command(flatten)]
-    pub which: Which,
+    pub selection: JournalSelection,
     /// The result as JSON on standard output
     #[arg(long)]
     pub json: bool,
@@ -79,7 +79,7 @@ pub struct JsonArgs {
 pub struct ShowArgs {
     /// Which journal.
     #[command(flatten)]
-    pub which: Which,
+    pub selection: JournalSelection,
     /// Only the items of this prompt, with all messages
     #[arg(long, value_name = "ID")]
     pub prompt_id: Option<String>,
@@ -110,7 +110,7 @@ pub fn run(context: &Context, command: &JournalCommand) -> Result<Exit, Failure>
         JournalCommand::Show(args) => show::run(context, args),
         JournalCommand::Stats(args) => stats::run(context, args),
         JournalCommand::Check(args) => check::run(context, args),
-        JournalCommand::Scores { which } => scores::run(context, which),
-        JournalCommand::Rebuild { which, out } => rebuild::run(context, which, out),
+        JournalCommand::Scores { selection } => scores::run(context, selection),
+        JournalCommand::Rebuild { selection, out } => rebuild::run(context, selection, out),
     }
 }

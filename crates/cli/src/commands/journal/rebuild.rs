@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use super::{super::Context, Which, find, page::Page};
+use super::{super::Context, JournalSelection, find, page::Page};
 use crate::exit::{Exit, Failure};
 
 /// Writes the files and prints their names.
 ///
 /// # Errors
 /// When there is no such journal, it does not hold what is needed, or `out` is not empty.
-pub fn run(context: &Context, which: &Which, out: &Path) -> Result<Exit, Failure> {
-    let path = find::journal(context, which)?;
+pub fn run(context: &Context, selection: &JournalSelection, out: &Path) -> Result<Exit, Failure> {
+    let path = find::journal(context, selection)?;
     let rebuilt = probity::rebuild(&path, out)?;
     for note in &rebuilt.notes {
         context.terminal.note(note);

@@ -4,15 +4,15 @@ use std::ops::ControlFlow;
 
 use journal::{ScoreRow, Scores};
 
-use super::{super::Context, Which, find, page::Page, read};
+use super::{super::Context, JournalSelection, find, page::Page, read};
 use crate::exit::{Exit, Failure};
 
 /// Prints the scores as CSV, with a header.
 ///
 /// # Errors
 /// When there is no such journal.
-pub fn run(context: &Context, which: &Which) -> Result<Exit, Failure> {
-    let path = find::journal(context, which)?;
+pub fn run(context: &Context, selection: &JournalSelection) -> Result<Exit, Failure> {
+    let path = find::journal(context, selection)?;
     let mut scores = Scores::default();
     read::lines(&context.terminal, &path, |line| {
         scores.push(line);

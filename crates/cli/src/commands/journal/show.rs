@@ -20,7 +20,7 @@ use crate::exit::{Exit, Failure};
 /// # Errors
 /// When there is no such journal, or no such id in it.
 pub fn run(context: &Context, args: &ShowArgs) -> Result<Exit, Failure> {
-    let path = find::journal(context, &args.which)?;
+    let path = find::journal(context, &args.selection)?;
     let filter = Filter {
         prompt_id: args.prompt_id.clone(),
         sut: args.sut.clone(),

@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure};
 /// # Errors
 /// When there is no such journal.
 pub fn run(context: &Context, args: &JsonArgs) -> Result<Exit, Failure> {
-    let path = find::journal(context, &args.which)?;
+    let path = find::journal(context, &args.selection)?;
     let mut stats = StatsBuilder::default();
     read::lines(&context.terminal, &path, |line| {
         stats.push(line);

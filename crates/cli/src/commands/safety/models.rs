@@ -119,9 +119,9 @@ impl Cast {
 }
 
 /// Models that can be called, by the path of their entry.
-pub struct Made(Vec<(String, Arc<dyn ChatModel>, Extra)>);
+pub struct BuiltModels(Vec<(String, Arc<dyn ChatModel>, Extra)>);
 
-impl Made {
+impl BuiltModels {
     /// Makes all models.
     ///
     /// # Errors

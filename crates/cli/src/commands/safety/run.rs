@@ -22,7 +22,7 @@ use super::{
     annotations,
     args::{Mode, SafetyArgs},
     gate, junit,
-    models::{Cast, Made, system_prompt},
+    models::{BuiltModels, Cast, system_prompt},
     output, packs, plan,
 };
 use crate::{
@@ -175,7 +175,7 @@ impl Job<'_> {
         let resolved = resolve(self.cast.called(), &endpoints)?;
         let (session, watch) = session::open(context, self.config, &resolved)?;
         let folder = context.layout.run(session.run_id().as_str());
-        let made = Made::new(resolved, &session)?;
+        let made = BuiltModels::new(resolved, &session)?;
         let run = self
             .evaluation(&session, &made)?
             .concurrency(Concurrency {
@@ -203,7 +203,7 @@ impl Job<'_> {
         })
     }
 
-    fn evaluation(&self, session: &Arc<Session>, made: &Made) -> Result<SafetyRun, Failure> {
+    fn evaluation(&self, session: &Arc<Session>, made: &BuiltModels) -> Result<SafetyRun, Failure> {
         let attacker = made.model(&self.cast.attacker)?;
         let judges = self.cast.judges.iter().map(|judge| made.model(judge));
         let judges: Vec<Arc<dyn ChatModel>> = judges.collect::<Result<_, _>>()?;

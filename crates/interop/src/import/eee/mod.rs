@@ -15,7 +15,7 @@ use std::{
 use row::Row;
 use serde_json::Value;
 
-use super::{Found, ImportError, Recorded, Source, Take, clean::Clean, file_name};
+use super::{Found, ImportError, Recorded, SourceFile, Take, clean::Clean, file_name};
 
 /// How long a line may be, in bytes.
 const LONGEST: u64 = 512 << 20;
@@ -32,14 +32,14 @@ pub(super) fn instances(path: &Path) -> Result<Option<PathBuf>, ImportError> {
 }
 
 /// What holds for the instance file at `path`.
-pub(super) fn source(path: &Path) -> Result<Source, ImportError> {
+pub(super) fn source(path: &Path) -> Result<SourceFile, ImportError> {
     let mut lines = Lines::open(path)?;
     let Some((_, row)) = lines.next_row()? else {
         return Err(ImportError::unusable(path.display(), "no rows"));
     };
     let file = file_name(path);
     let aggregate = aggregate::beside(path)?;
-    let mut source = Source {
+    let mut source = SourceFile {
         id: row.evaluation_id.clone().unwrap_or_default(),
         model: lines.model.clone(),
         target: row
@@ -49,7 +49,7 @@ pub(super) fn source(path: &Path) -> Result<Source, ImportError> {
             .and_then(|metadata| metadata.get("target_id")?.as_str())
             .map(str::to_owned),
         file,
-        ..Source::default()
+        ..SourceFile::default()
     };
     // The evaluation's id is made of the benchmark, the model and a time.
     let (from_id, _) = source.id.split_once('/').unwrap_or((&source.id, ""));
@@ -90,7 +90,7 @@ pub(super) fn read(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError>
     while let Some((number, row)) = lines.next_row()? {
         let mut read = row.read().map_err(|what| lines.bad(number, what))?;
         match seen.place(&read) {
-            Place::Repetition(repetition) => {
+            SamplePosition::Repetition(repetition) => {
                 if read.told.is_none() {
                     read.recorded.repetition = repetition;
                 }
@@ -99,7 +99,7 @@ pub(super) fn read(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError>
                     return Ok(lines.replaced);
                 }
             }
-            Place::SameAgain { adjacent } => {
+            SamplePosition::SameAgain { adjacent } => {
                 let merged = pending.as_mut().filter(|_| adjacent);
                 if let Some(before) = merged {
                     before.scores.append(&mut read.recorded.scores);
@@ -140,7 +140,7 @@ type Key = (String, Option<[u8; 32]>, u32);
 /// The hash of a conversation, and the numbers of the results it was scored for.
 type Scored = ([u8; 32], Vec<u64>);
 
-enum Place {
+enum SamplePosition {
     /// A conversation of its own.
     Repetition(u32),
     /// The same as one before, scored for another result.
@@ -151,7 +151,7 @@ enum Place {
 }
 
 impl Seen {
-    fn place(&mut self, read: &row::Read) -> Place {
+    fn place(&mut self, read: &row::Read) -> SamplePosition {
         let next = self.results.len() as u64;
         let result = *self.results.entry(read.result.clone()).or_insert(next);
         // Two numbered repetitions count as two, also where the same was said in both.
@@ -166,13 +166,13 @@ impl Seen {
                 results.push(result);
                 let this = (key, at);
                 let adjacent = self.last.as_ref() == Some(&this);
-                return Place::SameAgain { adjacent };
+                return SamplePosition::SameAgain { adjacent };
             }
         }
         known.push((read.hash, vec![result]));
         let at = known.len() - 1;
         self.last = Some((key, at));
-        Place::Repetition(u32::try_from(at).unwrap_or(u32::MAX))
+        SamplePosition::Repetition(u32::try_from(at).unwrap_or(u32::MAX))
     }
 }
 

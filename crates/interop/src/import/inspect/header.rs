@@ -4,7 +4,7 @@ use schema::{Metric, MetricType, Tool};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::import::{ImportError, Source};
+use crate::import::{ImportError, SourceFile};
 
 /// The version of the log format that is read.
 const VERSION: u64 = 2;
@@ -68,7 +68,7 @@ pub(super) fn id_text(id: &Value) -> Option<String> {
 
 impl Header {
     /// What holds for the log at `place`.
-    pub(super) fn source(self, place: &str, file: &str) -> Result<Source, ImportError> {
+    pub(super) fn source(self, place: &str, file: &str) -> Result<SourceFile, ImportError> {
         self.check_version(place)?;
         let eval = self
             .eval
@@ -109,7 +109,7 @@ impl Header {
                 "{file}: the evaluation did not end; its samples are imported"
             )),
         }
-        Ok(Source {
+        Ok(SourceFile {
             file: file.to_owned(),
             id: eval
                 .eval_id

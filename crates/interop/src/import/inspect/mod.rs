@@ -11,10 +11,10 @@ use std::{fs::File, io::Read, path::Path};
 pub(super) use sample::split_system;
 use zip_log::ZipLog;
 
-use super::{ImportError, Source, Take, file_name};
+use super::{ImportError, SourceFile, Take, file_name};
 
 /// What holds for the log at `path`.
-pub(super) fn source(path: &Path) -> Result<Source, ImportError> {
+pub(super) fn source(path: &Path) -> Result<SourceFile, ImportError> {
     let header = if is_zip(path)? {
         ZipLog::open(path)?.header()?
     } else {

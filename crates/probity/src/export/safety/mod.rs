@@ -18,7 +18,7 @@ use serde_json::json;
 
 use self::{
     rows::{End, Row, Rows},
-    run::Source,
+    run::RunSource,
 };
 use super::{
     ExportOptions, ExportReport, explained, failed,
@@ -73,7 +73,7 @@ impl Work<'_> {
         let text = fs::read_to_string(path).map_err(|error| RunError::read(path, error))?;
         let file = SafetyFile::read(&path.display().to_string(), &text);
         let file = file.map_err(|error| RunError::input(explained(&error)))?;
-        let source = Source {
+        let source = RunSource {
             results: &file.results,
             text: &text,
             unnamed: self.unnamed,

@@ -22,7 +22,7 @@ use super::{
 use store::{Layout, Manifest, RunError};
 
 /// A result file that is to be exported.
-pub(super) struct Source<'a> {
+pub(super) struct RunSource<'a> {
     pub(super) results: &'a SafetyResults,
     /// The file's text.
     pub(super) text: &'a str,
@@ -32,7 +32,7 @@ pub(super) struct Source<'a> {
     pub(super) written: Option<Timestamp>,
 }
 
-impl Source<'_> {
+impl RunSource<'_> {
     fn parameters(&self) -> Option<&RunParameters> {
         self.results.details()?.run.as_ref()
     }

@@ -9,7 +9,7 @@ const DEEPEST: usize = 6;
 
 /// What the arguments are taken from. Each number and each name is used once in a call.
 #[derive(Debug, Default)]
-pub(crate) struct Source {
+pub(crate) struct KnownValues {
     numbers: Vec<f64>,
     names: Vec<String>,
     quoted: Vec<String>,
@@ -19,7 +19,7 @@ pub(crate) struct Source {
     gist: String,
 }
 
-impl Source {
+impl KnownValues {
     /// The values in `texts`, the newest one first.
     pub(crate) fn new<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut source = Self::default();
@@ -204,7 +204,7 @@ mod tests {
             "urgent": {"type": "boolean"}, "parts": {"type": "array", "items": {"type": "integer", "minimum": 3}},
             "other": {"type": "string"},
         }});
-        let source = Source::new([
+        let source = KnownValues::new([
             "Pay $84.20 of INV-2041 from household, 2 times: \"for May\".",
             "C-7",
         ]);
@@ -213,10 +213,16 @@ mod tests {
             json!({"invoice": "INV-2041", "amount": 84.2, "count": 2, "from": "household", "note": "for May", "urgent": true,
                 "parts": [3]})
         );
-        assert_eq!(Source::new([]).fill(&json!({"type": "object"})), json!({}));
-        assert_eq!(Source::new([]).fill(&json!(null)), json!({}));
+        assert_eq!(
+            KnownValues::new([]).fill(&json!({"type": "object"})),
+            json!({})
+        );
+        assert_eq!(KnownValues::new([]).fill(&json!(null)), json!({}));
         let nested =
             json!({"properties": {"a": {"type": "object", "properties": {"b": {"enum": []}}}}});
-        assert_eq!(Source::new(["x"]).fill(&nested), json!({"a": {"b": null}}));
+        assert_eq!(
+            KnownValues::new(["x"]).fill(&nested),
+            json!({"a": {"b": null}})
+        );
     }
 }

@@ -14,7 +14,7 @@ pub(super) struct State<'a> {
     /// The same in normal form, without all that they quote.
     pub(super) words: Vec<String>,
     /// All calls.
-    pub(super) calls: Vec<Made<'a>>,
+    pub(super) calls: Vec<PastCall<'a>>,
     /// What tools answered since the user spoke last: names and texts.
     pub(super) answers: Vec<(&'a str, &'a str)>,
     /// What tools answered in the whole conversation, the newest first.
@@ -25,7 +25,7 @@ pub(super) struct State<'a> {
 
 /// A call that was made.
 #[derive(Debug)]
-pub(super) struct Made<'a> {
+pub(super) struct PastCall<'a> {
     name: &'a str,
     arguments: &'a str,
     /// How many messages of the user came after it.
@@ -90,12 +90,12 @@ impl<'a> State<'a> {
     }
 }
 
-fn calls<'a>(messages: &'a [WireMessage<'_>]) -> Vec<Made<'a>> {
+fn calls<'a>(messages: &'a [WireMessage<'_>]) -> Vec<PastCall<'a>> {
     let mut age = 0;
     let mut calls = Vec::new();
     for message in messages.iter().rev() {
         age += usize::from(message.role == WireRole::User);
-        calls.extend(message.tool_calls.iter().flatten().map(|call| Made {
+        calls.extend(message.tool_calls.iter().flatten().map(|call| PastCall {
             name: &call.function.name,
             arguments: &call.function.arguments,
             age,

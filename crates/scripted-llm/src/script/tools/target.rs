@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    arguments::Source,
+    arguments::KnownValues,
     kind::{Kind, asked_for, name_words},
     state::State,
     words::tells_of_failure,
@@ -218,7 +218,7 @@ impl Turn<'_> {
     /// A call of `tool` with arguments from the messages that are `age` or older, then from what tools answered.
     fn fill(&self, tool: &Offered<'_>, age: usize) -> Filled {
         let wishes = self.state.wishes.iter().skip(age).map(String::as_str);
-        let source = Source::new(wishes).and_known(self.state.known.iter().copied());
+        let source = KnownValues::new(wishes).and_known(self.state.known.iter().copied());
         (
             tool.name.clone().into_owned(),
             source.fill(&tool.parameters),

@@ -7,7 +7,7 @@ use crate::flags::Overrides;
 
 /// Settings of this command that the next one has to repeat.
 #[derive(Clone, Debug, Default)]
-pub struct Again {
+pub struct CommandHints {
     /// What each command begins with.
     command: String,
     /// Flags that every command has.
@@ -20,7 +20,7 @@ pub struct Again {
     seed: String,
 }
 
-impl Again {
+impl CommandHints {
     pub fn new(context: &Context, overrides: &Overrides) -> Self {
         let mut everywhere = String::new();
         let global = &context.global;
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn names_with_blanks_give_commands_that_a_shell_reads() {
-        let command = Again::default().run("my benchmark", "it's", None);
+        let command = CommandHints::default().run("my benchmark", "it's", None);
         let words = shlex::split(command.trim_matches('`')).unwrap();
         assert_eq!(words, ["run", "my benchmark", "--target", "it's"]);
         assert_eq!(quoted("my/config.yaml"), "my/config.yaml");

@@ -27,22 +27,22 @@ const CIRCUIT_BREAKER: Duration = Duration::from_secs(180);
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use llm_client::{HttpClient, ModelSettings, Provider};
+/// use llm_client::{HttpClient, ModelSettings, ModelFactory};
 /// use schema::{CallContext, ChatRequest, Message, ModelId, Purpose, Role};
 ///
 /// let server = scripted_llm::ScriptedServer::start().await?;
-/// let provider = Provider::new(HttpClient::default());
+/// let factory = ModelFactory::new(HttpClient::default());
 /// let id = ModelId::new("careful")?;
-/// let model = provider.model(ModelSettings::new(id, "scripted-careful", server.base_url()))?;
+/// let model = factory.model(ModelSettings::new(id, "scripted-careful", server.base_url()))?;
 ///
 /// let context = CallContext::new(Purpose::TargetTurn, "row-1");
 /// let reply = model.chat(&ChatRequest::new(vec![Message::new(Role::User, "Hello.")], context)).await?;
 /// assert!(!reply.content.is_empty());
-/// assert_eq!(provider.meter().total().replies, 1);
+/// assert_eq!(factory.meter().total().replies, 1);
 /// # Ok(())
 /// # }
 /// ```
-pub struct Provider {
+pub struct ModelFactory {
     http: HttpClient,
     cache: Option<Cache>,
     budget: Option<Budget>,
@@ -93,8 +93,8 @@ impl Endpoint {
     }
 }
 
-impl Provider {
-    /// A provider whose models share the connections of `http`.
+impl ModelFactory {
+    /// A factory whose models share the connections of `http`.
     #[must_use]
     pub fn new(http: HttpClient) -> Self {
         Self {
@@ -313,9 +313,9 @@ impl Provider {
     }
 }
 
-impl fmt::Debug for Provider {
+impl fmt::Debug for ModelFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Provider")
+        f.debug_struct("ModelFactory")
             .field("cache", &self.cache)
             .field("budget", &self.budget)
             .field("meter", &self.meter)

@@ -14,7 +14,7 @@ const SCRIPTED: &str = "scripted";
 
 /// The provenance that the records document for one benchmark. Files without a record are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origins {
+pub struct BenchmarkProvenance {
     /// The run that wrote the metrics last, where a scripted model wrote them.
     pub scripted_metrics: Option<String>,
     /// The run that wrote scenarios last, where a scripted model wrote them.
@@ -22,10 +22,10 @@ pub struct Origins {
     targets: BTreeMap<String, bool>,
 }
 
-impl Origins {
+impl BenchmarkProvenance {
     /// Reads the records of the runs on `benchmark`.
     pub fn read(layout: &Layout, benchmark: &str) -> Self {
-        let mut origins = Self::default();
+        let mut provenance = Self::default();
         let (mut metrics, mut scenarios) = (None, None);
         for run in earlier_runs(layout) {
             let author = || {
@@ -46,7 +46,7 @@ impl Origins {
                         let targets = run.setting("targets").as_array();
                         let mut targets = targets.into_iter().flatten();
                         if let Some(target) = targets.find(|model| model["id"] == id) {
-                            let known = origins.targets.entry(id.to_owned());
+                            let known = provenance.targets.entry(id.to_owned());
                             known.or_insert_with(|| is_scripted(target));
                         }
                     }
@@ -55,9 +55,9 @@ impl Origins {
             }
         }
         let if_scripted = |(scripted, run): (bool, String)| scripted.then_some(run);
-        origins.scripted_metrics = metrics.and_then(if_scripted);
-        origins.scripted_scenarios = scenarios.and_then(if_scripted);
-        origins
+        provenance.scripted_metrics = metrics.and_then(if_scripted);
+        provenance.scripted_scenarios = scenarios.and_then(if_scripted);
+        provenance
     }
 
     /// Whether the conversations of this target were held by a scripted model. Where no record tells it, its name does.
@@ -94,9 +94,9 @@ impl Context {
         if !has_metrics && !has_scenarios {
             return None;
         }
-        let origins = Origins::read(&self.layout, name);
-        let metrics = origins.scripted_metrics.filter(|_| has_metrics);
-        let scenarios = origins.scripted_scenarios.filter(|_| has_scenarios);
+        let provenance = BenchmarkProvenance::read(&self.layout, name);
+        let metrics = provenance.scripted_metrics.filter(|_| has_metrics);
+        let scenarios = provenance.scripted_scenarios.filter(|_| has_scenarios);
         let (what, run, mend) = match (&metrics, &scenarios) {
             (Some(run), Some(_)) => (
                 "metrics and scenarios",
@@ -143,15 +143,18 @@ mod tests {
             )
             .unwrap();
         };
-        assert!(Origins::read(&layout, "b").is_scripted("scripted-careful"));
+        assert!(BenchmarkProvenance::read(&layout, "b").is_scripted("scripted-careful"));
         write("run-1", "scripted", 4);
         fs::create_dir_all(layout.run("run-1x")).unwrap();
         write("run-2", "openai", 0);
-        let origins = Origins::read(&layout, "b");
-        assert_eq!(origins.scripted_metrics, None);
-        assert_eq!(origins.scripted_scenarios.as_deref(), Some("run-1"));
-        assert!(origins.is_scripted("a"));
-        assert!(!origins.is_scripted("b"));
-        assert_eq!(Origins::read(&layout, "c"), Origins::default());
+        let provenance = BenchmarkProvenance::read(&layout, "b");
+        assert_eq!(provenance.scripted_metrics, None);
+        assert_eq!(provenance.scripted_scenarios.as_deref(), Some("run-1"));
+        assert!(provenance.is_scripted("a"));
+        assert!(!provenance.is_scripted("b"));
+        assert_eq!(
+            BenchmarkProvenance::read(&layout, "c"),
+            BenchmarkProvenance::default()
+        );
     }
 }

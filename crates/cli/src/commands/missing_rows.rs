@@ -6,7 +6,7 @@ use probity::{BenchmarkReport, Phase, imported_targets, provenance::Provenance};
 use schema::ModelId;
 use store::{read_benchmark, read_scenarios};
 
-use super::{Context, again::Again, origins::Origins};
+use super::{Context, command_hints::CommandHints, provenance::BenchmarkProvenance};
 use crate::config::Config;
 
 /// Rows of the tree that are missing, target by target. What a run that was not `interrupted` did itself is left out, and targets whose
@@ -15,7 +15,7 @@ pub fn missing_rows(
     context: &Context,
     report: &BenchmarkReport,
     config: &Config,
-    again: &Again,
+    hints: &CommandHints,
     interrupted: bool,
 ) -> Vec<String> {
     let name = &report.name;
@@ -42,12 +42,12 @@ pub fn missing_rows(
                 lines.push(format!(
                     "{name}: {id} has {} of {rows} rows; {} adds the rest",
                     summary.n_total,
-                    again.run(name, id.as_str(), more)
+                    hints.run(name, id.as_str(), more)
                 ));
             }
         }
     }
-    lines.extend(without_scores(context, report, again));
+    lines.extend(without_scores(context, report, hints));
     lines
 }
 
@@ -69,7 +69,11 @@ fn recorded_samples(context: &Context, name: &str, id: &ModelId) -> Option<u32> 
 }
 
 /// Targets that have conversations and no scores.
-fn without_scores(context: &Context, report: &BenchmarkReport, again: &Again) -> Vec<String> {
+fn without_scores(
+    context: &Context,
+    report: &BenchmarkReport,
+    hints: &CommandHints,
+) -> Vec<String> {
     let name = &report.name;
     let Ok(dir) = context.layout.benchmark(name) else {
         return Vec::new();
@@ -88,7 +92,7 @@ fn without_scores(context: &Context, report: &BenchmarkReport, again: &Again) ->
     let line = |id: &ModelId| {
         format!(
             "{name}: {id} has conversations but no scores; {} judges them",
-            again.evaluate(name, id.as_str(), "")
+            hints.evaluate(name, id.as_str(), "")
         )
     };
     ids.iter().map(line).collect()
@@ -99,11 +103,14 @@ pub fn mixed_rows(context: &Context, report: &BenchmarkReport) -> Option<String>
     if report.summaries.len() < 2 {
         return None;
     }
-    let origins = Origins::read(&context.layout, &report.name);
+    let provenance = BenchmarkProvenance::read(&context.layout, &report.name);
     let mut by_kind: BTreeMap<bool, Vec<&str>> = BTreeMap::new();
     for summary in &report.summaries {
         let id = summary.target_model.as_str();
-        by_kind.entry(origins.is_scripted(id)).or_default().push(id);
+        by_kind
+            .entry(provenance.is_scripted(id))
+            .or_default()
+            .push(id);
     }
     let scripted = by_kind.get(&true)?;
     by_kind.get(&false)?;

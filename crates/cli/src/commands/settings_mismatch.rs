@@ -6,7 +6,7 @@ use probity::{
 };
 use schema::{ModelId, text::counted};
 
-use super::{Context, again::Again};
+use super::{Context, command_hints::CommandHints};
 use crate::config::Config;
 
 /// Differences that are shown one by one.
@@ -27,12 +27,12 @@ pub fn unlike(
     context: &Context,
     report: &BenchmarkReport,
     config: &Config,
-    again: &Again,
+    hints: &CommandHints,
 ) -> Vec<String> {
     let table = of_table(context, report);
     let mut lines = Vec::new();
-    lines.extend(targets(report, &table, config, again));
-    lines.extend(outdated(report, &table, again));
+    lines.extend(targets(report, &table, config, hints));
+    lines.extend(outdated(report, &table, hints));
     lines.extend(edited(report, &table));
     lines.extend(unknown(report, &table));
     lines.extend(references(report, &table));
@@ -43,7 +43,7 @@ fn targets(
     report: &BenchmarkReport,
     table: &TableProvenance,
     config: &Config,
-    again: &Again,
+    hints: &CommandHints,
 ) -> Option<String> {
     if table.differences.is_empty() {
         return None;
@@ -61,8 +61,8 @@ fn targets(
     let generation = &config.settings.generation;
     let simulated = |difference: &Difference| difference.simulated;
     let command = match all.iter().any(simulated) {
-        true => again.run_alike(name, generation.turns, generation.num_samples),
-        false => again.evaluate_all(name),
+        true => hints.run_alike(name, generation.turns, generation.num_samples),
+        false => hints.evaluate_all(name),
     };
     Some(format!(
         "{name}: the targets of the table were measured with different settings, so their rates do not compare: {}. {command} measures \
@@ -72,12 +72,16 @@ fn targets(
 }
 
 /// Scores of conversations that have since been removed.
-fn outdated(report: &BenchmarkReport, table: &TableProvenance, again: &Again) -> Vec<String> {
+fn outdated(
+    report: &BenchmarkReport,
+    table: &TableProvenance,
+    hints: &CommandHints,
+) -> Vec<String> {
     let line = |id: &ModelId| {
         format!(
             "{}: the scores of {id} are older than runs/{id}/conversations.json; {} judges the present conversations",
             report.name,
-            again.evaluate(&report.name, id.as_str(), "")
+            hints.evaluate(&report.name, id.as_str(), "")
         )
     };
     table.outdated.iter().map(line).collect()
