@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::{checker::Found, pointer};
 
-/// Notes on such keys in `value`, which fits `root`.
+/// Problems with such keys in `value`, which fits `root`.
 pub(crate) fn near_keys(root: &Value, value: &Value) -> Vec<Found> {
     let mut found = Vec::new();
     walk(root, root, value, "", &mut found);
@@ -49,7 +49,7 @@ fn near(
         .filter(|known| !object.contains_key(*known));
     let near = nearest(key, known.map(String::as_str))?;
     let reason = format!("unknown key `{key}` has no effect; did you mean `{near}`?");
-    Some(Found::note(at, reason).at_key())
+    Some(Found::problem(at, reason).at_key())
 }
 
 /// What `schema` refers to: itself, a definition, or the first of several forms.

@@ -75,7 +75,7 @@ fn a_benchmark_with_mistakes_of_meaning() {
     assert_told(
         &told(Kind::Benchmark, "benchmark.yaml", text.as_bytes()),
         &[
-            "note 2:1 world_stat: unknown key `world_stat` has no effect; did you mean `world_state`?",
+            "2:1 world_stat: unknown key `world_stat` has no effect; did you mean `world_state`?",
             "4:50 metrics[0].definition: the definition is empty",
             "5:8 metrics[1].id: \"m01\" is in metrics[0] already",
             "7:26 hazards[0].metrics[1]: unknown metric \"m03\"; did you mean \"m01\"?",
@@ -462,7 +462,7 @@ fn the_files_of_a_benchmark_are_held_against_each_other() {
         &[
             "b/scenarios.json 1:45 [0].tools[0]: benchmark.yaml has no tool \"pai\"; did you mean \"pay\"?",
             "b/scenarios.json 2:16 [1].id: \"s1\" is in line 1 already",
-            "b/scenarios.json note 2:35 [1].metric_id: the row is not used: benchmark.yaml has no metric \"m09\"",
+            "b/scenarios.json 2:35 [1].metric_id: the row is not used: benchmark.yaml has no metric \"m09\"",
             "b/runs/t/scores.json 2:93 [1].conv_id: conversations.json has no conversation \"s9__t\"",
             "b/results.json 1:19 [0].target_model: no scores of \"gone\"",
         ],

@@ -60,14 +60,57 @@ fn run_plan_and_doctor_report_what_validate_does() {
             let line = ran.err.lines().find(|line| line.starts_with(&begins));
             let line = line.unwrap_or_else(|| panic!("{args:?}: {place}: {}", ran.err));
             assert!(line.ends_with(meant), "{args:?}: {line}");
-            let noted = place.replacen(": ", ": note: ", 1);
-            let noted = noted.trim_end();
-            assert!(validated.out.contains(noted), "{noted}: {}", validated.out);
+            // A file of a name that no prompt has may be meant to be there.
+            let said = match place.starts_with("prompts/") {
+                true => place.replacen(": ", ": note: ", 1),
+                false => place.to_owned(),
+            };
+            let said = said.trim_end();
+            assert!(validated.out.contains(said), "{said}: {}", validated.out);
         }
         let warned = ran.err.matches("warning: benchmarks/b/").count();
         assert_eq!(warned, 5, "{args:?}: {}", ran.err);
     }
-    assert_eq!(validated.code, 0, "{}", validated.out);
+    assert_eq!(validated.code, 1, "{}", validated.out);
+}
+
+#[test]
+fn a_misspelt_metric_of_a_scenario_is_a_problem_and_a_removed_one_is_not() {
+    let ground = mistyped();
+    let row = |id: &str, more: &str| {
+        format!(r#"{{"id": "{id}", "persona": "A poet.", "user_goal": "Praise.", {more}}}"#)
+    };
+    let rows = [
+        row("s1", r#""metric_id": "m01""#),
+        row("s2", r#""metric_id": "mo1""#),
+        row("s3", r#""metric_id": "x", "metric_name": "Avoid flattery""#),
+        row("s4", r#""metric_id": "m02", "metric_name": "Removed""#),
+    ];
+    let rows = format!("[\n{}\n]\n", rows.join(",\n"));
+    ground.write("benchmarks/b/scenarios.json", &rows);
+    let validated = ground.run(&["validate", "benchmarks/b"]);
+    assert_eq!(validated.code, 1, "{}", validated.out);
+    let planned = ground.run(&["plan", "b"]);
+    for (row, said) in [
+        (
+            1,
+            r#"benchmark.yaml has no metric "mo1"; did you mean "m01"?"#,
+        ),
+        (
+            2,
+            r#"benchmark.yaml has no metric "x"; did you mean "m01"?"#,
+        ),
+        (3, r#"benchmark.yaml has no metric "m02""#),
+    ] {
+        let said = format!("[{row}].metric_id: the row is not used: {said}");
+        for (text, begins) in [(&validated.out, "benchmarks/"), (&planned.err, "warning: ")] {
+            let line = text.lines().find(|line| line.contains(&said));
+            let line = line.unwrap_or_else(|| panic!("{said}: {text}"));
+            assert!(line.starts_with(begins), "{line}");
+            let is_note = begins == "benchmarks/" && row == 3;
+            assert_eq!(line.contains(": note: "), is_note, "{line}");
+        }
+    }
 }
 
 #[test]

@@ -36,11 +36,11 @@ fn problems_are_told_with_their_place() {
     )
     .unwrap();
     let ran = ground.run(&["validate", "benchmarks/b/benchmark.yaml"]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(ran.code, 1, "{}", ran.err);
     assert_eq!(
         ran.out,
-        "benchmarks/b/benchmark.yaml:4:1: note: world_stat: unknown key `world_stat` has no effect; did you mean `world_state`?\n1 file: no \
-         problems, 1 note\n"
+        "benchmarks/b/benchmark.yaml:4:1: world_stat: unknown key `world_stat` has no effect; did you mean `world_state`?\n1 file: 1 \
+         problem\n"
     );
 }
 

@@ -1,5 +1,6 @@
 //! The rules of `scenarios.json`.
 
+use schema::Benchmark;
 use serde_json::Value;
 
 use super::{BenchmarkFacts, Once, benchmark::meant};
@@ -45,20 +46,7 @@ impl<'f> ScenarioRules<'f> {
         };
         if let Some(id) = text("metric_id").filter(|_| !benchmark.metrics.is_empty()) {
             match benchmark.metric(id) {
-                None => {
-                    let ids: Vec<&str> = benchmark
-                        .metrics
-                        .iter()
-                        .map(|metric| metric.id.as_str())
-                        .collect();
-                    found.push(Found::note(
-                        "/metric_id",
-                        format!(
-                            "the row is not used: benchmark.yaml has no metric {id:?}{}",
-                            meant(id, &ids)
-                        ),
-                    ));
-                }
+                None => found.push(unknown_metric(id, text("metric_name"), benchmark)),
                 Some(metric) => {
                     self.fitting += 1;
                     let ours = metric.metric_type.as_str();
@@ -103,5 +91,24 @@ impl<'f> ScenarioRules<'f> {
                 .to_owned()
         });
         (foreign, self.seen.into_ids())
+    }
+}
+
+/// A row of a metric that the benchmark does not have. That of a metric which was removed is no mistake: its name is nobody's now.
+fn unknown_metric(id: &str, name: Option<&str>, benchmark: &Benchmark) -> Found {
+    let metrics = &benchmark.metrics;
+    let same_name = name.and_then(|name| metrics.iter().find(|metric| metric.name == name));
+    let unused = "the row is not used: benchmark.yaml has no metric";
+    match (same_name, name) {
+        (Some(metric), _) => {
+            let reason = format!("{unused} {id:?}; did you mean {:?}?", metric.id);
+            Found::problem("/metric_id", reason)
+        }
+        (None, Some(_)) => Found::note("/metric_id", format!("{unused} {id:?}")),
+        (None, None) => {
+            let ids: Vec<&str> = metrics.iter().map(|metric| metric.id.as_str()).collect();
+            let reason = format!("{unused} {id:?}{}", meant(id, &ids));
+            Found::problem("/metric_id", reason)
+        }
     }
 }
