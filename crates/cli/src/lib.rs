@@ -28,6 +28,7 @@ mod open_files;
 mod panic;
 mod program;
 mod progress;
+mod project;
 mod shipped;
 mod terminal;
 

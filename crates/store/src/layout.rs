@@ -13,6 +13,8 @@ pub struct Layout {
     state: PathBuf,
     /// The program that hints begin with.
     program: String,
+    /// Whether the program finds the folder by itself, so that hints need not name it.
+    is_found: bool,
 }
 
 impl Layout {
@@ -28,6 +30,16 @@ impl Layout {
             benchmarks,
             state,
             program: "probity".to_owned(),
+            is_found: false,
+        }
+    }
+
+    /// The layout around `benchmarks` in the folder `root`, which the program finds by itself: commands in hints do not name it.
+    #[must_use]
+    pub fn of_project(root: &Path) -> Self {
+        Self {
+            is_found: true,
+            ..Self::new(root.join("benchmarks"))
         }
     }
 
@@ -63,6 +75,7 @@ impl Layout {
         let program = &self.program;
         let plain = |char: char| char.is_alphanumeric() || "/._-+=:,@%".contains(char);
         match self.benchmarks.to_str() {
+            _ if self.is_found => program.clone(),
             // What is not text cannot be typed.
             Some("benchmarks") | None => program.clone(),
             Some(folder) if !folder.is_empty() && folder.chars().all(plain) => {

@@ -64,6 +64,7 @@ mod safety_interrupt;
 mod schemas;
 mod secrets;
 mod special_files;
+mod subfolders;
 mod target_replies;
 mod tidy;
 mod tls;

@@ -50,8 +50,14 @@ pub fn run(context: &Context, name: &str) -> Result<Exit, Failure> {
 fn config_step(context: &Context) -> Result<String, Failure> {
     let path = match &context.global.config {
         Some(given) => given.clone(),
-        None if Path::new("probity.toml").exists() => "probity.toml".into(),
-        None => "config.yaml".into(),
+        None => {
+            let root = context.project.root();
+            let toml = root.join("probity.toml");
+            match toml.exists() {
+                true => toml,
+                false => root.join("config.yaml"),
+            }
+        }
     };
     let is_toml = path
         .extension()

@@ -41,8 +41,6 @@ pub use journal::JournalCommand;
 pub use safety::SafetyCommand;
 pub use validate::ValidateArgs;
 
-use std::path::Path;
-
 use probity::{Layout, Models, Phase, PhaseSettings, Phases, standard_phases};
 
 use crate::{
@@ -53,6 +51,7 @@ use crate::{
     exit::{Exit, Failure, Problems},
     flags::{Overrides, PhaseArgs},
     logging, panic,
+    project::Project,
     terminal::Terminal,
 };
 
@@ -64,6 +63,8 @@ pub struct Context {
     pub terminal: Terminal,
     /// Where the files are, and what the program is called.
     pub layout: Layout,
+    /// Where the configuration is, without `--config`.
+    pub project: Project,
     /// Replaces phases of the shipped ones.
     pub change_phases: Option<ChangePhases>,
 }
@@ -72,13 +73,24 @@ pub struct Context {
 pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhases>) -> Exit {
     let terminal = Terminal::new(&cli.global);
     panic::install(&terminal);
-    let layout = Layout::new(&cli.global.benchmarks).with_program(line.get_name());
+    let project = Project::find();
+    let layout = match &cli.global.benchmarks {
+        Some(folder) => Layout::new(folder),
+        None => Layout::of_project(project.root()),
+    };
     let context = Context {
         global: cli.global,
         terminal,
-        layout,
+        layout: layout.with_program(line.get_name()),
+        project,
         change_phases,
     };
+    if !matches!(
+        cli.command,
+        Command::Validate(_) | Command::Completions { .. }
+    ) {
+        context.report_project();
+    }
     let done = match cli.command {
         Command::Run(args) => run::run(&context, args.into(), &Phase::ALL),
         Command::GenMetrics(args) => run::run(&context, args.into(), &[Phase::GenMetrics]),
@@ -113,6 +125,20 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
 }
 
 impl Context {
+    /// Says which project is used, where it is not that of the current folder.
+    fn report_project(&self) {
+        if self.project.is_above() {
+            let root = self.project.root().display();
+            let text = match (&self.global.benchmarks, &self.global.config) {
+                (None, None) => format!("using the benchmarks and the configuration of {root}"),
+                (None, Some(_)) => format!("using the benchmarks of {root}"),
+                (Some(_), None) => format!("using the configuration of {root}"),
+                (Some(_), Some(_)) => return,
+            };
+            self.terminal.note(&text);
+        }
+    }
+
     /// The phases of a run: the shipped ones, with those of the caller in their places.
     fn phases(&self, models: Models, settings: PhaseSettings) -> Result<Phases, Failure> {
         let mut phases = standard_phases(models.clone(), settings)?;
@@ -129,12 +155,16 @@ impl Context {
 
     /// The same, with `flags` as the last layer.
     fn configure_with(&self, flags: &[config::Flag]) -> Result<Config, Failure> {
-        let config = config::load(
-            Path::new(""),
-            self.global.config.as_deref(),
-            flags,
-            self.global.scripted,
-        )?;
+        let root = self.project.root();
+        let given = self.global.config.as_ref();
+        let given = given.map(|file| match self.project.is_above() {
+            // It starts in the current folder, and not in that of the project.
+            true => std::path::absolute(file).unwrap_or_else(|_| file.clone()),
+            false => file.clone(),
+        });
+        let mut config = config::load(root, given.as_deref(), flags, self.global.scripted)?;
+        // Paths in it start where it lies.
+        config.settings.file = config.settings.file.map(|file| root.join(file));
         logging::start(&self.global, config.settings.verbose, &self.terminal)?;
         for warning in &config.warnings {
             self.terminal.warning(&warning.to_string());
