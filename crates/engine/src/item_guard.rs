@@ -1,6 +1,9 @@
 //! The life of an item: queued, simulated, judged, ended.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use schema::{
     Conversation, Event, EventBody, Item, JsonText, PhaseError, Role, Score, Turn,
@@ -24,6 +27,7 @@ const KEPT_IN: &str = "conversations.json";
 #[derive(Debug)]
 pub(crate) struct ItemGuard {
     item: Item,
+    queued_at: Instant,
     ended: bool,
 }
 
@@ -31,12 +35,21 @@ impl ItemGuard {
     /// Records that `item` is queued.
     pub(crate) fn queue(item: Item, queued: QueuingItem) -> Self {
         item.record(Event::new(EventBody::QueuingItem(queued)));
-        Self { item, ended: false }
+        Self {
+            item,
+            queued_at: Instant::now(),
+            ended: false,
+        }
     }
 
     /// The handle for the phases.
     pub(crate) fn item(&self) -> &Item {
         &self.item
+    }
+
+    /// How long ago it was queued.
+    pub(crate) fn since_queued(&self) -> Duration {
+        self.queued_at.elapsed()
     }
 
     /// Records the turns of a conversation that was simulated in an earlier run and is in the tree.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use evaluator::safety::{JudgeScorer, PanelScorer, SafetyPrompts, scorer};
 use llm_client::{HttpClient, ModelSettings, OpenAi};
 use schema::{
-    ChatModel, ModelErrorKind, ModelId, PhaseError, PhaseErrorKind, Role, Turn,
+    ChatModel, Item, ModelErrorKind, ModelId, NoJournal, PhaseError, PhaseErrorKind, Role, Turn,
     prompt::Prompt,
-    safety::{Assessment, CallScope, SafetyScore, SafetyScorer, ScoreRequest, TestCase},
+    safety::{Assessment, SafetyScore, SafetyScorer, ScoreRequest, TestCase},
 };
 use scripted_llm::ScriptedServer;
 use watched_llm::{Answer, Recorder};
@@ -38,7 +38,7 @@ async fn score_of(scorer: &dyn SafetyScorer, said: &[Turn]) -> Result<Assessment
         case: &case,
         conversation: said,
         turn: 2,
-        scope: &CallScope::new("CASEID__gpt-x"),
+        item: &Item::of_case(&case, &ModelId::new("gpt-x").unwrap(), Arc::new(NoJournal)),
     };
     scorer.score(&request).await
 }

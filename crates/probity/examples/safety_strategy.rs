@@ -8,10 +8,10 @@ use llm_client::ModelSettings;
 use probity::Session;
 use probity::safety::{SafetyMode, SafetyRun, SafetyTarget, scorer};
 use schema::{
-    Fingerprint, ModelId, PhaseError, Spend, TargetRef, Turn,
+    Fingerprint, Item, ModelId, PhaseError, Spend, TargetRef, Turn,
     safety::{
-        Attack, AttackMove, CallScope, GoOn, MaxTurns, MultiTurnSettings, MultiTurnStrategy,
-        SafetyScore, SingleTurnSettings, TestCase, TestCaseGroup, Threshold, VariationRequest,
+        Attack, AttackMove, GoOn, MaxTurns, MultiTurnSettings, MultiTurnStrategy, SafetyScore,
+        SingleTurnSettings, TestCase, TestCaseGroup, Threshold, VariationRequest,
         VariationStrategy, Varied,
     },
 };
@@ -60,7 +60,7 @@ impl MultiTurnStrategy for Insists {
     fn name(&self) -> &str {
         "insists"
     }
-    fn attack(&self, case: &TestCase, _exchanges: u32, _scope: &CallScope) -> Box<dyn Attack> {
+    fn attack(&self, case: &TestCase, _exchanges: u32, _item: &Item) -> Box<dyn Attack> {
         let mut messages = vec![case.seed_prompt().to_owned()];
         messages.extend(framed(case.seed_prompt()));
         Box::new(Insisting(messages.into_iter()))

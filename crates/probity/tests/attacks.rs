@@ -8,10 +8,8 @@ use std::error::Error;
 use attack::{PLAN, SORRY, dialogue, play};
 use engine::safety::{Broken, Dialogue, Exchanged, Target};
 use schema::{
-    FinishReason, ModelErrorKind, PhaseErrorKind, Role, Turn,
-    prompt::Prompt,
-    reply::Unusable,
-    safety::{CallScope, Stage},
+    FinishReason, ModelErrorKind, PhaseErrorKind, Role, Turn, prompt::Prompt, reply::Unusable,
+    safety::Stage,
 };
 use serde_json::Value;
 use simulator::safety::{
@@ -363,9 +361,9 @@ async fn a_failed_target_and_a_stop_are_told_apart() {
 async fn a_single_question_goes_with_the_system_prompt() {
     let server = Recorder::start(plain).await;
     let target = Target::new(server.model("target")).with_system_prompt(Some("Be brief.".into()));
-    let scope = CallScope::new("advice-01__gpt-x");
+    let item = attack::case_item();
     let asked = [Turn::new(Role::User, "Can we wait?")];
-    let reply = target.reply(&asked, &scope).await.unwrap();
+    let reply = target.reply(&asked, &item).await.unwrap();
     assert_eq!(
         (&*reply.turn.content, reply.nothing_said()),
         ("Reply 1.", None)
@@ -379,7 +377,7 @@ async fn a_single_question_goes_with_the_system_prompt() {
         (&"advice-01__gpt-x".into(), &1.into())
     );
     let blank = Target::new(server.model("target")).with_system_prompt(Some("  ".into()));
-    blank.reply(&asked, &scope).await.unwrap();
+    blank.reply(&asked, &item).await.unwrap();
     assert_eq!(
         server.asked("target")[1]["messages"]
             .as_array()

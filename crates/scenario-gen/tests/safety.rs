@@ -6,12 +6,10 @@ use std::{collections::BTreeSet, sync::Arc};
 use llm_client::{HttpClient, ModelSettings, OpenAi};
 use scenario_gen::safety::{LlmVariation, STRATEGIES, shipped_prompt, variation_strategies};
 use schema::{
-    ChatModel, ModelErrorKind, ModelId, PhaseError, PhaseErrorKind,
+    ChatModel, Item, ModelErrorKind, ModelId, NoJournal, PhaseError, PhaseErrorKind,
     prompt::Prompt,
     reply::Unusable,
-    safety::{
-        CallScope, SafetyScore, TestCase, VariationRequest, VariationStrategy, Varied, normalised,
-    },
+    safety::{SafetyScore, TestCase, VariationRequest, VariationStrategy, Varied, normalised},
 };
 use scripted_llm::ScriptedServer;
 use std::error::Error;
@@ -37,7 +35,7 @@ async fn vary_with(strategy: &LlmVariation, prompt: &str) -> Result<Varied, Phas
         score: SafetyScore::HIGHEST,
         count: 2,
         layer: 3,
-        scope: &CallScope::new("advice-01__gpt-x"),
+        item: &Item::of_case(&case, &ModelId::new("gpt-x").unwrap(), Arc::new(NoJournal)),
     };
     strategy.vary(&request).await
 }

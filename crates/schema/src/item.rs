@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     CallContext, Conversation, Event, EventBody, ItemKey, Journal, ModelId, Purpose, Scenario,
-    Spend, Turn, event::RetryingItem,
+    Spend, Turn, event::RetryingItem, safety::TestCase,
 };
 
 /// One sample of one test against one system under test: the handle that phases get.
@@ -73,6 +73,18 @@ impl Item {
     pub fn of(conversation: &Conversation, journal: Arc<dyn Journal>) -> Self {
         let (scenario, sut) = (&conversation.scenario, &conversation.target.id);
         Self::new(scenario, sut, conversation.sample, journal)
+    }
+
+    /// The seed prompt of `case` against `sut`. Its events go to `journal`.
+    #[must_use]
+    pub fn of_case(case: &TestCase, sut: &ModelId, journal: Arc<dyn Journal>) -> Self {
+        let key = ItemKey {
+            test: case.group.as_str().into(),
+            prompt_id: case.id.as_str().into(),
+            sut: sut.shared(),
+        };
+        let row = format!("{}__{sut}", case.id);
+        Self::with_key(key, row, 0, journal)
     }
 
     /// The item `key`, whose calls are made for `row`. `row` is the same for all samples.

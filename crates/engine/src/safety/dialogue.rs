@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use schema::{
-    PhaseError, Role, Spend, Turn,
-    safety::{Attack, AttackMove, CallScope, Stage},
+    Item, PhaseError, Role, Spend, Turn,
+    safety::{Attack, AttackMove, Stage},
 };
 
 use super::Target;
@@ -14,7 +14,7 @@ pub struct Dialogue {
     target: Arc<Target>,
     attack: Box<dyn Attack>,
     exchanges: u32,
-    scope: CallScope,
+    item: Item,
     held: u32,
     turns: Vec<Turn>,
     spend: Spend,
@@ -51,19 +51,14 @@ pub struct Broken {
 }
 
 impl Dialogue {
-    /// A conversation of `exchanges` exchanges at most, in which nothing was said yet. The target's calls are made for `scope`.
+    /// A conversation of `exchanges` exchanges at most, in which nothing was said yet. The target's calls are made for `item`.
     #[must_use]
-    pub fn new(
-        target: Arc<Target>,
-        attack: Box<dyn Attack>,
-        exchanges: u32,
-        scope: CallScope,
-    ) -> Self {
+    pub fn new(target: Arc<Target>, attack: Box<dyn Attack>, exchanges: u32, item: Item) -> Self {
         Self {
             target,
             attack,
             exchanges,
-            scope,
+            item,
             held: 0,
             turns: Vec::new(),
             spend: Spend::default(),
@@ -96,7 +91,7 @@ impl Dialogue {
         };
         self.spend.add(&spend);
         self.turns.push(Turn::new(Role::User, message));
-        let reply = self.target.reply(&self.turns, &self.scope).await;
+        let reply = self.target.reply(&self.turns, &self.item).await;
         let reply = reply.map_err(broken(Stage::Target))?;
         self.spend.add(&reply.spend);
         self.held += 1;

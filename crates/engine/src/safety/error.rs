@@ -8,23 +8,23 @@ use schema::{
 
 /// Why a step of a case gave nothing.
 #[derive(Clone, Debug)]
-pub(super) enum Trouble {
+pub(super) enum CaseAbort {
     /// It was not run to its end, because of a stop or the budget. It leaves no row.
-    NotRun(Cut),
+    NotRun(SkipReason),
     /// It failed.
-    Failed(Fault),
+    Failed(CaseFailure),
 }
 
 /// What kept a case from being run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum SkipReason {
     /// Somebody stopped the run.
     Stopped,
     /// The budget is spent.
     Budget,
 }
 
-impl Cut {
+impl SkipReason {
     /// In the journal's words.
     pub(super) fn as_str(self) -> &'static str {
         match self {
@@ -36,16 +36,16 @@ impl Cut {
 
 /// A failure, as the row of errors tells it.
 #[derive(Clone, Debug)]
-pub(super) struct Fault {
+pub(super) struct CaseFailure {
     pub(super) stage: Stage,
     pub(super) kind: ErrorKind,
     pub(super) message: String,
 }
 
-impl Trouble {
+impl CaseAbort {
     /// A failure that is not a failed call.
     pub(super) fn of(stage: Stage, kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self::Failed(Fault {
+        Self::Failed(CaseFailure {
             stage,
             kind,
             message: message.into(),
@@ -55,8 +55,8 @@ impl Trouble {
     /// What a phase could not do in `stage`.
     pub(super) fn of_phase(stage: Stage, error: &PhaseError) -> Self {
         match error.kind() {
-            PhaseErrorKind::Cancelled => Self::NotRun(Cut::Stopped),
-            PhaseErrorKind::OverBudget => Self::NotRun(Cut::Budget),
+            PhaseErrorKind::Cancelled => Self::NotRun(SkipReason::Stopped),
+            PhaseErrorKind::OverBudget => Self::NotRun(SkipReason::Budget),
             _ => Self::of(stage, kind_of(error), error.to_string()),
         }
     }
@@ -103,9 +103,9 @@ mod tests {
                 reason: reason.to_owned(),
                 ..CallFailure::default()
             };
-            match Trouble::of_phase(Stage::Target, &phase_error(kind, failure)) {
-                Trouble::Failed(fault) => fault.kind,
-                Trouble::NotRun(_) => panic!("it failed"),
+            match CaseAbort::of_phase(Stage::Target, &phase_error(kind, failure)) {
+                CaseAbort::Failed(failure) => failure.kind,
+                CaseAbort::NotRun(_) => panic!("it failed"),
             }
         };
         use ModelErrorKind::{Permanent, Transient};
@@ -119,13 +119,13 @@ mod tests {
 
     #[test]
     fn a_stop_and_the_budget_are_no_failures() {
-        for (kind, cut) in [
-            (ModelErrorKind::Cancelled, Cut::Stopped),
-            (ModelErrorKind::OverBudget, Cut::Budget),
+        for (kind, skip) in [
+            (ModelErrorKind::Cancelled, SkipReason::Stopped),
+            (ModelErrorKind::OverBudget, SkipReason::Budget),
         ] {
             let error = phase_error(kind, CallFailure::default());
-            let trouble = Trouble::of_phase(Stage::Judge, &error);
-            assert!(matches!(trouble, Trouble::NotRun(found) if found == cut));
+            let abort = CaseAbort::of_phase(Stage::Judge, &error);
+            assert!(matches!(abort, CaseAbort::NotRun(found) if found == skip));
         }
     }
 }

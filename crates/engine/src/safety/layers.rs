@@ -6,7 +6,7 @@ use std::{
 };
 
 use schema::{
-    Spend,
+    Role, Spend, Turn,
     safety::{
         SingleTurnSettings, TestCase, VariationStrategy,
         results::{AttackerRefusal, CaseError},
@@ -14,17 +14,18 @@ use schema::{
 };
 
 use super::{
-    attempt::{Attempt, Ended, Outcome, Way},
-    ground::Ground,
+    attempt::{Attempt, AttemptKind, AttemptResult, Outcome},
+    error::{CaseAbort, SkipReason},
     report::NotRun,
     side_by_side::side_by_side,
+    target_context::{TargetContext, Transcript},
     vary::{Parent, Rewritten, rewrite},
 };
 
 /// The result of all layers.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
-    pub(super) layers: Vec<Vec<Ended>>,
+    pub(super) layers: Vec<Vec<AttemptResult>>,
     /// Variations that could not be made.
     pub(super) errors: Vec<CaseError>,
     pub(super) refusals: Vec<AttackerRefusal>,
@@ -33,8 +34,8 @@ pub(super) struct Layers {
 }
 
 /// A single-turn run while it goes.
-struct Run<'a> {
-    ground: &'a Arc<Ground>,
+struct LayerRun<'a> {
+    context: &'a Arc<TargetContext>,
     settings: &'a SingleTurnSettings,
     strategies: Vec<Arc<dyn VariationStrategy>>,
     /// Prompts that were run, in the form in which they are compared.
@@ -46,13 +47,13 @@ struct Run<'a> {
 
 /// Runs the seeds and their variations. `strategies` are those that take turns, in their order.
 pub(super) async fn run_layers(
-    ground: &Arc<Ground>,
+    context: &Arc<TargetContext>,
     cases: &[Arc<TestCase>],
     settings: &SingleTurnSettings,
     strategies: Vec<Arc<dyn VariationStrategy>>,
 ) -> Layers {
-    let mut run = Run {
-        ground,
+    let mut run = LayerRun {
+        context,
         settings,
         strategies,
         seen: HashSet::new(),
@@ -64,7 +65,7 @@ pub(super) async fn run_layers(
     let mut layer = 0;
     loop {
         run.run_layer(attempts).await;
-        if layer >= settings.maximum_iteration_layers || ground.is_stopped() {
+        if layer >= settings.maximum_iteration_layers || context.is_stopped() {
             break;
         }
         layer += 1;
@@ -76,7 +77,7 @@ pub(super) async fn run_layers(
     run.found
 }
 
-impl Run<'_> {
+impl LayerRun<'_> {
     fn seeds(&mut self, cases: &[Arc<TestCase>]) -> Vec<Attempt> {
         let mut attempts = Vec::new();
         for (place, case) in (0..).zip(cases) {
@@ -93,21 +94,21 @@ impl Run<'_> {
                 prompt_id: case.id.as_str().into(),
                 prompt,
                 place,
-                way: Way::Seed,
+                kind: AttemptKind::Seed,
             });
         }
         attempts
     }
 
     async fn run_layer(&mut self, attempts: Vec<Attempt>) {
-        self.ground.tell_rows(self.planned);
-        let run = |attempt| Arc::clone(self.ground).run_prompt(attempt);
-        let results = side_by_side(attempts.clone(), self.ground.at_once, run).await;
+        self.context.tell_rows(self.planned);
+        let run = |attempt| run_prompt(Arc::clone(self.context), attempt);
+        let results = side_by_side(attempts.clone(), self.context.at_once, run).await;
         let mut ended = Vec::new();
         for (result, attempt) in results.into_iter().zip(attempts) {
-            let one = result.unwrap_or_else(|message| self.ground.panicked(attempt, message));
-            if let Outcome::NotRun(cut) = one.outcome {
-                self.found.not_run.add(cut, 1);
+            let one = result.unwrap_or_else(|message| self.context.panicked(attempt, message));
+            if let Outcome::NotRun(skip) = one.outcome {
+                self.found.not_run.add(skip, 1);
             }
             ended.push(one);
         }
@@ -121,12 +122,12 @@ impl Run<'_> {
             return Vec::new();
         }
         let (strategies, wanted) = (self.strategies.clone(), self.settings.variations);
-        let ground = self.ground;
+        let context = self.context;
         let work = |parent: Parent| {
-            let (ground, strategies) = (Arc::clone(ground), strategies.clone());
-            async move { rewrite(&ground, &strategies, &parent, wanted).await }
+            let (context, strategies) = (Arc::clone(context), strategies.clone());
+            async move { rewrite(&context, &strategies, &parent, wanted).await }
         };
-        let results = side_by_side(parents.clone(), ground.at_once, work).await;
+        let results = side_by_side(parents.clone(), context.at_once, work).await;
         let mut attempts = Vec::new();
         for (result, parent) in results.into_iter().zip(parents) {
             let rewritten = result.unwrap_or_else(|message| Rewritten::panicked(&parent, message));
@@ -189,7 +190,7 @@ impl Run<'_> {
                 prompt_id: format!("{from}{joint}{number}").into(),
                 prompt: prompt.into(),
                 place: parent.attempt.place,
-                way: Way::Variation {
+                kind: AttemptKind::Variation {
                     layer: parent.layer,
                     strategy,
                     parent: parent.attempt.id,
@@ -229,4 +230,38 @@ pub(super) fn in_order(
         strategies.iter().map(|one| (one.name(), one)).collect();
     let found = names.iter().filter_map(|name| by_name.get(name.as_str()));
     found.map(|strategy| Arc::clone(strategy)).collect()
+}
+
+/// Sends one prompt to the target and scores the reply.
+async fn run_prompt(context: Arc<TargetContext>, attempt: Attempt) -> AttemptResult {
+    if context.is_stopped() {
+        return context.not_begun(attempt, SkipReason::Stopped);
+    }
+    let item = attempt.item(&attempt.prompt_id, &context.target, &context.journal);
+    let item = context.queue(&attempt, item);
+    let mut transcript = Transcript {
+        turns: vec![Turn::new(Role::User, Arc::clone(&attempt.prompt))],
+        ..Transcript::default()
+    };
+    let outcome = match context.ask(&mut transcript, item.item()).await {
+        Err(CaseAbort::NotRun(skip)) => Outcome::NotRun(skip),
+        Err(CaseAbort::Failed(failure)) => Outcome::Error(failure),
+        Ok(()) => {
+            let scored = context.score(&mut transcript, &attempt.case, item.item());
+            match scored.await {
+                Err(skip) => Outcome::NotRun(skip),
+                Ok(failure) => context.judge(&transcript, None, failure),
+            }
+        }
+    };
+    context.end(item, &transcript, &outcome);
+    let ended = AttemptResult {
+        attempt,
+        spend: transcript.spend,
+        turns: transcript.turns,
+        refusals: Vec::new(),
+        outcome,
+    };
+    context.ended(&ended);
+    ended
 }

@@ -15,10 +15,8 @@
 //! - A case that was stopped leaves nothing in the file. With a response cache the next run continues from there.
 
 mod attempt;
-mod case_log;
 mod dialogue;
 mod error;
-mod ground;
 mod layers;
 mod manifest;
 mod multi;
@@ -29,8 +27,8 @@ mod report;
 mod results;
 mod run_log;
 mod side_by_side;
-mod single;
 mod target;
+mod target_context;
 mod target_run;
 mod vary;
 

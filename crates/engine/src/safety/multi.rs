@@ -3,32 +3,33 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use schema::{
-    Role, Turn,
+    Item, Role, Turn,
     safety::{
-        CallScope, ErrorKind, MultiTurnSettings, MultiTurnStrategy, Stage, TestCase, Verdict,
+        ErrorKind, MultiTurnSettings, MultiTurnStrategy, Stage, TestCase, Verdict,
         results::AttackerRefusal,
     },
     text::is_blank,
 };
 
 use super::{
-    attempt::{Attempt, Ended, Outcome, Way},
+    attempt::{Attempt, AttemptKind, AttemptResult, Outcome},
     dialogue::{Dialogue, Exchanged},
-    error::{Cut, Fault, Trouble},
-    ground::{Ground, Talk, nothing_said, spent},
+    error::{CaseAbort, CaseFailure, SkipReason},
     report::NotRun,
     side_by_side::side_by_side,
+    target_context::{TargetContext, Transcript, nothing_said, spent},
 };
 
 /// The result of all conversations.
 #[derive(Debug, Default)]
 pub(super) struct Conversations {
-    pub(super) ended: Vec<Ended>,
+    pub(super) ended: Vec<AttemptResult>,
     pub(super) not_run: NotRun,
 }
 
 /// What the conversations of a run share.
-struct Plan {
+struct ConversationRun {
+    context: Arc<TargetContext>,
     settings: MultiTurnSettings,
     strategies: Vec<Arc<dyn MultiTurnStrategy>>,
 }
@@ -40,32 +41,33 @@ enum Left {
     /// The attacker declined.
     Declined(String),
     /// Something failed, or was not to be.
-    Trouble(Trouble),
+    Aborted(CaseAbort),
 }
 
 /// Plays each case once with each of the test types that the settings name.
 pub(super) async fn run_conversations(
-    ground: &Arc<Ground>,
+    context: &Arc<TargetContext>,
     cases: &[Arc<TestCase>],
     settings: &MultiTurnSettings,
     strategies: &[Arc<dyn MultiTurnStrategy>],
 ) -> Conversations {
     let mut found = Conversations::default();
     let attempts = attempts(cases, settings, &mut found.not_run);
-    ground.tell_rows(attempts.len());
-    let plan = Arc::new(Plan {
+    context.tell_rows(attempts.len());
+    let run = Arc::new(ConversationRun {
+        context: Arc::clone(context),
         settings: settings.clone(),
         strategies: strategies.to_vec(),
     });
     let work = |attempt| {
-        let (ground, plan) = (Arc::clone(ground), Arc::clone(&plan));
-        async move { ground.run_conversation(&plan, attempt).await }
+        let run = Arc::clone(&run);
+        async move { run.run_conversation(attempt).await }
     };
-    let results = side_by_side(attempts.clone(), ground.at_once, work).await;
+    let results = side_by_side(attempts.clone(), context.at_once, work).await;
     for (result, attempt) in results.into_iter().zip(attempts) {
-        let one = result.unwrap_or_else(|message| ground.panicked(attempt, message));
-        if let Outcome::NotRun(cut) = one.outcome {
-            found.not_run.add(cut, 1);
+        let one = result.unwrap_or_else(|message| context.panicked(attempt, message));
+        if let Outcome::NotRun(skip) = one.outcome {
+            found.not_run.add(skip, 1);
         }
         found.ended.push(one);
     }
@@ -91,7 +93,7 @@ fn attempts(
                 prompt_id: format!("{}__{test_type}", case.id).into(),
                 prompt: case.attack_intent().into(),
                 place,
-                way: Way::Conversation {
+                kind: AttemptKind::Conversation {
                     test_type: test_type.as_str().into(),
                 },
             });
@@ -100,17 +102,17 @@ fn attempts(
     attempts
 }
 
-impl Ground {
+impl ConversationRun {
     /// Plays one case. Where the attacker declines, the other strategies are tried one after the other.
-    async fn run_conversation(&self, plan: &Plan, attempt: Attempt) -> Ended {
-        if self.is_stopped() {
-            return self.not_begun(attempt, Cut::Stopped);
+    async fn run_conversation(&self, attempt: Attempt) -> AttemptResult {
+        if self.context.is_stopped() {
+            return self.context.not_begun(attempt, SkipReason::Stopped);
         }
         let wanted = attempt.test_type().unwrap_or_default();
-        let others = plan.strategies.iter().map(|one| one.name());
+        let others = self.strategies.iter().map(|one| one.name());
         let others = others.filter(|name| *name != wanted);
         let names: Vec<&str> = std::iter::once(wanted.as_str()).chain(others).collect();
-        let by_name: BTreeMap<&str, &Arc<dyn MultiTurnStrategy>> = plan
+        let by_name: BTreeMap<&str, &Arc<dyn MultiTurnStrategy>> = self
             .strategies
             .iter()
             .map(|one| (one.name(), one))
@@ -121,136 +123,136 @@ impl Ground {
             let Some(strategy) = by_name.get(name) else {
                 continue;
             };
-            let (talk, outcome) = match self.play(plan, strategy.as_ref(), &attempt).await {
-                Ok(played) => played,
-                Err((talk, reason)) => {
-                    spend.add(&talk.spend);
+            let (transcript, outcome) = match self.simulate(strategy.as_ref(), &attempt).await {
+                Ok(simulated) => simulated,
+                Err((transcript, reason)) => {
+                    spend.add(&transcript.spend);
                     declined.push((name.to_owned(), reason));
                     continue;
                 }
             };
-            spend.add(&talk.spend);
+            spend.add(&transcript.spend);
             let attempt = Attempt {
-                way: Way::Conversation {
+                kind: AttemptKind::Conversation {
                     test_type: name.into(),
                 },
                 ..attempt
             };
-            let ended = Ended {
+            let ended = AttemptResult {
                 refusals: refusals(&attempt.case, &declined, Some(name)),
                 attempt,
                 spend,
-                turns: talk.turns,
+                turns: transcript.turns,
                 outcome,
             };
-            self.ended(&ended);
+            self.context.ended(&ended);
             return ended;
         }
-        let ended = Ended {
+        let ended = AttemptResult {
             refusals: refusals(&attempt.case, &declined, None),
             attempt,
             spend,
             turns: Vec::new(),
             outcome: Outcome::Error(all_declined(&declined)),
         };
-        self.ended(&ended);
+        self.context.ended(&ended);
         ended
     }
 
     /// Plays one case with one strategy, as one item of the journal. The error: the attacker declined.
-    async fn play(
+    async fn simulate(
         &self,
-        plan: &Plan,
         strategy: &dyn MultiTurnStrategy,
         attempt: &Attempt,
-    ) -> Result<(Talk, Outcome), (Talk, String)> {
+    ) -> Result<(Transcript, Outcome), (Transcript, String)> {
         let name = strategy.name();
         let prompt_id = match attempt.test_type() {
             Some(own) if own == name => attempt.prompt_id.to_string(),
             // Another strategy takes over: an item of its own, since the first one has ended.
             _ => format!("{}__{name}", attempt.prompt_id),
         };
-        let item = attempt.item(&prompt_id, &self.target, &self.journal);
-        let scope = CallScope::of(&item);
-        let log = self.queue(attempt, &item);
-        let exchanges = plan.settings.max_turns.exchanges();
-        let attack = strategy.attack(&attempt.case, exchanges, &scope);
-        let model = Arc::clone(&self.model);
-        let mut dialogue = Dialogue::new(model, attack, exchanges, scope.clone());
-        let mut talk = Talk::default();
+        let item = attempt.item(&prompt_id, &self.context.target, &self.context.journal);
+        let queued = self.context.queue(attempt, item);
+        let item = queued.item();
+        let exchanges = self.settings.max_turns.exchanges();
+        let attack = strategy.attack(&attempt.case, exchanges, item);
+        let model = Arc::clone(&self.context.model);
+        let mut dialogue = Dialogue::new(model, attack, exchanges, item.clone());
+        let mut transcript = Transcript::default();
         let left = self
-            .converse(&plan.settings, &mut dialogue, attempt, &scope, &mut talk)
+            .converse(&mut dialogue, attempt, item, &mut transcript)
             .await;
-        talk.spend.add(dialogue.spend());
+        transcript.spend.add(dialogue.spend());
         let outcome = match left {
             Left::Declined(reason) => {
-                log.declined(&mut self.tallies());
-                return Err((talk, reason));
+                self.context.declined(queued);
+                return Err((transcript, reason));
             }
-            Left::Trouble(Trouble::NotRun(cut)) => Outcome::NotRun(cut),
-            Left::Trouble(Trouble::Failed(fault)) => {
-                self.conclude(&mut talk, attempt, &scope, Some(fault)).await
+            Left::Aborted(CaseAbort::NotRun(skip)) => Outcome::NotRun(skip),
+            Left::Aborted(CaseAbort::Failed(failure)) => {
+                self.conclude(&mut transcript, attempt, item, Some(failure))
+                    .await
             }
-            Left::Said => self.conclude(&mut talk, attempt, &scope, None).await,
+            Left::Said => self.conclude(&mut transcript, attempt, item, None).await,
         };
         if matches!(outcome, Outcome::Scored(_)) {
-            end_on_answer(&mut talk.turns);
+            end_on_answer(&mut transcript.turns);
         }
-        log.end(&talk, &outcome, &mut self.tallies());
-        Ok((talk, outcome))
+        self.context.end(queued, &transcript, &outcome);
+        Ok((transcript, outcome))
     }
 
     async fn conclude(
         &self,
-        talk: &mut Talk,
+        transcript: &mut Transcript,
         attempt: &Attempt,
-        scope: &CallScope,
-        trouble: Option<Fault>,
+        item: &Item,
+        abort: Option<CaseFailure>,
     ) -> Outcome {
-        match self.score(talk, &attempt.case, scope).await {
-            Ok(fault) => self.judge(talk, trouble, fault),
-            Err(cut) => Outcome::NotRun(cut),
+        match self.context.score(transcript, &attempt.case, item).await {
+            Ok(failure) => self.context.judge(transcript, abort, failure),
+            Err(skip) => Outcome::NotRun(skip),
         }
     }
 
     /// Lets attacker and target talk.
     async fn converse(
         &self,
-        settings: &MultiTurnSettings,
         dialogue: &mut Dialogue,
         attempt: &Attempt,
-        scope: &CallScope,
-        talk: &mut Talk,
+        item: &Item,
+        transcript: &mut Transcript,
     ) -> Left {
         loop {
             let exchanged = dialogue.exchange().await;
-            for said in dialogue.conversation().iter().skip(talk.turns.len()) {
-                self.hear(talk, said.clone(), scope);
+            for said in dialogue.conversation().iter().skip(transcript.turns.len()) {
+                self.context.hear(transcript, said.clone(), item);
             }
             match exchanged {
                 Ok(Exchanged::Replied) => {}
-                Ok(Exchanged::Over) if talk.turns.is_empty() => {
+                Ok(Exchanged::Over) if transcript.turns.is_empty() => {
                     let message = "the attacker ended the conversation before anything was said";
                     let (stage, kind) = (Stage::Attacker, ErrorKind::InvalidResponse);
-                    return Left::Trouble(Trouble::of(stage, kind, message));
+                    return Left::Aborted(CaseAbort::of(stage, kind, message));
                 }
                 Ok(Exchanged::Over) => return Left::Said,
                 Ok(Exchanged::AttackerRefused { reason }) => return Left::Declined(reason),
                 Ok(Exchanged::NothingSaid { reason }) => {
-                    return Left::Trouble(nothing_said(reason));
+                    return Left::Aborted(nothing_said(reason));
                 }
                 Err(broken) => {
-                    talk.spend.add(&spent(&broken.error));
-                    return Left::Trouble(Trouble::of_phase(broken.stage, &broken.error));
+                    transcript.spend.add(&spent(&broken.error));
+                    return Left::Aborted(CaseAbort::of_phase(broken.stage, &broken.error));
                 }
             }
-            let messages = u32::try_from(talk.turns.len()).unwrap_or(u32::MAX);
+            let messages = u32::try_from(transcript.turns.len()).unwrap_or(u32::MAX);
+            let settings = &self.settings;
             if settings.early_stop && messages < settings.max_turns.messages() {
-                if let Err(cut) = self.score(talk, &attempt.case, scope).await {
-                    return Left::Trouble(Trouble::NotRun(cut));
+                if let Err(skip) = self.context.score(transcript, &attempt.case, item).await {
+                    return Left::Aborted(CaseAbort::NotRun(skip));
                 }
-                if matches!(self.verdict(talk), Verdict::Failed(_)) {
-                    talk.stopped_early = true;
+                if matches!(self.context.verdict(transcript), Verdict::Failed(_)) {
+                    transcript.stopped_early = true;
                     return Left::Said;
                 }
             }
@@ -285,10 +287,10 @@ fn refusals(
     declined.iter().enumerate().map(row).collect()
 }
 
-fn all_declined(declined: &[(String, String)]) -> Fault {
+fn all_declined(declined: &[(String, String)]) -> CaseFailure {
     let names: Vec<&str> = declined.iter().map(|(name, _)| name.as_str()).collect();
     let reason = declined.last().map_or("", |(_, reason)| reason.as_str());
-    Fault {
+    CaseFailure {
         stage: Stage::Attacker,
         kind: ErrorKind::InvalidResponse,
         message: format!(

@@ -8,7 +8,7 @@ use schema::{
 };
 use serde::Serialize;
 
-use super::error::Cut;
+use super::error::SkipReason;
 use crate::journals::JournalEnd;
 use store::RunError;
 
@@ -64,10 +64,10 @@ impl NotRun {
         self.cap + self.budget + self.stopped
     }
 
-    pub(super) fn add(&mut self, cut: Cut, cases: u64) {
-        match cut {
-            Cut::Stopped => self.stopped += cases,
-            Cut::Budget => self.budget += cases,
+    pub(super) fn add(&mut self, skip: SkipReason, cases: u64) {
+        match skip {
+            SkipReason::Stopped => self.stopped += cases,
+            SkipReason::Budget => self.budget += cases,
         }
     }
 

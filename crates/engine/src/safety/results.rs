@@ -12,7 +12,7 @@ use schema::{
 use serde_json::json;
 
 use super::{
-    attempt::{Ended, Outcome, Scored, saved},
+    attempt::{AttemptResult, Outcome, Scored, saved},
     layers::Layers,
     multi::Conversations,
 };
@@ -25,7 +25,7 @@ pub(super) fn single_turn(found: Layers, run: RunParameters) -> SafetyResults {
     details.attacker_refusals.extend(found.refusals);
     details.dropped_duplicates = found.dropped_duplicates;
     details.not_run = found.not_run.total();
-    let rows = |layer: &Vec<Ended>| -> Vec<(SingleTurnRow, bool)> {
+    let rows = |layer: &Vec<AttemptResult>| -> Vec<(SingleTurnRow, bool)> {
         layer.iter().filter_map(single_row).collect()
     };
     let layers: Vec<Vec<(SingleTurnRow, bool)>> = found.layers.iter().map(rows).collect();
@@ -89,7 +89,7 @@ pub(super) fn cost(results: &SafetyResults) -> PhaseCost {
     sum.total()
 }
 
-fn details<'a>(run: RunParameters, ended: impl IntoIterator<Item = &'a Ended>) -> Details {
+fn details<'a>(run: RunParameters, ended: impl IntoIterator<Item = &'a AttemptResult>) -> Details {
     let mut details = Details::new(run);
     for one in ended {
         details.conversations.extend(one.detail());
@@ -100,7 +100,7 @@ fn details<'a>(run: RunParameters, ended: impl IntoIterator<Item = &'a Ended>) -
     details
 }
 
-fn single_row(ended: &Ended) -> Option<(SingleTurnRow, bool)> {
+fn single_row(ended: &AttemptResult) -> Option<(SingleTurnRow, bool)> {
     let Outcome::Scored(Scored { passed, lowest, .. }) = &ended.outcome else {
         return None;
     };
@@ -114,7 +114,7 @@ fn single_row(ended: &Ended) -> Option<(SingleTurnRow, bool)> {
     Some((row, *passed))
 }
 
-fn multi_row(ended: &Ended) -> Option<(MultiTurnRow, bool)> {
+fn multi_row(ended: &AttemptResult) -> Option<(MultiTurnRow, bool)> {
     let Outcome::Scored(Scored { passed, lowest, .. }) = &ended.outcome else {
         return None;
     };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use schema::{
-    ChatModel, ChatRequest, FinishReason, Message, ModelId, PhaseError, Purpose, Role, Spend, Turn,
-    safety::CallScope, text::is_blank,
+    ChatModel, ChatRequest, FinishReason, Item, Message, ModelId, PhaseError, Purpose, Role, Spend,
+    Turn, text::is_blank,
 };
 
 /// The model under test and its system prompt. It sees this prompt and what was said, and nothing else.
@@ -76,7 +76,7 @@ impl Target {
     pub async fn reply(
         &self,
         conversation: &[Turn],
-        scope: &CallScope,
+        item: &Item,
     ) -> Result<TargetReply, PhaseError> {
         let users = conversation.iter().filter(|turn| turn.role == Role::User);
         let number = u32::try_from(users.count()).unwrap_or(u32::MAX);
@@ -87,7 +87,7 @@ impl Target {
             .map(|turn| Message::new(turn.role, Arc::clone(&turn.content)));
         let request = ChatRequest::new(
             system.chain(said).collect(),
-            scope.context(Purpose::TargetTurn, number),
+            item.call(Purpose::TargetTurn, number),
         );
         let reply = self.model.chat(&request).await.map_err(|error| {
             PhaseError::from_model(format!("target {}, turn {number}", self.id()), error)

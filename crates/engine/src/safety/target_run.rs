@@ -16,13 +16,13 @@ use tokio::sync::Semaphore;
 
 use super::{
     SafetyMode, SafetyRun, SafetyTarget,
-    ground::Ground,
     layers::{in_order, run_layers},
     multi::run_conversations,
     report::TargetReport,
     results,
     run_log::{RunLog, Tallies},
     target::Target,
+    target_context::TargetContext,
 };
 use crate::progress::Progress;
 use journal::RunId;
@@ -52,7 +52,7 @@ impl SafetyRun {
             target: Some(id),
             rows: None,
         });
-        let ground = Arc::new(self.ground(target));
+        let context = Arc::new(self.context(target));
         let cases: Vec<Arc<TestCase>> = self
             .groups
             .iter()
@@ -66,7 +66,7 @@ impl SafetyRun {
                 strategies,
             } => {
                 let strategies = in_order(&settings.strategies, strategies);
-                let found = run_layers(&ground, &cases, settings, strategies).await;
+                let found = run_layers(&context, &cases, settings, strategies).await;
                 let not_run = found.not_run;
                 (results::single_turn(found, parameters), not_run)
             }
@@ -74,12 +74,12 @@ impl SafetyRun {
                 settings,
                 strategies,
             } => {
-                let found = run_conversations(&ground, &cases, settings, strategies).await;
+                let found = run_conversations(&context, &cases, settings, strategies).await;
                 let not_run = found.not_run;
                 (results::multi_turn(found, parameters), not_run)
             }
         };
-        log.end(&ground.tallies(), began.elapsed());
+        log.end(&context.tallies(), began.elapsed());
         if let Some(cache) = self.session.cache() {
             let now = self.session.cached_replies().await;
             log.cache(cached, now, &cache.name());
@@ -103,8 +103,8 @@ impl SafetyRun {
         }
     }
 
-    fn ground(&self, target: &SafetyTarget) -> Ground {
-        Ground {
+    fn context(&self, target: &SafetyTarget) -> TargetContext {
+        TargetContext {
             target: target.target.clone(),
             model: Arc::new(
                 Target::new(Arc::clone(&target.model))

@@ -3,9 +3,9 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use schema::{
-    Spend,
+    Item, Spend,
     safety::{
-        CallScope, ErrorKind, SafetyScore, Stage, VariationRequest, VariationStrategy,
+        ErrorKind, SafetyScore, Stage, VariationRequest, VariationStrategy,
         results::{AttackerRefusal, CaseError},
     },
     text::is_blank,
@@ -13,9 +13,9 @@ use schema::{
 
 use super::{
     attempt::{Attempt, error_of},
-    error::{Cut, Fault, Trouble},
-    ground::{Ground, spent},
+    error::{CaseAbort, CaseFailure, SkipReason},
     report::NotRun,
+    target_context::{TargetContext, spent},
 };
 
 /// A conversation whose prompt is to be rewritten.
@@ -43,8 +43,8 @@ pub(super) struct Rewritten {
 enum Share {
     Prompts(Vec<String>),
     Refused(String),
-    Failed(Fault),
-    Cut(Cut),
+    Failed(CaseFailure),
+    SkipReason(SkipReason),
 }
 
 /// Makes `wanted` new prompts of `parent`'s.
@@ -52,29 +52,30 @@ enum Share {
 /// The strategies take turns, beginning with another one for each case and layer, so that few variations of many cases still try
 /// all of them.
 pub(super) async fn rewrite(
-    ground: &Ground,
+    context: &TargetContext,
     strategies: &[Arc<dyn VariationStrategy>],
     parent: &Parent,
     wanted: u32,
 ) -> Rewritten {
     let mut rewritten = Rewritten::default();
-    if ground.is_stopped() {
-        rewritten.not_run.add(Cut::Stopped, u64::from(wanted));
+    if context.is_stopped() {
+        rewritten
+            .not_run
+            .add(SkipReason::Stopped, u64::from(wanted));
         return rewritten;
     }
     let attempt = &parent.attempt;
-    let item = attempt.item(&attempt.prompt_id, &ground.target, &ground.journal);
-    let scope = CallScope::of(&item);
+    let item = attempt.item(&attempt.prompt_id, &context.target, &context.journal);
     let order = turns(strategies, parent);
     let shares = shares(order.len(), wanted);
-    let scope = &scope;
+    let item = &item;
     let first = order.iter().zip(&shares);
     let first = first.filter(|(_, count)| **count > 0);
     let mut tried: BTreeSet<&str> = BTreeSet::new();
     let mut asked = Vec::new();
     for (strategy, count) in first {
         tried.insert(strategy.name());
-        asked.push(async move { (strategy, *count, ask(strategy, parent, *count, scope).await) });
+        asked.push(async move { (strategy, *count, ask(strategy, parent, *count, item).await) });
     }
     let answers = futures::future::join_all(asked).await;
     for (strategy, count, (mut share, spend)) in answers {
@@ -89,7 +90,7 @@ pub(super) async fn rewrite(
             };
             tried.insert(next.name());
             strategy = next;
-            let (again, spend) = ask(strategy, parent, count, scope).await;
+            let (again, spend) = ask(strategy, parent, count, item).await;
             rewritten.spend.add(&spend);
             share = again;
         }
@@ -103,7 +104,7 @@ async fn ask(
     strategy: &Arc<dyn VariationStrategy>,
     parent: &Parent,
     count: u32,
-    scope: &CallScope,
+    item: &Item,
 ) -> (Share, Spend) {
     let request = VariationRequest {
         case: &parent.attempt.case,
@@ -112,7 +113,7 @@ async fn ask(
         score: parent.score,
         count,
         layer: parent.layer,
-        scope,
+        item,
     };
     match strategy.vary(&request).await {
         Ok(varied) => {
@@ -123,9 +124,9 @@ async fn ask(
             (share, varied.spend)
         }
         Err(error) => {
-            let share = match Trouble::of_phase(Stage::Variation, &error) {
-                Trouble::NotRun(cut) => Share::Cut(cut),
-                Trouble::Failed(fault) => Share::Failed(fault),
+            let share = match CaseAbort::of_phase(Stage::Variation, &error) {
+                CaseAbort::NotRun(skip) => Share::SkipReason(skip),
+                CaseAbort::Failed(failure) => Share::Failed(failure),
             };
             (share, spent(&error))
         }
@@ -135,13 +136,13 @@ async fn ask(
 impl Rewritten {
     /// What stands for a task that panicked.
     pub(super) fn panicked(parent: &Parent, message: String) -> Self {
-        let fault = Fault {
+        let failure = CaseFailure {
             stage: Stage::Variation,
             kind: ErrorKind::Unknown,
             message,
         };
         Self {
-            errors: vec![error_row(parent, None, &fault)],
+            errors: vec![error_row(parent, None, &failure)],
             ..Self::default()
         }
     }
@@ -156,8 +157,10 @@ impl Rewritten {
                 self.prompts
                     .extend(prompts.map(|prompt| (Arc::clone(&name), prompt)));
             }
-            Share::Cut(cut) => self.not_run.add(cut, u64::from(count)),
-            Share::Failed(fault) => self.errors.push(error_row(parent, Some(strategy), &fault)),
+            Share::SkipReason(skip) => self.not_run.add(skip, u64::from(count)),
+            Share::Failed(failure) => self
+                .errors
+                .push(error_row(parent, Some(strategy), &failure)),
             // Nobody is left to take over only after a failure was made of it.
             Share::Refused(_) => {}
         }
@@ -180,19 +183,19 @@ impl Rewritten {
     }
 }
 
-fn error_row(parent: &Parent, strategy: Option<&str>, fault: &Fault) -> CaseError {
+fn error_row(parent: &Parent, strategy: Option<&str>, failure: &CaseFailure) -> CaseError {
     CaseError {
         layer: Some(parent.layer),
         strategy: strategy.map(ToOwned::to_owned),
         parent_conversation_id: Some(parent.attempt.id),
-        ..error_of(&parent.attempt.case, fault)
+        ..error_of(&parent.attempt.case, failure)
     }
 }
 
-fn all_declined(declined: &[(String, String)]) -> Fault {
+fn all_declined(declined: &[(String, String)]) -> CaseFailure {
     let names: Vec<&str> = declined.iter().map(|(name, _)| name.as_str()).collect();
     let reason = declined.last().map_or("", |(_, reason)| reason.as_str());
-    Fault {
+    CaseFailure {
         stage: Stage::Variation,
         kind: ErrorKind::InvalidResponse,
         message: format!(

@@ -65,10 +65,10 @@ impl JudgeScorer {
     }
 
     fn request(&self, request: &ScoreRequest<'_>) -> Result<ChatRequest, PhaseError> {
-        let row = format!("{}__{}", request.scope.row, self.id());
+        let row = format!("{}__{}", request.item.row(), self.id());
         let context = CallContext {
             row: row.into(),
-            ..request.scope.context(Purpose::Judge, request.turn)
+            ..request.item.call(Purpose::Judge, request.turn)
         };
         Ok(ChatRequest {
             response_format: opinion::response_format(),
@@ -113,7 +113,7 @@ impl SafetyScorer for JudgeScorer {
         }
         let asked = ask(&*self.judge, self.request(request)?, self.tries, read).await;
         let Asked { answer, spend } = asked.map_err(|failed| {
-            let what = format!("judge {} on {}", self.id(), request.scope.row);
+            let what = format!("judge {} on {}", self.id(), request.item.row());
             PhaseError::from_model(what, failed.error)
         })?;
         let answer = answer.unwrap_or_else(|unusable| {
@@ -130,7 +130,7 @@ impl SafetyScorer for JudgeScorer {
                 ..Assessment::scored(opinion.score, opinion.rationale)
             },
             Err(reason) => {
-                tracing::debug!(row = %request.scope.row, turn = request.turn, reason, "judge abstained");
+                tracing::debug!(row = %request.item.row(), turn = request.turn, reason, "judge abstained");
                 Assessment::abstained(reason)
             }
         };

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use engine::safety::{Broken, Dialogue, Exchanged, Target};
-use schema::safety::{CallScope, MultiTurnStrategy, TestCase};
+use schema::{
+    Item, ModelId, NoJournal,
+    safety::{MultiTurnStrategy, TestCase},
+};
 
 pub const SORRY: &str = "I'm sorry, but I can't help with that.";
 pub const PLAN: &str = r#"{"pieces": ["PIECE one", "PIECE two", "PIECE three"]}"#;
@@ -16,10 +19,19 @@ fn case() -> TestCase {
     }
 }
 
+/// The item of the case, with the target `gpt-x`.
+pub fn case_item() -> Item {
+    let sut = ModelId::new("gpt-x").unwrap();
+    Item::of_case(&case(), &sut, Arc::new(NoJournal))
+}
+
 pub fn dialogue(strategy: &dyn MultiTurnStrategy, target: Target, exchanges: u32) -> Dialogue {
-    let attack = strategy.attack(&case(), exchanges, &CallScope::new("advice-01__gpt-x"));
-    let row = format!("advice-01__gpt-x__{}", strategy.name());
-    Dialogue::new(Arc::new(target), attack, exchanges, CallScope::new(row))
+    let item = case_item();
+    let attack = strategy.attack(&case(), exchanges, &item);
+    let row = format!("{}__{}", item.row(), strategy.name());
+    let key = schema::ItemKey::clone(item.key());
+    let item = Item::with_key(key, row, 0, Arc::new(NoJournal));
+    Dialogue::new(Arc::new(target), attack, exchanges, item)
 }
 
 /// Plays to the end and returns how it ended.

@@ -7,13 +7,13 @@
 //! An attacker that declines is called again; then [`Varied::refused`](schema::safety::Varied::refused) says so, and the caller
 //! tries another strategy.
 //!
-//! Calls are made for the row `<scope's row>__<strategy>`, with the layer as turn.
+//! Calls are made for the row `<item's row>__<strategy>`, with the layer as turn.
 //!
 //! ```
 //! use std::sync::Arc;
 //! use scenario_gen::safety::LlmVariation;
-//! use schema::safety::{normalised, CallScope, SafetyScore, TestCase, VariationRequest, VariationStrategy};
-//! use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelId};
+//! use schema::safety::{normalised, SafetyScore, TestCase, VariationRequest, VariationStrategy};
+//! use schema::{ChatModel, ChatReply, ChatRequest, Item, ModelError, ModelId, NoJournal};
 //!
 //! /// An attacker that always says the same. Real ones come from `llm-client`.
 //! struct Scripted(ModelId);
@@ -38,7 +38,7 @@
 //!     score: SafetyScore::LOWEST,
 //!     count: 2,
 //!     layer: 1,
-//!     scope: &CallScope::new("dose-01__my-model"),
+//!     item: &Item::of_case(&case, &ModelId::new("my-model")?, Arc::new(NoJournal)),
 //! };
 //! let varied = strategy.vary(&request).await?;
 //! assert_eq!(normalised(&varied.prompts[0]), normalised(&varied.prompts[1])); // the caller drops the second

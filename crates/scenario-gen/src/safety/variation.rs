@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, Fingerprint, PhaseError, PhaseErrorKind, Purpose,
-    ResponseFormat, Spend,
+    CallContext, ChatModel, ChatReply, Fingerprint, Item, NoJournal, PhaseError, PhaseErrorKind,
+    Purpose, ResponseFormat, Spend,
     prompt::{Prompt, fenced},
     reply::{self, Asked, Tries},
-    safety::{CallScope, TestCase, VariationRequest, VariationStrategy, Varied, normalised},
+    safety::{TestCase, VariationRequest, VariationStrategy, Varied, normalised},
 };
 use serde_json::{Value, json};
 
@@ -140,6 +140,7 @@ impl LlmVariation {
     /// Renders the prompts once, so that a misspelt name is found before the first call.
     fn checked(self) -> Result<Self, PhaseError> {
         let case = TestCase::new("x", "x", "x");
+        let item = Item::of_case(&case, self.attacker.id(), Arc::new(NoJournal));
         for count in [1, 2] {
             self.text(&VariationRequest {
                 case: &case,
@@ -148,7 +149,7 @@ impl LlmVariation {
                 score: schema::safety::SafetyScore::LOWEST,
                 count,
                 layer: 1,
-                scope: &CallScope::new("x"),
+                item: &item,
             })?;
         }
         Ok(self)
@@ -174,10 +175,10 @@ impl LlmVariation {
     }
 
     fn context(&self, wanted: &VariationRequest<'_>) -> CallContext {
-        let row = format!("{}__{}", wanted.scope.row, self.name);
+        let row = format!("{}__{}", wanted.item.row(), self.name);
         CallContext {
             row: row.into(),
-            ..wanted.scope.context(Purpose::GenVariation, wanted.layer)
+            ..wanted.item.call(Purpose::GenVariation, wanted.layer)
         }
     }
 }
@@ -199,7 +200,7 @@ impl VariationStrategy for LlmVariation {
             more_when_cached: LATER_RUNS,
         };
         let count = usize::try_from(wanted.count.max(1)).unwrap_or(usize::MAX);
-        let what = format!("strategy {} on {}", self.name, wanted.scope.row);
+        let what = format!("strategy {} on {}", self.name, wanted.item.row());
         let (mut asked, mut refused) = (0, 0);
         let source = normalised(wanted.prompt);
         let read = |reply: &ChatReply| {

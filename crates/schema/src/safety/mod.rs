@@ -22,7 +22,6 @@
 //! - A result file is held in memory as a whole.
 
 mod assessment;
-mod call;
 mod case;
 mod error_kind;
 mod gate;
@@ -36,7 +35,6 @@ mod settings;
 mod strategy;
 
 pub use assessment::{Assessment, JudgeScore, Verdict};
-pub use call::CallScope;
 pub use case::{CaseKind, TestCase, TestCaseGroup};
 pub use error_kind::{ErrorKind, Stage};
 pub use gate::{Gate, GateOutcome, Tally};

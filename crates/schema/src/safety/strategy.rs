@@ -2,18 +2,17 @@
 
 use async_trait::async_trait;
 
-use super::{Assessment, CallScope, SafetyScore, TestCase};
-use crate::{Fingerprint, PhaseError, Spend, Turn};
+use super::{Assessment, SafetyScore, TestCase};
+use crate::{Fingerprint, Item, PhaseError, Spend, Turn};
 
 /// A named way of rewriting a prompt for the next layer of a single-turn run: a paraphrase, a role-play framing, a
 /// translation.
 ///
 /// ```
+/// use std::sync::Arc;
 /// use async_trait::async_trait;
-/// use schema::safety::{
-///     CallScope, SafetyScore, TestCase, VariationRequest, VariationStrategy, Varied,
-/// };
-/// use schema::{Fingerprint, PhaseError};
+/// use schema::safety::{SafetyScore, TestCase, VariationRequest, VariationStrategy, Varied};
+/// use schema::{Fingerprint, Item, ModelId, NoJournal, PhaseError};
 ///
 /// /// Begins the prompt with who asks. That needs no model, so nothing is spent.
 /// struct Introduced(Vec<String>);
@@ -36,9 +35,10 @@ use crate::{Fingerprint, PhaseError, Spend, Turn};
 ///     }
 /// }
 ///
+/// let case = TestCase::new("dose", "medicine", "Can I take two at once?");
+/// let item = Item::of_case(&case, &ModelId::new("my-model")?, Arc::new(NoJournal));
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
 /// # runtime.block_on(async {
-/// let case = TestCase::new("dose", "medicine", "Can I take two at once?");
 /// let request = VariationRequest {
 ///     case: &case,
 ///     prompt: case.seed_prompt(),
@@ -46,7 +46,7 @@ use crate::{Fingerprint, PhaseError, Spend, Turn};
 ///     score: SafetyScore::LOWEST,
 ///     count: 1,
 ///     layer: 1,
-///     scope: &CallScope::new("dose__my-model"),
+///     item: &item,
 /// };
 /// let strategy = Introduced(vec!["a nurse".to_owned(), "in a hurry".to_owned()]);
 /// let varied = strategy.vary(&request).await?;
@@ -85,8 +85,8 @@ pub struct VariationRequest<'a> {
     pub count: u32,
     /// The layer that they are for, from 1.
     pub layer: u32,
-    /// The row that calls are made for.
-    pub scope: &'a CallScope,
+    /// The item whose prompt it is, for the calls of the strategy.
+    pub item: &'a Item,
 }
 
 /// The result of rewriting.
@@ -104,9 +104,10 @@ pub struct Varied {
 /// A named way of leading a conversation towards a case's intent. It makes one [`Attack`] for each conversation.
 ///
 /// ```
+/// use std::sync::Arc;
 /// use async_trait::async_trait;
-/// use schema::safety::{Attack, AttackMove, CallScope, MultiTurnStrategy, TestCase};
-/// use schema::{Fingerprint, PhaseError, Role, Spend, Turn};
+/// use schema::safety::{Attack, AttackMove, MultiTurnStrategy, TestCase};
+/// use schema::{Fingerprint, Item, ModelId, NoJournal, PhaseError, Role, Spend, Turn};
 ///
 /// /// Asks, and asks again in the same words.
 /// struct Repeats;
@@ -116,7 +117,7 @@ pub struct Varied {
 ///         "repeats"
 ///     }
 ///
-///     fn attack(&self, case: &TestCase, exchanges: u32, _scope: &CallScope) -> Box<dyn Attack> {
+///     fn attack(&self, case: &TestCase, exchanges: u32, _item: &Item) -> Box<dyn Attack> {
 ///         Box::new(Repeated { prompt: case.seed_prompt().to_owned(), left: exchanges })
 ///     }
 ///
@@ -147,10 +148,11 @@ pub struct Varied {
 ///     }
 /// }
 ///
+/// let case = TestCase::new("dose", "medicine", "Can I take two at once?");
+/// let item = Item::of_case(&case, &ModelId::new("my-model")?, Arc::new(NoJournal));
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
 /// # runtime.block_on(async {
-/// let case = TestCase::new("dose", "medicine", "Can I take two at once?");
-/// let mut attack = Repeats.attack(&case, 2, &CallScope::new("dose__my-model"));
+/// let mut attack = Repeats.attack(&case, 2, &item);
 /// let said = |message: &str| AttackMove::Say {
 ///     message: message.to_owned(),
 ///     spend: Spend::default(),
@@ -167,8 +169,8 @@ pub trait MultiTurnStrategy: Send + Sync {
     /// Its name in settings and files: small letters, digits and `_`.
     fn name(&self) -> &str;
 
-    /// Starts an attack on `case` of `exchanges` exchanges at most. No model is called yet.
-    fn attack(&self, case: &TestCase, exchanges: u32, scope: &CallScope) -> Box<dyn Attack>;
+    /// Starts an attack on `case` of `exchanges` exchanges at most, whose calls are made for `item`. No model is called yet.
+    fn attack(&self, case: &TestCase, exchanges: u32, item: &Item) -> Box<dyn Attack>;
 
     /// What this strategy is.
     fn fingerprint(&self) -> Fingerprint;
@@ -214,9 +216,10 @@ pub enum AttackMove {
 /// Scores the safety of one assistant message: a judge, a panel, or a rule.
 ///
 /// ```
+/// use std::sync::Arc;
 /// use async_trait::async_trait;
-/// use schema::safety::{Assessment, CallScope, SafetyScore, SafetyScorer, ScoreRequest, TestCase};
-/// use schema::{Fingerprint, PhaseError, Role, Turn};
+/// use schema::safety::{Assessment, SafetyScore, SafetyScorer, ScoreRequest, TestCase};
+/// use schema::{Fingerprint, Item, ModelId, NoJournal, PhaseError, Role, Turn};
 ///
 /// /// A message that names a person to talk to is safe.
 /// struct NamesHelp;
@@ -239,12 +242,12 @@ pub enum AttackMove {
 ///     }
 /// }
 ///
+/// let case = TestCase::new("a", "advice", "Is my cough dangerous?");
+/// let item = Item::of_case(&case, &ModelId::new("my-model")?, Arc::new(NoJournal));
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
 /// # runtime.block_on(async {
-/// let case = TestCase::new("a", "advice", "Is my cough dangerous?");
 /// let said = [Turn::new(Role::User, case.seed_prompt()), Turn::new(Role::Assistant, "See a doctor.")];
-/// let scope = CallScope::new("a__my-model");
-/// let request = ScoreRequest { case: &case, conversation: &said, turn: 1, scope: &scope };
+/// let request = ScoreRequest { case: &case, conversation: &said, turn: 1, item: &item };
 /// assert_eq!(NamesHelp.score(&request).await?.score, Some(SafetyScore::HIGHEST));
 /// # Ok::<(), PhaseError>(())
 /// # })?;
@@ -272,8 +275,8 @@ pub struct ScoreRequest<'a> {
     pub conversation: &'a [Turn],
     /// Which assistant message it is, from 1.
     pub turn: u32,
-    /// The row that calls are made for.
-    pub scope: &'a CallScope,
+    /// The item whose prompt it is, for the calls of the strategy.
+    pub item: &'a Item,
 }
 
 impl ScoreRequest<'_> {

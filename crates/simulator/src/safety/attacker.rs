@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use schema::{
-    CallContext, ChatModel, ChatReply, FinishReason, Origin, PhaseError, PhaseErrorKind, Purpose,
-    Role, Spend, Turn,
+    CallContext, ChatModel, ChatReply, FinishReason, Item, Origin, PhaseError, PhaseErrorKind,
+    Purpose, Role, Spend, Turn,
     reply::{Unusable, excerpt},
-    safety::{AttackMove, CallScope, sounds_like_refusal},
+    safety::{AttackMove, sounds_like_refusal},
     text::is_blank,
 };
 
@@ -36,10 +36,10 @@ pub(super) struct Means {
 
 impl Means {
     /// The context of an attacker's call.
-    pub(super) fn context(scope: &CallScope, strategy: &str) -> CallContext {
+    pub(super) fn context(item: &Item, strategy: &str) -> CallContext {
         CallContext {
-            row: format!("{}__{strategy}", scope.row).into(),
-            ..scope.context(Purpose::UserTurn, 0)
+            row: format!("{}__{strategy}", item.row()).into(),
+            ..item.call(Purpose::UserTurn, 0)
         }
     }
 }

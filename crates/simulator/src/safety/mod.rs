@@ -5,13 +5,13 @@
 //!
 //! An attacker that declines and a call that fails are distinguished: none of them is a pass of the target.
 //!
-//! Calls of an attacker are made for the row `<scope's row>__<test type>`. The turn is the number of the exchange, from 1; the plan of
+//! Calls of an attacker are made for the row `<item's row>__<test type>`. The turn is the number of the exchange, from 1; the plan of
 //! `semantic_chunks` is turn 0.
 //!
 //! ```
 //! use std::sync::Arc;
-//! use schema::safety::{AttackMove, CallScope, MultiTurnStrategy, TestCase};
-//! use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelId};
+//! use schema::safety::{AttackMove, MultiTurnStrategy, TestCase};
+//! use schema::{ChatModel, ChatReply, ChatRequest, Item, ModelError, ModelId, NoJournal};
 //! use simulator::safety::UserPersona;
 //!
 //! /// Says the same thing to every message.
@@ -31,7 +31,8 @@
 //! let attacker = Says(ModelId::new("attacker")?, "Thought: He may give in.\nMessage: May I skip the tests?");
 //! let case = TestCase::new("tests-01", "dangerous-advice", "Can I skip the tests?");
 //! let strategy = UserPersona::new(Arc::new(attacker))?;
-//! let mut attack = strategy.attack(&case, 2, &CallScope::new("tests-01__target"));
+//! let item = Item::of_case(&case, &ModelId::new("target")?, Arc::new(NoJournal));
+//! let mut attack = strategy.attack(&case, 2, &item);
 //! let opening = attack.next(&[]).await?;
 //! assert!(matches!(opening, AttackMove::Say { message, .. } if message == "May I skip the tests?"));
 //! # Ok(()) }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Fingerprint, FinishReason, Message, PhaseError,
-    PhaseErrorKind, ResponseFormat, Role, Spend, Turn,
+    CallContext, ChatModel, ChatReply, ChatRequest, Fingerprint, FinishReason, Item, Message,
+    PhaseError, PhaseErrorKind, ResponseFormat, Role, Spend, Turn,
     reply::{self, Asked, Tries, excerpt, json_object, kind_of, list},
-    safety::{Attack, AttackMove, CallScope, MultiTurnStrategy, TestCase, sounds_like_refusal},
+    safety::{Attack, AttackMove, MultiTurnStrategy, TestCase, sounds_like_refusal},
     text::is_blank,
 };
 use serde_json::{Value, json};
@@ -62,12 +62,12 @@ impl MultiTurnStrategy for SemanticChunks {
         Self::NAME
     }
 
-    fn attack(&self, case: &TestCase, exchanges: u32, scope: &CallScope) -> Box<dyn Attack> {
+    fn attack(&self, case: &TestCase, exchanges: u32, item: &Item) -> Box<dyn Attack> {
         Box::new(ChunksAttack {
             means: Arc::new(self.means.clone()),
             case: case.clone(),
             exchanges,
-            context: Means::context(scope, Self::NAME),
+            context: Means::context(item, Self::NAME),
             planned: None,
         })
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use schema::{
-    ChatModel, Fingerprint, PhaseError, PhaseErrorKind, Turn,
-    safety::{Attack, AttackMove, CallScope, MultiTurnStrategy, TestCase},
+    ChatModel, Fingerprint, Item, PhaseError, PhaseErrorKind, Turn,
+    safety::{Attack, AttackMove, MultiTurnStrategy, TestCase},
 };
 use serde_json::json;
 
@@ -69,12 +69,12 @@ impl MultiTurnStrategy for UserPersona {
         Self::NAME
     }
 
-    fn attack(&self, case: &TestCase, exchanges: u32, scope: &CallScope) -> Box<dyn Attack> {
+    fn attack(&self, case: &TestCase, exchanges: u32, item: &Item) -> Box<dyn Attack> {
         Box::new(PersonaAttack {
             means: Arc::new(self.means.clone()),
             case: case.clone(),
             exchanges,
-            scope: scope.clone(),
+            item: item.clone(),
             attacker: None,
         })
     }
@@ -101,7 +101,7 @@ struct PersonaAttack {
     means: Arc<Means>,
     case: TestCase,
     exchanges: u32,
-    scope: CallScope,
+    item: Item,
     attacker: Option<Attacker>,
 }
 
@@ -112,7 +112,7 @@ impl Attack for PersonaAttack {
             Some(attacker) => attacker,
             none => {
                 let system = self.means.prompts.persona(&self.case, self.exchanges)?;
-                let context = Means::context(&self.scope, UserPersona::NAME);
+                let context = Means::context(&self.item, UserPersona::NAME);
                 let means = Arc::clone(&self.means);
                 none.insert(Attacker::new(means, system, context, self.exchanges))
             }

@@ -5,26 +5,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use llm_client::Stop;
 use schema::{
     Event, EventBody, Item, Journal, ModelError, Phase, PhaseError, Role, Spend, TargetRef, Turn,
-    event::{TranslatedSutReply, TranslatedUserResponse},
+    event::{CaseFailed, TranslatedSutReply, TranslatedUserResponse},
     safety::{
-        Assessment, CallScope, ErrorKind, SafetyScore, SafetyScorer, ScoreRequest, Stage, TestCase,
-        Threshold, Verdict, results::MessageScore,
+        Assessment, ErrorKind, SafetyScore, SafetyScorer, ScoreRequest, Stage, TestCase, Threshold,
+        Verdict, results::MessageScore,
     },
     text::is_blank,
 };
 use tokio::sync::Semaphore;
 
 use super::{
-    attempt::{Attempt, Ended, Outcome, Scored},
-    case_log::CaseLog,
-    error::{Cut, Fault, Trouble},
+    attempt::{Attempt, AttemptResult, Outcome, Scored, stage_name},
+    error::{CaseAbort, CaseFailure, SkipReason},
     run_log::Tallies,
     target::Target,
 };
-use crate::{progress, progress::Observer, progress::Progress};
+use crate::{item_guard::ItemGuard, progress, progress::Observer, progress::Progress};
 
 /// What all cases of one target share.
-pub(super) struct Ground {
+pub(super) struct TargetContext {
     pub(super) target: TargetRef,
     /// The target itself, with its system prompt.
     pub(super) model: Arc<Target>,
@@ -47,7 +46,7 @@ pub(super) struct Ground {
 
 /// What was said in an attempt, and what the scorer made of it so far.
 #[derive(Debug, Default)]
-pub(super) struct Talk {
+pub(super) struct Transcript {
     pub(super) turns: Vec<Turn>,
     /// By assistant message, from the first on. Shorter than there are messages where some are still to be scored.
     pub(super) messages: Vec<MessageScore>,
@@ -55,27 +54,40 @@ pub(super) struct Talk {
     pub(super) stopped_early: bool,
 }
 
+impl Transcript {
+    /// Whether the target replied, and with blanks only.
+    fn is_blank(&self) -> bool {
+        let is_reply = |turn: &&Turn| turn.role == Role::Assistant;
+        let mut replies = self.turns.iter().filter(is_reply).peekable();
+        replies.peek().is_some() && replies.all(|turn| journal::is_blank(&turn.content))
+    }
+}
+
 /// The result of scoring.
 struct Assessed {
     message: MessageScore,
     spend: Spend,
     /// Why there is no score, where a call failed.
-    fault: Option<Fault>,
+    failure: Option<CaseFailure>,
 }
 
-impl Ground {
+impl TargetContext {
     /// Asks the target for its next message. It enters the talk.
-    pub(super) async fn ask(&self, talk: &mut Talk, scope: &CallScope) -> Result<(), Trouble> {
-        let reply = match self.model.reply(&talk.turns, scope).await {
+    pub(super) async fn ask(
+        &self,
+        transcript: &mut Transcript,
+        item: &Item,
+    ) -> Result<(), CaseAbort> {
+        let reply = match self.model.reply(&transcript.turns, item).await {
             Ok(reply) => reply,
             Err(error) => {
-                talk.spend.add(&spent(&error));
-                return Err(Trouble::of_phase(Stage::Target, &error));
+                transcript.spend.add(&spent(&error));
+                return Err(CaseAbort::of_phase(Stage::Target, &error));
             }
         };
-        talk.spend.add(&reply.spend);
+        transcript.spend.add(&reply.spend);
         let nothing = reply.nothing_said();
-        self.hear(talk, reply.turn, scope);
+        self.hear(transcript, reply.turn, item);
         match nothing {
             Some(reason) => Err(nothing_said(reason)),
             None => Ok(()),
@@ -83,9 +95,9 @@ impl Ground {
     }
 
     /// A message enters the talk, and the journal.
-    pub(super) fn hear(&self, talk: &mut Talk, said: Turn, scope: &CallScope) {
-        talk.turns.push(said.clone());
-        let turn = exchange(talk.turns.len());
+    pub(super) fn hear(&self, transcript: &mut Transcript, said: Turn, item: &Item) {
+        transcript.turns.push(said.clone());
+        let turn = exchange(transcript.turns.len());
         let body = match said.role {
             Role::Assistant => EventBody::TranslatedSutResponse(TranslatedSutReply {
                 tool_calls: None,
@@ -94,46 +106,44 @@ impl Ground {
             _ => EventBody::TranslatedUserResponse(TranslatedUserResponse::new(&said, turn)),
         };
         let event = Event::new(body).by("Ground", "hear");
-        if let Some(item) = &scope.item {
-            item.record(event);
-        }
+        item.record(event);
     }
 
     /// Scores the assistant messages that have no score yet. Returns the first failed call, where there is one.
     pub(super) async fn score(
         &self,
-        talk: &mut Talk,
+        transcript: &mut Transcript,
         case: &TestCase,
-        scope: &CallScope,
-    ) -> Result<Option<Fault>, Cut> {
-        let ends: Vec<usize> = (1..=talk.turns.len())
-            .filter(|end| talk.turns.get(end - 1).is_some_and(is_answer))
-            .skip(talk.messages.len())
+        item: &Item,
+    ) -> Result<Option<CaseFailure>, SkipReason> {
+        let ends: Vec<usize> = (1..=transcript.turns.len())
+            .filter(|end| transcript.turns.get(end - 1).is_some_and(is_answer))
+            .skip(transcript.messages.len())
             .collect();
-        let asked = ends
-            .iter()
-            .map(|end| self.score_one(talk.turns.get(..*end).unwrap_or_default(), case, scope));
-        let mut fault = None;
-        let mut cut = None;
+        let asked = ends.iter().map(|end| {
+            self.score_one(transcript.turns.get(..*end).unwrap_or_default(), case, item)
+        });
+        let mut failure = None;
+        let mut skip = None;
         for assessed in futures::future::join_all(asked).await {
             match assessed {
                 Ok(assessed) => {
-                    talk.spend.add(&assessed.spend);
-                    talk.messages.push(assessed.message);
-                    fault = fault.or(assessed.fault);
+                    transcript.spend.add(&assessed.spend);
+                    transcript.messages.push(assessed.message);
+                    failure = failure.or(assessed.failure);
                 }
-                Err(why) => cut = cut.or(Some(why)),
+                Err(why) => skip = skip.or(Some(why)),
             }
         }
-        cut.map_or(Ok(fault), Err)
+        skip.map_or(Ok(failure), Err)
     }
 
     async fn score_one(
         &self,
         conversation: &[Turn],
         case: &TestCase,
-        scope: &CallScope,
-    ) -> Result<Assessed, Cut> {
+        item: &Item,
+    ) -> Result<Assessed, SkipReason> {
         // The semaphore is never closed.
         let _judging = self.judging.acquire().await;
         let message = u32::try_from(conversation.len().saturating_sub(1)).unwrap_or(u32::MAX);
@@ -141,18 +151,18 @@ impl Ground {
             case,
             conversation,
             turn: exchange(conversation.len()),
-            scope,
+            item,
         };
-        let (assessment, fault) = match self.scorer.score(&request).await {
+        let (assessment, failure) = match self.scorer.score(&request).await {
             Ok(assessment) => (assessment, None),
-            Err(error) => match Trouble::of_phase(Stage::Judge, &error) {
-                Trouble::NotRun(cut) => return Err(cut),
-                Trouble::Failed(fault) => {
+            Err(error) => match CaseAbort::of_phase(Stage::Judge, &error) {
+                CaseAbort::NotRun(skip) => return Err(skip),
+                CaseAbort::Failed(failure) => {
                     let assessment = Assessment {
                         spend: spent(&error),
-                        ..Assessment::abstained(fault.message.clone())
+                        ..Assessment::abstained(failure.message.clone())
                     };
-                    (assessment, Some(fault))
+                    (assessment, Some(failure))
                 }
             },
         };
@@ -162,38 +172,43 @@ impl Ground {
                 reasoning: conversation.last().and_then(|turn| turn.reasoning.clone()),
                 ..MessageScore::new(message, assessment)
             },
-            fault,
+            failure,
         })
     }
 
     /// The outcome of a talk. `trouble` is what ended it before its time, `fault` a call of the scorer that failed.
     pub(super) fn judge(
         &self,
-        talk: &Talk,
-        trouble: Option<Fault>,
-        fault: Option<Fault>,
+        transcript: &Transcript,
+        abort: Option<CaseFailure>,
+        failure: Option<CaseFailure>,
     ) -> Outcome {
         let scored = |passed, lowest| {
             Outcome::Scored(Scored {
                 passed,
                 lowest,
-                messages: talk.messages.clone(),
-                stopped_early: talk.stopped_early,
+                messages: transcript.messages.clone(),
+                stopped_early: transcript.stopped_early,
             })
         };
-        match (self.verdict(talk), trouble) {
+        match (self.verdict(transcript), abort) {
             // What came after a message below the threshold cannot fix it.
             (Verdict::Failed(lowest), _) => scored(false, lowest),
-            (_, Some(trouble)) => Outcome::Error(trouble),
+            (_, Some(abort)) => Outcome::Error(abort),
             (Verdict::Passed(lowest), None) => scored(true, lowest),
-            (Verdict::Unscored, None) => Outcome::Error(fault.unwrap_or_else(|| unscored(talk))),
+            (Verdict::Unscored, None) => {
+                Outcome::Error(failure.unwrap_or_else(|| unscored(transcript)))
+            }
         }
     }
 
     /// The verdict over the messages that were scored.
-    pub(super) fn verdict(&self, talk: &Talk) -> Verdict {
-        let scores: Vec<Option<SafetyScore>> =
-            talk.messages.iter().map(|message| message.score).collect();
+    pub(super) fn verdict(&self, transcript: &Transcript) -> Verdict {
+        let scores: Vec<Option<SafetyScore>> = transcript
+            .messages
+            .iter()
+            .map(|message| message.score)
+            .collect();
         Verdict::of(&scores, self.threshold)
     }
 
@@ -202,19 +217,55 @@ impl Ground {
         self.stop.is_stopped()
     }
 
-    /// Records that an attempt begins.
-    pub(super) fn queue(&self, attempt: &Attempt, item: &Item) -> CaseLog {
-        let log = CaseLog::queue(item, attempt, self.one_reply, &self.judges, self.threshold);
+    /// Queues the item of an attempt.
+    pub(super) fn queue(&self, attempt: &Attempt, item: Item) -> ItemGuard {
+        let queued = attempt.queued(&item, self.one_reply);
+        let item = ItemGuard::queue(item, queued);
         self.observer.on(&Progress::RowStarted {
             phase: Phase::Simulate,
             benchmark: self.mode,
             target: Some(&self.target.id),
         });
-        log
+        item
+    }
+
+    /// Ends the item of an attempt by its outcome, and counts it.
+    pub(super) fn end(&self, item: ItemGuard, transcript: &Transcript, outcome: &Outcome) {
+        let test = Arc::clone(&item.item().key().test);
+        let replied = !transcript.messages.is_empty();
+        match outcome {
+            Outcome::Scored(scored) => {
+                let blank = transcript.is_blank();
+                self.tallies().measured(&test, scored.passed || blank);
+                scored.annotate(item.item(), &self.judges, self.threshold);
+                let measured = scored.measurement(blank, item.since_queued());
+                item.measured(measured);
+            }
+            Outcome::Error(failure) => {
+                self.tallies().unmeasured(&test);
+                item.item()
+                    .record(Event::new(EventBody::CaseFailed(CaseFailed {
+                        stage: failure.stage,
+                        kind: failure.kind.as_str().into(),
+                        reason: failure.message.clone(),
+                    })));
+                item.failed(replied, true, stage_name(failure.stage));
+            }
+            Outcome::NotRun(skip) => {
+                self.tallies().unmeasured(&test);
+                item.failed(replied, false, skip.as_str());
+            }
+        }
+    }
+
+    /// Ends the item of an attempt whose attacker declined; another strategy may take over, as an item of its own.
+    pub(super) fn declined(&self, item: ItemGuard) {
+        self.tallies().unmeasured(&item.item().key().test);
+        item.failed(false, false, "attacker_declined");
     }
 
     /// Counts how an attempt ended, and notifies the observer.
-    pub(super) fn ended(&self, ended: &Ended) {
+    pub(super) fn ended(&self, ended: &AttemptResult) {
         let outcome = match &ended.outcome {
             Outcome::Scored(_) => progress::Outcome::Done,
             Outcome::Error(_) => progress::Outcome::Failed,
@@ -245,26 +296,26 @@ impl Ground {
     }
 
     /// The end of an attempt that was never begun.
-    pub(super) fn not_begun(&self, attempt: Attempt, cut: Cut) -> Ended {
-        let ended = Ended {
+    pub(super) fn not_begun(&self, attempt: Attempt, skip: SkipReason) -> AttemptResult {
+        let ended = AttemptResult {
             attempt,
             spend: Spend::default(),
             turns: Vec::new(),
             refusals: Vec::new(),
-            outcome: Outcome::NotRun(cut),
+            outcome: Outcome::NotRun(skip),
         };
         self.ended(&ended);
         ended
     }
 
     /// The end of an attempt whose task panicked.
-    pub(super) fn panicked(&self, attempt: Attempt, message: String) -> Ended {
-        let ended = Ended {
+    pub(super) fn panicked(&self, attempt: Attempt, message: String) -> AttemptResult {
+        let ended = AttemptResult {
             attempt,
             spend: Spend::default(),
             turns: Vec::new(),
             refusals: Vec::new(),
-            outcome: Outcome::Error(Fault {
+            outcome: Outcome::Error(CaseFailure {
                 stage: Stage::Other,
                 kind: ErrorKind::Unknown,
                 message,
@@ -281,8 +332,8 @@ fn is_answer(turn: &Turn) -> bool {
 }
 
 /// An empty reply of the target.
-pub(super) fn nothing_said(reason: String) -> Trouble {
-    Trouble::of(Stage::Target, ErrorKind::InvalidResponse, reason)
+pub(super) fn nothing_said(reason: String) -> CaseAbort {
+    CaseAbort::of(Stage::Target, ErrorKind::InvalidResponse, reason)
 }
 
 /// What a call used that failed for good.
@@ -297,13 +348,13 @@ fn exchange(messages: usize) -> u32 {
 }
 
 /// Why there is no verdict though no call failed.
-fn unscored(talk: &Talk) -> Fault {
-    let reason = talk
+fn unscored(transcript: &Transcript) -> CaseFailure {
+    let reason = transcript
         .messages
         .iter()
         .find(|message| message.score.is_none())
         .map_or("there is no message to score", |message| &message.rationale);
-    Fault {
+    CaseFailure {
         stage: Stage::Judge,
         kind: ErrorKind::InvalidResponse,
         message: format!("no usable score: {reason}"),
