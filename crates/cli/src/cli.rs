@@ -190,10 +190,10 @@ pub enum Command {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// The folder of benchmarks [default: benchmarks in the folder of the project: this one, or the nearest above that has one]
+    /// The folder of benchmarks [default: benchmarks, here or in the nearest project above]
     #[arg(long, value_name = "DIR", global = true)]
     pub benchmarks: Option<PathBuf>,
-    /// The configuration [default: config.yaml or probity.toml in the folder of the project, where there is one]
+    /// The configuration [default: config.yaml or probity.toml of the project, where there is one]
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
     /// Use the scripted models instead of the configured ones

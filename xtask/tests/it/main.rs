@@ -54,6 +54,7 @@ mod plan_and_json;
 mod played_alike;
 mod progress;
 mod read_only;
+mod rewritten;
 mod safety;
 mod safety_bad_input;
 mod safety_full_disk;

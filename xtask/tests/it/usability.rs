@@ -147,7 +147,7 @@ async fn what_scripted_models_wrote_or_said_is_told_where_real_ones_are_measured
     ground.succeeds(&["run"]);
     ground.served_by(&server, "");
     std::fs::remove_dir_all(ground.path("benchmarks/flattery")).unwrap();
-    let wrote = "warning: sycophancy: scripted models wrote the metrics and scenarios (in run-";
+    let wrote = "warning: sycophancy: scripted models wrote metrics and scenarios (in run-";
     assert!(ground.succeeds(&["plan"]).err.contains(wrote));
     let ran = ground.succeeds(&["run", "--target", "careful"]);
     assert!(ran.err.contains(wrote), "{}", ran.err);

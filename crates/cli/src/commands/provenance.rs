@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use probity::{Layout, Phase, provenance::earlier_runs};
+use probity::{
+    Layout, Phase,
+    provenance::{Provenance, earlier_runs},
+};
 use serde_json::Value;
-use store::read_benchmark;
+use store::{read_benchmark, read_scenarios};
 
 use super::Context;
 use crate::config::Config;
@@ -15,9 +18,9 @@ const SCRIPTED: &str = "scripted";
 /// The provenance that the records document for one benchmark. Files without a record are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BenchmarkProvenance {
-    /// The run that wrote the metrics last, where a scripted model wrote them.
+    /// The run that wrote the metrics last, where a scripted model wrote them and one of them is still as it was.
     pub scripted_metrics: Option<String>,
-    /// The run that wrote scenarios last, where a scripted model wrote them.
+    /// The run that wrote scenarios last, where a scripted model wrote them and one of them is still as it was.
     pub scripted_scenarios: Option<String>,
     targets: BTreeMap<String, bool>,
 }
@@ -57,7 +60,26 @@ impl BenchmarkProvenance {
         let if_scripted = |(scripted, run): (bool, String)| scripted.then_some(run);
         provenance.scripted_metrics = metrics.and_then(if_scripted);
         provenance.scripted_scenarios = scenarios.and_then(if_scripted);
+        provenance.leave_out_rewritten(layout, benchmark);
         provenance
+    }
+
+    /// Leaves out what somebody has rewritten since. Where there is no record of the rows, nothing is known of that.
+    fn leave_out_rewritten(&mut self, layout: &Layout, benchmark: &str) {
+        let Ok(dir) = layout.benchmark(benchmark) else {
+            return;
+        };
+        let recorded = Provenance::read(&dir);
+        if let (Some(generated), Ok(now)) = (recorded.metrics, read_benchmark(&dir))
+            && !generated.holds_one_of(&now.metrics)
+        {
+            self.scripted_metrics = None;
+        }
+        if let (Some(generated), Ok(now)) = (recorded.scenarios, read_scenarios(&dir.scenarios()))
+            && !generated.holds_one_of(&now)
+        {
+            self.scripted_scenarios = None;
+        }
     }
 
     /// Whether the conversations of this target were held by a scripted model. Where no record tells it, its name does.
@@ -97,19 +119,25 @@ impl Context {
         let provenance = BenchmarkProvenance::read(&self.layout, name);
         let metrics = provenance.scripted_metrics.filter(|_| has_metrics);
         let scenarios = provenance.scripted_scenarios.filter(|_| has_scenarios);
-        let (what, run, mend) = match (&metrics, &scenarios) {
+        let (what, run, phases) = match (&metrics, &scenarios) {
             (Some(run), Some(_)) => (
                 "metrics and scenarios",
                 run,
-                format!("`gen-metrics {name} --force`, then `gen-scenarios {name} --force`"),
+                &["gen-metrics", "gen-scenarios"][..],
             ),
-            (Some(run), None) => ("metrics", run, format!("`gen-metrics {name} --force`")),
-            (None, Some(run)) => ("scenarios", run, format!("`gen-scenarios {name} --force`")),
+            (Some(run), None) => ("metrics", run, &["gen-metrics"][..]),
+            (None, Some(run)) => ("scenarios", run, &["gen-scenarios"][..]),
             (None, None) => return None,
         };
+        let command = self.layout.command();
+        let commands = phases.iter();
+        let commands: Vec<String> = commands
+            .map(|phase| format!("`{command} {phase} {name} --force`"))
+            .collect();
         Some(format!(
-            "{name}: scripted models wrote the {what} (in {run}), and a real model is measured with them\nhelp: unless you have \
-             rewritten them, generate them again: {mend}"
+            "{name}: scripted models wrote {what} (in {run}), and a real model is measured with them\nhelp: {} generates them again; \
+             files that were edited are kept under another name",
+            commands.join(", then ")
         ))
     }
 }

@@ -144,9 +144,15 @@ fn references(report: &BenchmarkReport, table: &TableProvenance) -> Option<Strin
 /// Files that this run replaced, and where their copies are.
 pub fn replaced(report: &BenchmarkReport) -> Vec<String> {
     let line = |file: &ReplacedFile| {
-        let what = match file.phase {
+        let name = match file.phase {
+            Phase::GenMetrics => "benchmark.yaml",
+            Phase::GenScenarios => "scenarios.json",
             Phase::Evaluate => "scores.json",
             _ => "conversations.json",
+        };
+        let what = match &file.target {
+            Some(target) => format!("runs/{target}/{name}"),
+            None => name.to_owned(),
         };
         let why = match &file.reason {
             ReplaceReason::OtherEvaluator { run_id, changed } => {
@@ -160,9 +166,12 @@ pub fn replaced(report: &BenchmarkReport) -> Vec<String> {
             ReplaceReason::Unknown => "was not written by a recorded run".to_owned(),
         };
         format!(
-            "{}: runs/{}/{what} {why}. This run replaced it; the earlier file is kept as {}",
+            "{}: {what} {why}. This run replaced {}; the earlier file is kept as {}",
             report.name,
-            file.target,
+            match file.phase {
+                Phase::GenMetrics => "its metrics",
+                _ => "it",
+            },
             file.copy.display()
         )
     };

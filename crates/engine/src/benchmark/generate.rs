@@ -6,6 +6,7 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
     fs,
     io::Write,
+    path::Path,
     sync::Arc,
 };
 
@@ -25,8 +26,9 @@ use crate::{
     wanted::{WantedMetric, WantedScenarios, is_users_own, wanted, write_gaps},
 };
 use store::{
-    RunError, check_belongs, fill_from_metrics, provenance::GeneratedScenarios, read_costs,
-    read_scenarios, write_atomically, write_cost, write_json,
+    RunError, check_belongs, fill_from_metrics,
+    provenance::{GeneratedMetrics, GeneratedScenarios, KeptCopy, ReplaceReason, hash_of_file},
+    read_benchmark, read_costs, read_scenarios, write_atomically, write_cost, write_json,
 };
 
 /// The generating phases of a benchmark.
@@ -81,13 +83,42 @@ impl<'r> Generation<'r> {
         Ok(metrics)
     }
 
-    fn write_metrics(&self, metrics: &[Metric]) -> Result<(), RunError> {
+    /// Writes the metrics, keeps a copy of the file where others than generated ones are replaced, and records them.
+    fn write_metrics(&mut self, metrics: &[Metric]) -> Result<(), RunError> {
         let path = self.run.dir.yaml();
+        let had = &self.run.loaded.benchmark.metrics;
+        let reason = match self.run.provenance().metrics {
+            _ if had.is_empty() => None,
+            Some(generated) if generated.are(had) => None,
+            Some(generated) => Some(ReplaceReason::Edited {
+                run_id: generated.run_id,
+            }),
+            None => Some(ReplaceReason::Unknown),
+        };
+        let copy = match reason {
+            Some(reason) => KeptCopy::because(&path, reason)?,
+            None => None,
+        };
+
         let text = fs::read_to_string(&path).map_err(|error| RunError::read(&path, error))?;
         let text = store::yaml_edit::with_metrics(&text, metrics).map_err(|error| {
             RunError::input(format!("{}: {error}", path.display())).with_source(error)
         })?;
-        write_atomically(&path, |writer| writer.write_all(text.as_bytes()))
+        write_atomically(&path, |writer| writer.write_all(text.as_bytes()))?;
+        self.replaced(copy, Phase::GenMetrics, &path);
+        let run_id = self.run.pipeline.session.run_id().to_string();
+        // As they are read: YAML may lay out a text in another way.
+        let written = read_benchmark(&self.run.dir)?.metrics;
+        let generated = GeneratedMetrics::new(run_id, &written);
+        self.run
+            .record_provenance(|all| all.metrics = Some(generated))
+    }
+
+    /// Reports that the file at `path` was replaced, and of which a copy was kept.
+    fn replaced(&mut self, copy: Option<KeptCopy>, phase: Phase, path: &Path) {
+        let hash = hash_of_file(path).unwrap_or_default();
+        let replaced = copy.and_then(|copy| copy.replaced_by(&hash, phase, None));
+        self.results.report.replaced.extend(replaced);
     }
 
     /// Feeds the existing scenarios, generates what is missing, and writes `scenarios.json` when something was added. A file
@@ -157,7 +188,12 @@ impl<'r> Generation<'r> {
         }
         let (added, failed) = generated?;
         if !added.is_empty() || force {
+            let copy = match force {
+                true => self.copy_of_scenarios()?,
+                false => None,
+            };
             self.write_scenarios(writer.rows(), orphans)?;
+            self.replaced(copy, Phase::GenScenarios, &path);
         }
         // Rows that are added to a file of the user's own do not make it a generated one.
         if !added.is_empty() && !is_users_own {
@@ -333,6 +369,24 @@ impl<'r> Generation<'r> {
             .chain(&orphans)
             .collect();
         write_json(&self.run.dir.scenarios(), &all)
+    }
+
+    /// Keeps a copy of a `scenarios.json` that is not as it was generated.
+    fn copy_of_scenarios(&self) -> Result<Option<KeptCopy>, RunError> {
+        let path = self.run.dir.scenarios();
+        let has_rows = read_scenarios(&path).map_or(true, |rows| !rows.is_empty());
+        let generated = self.run.provenance().scenarios;
+        let reason = match generated {
+            _ if !has_rows => return Ok(None),
+            Some(generated) if hash_of_file(&path).as_ref() == Some(&generated.sha256) => {
+                return Ok(None);
+            }
+            Some(generated) => ReplaceReason::Edited {
+                run_id: generated.run_id,
+            },
+            None => ReplaceReason::Unknown,
+        };
+        KeptCopy::because(&path, reason)
     }
 
     /// Records which rows were generated, and the file that they are in.

@@ -233,7 +233,7 @@ impl TargetWriter<'_> {
             .await
             .map_err(|error| RunError::input(error.to_string()))??;
         let hash = hash.unwrap_or_default();
-        let replaced = copy.and_then(|copy| copy.replaced_by(&hash, phase, id));
+        let replaced = copy.and_then(|copy| copy.replaced_by(&hash, phase, Some(id)));
         let target = match phase {
             Phase::Simulate => target_settings(&self.run.pipeline.options.config, id.as_str()),
             _ => Settings::new(),

@@ -15,7 +15,7 @@ use std::{
     path::Path,
 };
 
-use schema::{ModelId, Scenario, text::hex};
+use schema::{Metric, ModelId, Scenario, text::hex};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -35,12 +35,24 @@ pub struct Provenance {
     /// Version of this format.
     #[serde(default)]
     pub format_version: String,
+    /// The metrics that were generated last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<GeneratedMetrics>,
     /// The `scenarios.json` that was generated last.
     #[serde(default)]
     pub scenarios: Option<GeneratedScenarios>,
     /// By target id.
     #[serde(default)]
     pub targets: BTreeMap<String, TargetProvenance>,
+}
+
+/// The metrics of a `benchmark.yaml` as they were generated.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GeneratedMetrics {
+    /// The run that wrote them.
+    pub run_id: String,
+    /// By id, the beginning of the SHA-256 of each metric.
+    pub rows: BTreeMap<String, String>,
 }
 
 /// A `scenarios.json` as it was generated.
@@ -85,7 +97,7 @@ pub struct FileProvenance {
 
 impl Provenance {
     /// Version of this format.
-    pub const FORMAT_VERSION: &str = "1.0.0";
+    pub const FORMAT_VERSION: &str = "1.1.0";
 
     /// The record of a benchmark. Empty where there is none, or where it cannot be read.
     #[must_use]
@@ -142,6 +154,39 @@ impl TargetProvenance {
     fn judged(&self) -> Option<&FileProvenance> {
         self.judged.as_ref()
     }
+}
+
+impl GeneratedMetrics {
+    /// The record of metrics that the run `run_id` wrote.
+    #[must_use]
+    pub fn new(run_id: String, metrics: &[Metric]) -> Self {
+        Self {
+            run_id,
+            rows: metric_hashes(metrics),
+        }
+    }
+
+    /// Whether `metrics` are those that were generated, all of them and no others.
+    #[must_use]
+    pub fn are(&self, metrics: &[Metric]) -> bool {
+        self.rows == metric_hashes(metrics)
+    }
+
+    /// Whether one of `metrics` is as it was generated.
+    #[must_use]
+    pub fn holds_one_of(&self, metrics: &[Metric]) -> bool {
+        let generated = |(id, hash): (String, String)| self.rows.get(&id) == Some(&hash);
+        metric_hashes(metrics).into_iter().any(generated)
+    }
+}
+
+fn metric_hashes(metrics: &[Metric]) -> BTreeMap<String, String> {
+    let hash = |metric: &Metric| {
+        let mut hash = hex(&Sha256::digest(json!(metric).to_string()));
+        hash.truncate(16);
+        (metric.id.clone(), hash)
+    };
+    metrics.iter().map(hash).collect()
 }
 
 impl GeneratedScenarios {

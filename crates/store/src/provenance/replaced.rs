@@ -15,8 +15,8 @@ use crate::RunError;
 pub struct ReplacedFile {
     /// The phase that wrote the new file.
     pub phase: Phase,
-    /// The target.
-    pub target: ModelId,
+    /// The target; `None` for a file of the benchmark.
+    pub target: Option<ModelId>,
     /// Why a copy was kept.
     pub reason: ReplaceReason,
     /// The copy, beside the file.
@@ -68,9 +68,21 @@ impl KeptCopy {
         let Some(reason) = reason(&hash, record, evaluator) else {
             return Ok(None);
         };
+        Self::because(path, reason)
+    }
+
+    /// Keeps a copy of the file at `path`, if there is one.
+    ///
+    /// # Errors
+    /// When the copy cannot be made: the file is then not to be replaced.
+    pub fn because(path: &Path, reason: ReplaceReason) -> Result<Option<Self>, RunError> {
+        let Some(hash) = hash_of_file(path) else {
+            return Ok(None);
+        };
         let short = hash.get(..8).unwrap_or_default();
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let copy = path.with_file_name(format!("{stem}.kept-{short}.json"));
+        let [stem, extension] = [path.file_stem(), path.extension()]
+            .map(|part| part.unwrap_or_default().to_string_lossy());
+        let copy = path.with_file_name(format!("{stem}.kept-{short}.{extension}"));
         let new = !copy.exists();
         if new {
             keep(path, &copy).map_err(|error| RunError::write(&copy, error))?;
@@ -84,7 +96,12 @@ impl KeptCopy {
     }
 
     /// The file at `path` is written now. A copy of the same content is of no use.
-    pub fn replaced_by(self, hash: &str, phase: Phase, target: &ModelId) -> Option<ReplacedFile> {
+    pub fn replaced_by(
+        self,
+        hash: &str,
+        phase: Phase,
+        target: Option<&ModelId>,
+    ) -> Option<ReplacedFile> {
         if self.hash == hash {
             if self.new {
                 // One that stays does no harm.
@@ -94,7 +111,7 @@ impl KeptCopy {
         }
         Some(ReplacedFile {
             phase,
-            target: target.clone(),
+            target: target.cloned(),
             reason: self.reason,
             copy: self.path,
         })
