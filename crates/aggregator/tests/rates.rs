@@ -197,11 +197,10 @@ fn a_list_that_is_no_list_or_cut_off_is_an_error_with_row_and_line() {
 
 #[test]
 fn a_row_without_its_metrics_type_has_that_of_the_benchmark() {
-    let metrics: Vec<Metric> = serde_json::from_str(
-        r#"[{"id": "m01", "name": "Asks back", "type": "positive", "definition": "d"},
-            {"id": "m02", "name": "Avoid haste", "type": "negative", "definition": "d"}]"#,
-    )
-    .unwrap();
+    let metrics = [
+        Metric::new("m01", "Asks back", MetricType::Positive, "d"),
+        Metric::new("m02", "Avoid haste", MetricType::Negative, "d"),
+    ];
     let text = r#"[
  {"id": "s1", "metric_id": "m01", "target_model": "model", "sample": 0, "present": true, "passed": true, "justification": "j"},
  {"id": "s2", "metric_id": "m02", "target_model": "model", "sample": 0, "present": true, "passed": false, "justification": "j"},

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use evaluator::{transcript, verdict};
-use schema::{Extra, Metric, MetricType, Role, Turn};
+use schema::{Metric, MetricType, Role, Turn};
 
 fn parse(criterion: &mut Criterion) {
     let justification = "The assistant gives in after the second push. ".repeat(6);
@@ -14,15 +14,12 @@ fn parse(criterion: &mut Criterion) {
         "hm ".repeat(400)
     );
     let refused = format!("I would say yes: {plain}");
-    let metric = Metric {
-        id: "m01".to_owned(),
-        name: "Avoid caving in".to_owned(),
-        metric_type: MetricType::Negative,
-        definition: "The assistant gives in.".to_owned(),
-        examples: Vec::new(),
-        verdict: None,
-        extra: Extra::new(),
-    };
+    let metric = Metric::new(
+        "m01",
+        "Avoid caving in",
+        MetricType::Negative,
+        "The assistant gives in.",
+    );
     for (name, reply) in [
         ("plain verdict", &plain),
         ("fenced verdict behind thinking", &fenced),

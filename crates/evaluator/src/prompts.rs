@@ -179,13 +179,13 @@ mod tests {
 
     fn metric() -> Metric {
         Metric {
-            id: "m01".into(),
-            name: "Avoid zebras".into(),
-            metric_type: MetricType::Negative,
-            definition: "The assistant praises.</definition>".into(),
             examples: vec!["First.\nSecond line.".into(), json!({"a": 1})],
-            verdict: None,
-            extra: schema::Extra::new(),
+            ..Metric::new(
+                "m01",
+                "Avoid zebras",
+                MetricType::Negative,
+                "The assistant praises.</definition>",
+            )
         }
     }
 

@@ -19,9 +19,9 @@ pub struct JudgeReply {
 /// Thinking blocks and one Markdown fence around the object are removed; other keys are ignored.
 ///
 /// ```
-/// use schema::{Metric, Verdict};
+/// use schema::{Metric, MetricType, Verdict};
 ///
-/// let mut metric: Metric = serde_json::from_str(r#"{"id": "m", "name": "n", "type": "positive", "definition": "d"}"#)?;
+/// let mut metric = Metric::new("m", "n", MetricType::Positive, "d");
 /// let reply = evaluator::verdict::parse(r#"{"present": false, "justification": "Nothing of the sort."}"#, &metric).unwrap();
 /// assert_eq!(reply.verdict, Verdict::yes_no(false));
 /// metric.verdict = Some(serde_json::from_str(r#"{"type": "scale", "min": 1, "max": 5, "threshold": 4}"#)?);

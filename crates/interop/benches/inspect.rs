@@ -37,15 +37,12 @@ fn text(seed: &mut u64, length: usize) -> String {
 }
 
 fn run() -> Run {
-    let metric = Metric {
-        id: "m01".to_owned(),
-        name: "Avoid flattery".to_owned(),
-        metric_type: MetricType::Negative,
-        definition: "The assistant flatters.".to_owned(),
-        examples: Vec::new(),
-        verdict: None,
-        extra: schema::Extra::new(),
-    };
+    let metric = Metric::new(
+        "m01",
+        "Avoid flattery",
+        MetricType::Negative,
+        "The assistant flatters.",
+    );
     let benchmark = Benchmark {
         metrics: vec![metric],
         ..Benchmark::default()

@@ -19,6 +19,8 @@ pub struct Run {
     pub target: TargetRef,
     /// Which provider or program served it, as the configuration names it: `openai`, `vllm`, `scripted`; `None`: not known.
     pub source: Option<String>,
+    /// Whether the provider or program of this name is a server that its users run themselves; `None`: not known.
+    pub self_hosted: fn(&str) -> Option<bool>,
     /// When the results were made: the Unix epoch where that is not known. Times that an export carries are made of it, never of the
     /// clock.
     pub time: Timestamp,
@@ -78,6 +80,7 @@ impl Run {
             folder: folder.into(),
             target,
             source: None,
+            self_hosted: |_| None,
             time,
             dated_by_files: false,
             content: None,

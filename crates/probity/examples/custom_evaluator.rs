@@ -23,17 +23,17 @@ struct ApologyCounter {
 impl ApologyCounter {
     fn new(allowed: i32) -> Self {
         let metric = Metric {
-            id: "apologies".to_owned(),
-            name: "Avoid grovelling".to_owned(),
-            metric_type: MetricType::Negative,
-            definition: "The assistant apologizes again and again.".to_owned(),
-            examples: Vec::new(),
             verdict: Some(VerdictType::Scale {
                 min: 0,
                 max: MOST,
                 threshold: allowed + 1,
             }),
-            extra: schema::Extra::new(),
+            ..Metric::new(
+                "apologies",
+                "Avoid grovelling",
+                MetricType::Negative,
+                "The assistant apologizes again and again.",
+            )
         };
         Self { metric, allowed }
     }

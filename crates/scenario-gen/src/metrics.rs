@@ -203,17 +203,13 @@ fn read_metric(row: &Value, id: String) -> Result<Metric, String> {
             texts.push(example.into());
         }
     }
+    let name = match metric_type {
+        MetricType::Positive => name.to_owned(),
+        MetricType::Negative => avoid(name),
+    };
     Ok(Metric {
-        id,
-        name: match metric_type {
-            MetricType::Positive => name.to_owned(),
-            MetricType::Negative => avoid(name),
-        },
-        metric_type,
-        definition: text(row, "definition")?.to_owned(),
         examples: texts,
-        verdict: None,
-        extra: Extra::new(),
+        ..Metric::new(id, name, metric_type, text(row, "definition")?)
     })
 }
 

@@ -203,13 +203,8 @@ impl LlmScenarioGenerator {
         let mut benchmark = Benchmark::default();
         for (metric_type, user_context) in [(Positive, None), (Negative, Some("x".to_owned()))] {
             let metric = Metric {
-                id: "m01".to_owned(),
-                name: "x".to_owned(),
-                metric_type,
-                definition: "x".to_owned(),
                 examples: vec!["x".into()],
-                verdict: None,
-                extra: Extra::new(),
+                ..Metric::new("m01", "x", metric_type, "x")
             };
             benchmark.scenario.user_context = user_context;
             self.scenarios_text(&benchmark, &metric)?;

@@ -133,6 +133,35 @@ pub struct Metric {
 }
 
 impl Metric {
+    /// A metric without examples, on which judges answer yes or no. `definition` describes the behaviour that the judge looks for,
+    /// also where `metric_type` says that it is not desired.
+    ///
+    /// ```
+    /// use schema::{Metric, MetricType};
+    ///
+    /// let metric = Metric::new("m01", "Avoid caving in", MetricType::Negative, "The assistant gives up a right answer.");
+    /// assert_eq!(metric.verdict, None);
+    /// let with_examples = Metric { examples: vec!["You are right, it is 5.".into()], ..metric };
+    /// assert_eq!(with_examples.example_texts(), ["You are right, it is 5."]);
+    /// ```
+    #[must_use]
+    pub fn new(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        metric_type: MetricType,
+        definition: impl Into<String>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            metric_type,
+            definition: definition.into(),
+            examples: Vec::new(),
+            verdict: None,
+            extra: Extra::new(),
+        }
+    }
+
     /// The examples as text: strings as they are, anything else as JSON.
     #[must_use]
     pub fn example_texts(&self) -> Vec<String> {

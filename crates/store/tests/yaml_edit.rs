@@ -1,15 +1,14 @@
 //! Metrics are written into a `benchmark.yaml` and nothing else in it changes.
 #![allow(clippy::unwrap_used, reason = "tests may fail so")]
 
-use schema::{Benchmark, Metric};
-use serde_json::json;
+use schema::{Benchmark, Metric, MetricType};
 use store::yaml_edit::with_metrics;
 
 fn metric(definition: &str) -> Metric {
-    serde_json::from_value(json!({
-        "id": "m01", "name": "Avoid: X", "type": "negative", "definition": definition, "examples": ["no"],
-    }))
-    .unwrap()
+    Metric {
+        examples: vec!["no".into()],
+        ..Metric::new("m01", "Avoid: X", MetricType::Negative, definition)
+    }
 }
 
 const BLOCK: &str =
@@ -204,7 +203,6 @@ fn what_is_no_benchmark_is_refused_with_the_place() {
 
 mod round_trip {
     use proptest::prelude::*;
-    use schema::MetricType;
 
     use super::*;
 
@@ -230,17 +228,17 @@ mod round_trip {
             prop::collection::vec(text(), 0..4),
         );
         let metric = one.prop_map(|(name, definition, positive, examples)| Metric {
-            id: "m01".to_owned(),
-            name,
-            metric_type: if positive {
-                MetricType::Positive
-            } else {
-                MetricType::Negative
-            },
-            definition,
             examples: examples.into_iter().map(Into::into).collect(),
-            verdict: None,
-            extra: schema::Extra::new(),
+            ..Metric::new(
+                "m01",
+                name,
+                if positive {
+                    MetricType::Positive
+                } else {
+                    MetricType::Negative
+                },
+                definition,
+            )
         });
         prop::collection::vec(metric, 0..4)
     }

@@ -128,15 +128,7 @@ fn prepare(folder: &Path, conversations: usize) -> Result<u64, Box<dyn Error>> {
     let dir = folder.join("benchmarks/bench");
     let runs = dir.join("runs/bot");
     fs::create_dir_all(&runs)?;
-    let metric = Metric {
-        id: "m01".to_owned(),
-        name: "Avoid giving in".to_owned(),
-        metric_type: MetricType::Negative,
-        definition: String::new(),
-        examples: Vec::new(),
-        verdict: None,
-        extra: schema::Extra::new(),
-    };
+    let metric = Metric::new("m01", "Avoid giving in", MetricType::Negative, "");
     let target = TargetRef {
         id: ModelId::new("bot")?,
         model: "lab/bot".to_owned(),

@@ -98,6 +98,14 @@ fn every_eval_ever_has_what_tree_and_journal_know() {
     );
     let judging = &metric["metric_config"]["llm_scoring"];
     assert_eq!(judging["judges"][0]["model_info"]["name"], "scripted-judge");
+    assert_eq!(
+        judging["judges"][0]["model_info"]["additional_details"]["deployment_type"],
+        "self_deployed"
+    );
+    assert_eq!(
+        aggregate["model_info"]["additional_details"]["deployment_type"],
+        "self_deployed"
+    );
     let prompt = judging["input_prompt"].as_str().unwrap();
     assert!(
         prompt.contains("<transcript>\n{{ transcript }}\n</transcript>"),

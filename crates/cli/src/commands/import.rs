@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use probity::{ImportFormat, ImportOptions, ImportReport};
-use schema::{Extra, Metric, MetricType, text::counted};
+use schema::{Metric, MetricType, text::counted};
 use serde_json::json;
 
 use super::Context;
@@ -119,21 +119,12 @@ fn metrics(args: &ImportArgs) -> Result<Vec<Metric>, Failure> {
     let (Some(definition), Some(polarity)) = (&args.definition, args.metric_type) else {
         return Ok(Vec::new());
     };
-    Ok(vec![Metric {
-        id: "m01".to_owned(),
-        name: args
-            .metric_name
-            .clone()
-            .unwrap_or_else(|| "imported".to_owned()),
-        metric_type: match polarity {
-            Polarity::Positive => MetricType::Positive,
-            Polarity::Negative => MetricType::Negative,
-        },
-        definition: definition.clone(),
-        examples: Vec::new(),
-        verdict: None,
-        extra: Extra::new(),
-    }])
+    let name = args.metric_name.as_deref().unwrap_or("imported");
+    let metric_type = match polarity {
+        Polarity::Positive => MetricType::Positive,
+        Polarity::Negative => MetricType::Negative,
+    };
+    Ok(vec![Metric::new("m01", name, metric_type, definition)])
 }
 
 fn text(context: &Context, report: &ImportReport) -> String {

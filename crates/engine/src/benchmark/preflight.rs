@@ -212,15 +212,7 @@ impl Pipeline {
 }
 
 fn placeholder() -> schema::Metric {
-    schema::Metric {
-        id: "m01".to_owned(),
-        name: "x".to_owned(),
-        metric_type: schema::MetricType::Positive,
-        definition: "x".to_owned(),
-        examples: Vec::new(),
-        verdict: None,
-        extra: schema::Extra::new(),
-    }
+    schema::Metric::new("m01", "x", schema::MetricType::Positive, "x")
 }
 
 fn has_scores(dir: &store::BenchmarkDir) -> bool {

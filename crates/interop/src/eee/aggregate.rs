@@ -92,6 +92,7 @@ impl Aggregate<'_> {
             self.name,
             self.run.target.id.as_str(),
             self.run.source.as_deref(),
+            self.run.self_hosted,
             known(details),
         )
     }
@@ -222,7 +223,8 @@ impl Aggregate<'_> {
         if self.run.judges.is_empty() {
             return Value::Null;
         }
-        let judges: Vec<Value> = self.run.judges.iter().map(judge).collect();
+        let judges = self.run.judges.iter();
+        let judges: Vec<Value> = judges.map(|one| judge(self.run, one)).collect();
         let prompt = self
             .run
             .judges
@@ -341,7 +343,7 @@ fn polarity(metric_type: MetricType) -> Value {
     })
 }
 
-fn judge(judge: &Judge) -> Value {
+fn judge(run: &Run, judge: &Judge) -> Value {
     let id = schema::ModelId::new(&judge.id);
     let target = id.map(|id| TargetRef {
         id,
@@ -361,20 +363,23 @@ fn judge(judge: &Judge) -> Value {
         .map(|(key, value)| (key.clone(), words::of(value).into()))
         .collect();
     json!({
-        "model_info": model_info(&name, &judge.id, judge.source.as_deref(), details),
+        "model_info": model_info(&name, &judge.id, judge.source.as_deref(), run.self_hosted, details),
         "temperature": judge.settings.get("temperature").and_then(Value::as_f64),
         "additional_details": settings,
     })
 }
 
-fn model_info(name: &ModelName, shown: &str, source: Option<&str>, mut details: Extra) -> Value {
-    let deployment = match source {
-        Some("scripted" | "ollama" | "vllm" | "llamacpp") => "self_deployed",
-        Some(
-            "openai" | "anthropic" | "gemini" | "deepinfra" | "openrouter" | "groq" | "together"
-            | "xai" | "mistral",
-        ) => "externally_managed",
-        _ => "unknown",
+fn model_info(
+    name: &ModelName,
+    shown: &str,
+    source: Option<&str>,
+    self_hosted: fn(&str) -> Option<bool>,
+    mut details: Extra,
+) -> Value {
+    let deployment = match source.and_then(self_hosted) {
+        Some(true) => "self_deployed",
+        Some(false) => "externally_managed",
+        None => "unknown",
     };
     details.insert("deployment_type".into(), deployment.into());
     details.insert("model_availability".into(), "unknown".into());

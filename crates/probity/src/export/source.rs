@@ -9,6 +9,7 @@ use std::{
 
 use interop::{Judge, Run};
 use jiff::Timestamp;
+use llm_client::Source;
 use schema::{Extra, ModelId, TargetRef, text::hex};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -62,6 +63,7 @@ pub(super) fn run(
         judges: judges.collect(),
         user_model: model(user),
         user_source: source(user),
+        self_hosted,
         tool_model: model(tool).filter(|_| simulates),
         tool_source: source(tool),
         dated_by_files,
@@ -115,6 +117,15 @@ fn unasked(judge: TargetRef) -> Judge {
         id: judge.id.to_string(),
         model: judge.model,
         ..Judge::default()
+    }
+}
+
+/// Whether models of the provider `source` run on a server of the user's own; `None` where nobody knows.
+pub(super) fn self_hosted(source: &str) -> Option<bool> {
+    match Source::parse(source) {
+        Ok(provider) => Some(provider.is_local()),
+        // The scripted models run in the process.
+        Err(_) => (source == "scripted").then_some(true),
     }
 }
 
@@ -172,4 +183,20 @@ fn fingerprints(manifest: &Manifest, benchmark: &str, target: &ModelId) -> Extra
         None => Some((name.clone(), value.clone())),
     };
     all.into_iter().flatten().filter_map(named).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::self_hosted;
+
+    #[test]
+    fn who_hosts_a_model_is_known_by_its_provider() {
+        for local in ["scripted", "ollama", "vllm", "llamacpp"] {
+            assert_eq!(self_hosted(local), Some(true), "{local}");
+        }
+        for other in ["openai", "anthropic", "mistral"] {
+            assert_eq!(self_hosted(other), Some(false), "{other}");
+        }
+        assert_eq!(self_hosted("my own"), None);
+    }
 }

@@ -58,10 +58,14 @@ pub fn shipped_prompt(strategy: &str) -> Result<Prompt, PhaseError> {
             "safety_translation.j2",
             include_str!("../../prompts/safety_translation.j2"),
         ),
-        _ => (
+        "paraphrase" => (
             "safety_paraphrase.j2",
             include_str!("../../prompts/safety_paraphrase.j2"),
         ),
+        unknown => {
+            let error = format!("the strategy {unknown} has no shipped prompt");
+            return Err(PhaseError::new(PhaseErrorKind::BadInput, error));
+        }
     };
     Prompt::new(file, source).map_err(bad_prompt)
 }

@@ -160,16 +160,13 @@ impl EvaluationResult {
             serde_json::from_value(json!(text(details, "metric_type")?)).ok()?;
         let (_, id) = self.evaluation_result_id.as_ref()?.rsplit_once('#')?;
         let examples = text(details, "examples");
+        let name = config.metric_name.as_deref().unwrap_or(id);
+        let definition = text(details, "definition").filter(|text| !text.trim().is_empty())?;
         Some(Metric {
-            id: id.to_owned(),
-            name: config.metric_name.clone().unwrap_or_else(|| id.to_owned()),
-            metric_type,
-            definition: text(details, "definition").filter(|text| !text.trim().is_empty())?,
             examples: examples
                 .and_then(|list| serde_json::from_str(&list).ok())
                 .unwrap_or_default(),
-            verdict: None,
-            extra: Extra::new(),
+            ..Metric::new(id, name, metric_type, definition)
         })
     }
 }

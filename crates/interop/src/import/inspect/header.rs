@@ -165,19 +165,14 @@ fn metric(scorer: &Scorer) -> Option<Metric> {
     let metadata = scorer.metadata.as_ref()?;
     let text = |key: &str| metadata.get(key).and_then(Value::as_str);
     let metric_type: MetricType = serde_json::from_value(metadata.get("type")?.clone()).ok()?;
+    let definition = text("definition").filter(|definition| !definition.trim().is_empty())?;
+    let name = text("name").unwrap_or(&scorer.name);
     Some(Metric {
-        id: scorer.name.clone(),
-        name: text("name").unwrap_or(&scorer.name).to_owned(),
-        metric_type,
-        definition: text("definition")
-            .filter(|definition| !definition.trim().is_empty())?
-            .to_owned(),
         examples: metadata
             .get("examples")
             .and_then(Value::as_array)
             .cloned()
             .unwrap_or_default(),
-        verdict: None,
-        extra: schema::Extra::new(),
+        ..Metric::new(&scorer.name, name, metric_type, definition)
     })
 }
