@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use validate::{Kind, schema_text};
+use validate::{Kind, schema, schema_text};
 
 /// Flags of `schemas`.
 #[derive(Clone, Debug, Args)]
@@ -25,7 +25,9 @@ pub fn run(args: &SchemasArgs) -> Result<ExitCode, String> {
     let mut names = Vec::new();
     for kind in Kind::ALL {
         let path = args.out.join(kind.schema_file());
-        let text = schema_text(kind);
+        // The configuration belongs to the command.
+        let schema = schema(kind).unwrap_or_else(probity_cli::config_schema);
+        let text = schema_text(&schema);
         let there = fs::read_to_string(&path).unwrap_or_default();
         if there != text {
             stale.push(path.display().to_string());

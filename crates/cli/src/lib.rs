@@ -32,5 +32,6 @@ mod project;
 mod shipped;
 mod terminal;
 
+pub use config::schema as config_schema;
 pub use probity;
 pub use program::{ChangePhases, Program, main};

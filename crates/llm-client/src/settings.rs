@@ -4,6 +4,7 @@ use std::{fmt, time::Duration};
 
 use schema::{Extra, ModelId, Usage, reasoning::ReasoningOpening};
 use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
@@ -189,7 +190,8 @@ fn address(url: &str) -> String {
 }
 
 /// Under which name the token limit goes out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TokenLimitName {
     /// `max_completion_tokens` for api.openai.com, else `max_tokens`; switched when the endpoint refuses it.
     #[default]
@@ -202,7 +204,8 @@ pub enum TokenLimitName {
 
 /// The strongest response format to request from an endpoint. Every level falls back to the weaker ones when the endpoint
 /// refuses it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StructuredSupport {
     /// Starts with the strongest.
     #[default]

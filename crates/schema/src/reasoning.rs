@@ -4,14 +4,15 @@
 //! or a closing tag that nothing opened, is text like any other. Replies of helpers (judges, simulated users, generators) are read
 //! more generously: see [`crate::reply::split_thinking`].
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// The tags of a reasoning block, opening and closing.
 const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
 
 /// Who writes the tag that opens a model's reasoning block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ReasoningOpening {
     /// The model: a block is one only where the reply begins with its tag.
     #[default]

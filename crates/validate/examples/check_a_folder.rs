@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!((report.problems(), report.notes()), (1, 1));
 
     // The same schemas that are published, for a validator of one's own.
-    let schema = schema(Kind::Scenarios);
+    let schema = schema(Kind::Scenarios).ok_or("no schema")?;
     println!("{} describes {}", schema["$id"], schema["title"]);
     Ok(())
 }

@@ -27,7 +27,7 @@
 //! - A pack of test cases in CSV, and rules of packs that the schema does not have, are reported up to the first mistake.
 //! - Rules are checked on a file, or of a row, that fits its schema: what the schema says is to be fixed first.
 //! - Columns are not known in journals. Their rules are checked by [`journal::check::check`].
-//! - A configuration is held against its schema alone unless [`Options::config`] brings a reader.
+//! - Of a configuration, only the syntax is checked unless [`Options::config`] brings its reader: its keys belong to the caller.
 //! - What is inside of `config` of a manifest, of requests and responses in journals, and of keys that Probity does not know is not looked at.
 
 mod checker;
@@ -53,5 +53,5 @@ pub use options::{ConfigReader, Options, Unchecked};
 pub use recognise::recognise;
 pub use report::{FileReport, Finding, Report, Severity};
 pub use schema::SourceLocation;
-pub use schemas::{schema, schema_text};
+pub use schemas::{named, schema, schema_text};
 pub use walk::{check, check_inputs};

@@ -74,7 +74,7 @@ mod tests {
             "weight": 1,
             "metrics": [{"id": "m", "exmples": [], "examples": []}, {"id": "n", "exmples": []}],
         });
-        let found = near_keys(&schema(Kind::Benchmark), &value);
+        let found = near_keys(&schema(Kind::Benchmark).unwrap(), &value);
         let told: Vec<&str> = found.iter().map(|found| found.pointer.as_str()).collect();
         assert_eq!(told, ["/world_stat", "/metrics/1/exmples"]);
         assert!(found[0].reason.contains("did you mean `world_state`?"));

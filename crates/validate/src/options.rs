@@ -14,7 +14,7 @@ pub struct Options<'a> {
     pub kind: Option<Kind>,
     /// How many findings of a file are kept at most. All are counted.
     pub keep: usize,
-    /// Reads a configuration. `None`: it is held against its schema alone, and variables in it are not looked up.
+    /// Reads a configuration. `None`: only its syntax is checked.
     pub config: Option<ConfigReader<'a>>,
 }
 

@@ -8,16 +8,19 @@ use crate::{Kind, shapes};
 /// The JSON Schema (draft 2020-12) of files of this kind, as readers take them: what a reader gets by without is not required, and
 /// keys that a reader keeps or passes over are allowed.
 ///
+/// `None` for the configuration: its types are the caller's, who makes their schema and has it [`named`].
+///
 /// ```
 /// use validate::{Kind, schema};
 ///
-/// let schema = schema(Kind::Scores);
+/// let schema = schema(Kind::Scores).ok_or("only the configuration has none")?;
 /// assert_eq!(schema["$id"], "scores.schema.json");
 /// assert_eq!(schema["type"], "array");
+/// # Ok::<(), &str>(())
 /// ```
 #[must_use]
-pub fn schema(kind: Kind) -> Value {
-    let mut schema = match kind {
+pub fn schema(kind: Kind) -> Option<Value> {
+    let schema = match kind {
         Kind::Benchmark => of::<schema::Benchmark>(),
         Kind::Hazards => of::<Vec<schema::Hazard>>(),
         Kind::Scenarios => of::<Vec<schema::Scenario>>(),
@@ -30,7 +33,7 @@ pub fn schema(kind: Kind) -> Value {
         Kind::Record => of::<schema::Record>(),
         Kind::Manifest => of::<store::Manifest>(),
         Kind::Imported => of::<store::ImportRecord>(),
-        Kind::Config => of::<shapes::Config>(),
+        Kind::Config => return None,
         Kind::Journal => shapes::journal(),
         Kind::SafetySingleTurn => shapes::wrapped(
             "single_turn_response",
@@ -47,6 +50,12 @@ pub fn schema(kind: Kind) -> Value {
         Kind::ExportScores => of::<shapes::ExportScore>(),
         Kind::Output => shapes::output(),
     };
+    Some(named(kind, schema))
+}
+
+/// The schema of files of this kind as it is published: with its name and title, and descriptions in plain words.
+#[must_use]
+pub fn named(kind: Kind, mut schema: Value) -> Value {
     plain_words(&mut schema);
     let mut named = Map::new();
     named.insert(
@@ -65,13 +74,13 @@ pub fn schema(kind: Kind) -> Value {
 
 /// The text of a published schema: indented by two blanks, with a line break at the end.
 #[must_use]
-pub fn schema_text(kind: Kind) -> String {
-    format!("{:#}\n", schema(kind))
+pub fn schema_text(schema: &Value) -> String {
+    format!("{schema:#}\n")
 }
 
-/// The schema of one row of a list, or of the whole file where it is not a list.
+/// The schema of one row of a list, or of the whole file where it is not a list. One that is not known here allows everything.
 pub(crate) fn row_schema(kind: Kind) -> Value {
-    let mut whole = schema(kind);
+    let mut whole = schema(kind).unwrap_or(Value::Bool(true));
     if !kind.is_rows() {
         return whole;
     }

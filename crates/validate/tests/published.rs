@@ -15,7 +15,10 @@ fn published() -> std::path::PathBuf {
 #[test]
 fn every_schema_is_one_and_has_a_title() {
     for kind in Kind::ALL {
-        let schema = schema(kind);
+        let Some(schema) = schema(kind) else {
+            assert_eq!(kind, Kind::Config);
+            continue;
+        };
         jsonschema::draft202012::options().build(&schema).unwrap();
         assert_eq!(schema["$id"], kind.schema_file());
         for key in ["title", "description"] {
@@ -32,10 +35,13 @@ fn every_schema_is_one_and_has_a_title() {
 #[test]
 fn the_published_schemas_are_current() {
     for kind in Kind::ALL {
+        let Some(schema) = schema(kind) else {
+            continue;
+        };
         let path = published().join(kind.schema_file());
         let there = fs::read_to_string(&path).unwrap_or_default();
         assert!(
-            there == schema_text(kind),
+            there == schema_text(&schema),
             "{} is not current: run `cargo xtask schemas` and look at the difference",
             path.display()
         );
@@ -58,7 +64,7 @@ fn the_table_lists_every_schema() {
 
 fn takes(kind: Kind, value: &Value) -> bool {
     jsonschema::draft202012::options()
-        .build(&schema(kind))
+        .build(&schema(kind).unwrap())
         .unwrap()
         .is_valid(value)
 }
@@ -71,9 +77,6 @@ fn unknown_keys_are_allowed_where_readers_keep_them() {
         &json!({"any": {"phase": "any", "cost": null, "what": 1}})
     ));
     for (kind, refused) in [
-        (Kind::Config, json!({"trgets": []})),
-        (Kind::Config, json!({"run": {"dryrun": true}})),
-        (Kind::Config, json!({"prompts": {"nope": "x"}})),
         (
             Kind::TestCases,
             json!([{"id": "a", "prompt": "x", "what": 1}]),
@@ -128,8 +131,6 @@ fn wrong_files_are_refused() {
             Kind::Imported,
             json!({"format_version": "1.0.0", "from": "eee"}),
         ),
-        (Kind::Config, json!({"generation": {"turns": 0}})),
-        (Kind::Config, json!({"targets": {"id": "a"}})),
         (Kind::Journal, json!({"timestamp": "x"})),
         (
             Kind::Journal,

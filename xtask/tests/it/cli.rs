@@ -114,7 +114,7 @@ fn what_init_writes_runs() {
     assert_eq!(missing.code, 2);
     assert!(
         missing.err.contains(
-            "config.yaml, line 8: user_model.apikey needs the environment variable OPENAI_API_KEY"
+            "config.yaml, line 8: user_model.apikey: the environment variable OPENAI_API_KEY"
         ),
         "{}",
         missing.err

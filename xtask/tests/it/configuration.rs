@@ -89,7 +89,7 @@ fn dotenv_is_read_under_the_environment_and_keys_stay_out_of_every_file() {
     assert_eq!(ran.code, 2);
     assert_eq!(
         ran.err,
-        "error: config.yaml, line 4: targets[0].apikey needs the environment variable MY_KEY, which is not set; export it, or \
+        "error: config.yaml, line 4: targets[0].apikey: the environment variable MY_KEY is not set; export it, or \
          write MY_KEY=... into .env\n"
     );
 }
@@ -112,7 +112,7 @@ fn a_variable_of_a_part_that_does_not_run_may_be_missing() {
     assert_eq!(ran.code, 2);
     assert!(
         ran.err
-            .contains("evaluator_model.apikey needs the environment variable NOT_SET"),
+            .contains("evaluator_model.apikey: the environment variable NOT_SET is not set"),
         "{}",
         ran.err
     );
@@ -136,23 +136,23 @@ fn mistakes_are_told_with_file_line_and_key_and_nothing_is_written() {
     for (text, expected) in [
         (
             "generation:\n  turns: 0\n",
-            "config.yaml, line 2: generation.turns must be a whole number of 1 or more, not `0`",
+            "config.yaml, line 2: generation.turns: expected a whole number of 1 or more, found `0`",
         ),
         (
             "run:\n  concurrency:\n    simulate: 0\n",
-            "config.yaml, line 3: run.concurrency.simulate must be a whole number of 1 or more, not `0`",
+            "config.yaml, line 3: run.concurrency.simulate: expected a whole number of 1 or more, found `0`",
         ),
         (
             "generation:\n  num_samples: 0\n",
-            "config.yaml, line 2: generation.num_samples must be a whole number of 1 or more, not `0`",
+            "config.yaml, line 2: generation.num_samples: expected a whole number of 1 or more, found `0`",
         ),
         (
             "budget:\n  max_cost: .nan\n",
-            "config.yaml, line 2: budget.max_cost must be a number of 0 or more, not `.nan`",
+            "config.yaml, line 2: budget.max_cost: expected a number of 0 or more, found `.nan`",
         ),
         (
             "targets: []\n",
-            "config.yaml, line 1: targets is empty; add a system under test, or leave the key out",
+            "config.yaml, line 1: targets: no targets; add a system under test, or leave the key out",
         ),
         (
             "run:\n  concurency: 3\n",
@@ -164,7 +164,7 @@ fn mistakes_are_told_with_file_line_and_key_and_nothing_is_written() {
         ),
         (
             "targets:\n  - id: a\n    source: openai\n",
-            "config.yaml, line 2: targets[0] has no `model`, the model's name at the endpoint",
+            "config.yaml, line 2: targets[0]: missing key `model`, the model's name at the endpoint",
         ),
         (
             "targets:\n  - id: ../x\n    model: m\n    source: ollama\n",
@@ -250,7 +250,7 @@ fn prompts_are_found_beside_the_config() {
     assert_eq!(ran.code, 2);
     assert_eq!(
         ran.err,
-        "error: conf/own.yaml, line 5: prompts.judge_user names conf/mine.j2, which is not a file\n"
+        "error: conf/own.yaml, line 5: prompts.judge_user: conf/mine.j2: not a file\n"
     );
     ground.write("conf/mine.j2", "{{ definitoin }}");
     let ran = ground.run(&["run", "--config", "conf/own.yaml"]);

@@ -140,8 +140,8 @@ fn files_that_the_configuration_names_and_that_are_not_there_are_reported_before
         let ran = ground.run(args);
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
         for part in [
-            "config.yaml, line 1: prompts.judge_user names none.j2",
-            "config.yaml, line 2: standards names nowhere.json",
+            "config.yaml, line 1: prompts.judge_user: none.j2: not a file",
+            "config.yaml, line 2: standards: nowhere.json: no such",
         ] {
             assert!(ran.err.contains(part), "{args:?}: {part}: {}", ran.err);
         }
@@ -150,7 +150,7 @@ fn files_that_the_configuration_names_and_that_are_not_there_are_reported_before
     assert_eq!(ran.code, 1, "{}", ran.out);
     assert!(
         ran.out
-            .starts_with("config.yaml:1: prompts.judge_user: names none.j2"),
+            .starts_with("config.yaml:1: prompts.judge_user: none.j2: not a file"),
         "{}",
         ran.out
     );

@@ -183,13 +183,13 @@ fn all_that_is_wrong_is_told_at_once() {
     assert_eq!(
         ran.err,
         "\
-error: config.yaml, line 1: user_model has no `model`, the model's name at the endpoint
+error: config.yaml, line 1: user_model: missing key `model`, the model's name at the endpoint
   config.yaml, line 1: user_model.source: unknown source `opnai`; did you mean `openai`?
-  config.yaml, line 2: evaluator_model.base_url `localhost:8080/v1` is not an address: it must begin with http:// or https://, such as http://localhost:8080/v1
-  config.yaml, line 4: targets[0].base_url `ftp://host` is not the address of an endpoint: only http:// and https:// are supported
+  config.yaml, line 2: evaluator_model.base_url: expected an address that begins with http:// or https://, such as http://localhost:8080/v1, found `localhost:8080/v1`
+  config.yaml, line 4: targets[0].base_url: expected an address that begins with http:// or https://, found `ftp://host`
   config.yaml, line 4: targets[0].id: the model id \"a/b\" holds a path separator and cannot name a folder
-  config.yaml, line 5: targets[1].base_url `http://` has no host
-  config.yaml, line 6: generation.turns must be a whole number of 1 or more, not `0`
+  config.yaml, line 5: targets[1].base_url: `http://` has no host
+  config.yaml, line 6: generation.turns: expected a whole number of 1 or more, found `0`
   no benchmark `sycofancy` in benchmarks; did you mean `sycophancy`?
 "
     );
@@ -202,8 +202,8 @@ error: config.yaml, line 1: user_model has no `model`, the model's name at the e
     assert_eq!(ran.code, 2);
     for part in [
         "export OPENAI_API_KEY",
-        "evaluator_model.base_url needs the environment variable JUDGE",
-        "prompts.judge_user names none.j2, which is not a file",
+        "evaluator_model.base_url: the environment variable JUDGE",
+        "prompts.judge_user: none.j2: not a file",
         "did you mean `sycophancy`?",
     ] {
         assert!(ran.err.contains(part), "{part}: {}", ran.err);
@@ -213,8 +213,8 @@ error: config.yaml, line 1: user_model has no `model`, the model's name at the e
     assert_eq!(ran.code, 2);
     assert!(
         ran.err.starts_with(
-            "error: config.yaml, line 2: evaluator_model.base_url `${JUDGE}/v1` is not an address: "
-        ),
+            "error: config.yaml, line 2: evaluator_model.base_url: expected an address"
+        ) && ran.err.contains("found `${JUDGE}/v1`"),
         "{}",
         ran.err
     );

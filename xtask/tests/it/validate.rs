@@ -162,7 +162,7 @@ fn a_configuration_is_read_as_runs_read_it() {
     assert_eq!(
         ran.out,
         "config.yaml:4: targets[0].sorce: unknown key `sorce`; did you mean `source`?\n\
-         config.yaml:6: generation.turns: must be a whole number of 1 or more, not `none`\n\
+         config.yaml:6: generation.turns: expected a whole number of 1 or more, found `none`\n\
          1 file: 2 problems\n"
     );
     let ran = ground.run(&["validate", "sub/probity.toml"]);
@@ -171,7 +171,7 @@ fn a_configuration_is_read_as_runs_read_it() {
         ran.out,
         "sub/probity.toml:1: note: what: unknown key `what` is ignored\n1 file: no problems, 1 note\n"
     );
-    // A problem of two keys names neither alone.
+    // A problem of two keys is reported at the second.
     ground.write(
         "same_ids.yaml",
         "targets:\n- {id: a, model: openai/x}\n- {id: a, model: openai/y}\n",
@@ -179,7 +179,7 @@ fn a_configuration_is_read_as_runs_read_it() {
     let ran = ground.run(&["validate", "--as", "config", "same_ids.yaml"]);
     assert_eq!(
         ran.out,
-        "same_ids.yaml: targets[0] and targets[1] have the same id `a`; each target needs its own\n1 file: 1 problem\n"
+        "same_ids.yaml:3: targets[1].id: duplicate id `a`, also of targets[0]; each target needs its own\n1 file: 1 problem\n"
     );
 }
 

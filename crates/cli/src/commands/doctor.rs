@@ -217,7 +217,7 @@ async fn probe(
 fn mend(kind: ModelErrorKind, entry: &ModelEntry) -> String {
     let path = &entry.path;
     match kind {
-        ModelErrorKind::Transient if entry.base_url.is_some() => format!(
+        ModelErrorKind::Transient if entry.table.base_url.is_some() => format!(
             "check that the server is running and {path}.base_url is right; a proxy may be in between"
         ),
         ModelErrorKind::Transient => {

@@ -33,7 +33,7 @@ pub fn missing_rows(
         let imported = imported.iter().any(|target| target.id == *id);
         if !imported && let Some(scenarios) = scenarios {
             // A run that was stopped may have been one of more samples than the configuration has.
-            let configured = config.settings.generation.num_samples;
+            let configured = *config.settings.generation.num_samples;
             let samples =
                 recorded_samples(context, name, id).map_or(configured, |n| n.max(configured));
             let rows = scenarios.saturating_mul(u64::from(samples));

@@ -165,7 +165,7 @@ impl Context {
         let mut config = config::load(root, given.as_deref(), flags, self.global.scripted)?;
         // Paths in it start where it lies.
         config.settings.file = config.settings.file.map(|file| root.join(file));
-        logging::start(&self.global, config.settings.verbose, &self.terminal)?;
+        logging::start(&self.global, config.settings.run.verbose, &self.terminal)?;
         for warning in &config.warnings {
             self.terminal.warning(&warning.to_string());
         }

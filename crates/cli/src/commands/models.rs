@@ -15,7 +15,7 @@ use scripted_llm::ScriptedServer;
 
 use super::imported::Imported;
 use crate::{
-    config::{ConfigError, ConfigProblem, Endpoints, Limits, ModelEntry, Route, Settings},
+    config::{ConfigError, ConfigProblem, Endpoints, Limits, ModelEntry, Route, Settings, Whole},
     exit::Failure,
     open_files,
     terminal::Terminal,
@@ -185,7 +185,7 @@ pub fn model_factory(
     cache: Cache,
     terminal: &Terminal,
 ) -> Result<ModelFactory, Failure> {
-    let concurrency = &settings.concurrency;
+    let concurrency = &settings.run.concurrency;
     let targets = settings.models.targets.len().max(1);
     let needed = concurrency
         .gen_scenarios
@@ -214,21 +214,21 @@ pub fn model_factory(
     let mut factory = ModelFactory::new(http)
         .with_cache(cache)
         .with_retries(RetryPolicy {
-            max_attempts: settings.retries.max_attempts,
+            max_attempts: *settings.retries.max_attempts,
             ..RetryPolicy::default()
         })
-        .with_circuit_breaker(settings.retries.circuit_breaker)
+        .with_circuit_breaker(settings.retries.circuit_breaker.0)
         .with_limits(limits);
-    if settings.max_cost.is_some() || settings.max_tokens.is_some() {
-        let limits = BudgetLimits {
-            dollars: settings.max_cost,
-            tokens: settings.max_tokens,
-        };
+    let limits = BudgetLimits {
+        dollars: settings.budget.dollars(),
+        tokens: settings.budget.tokens(),
+    };
+    if limits.dollars.is_some() || limits.tokens.is_some() {
         factory = factory.with_budget(Budget::new(limits));
     }
     for (entry, model) in resolved {
-        if entry.tuning.limits != Limits::default() {
-            let limits = limit_settings(&settings.limits, &entry.tuning.limits, most);
+        if entry.table.limits != Limits::default() {
+            let limits = limit_settings(&settings.limits, &entry.table.limits, most);
             factory = factory.with_endpoint_limits(model.endpoint(), limits);
         }
     }
@@ -239,8 +239,9 @@ fn limit_settings(global: &Limits, own: &Limits, most: usize) -> LimitSettings {
     let max = own
         .max_concurrency
         .or(global.max_concurrency)
-        .map_or(most, |max| max as usize);
-    let rate = |own: Option<u32>, global: Option<u32>| own.or(global).and_then(NonZeroU32::new);
+        .map_or(most, |max| *max as usize);
+    let rate =
+        |own: Option<Whole<u32, 1>>, global| own.or(global).and_then(|n| NonZeroU32::new(*n));
     LimitSettings {
         requests_per_minute: rate(own.requests_per_minute, global.requests_per_minute),
         tokens_per_minute: rate(own.tokens_per_minute, global.tokens_per_minute),
@@ -253,14 +254,14 @@ fn limit_settings(global: &Limits, own: &Limits, most: usize) -> LimitSettings {
 /// # Errors
 /// When it cannot be opened.
 pub fn open_cache(settings: &Settings, path: &std::path::Path) -> Result<Cache, Failure> {
-    let mode = if settings.force {
+    let mode = if settings.run.force {
         CacheMode::Refresh
     } else {
         CacheMode::Use
     };
     let cache_settings = CacheSettings {
         mode,
-        max_age: settings.cache_expiry,
+        max_age: settings.cache.expiry.map(|length| length.0),
         ..CacheSettings::default()
     };
     Cache::open(path, cache_settings).map_err(|error| Failure::nothing_ran(error.to_string()))

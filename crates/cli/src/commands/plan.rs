@@ -190,7 +190,7 @@ fn of_judging(
     let targets: Vec<TargetRef> = parts.imported.iter().cloned().chain(configured).collect();
     let chosen = choose(&context.layout, &args.selection, false)?;
     let rows = chosen.read(&context.layout, |layout, name| {
-        probity::plan_judging(layout, name, &targets, &judge, settings.force)
+        probity::plan_judging(layout, name, &targets, &judge, settings.run.force)
     })?;
     Ok((rows.into_iter().flatten().collect(), chosen.names))
 }
@@ -214,18 +214,18 @@ fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings
     let generation = &settings.generation;
     Ok(PlanSettings {
         metrics: Range {
-            low: u64::from(*generation.metrics.start()),
-            high: u64::from(*generation.metrics.end()),
+            low: u64::from(*generation.metrics.0.start()),
+            high: u64::from(*generation.metrics.0.end()),
         },
-        scenarios_per_metric: u64::from(generation.scenarios_per_metric),
+        scenarios_per_metric: u64::from(*generation.scenarios_per_metric),
         variants: axes
             .values()
             .map(|values| values.len() as u64)
             .fold(1, u64::saturating_mul),
         demographics: !axes.is_empty(),
-        turns: u64::from(generation.turns),
-        samples: u64::from(generation.num_samples),
-        max_tool_steps: u64::from(generation.max_tool_steps),
+        turns: u64::from(*generation.turns),
+        samples: u64::from(*generation.num_samples),
+        max_tool_steps: u64::from(*generation.max_tool_steps),
         generator: plan_model(parts.generator)?,
         user: plan_model(parts.user)?,
         tools: plan_model(parts.tool)?,
@@ -274,8 +274,8 @@ impl Budget {
             high: 0.0,
         };
         Self {
-            max_cost: settings.max_cost,
-            max_tokens: settings.max_tokens,
+            max_cost: settings.budget.dollars(),
+            max_tokens: settings.budget.tokens(),
             dollars: rows
                 .iter()
                 .filter_map(|row| row.cost)

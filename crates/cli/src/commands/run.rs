@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     benchmarks::{Chosen, choose},
-    config::{Config, ConfigError, Endpoints},
+    config::{Axis, Config, ConfigError, Endpoints},
     exit::{Exit, Failure, Problems},
     flags::PhaseArgs,
 };
@@ -33,7 +33,7 @@ use crate::{
 pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit, Failure> {
     let demonstration = phases.contains(&Phase::GenMetrics);
     let config = context.configure_for(&args, demonstration)?;
-    if config.settings.dry_run {
+    if config.settings.run.dry_run {
         context
             .terminal
             .note("dry run: nothing is called and nothing is written");
@@ -222,17 +222,17 @@ pub fn options(config: &Config, phases: &[Phase]) -> RunOptions {
     let settings = &config.settings;
     RunOptions {
         phases: phases.iter().copied().collect::<BTreeSet<_>>(),
-        force: settings.force,
+        force: settings.run.force,
         add_scenarios: false,
         targets: Vec::new(),
-        samples: settings.generation.num_samples,
+        samples: *settings.generation.num_samples,
         concurrency: Concurrency {
-            simulate: settings.concurrency.simulate,
-            evaluate: settings.concurrency.evaluate,
+            simulate: *settings.run.concurrency.simulate,
+            evaluate: *settings.run.concurrency.evaluate,
         },
         expected: Expected {
-            scenarios_per_metric: Some(settings.generation.scenarios_per_metric),
-            turns: Some(settings.generation.turns),
+            scenarios_per_metric: Some(*settings.generation.scenarios_per_metric),
+            turns: Some(*settings.generation.turns),
             demographics: demographics(config).ok(),
         },
         config: settings.to_public_json(),
@@ -245,21 +245,21 @@ pub fn phase_settings(config: &Config) -> Result<PhaseSettings, ConfigError> {
     let settings = &config.settings;
     let defaults = PhaseSettings::default();
     Ok(PhaseSettings {
-        metrics: settings.generation.metrics.clone(),
+        metrics: settings.generation.metrics.0.clone(),
         scenarios: ScenarioSettings {
-            scenarios_per_metric: settings.generation.scenarios_per_metric,
-            turns: settings.generation.turns,
+            scenarios_per_metric: *settings.generation.scenarios_per_metric,
+            turns: *settings.generation.turns,
             demographics: demographics(config)?,
             landmarks: settings.landmarks,
-            concurrency: settings.concurrency.gen_scenarios,
+            concurrency: *settings.run.concurrency.gen_scenarios,
             tries: defaults.tries,
         },
         simulator: SimulatorSettings {
-            turns: settings.generation.turns,
+            turns: *settings.generation.turns,
             landmarks: settings.landmarks,
             perfunctory: settings.perfunctory,
-            seed: settings.seed,
-            max_tool_steps: settings.generation.max_tool_steps,
+            seed: *settings.seed,
+            max_tool_steps: *settings.generation.max_tool_steps,
             ..SimulatorSettings::default()
         },
         tries: defaults.tries,
@@ -269,12 +269,9 @@ pub fn phase_settings(config: &Config) -> Result<PhaseSettings, ConfigError> {
 
 /// The demographic axes with their variables resolved.
 pub fn demographics(config: &Config) -> Result<IndexMap<String, Vec<String>>, ConfigError> {
-    let axis = |(name, values): &(String, Vec<crate::config::Text>)| {
-        let values = values
-            .iter()
-            .map(|value| value.resolve(&config.vars))
-            .collect::<Result<_, _>>()?;
-        Ok((name.clone(), values))
+    let axis = |(name, axis): (&String, &Axis)| {
+        let values = axis.0.iter().map(|value| value.resolve(&config.vars));
+        Ok((name.clone(), values.collect::<Result<_, _>>()?))
     };
     config.settings.demographics.iter().map(axis).collect()
 }

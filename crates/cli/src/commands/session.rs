@@ -33,7 +33,7 @@ pub fn open(
     fs::create_dir_all(&folder).map_err(|error| {
         Failure::nothing_ran(format!("{}: cannot be created: {error}", folder.display()))
     })?;
-    let form = match config.settings.journal_compress {
+    let form = match config.settings.journal.compress {
         true => Form::Compressed,
         false => Form::Plain,
     };

@@ -61,7 +61,7 @@ fn targets(
     let generation = &config.settings.generation;
     let simulated = |difference: &Difference| difference.simulated;
     let command = match all.iter().any(simulated) {
-        true => hints.run_alike(name, generation.turns, generation.num_samples),
+        true => hints.run_alike(name, *generation.turns, *generation.num_samples),
         false => hints.evaluate_all(name),
     };
     Some(format!(

@@ -4,13 +4,11 @@ use llm_client::{
     ModelSettings, Price, PriceRow, PriceTable, SecretString, StructuredSupport, TokenLimitName,
     wire_name,
 };
-use schema::reasoning::ReasoningOpening;
 use serde_json::Value;
 
 use super::{
     error::ConfigError,
-    models::{ModelEntry, Route},
-    settings::Settings,
+    sections::{ModelEntry, Route, Settings},
     vars::Vars,
 };
 
@@ -40,9 +38,9 @@ impl<'a> Endpoints<'a> {
                 .as_ref()
                 .map(|source| source.to_ascii_lowercase()),
             model: price.model.clone(),
-            input: price.input,
-            output: price.output,
-            cached_input: price.cached_input,
+            input: price.input.0,
+            output: price.output.0,
+            cached_input: price.cached_input.map(|dollars| dollars.0),
         });
         let prices = PriceTable::shipped()
             .with_overrides(rows)
@@ -61,10 +59,9 @@ impl<'a> Endpoints<'a> {
     pub fn resolve(&self, entry: &ModelEntry) -> Result<ModelSettings, ConfigError> {
         let mut settings = self.without_key(entry)?;
         self.key(entry, &mut settings)?;
-        for (name, value) in &entry.extra_headers {
-            settings
-                .extra_headers
-                .push((name.clone(), SecretString::from(value.resolve(self.vars)?)));
+        for (name, value) in &entry.table.extra_headers {
+            let value = SecretString::from(value.resolve(self.vars)?);
+            settings.extra_headers.push((name.0.clone(), value));
         }
         Ok(settings)
     }
@@ -76,9 +73,9 @@ impl<'a> Endpoints<'a> {
     pub fn without_key(&self, entry: &ModelEntry) -> Result<ModelSettings, ConfigError> {
         let model = entry.model.resolve(self.vars)?;
         let mut settings = self.route(entry, &model)?;
-        if let Some(url) = &entry.base_url {
+        if let Some(url) = &entry.table.base_url {
             settings.base_url = url.resolve(self.vars)?;
-            url.check_url(&settings.base_url)?;
+            url.check(&settings.base_url)?;
             let hidden = self.vars.keys_in_path(&url.raw).into_iter();
             settings.hidden = hidden.map(SecretString::from).collect();
         }
@@ -95,7 +92,7 @@ impl<'a> Endpoints<'a> {
         let id = entry.id.clone();
         Ok(match entry.route {
             // Another address than the provider's own may want other parameters: let the client find out.
-            Route::Source(source) if entry.base_url.is_some() => ModelSettings {
+            Route::Source(source) if entry.table.base_url.is_some() => ModelSettings {
                 key_name: source.key_variable().map(str::to_owned),
                 ..ModelSettings::new(id, wire, source.base_url())
             },
@@ -117,10 +114,10 @@ impl<'a> Endpoints<'a> {
     }
 
     fn key(&self, entry: &ModelEntry, settings: &mut ModelSettings) -> Result<(), ConfigError> {
-        if let Some(key) = &entry.api_key {
+        if let Some(key) = &entry.table.apikey {
             let secret = key.resolve(self.vars)?;
             if secret.trim().is_empty() {
-                return Err(key.error("is empty; leave it out where no key is needed"));
+                return Err(key.error("the key is empty; leave it out where no key is needed"));
             }
             settings.key_name = Some(format!("{}.apikey", entry.path));
             settings.api_key = Some(SecretString::from(secret));
@@ -133,15 +130,16 @@ impl<'a> Endpoints<'a> {
             return Ok(());
         };
         let brings_own = entry
+            .table
             .extra_headers
-            .iter()
-            .any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+            .keys()
+            .any(|name| name.0.eq_ignore_ascii_case("authorization"));
         match self.vars.get(variable) {
             Some(key) => settings.api_key = Some(SecretString::from(key.to_owned())),
-            None if entry.base_url.is_some() || brings_own => {}
+            None if entry.table.base_url.is_some() || brings_own => {}
             None => {
                 return Err(entry.model.error(format!(
-                    "has no key for {source}; export {variable}, write {variable}=... into .env, \
+                    "no key for {source}; export {variable}, write {variable}=... into .env, \
                      or set apikey"
                 )));
             }
@@ -150,36 +148,38 @@ impl<'a> Endpoints<'a> {
     }
 
     fn tune(&self, entry: &ModelEntry, settings: &mut ModelSettings) -> Result<(), ConfigError> {
-        let tuning = &entry.tuning;
-        settings.max_tokens = tuning.max_tokens;
-        settings.temperature = tuning.temperature;
-        settings.top_p = tuning.top_p;
-        settings.seed = tuning.seed;
+        let table = &entry.table;
+        settings.max_tokens = table.max_tokens.map(|tokens| *tokens);
+        settings.temperature = table.temperature.map(|number| number.0);
+        settings.top_p = table.top_p.map(|number| number.0);
+        settings.seed = table.seed;
         settings
             .reasoning_effort
-            .clone_from(&tuning.reasoning_effort);
-        for (key, value) in &tuning.extra_body {
+            .clone_from(&table.reasoning_effort);
+        for (key, value) in &table.extra_body {
             let value = self.expand(value.clone()).map_err(|reason| {
-                ConfigError::new(format!("{}.extra_body.{key} {reason}", entry.path))
+                ConfigError::new(format!("{}.extra_body.{key}: {reason}", entry.path))
             })?;
             settings.extra_body.insert(key.clone(), value);
         }
-        if tuning.reasoning_opened_by == Some(1) {
-            settings.reasoning_opening = ReasoningOpening::Template;
+        if let Some(opening) = table.reasoning_opened_by {
+            settings.reasoning_opening = opening;
         }
-        match tuning.token_limit {
-            Some(1) => settings.token_limit = TokenLimitName::MaxTokens,
-            Some(2) => settings.token_limit = TokenLimitName::MaxCompletionTokens,
-            _ => {}
+        // `auto` leaves what is known of the provider.
+        if let Some(name) = table
+            .token_limit
+            .filter(|name| *name != TokenLimitName::Auto)
+        {
+            settings.token_limit = name;
         }
-        match tuning.structured {
-            Some(1) => settings.structured = StructuredSupport::JsonSchema,
-            Some(2) => settings.structured = StructuredSupport::JsonObject,
-            Some(3) => settings.structured = StructuredSupport::Text,
-            _ => {}
+        if let Some(format) = table
+            .structured
+            .filter(|format| *format != StructuredSupport::Auto)
+        {
+            settings.structured = format;
         }
-        if let Some(timeout) = tuning.timeout {
-            settings.request_timeout = timeout;
+        if let Some(timeout) = table.timeout {
+            settings.request_timeout = timeout.0;
         }
         Ok(())
     }
@@ -207,7 +207,7 @@ impl<'a> Endpoints<'a> {
         match entry.route {
             Route::Scripted => Some(FREE),
             Route::Source(source) => {
-                let name = entry.base_url.is_none().then(|| source.name());
+                let name = entry.table.base_url.is_none().then(|| source.name());
                 let is_free = source.is_local() && is_this_machine(&settings.base_url);
                 let price = self.prices.price(name, &settings.model);
                 price.or(is_free.then_some(FREE))

@@ -1,6 +1,17 @@
 //! What is wrong with the configuration.
 
-use super::place::{Origin, Place};
+use serde::{Deserialize, Serialize};
+
+use super::tree::Origin;
+
+/// A value of the configuration: where it was set, and its key path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyPlace {
+    /// Where it was set; `None` for what is built in.
+    pub origin: Option<Origin>,
+    /// Such as `targets[0].id`; empty for the whole configuration.
+    pub key: String,
+}
 
 /// Everything that is wrong with the configuration, each with its place. No text of it holds a key or a header.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,26 +58,15 @@ pub struct ConfigProblem {
     pub key: String,
     /// What is wrong.
     pub reason: String,
-    /// Whether `reason` goes on from the key as its subject: `generation.turns must be …`.
-    is_predicate: bool,
 }
 
 impl ConfigProblem {
-    /// A problem at `place`, in a sentence of its own.
-    pub fn at(place: &Place, reason: impl Into<String>) -> Self {
+    /// A problem with the value at `place`.
+    pub fn at(place: &KeyPlace, reason: impl Into<String>) -> Self {
         Self {
-            origin: Some(Origin::from(place.origin.as_str())).filter(|_| !place.origin.is_empty()),
+            origin: place.origin.clone(),
             key: place.key.clone(),
             reason: reason.into(),
-            is_predicate: false,
-        }
-    }
-
-    /// A problem with the value at `place`, in a sentence whose subject is the value's key.
-    pub fn of(place: &Place, predicate: impl Into<String>) -> Self {
-        Self {
-            is_predicate: true,
-            ..Self::at(place, predicate)
         }
     }
 
@@ -81,10 +81,9 @@ impl ConfigProblem {
     /// `config.yaml, line 3: generation.turns: `, as far as it is known.
     fn place(&self) -> String {
         let origin = self.origin.as_ref().map(|origin| format!("{origin}: "));
-        let key = match (self.key.as_str(), self.is_predicate) {
-            ("", _) => String::new(),
-            (key, true) => format!("{key} "),
-            (key, false) => format!("{key}: "),
+        let key = match self.key.as_str() {
+            "" => String::new(),
+            key => format!("{key}: "),
         };
         origin.unwrap_or_default() + &key
     }
@@ -96,7 +95,6 @@ impl From<String> for ConfigProblem {
             origin: None,
             key: String::new(),
             reason,
-            is_predicate: false,
         }
     }
 }
@@ -113,30 +111,19 @@ mod tests {
 
     #[test]
     fn a_problem_says_where() {
-        let place = |origin: &str, key: &str| Place {
-            origin: origin.to_owned(),
-            key: key.to_owned(),
-        };
-        let turns = place("config.yaml, line 3", "generation.turns");
-        for (problem, expected) in [
+        let origin = |line| Some(Origin::new("config.yaml").at_line(line));
+        for (origin, key, expected) in [
             (
-                ConfigProblem::at(&turns, "no"),
+                origin(Some(3)),
+                "generation.turns",
                 "config.yaml, line 3: generation.turns: no",
             ),
-            (
-                ConfigProblem::of(&turns, "is no"),
-                "config.yaml, line 3: generation.turns is no",
-            ),
-            (
-                ConfigProblem::at(&place("--turns", ""), "no"),
-                "--turns: no",
-            ),
-            (
-                ConfigProblem::of(&place("", "built in"), "is empty"),
-                "built in is empty",
-            ),
-            (ConfigProblem::from("no"), "no"),
+            (origin(None), "", "config.yaml: no"),
+            (None, "built in", "built in: no"),
+            (None, "", "no"),
         ] {
+            let key = key.to_owned();
+            let problem = ConfigProblem::at(&KeyPlace { origin, key }, "no");
             assert_eq!(problem.to_string(), expected);
         }
     }

@@ -2,20 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use config::{Config, Environment, Map, Source, Value, ValueKind};
 use schema::unreadable_special;
 
 use super::{
     error::{ConfigError, ConfigProblem},
-    parse,
-    place::Origin,
+    file,
+    tree::{self, Data, Origin, Table, Value},
     vars::Vars,
 };
 
-const DEFAULTS: &str = include_str!("defaults.yaml");
-
 /// Every variable of Probity begins with this.
-pub(super) const PREFIX: &str = "PROBITY";
+pub(super) const PREFIX: &str = "PROBITY_";
 
 /// A value given on the command line: where it goes, the flag, and the value as text.
 #[derive(Clone, Debug)]
@@ -34,11 +31,10 @@ pub struct Merged {
     pub root: Value,
     /// The file that was read.
     pub file: Option<PathBuf>,
-    /// What a problem without a place of its own has as its place.
-    pub origin: String,
 }
 
-/// Puts the layers together. `given` is the file of `--config`; without it, `config.yaml` or `probity.toml` in `folder` is read.
+/// Puts the layers over the defaults together. `given` is the file of `--config`; without it, `config.yaml` or `probity.toml` in
+/// `folder` is read.
 ///
 /// # Errors
 /// When the file cannot be read, or both default files are there.
@@ -52,25 +48,24 @@ pub fn merge(
         Some(path) => Some(path.to_owned()),
         None => find(folder)?,
     };
-    let mut builder =
-        Config::builder().add_source(Layer(parse::yaml("built-in defaults", DEFAULTS)?));
-    if let Some(path) = &file {
-        builder = builder.add_source(Layer(read(folder, path)?));
-    }
-    builder = builder.add_source(Layer(environment(vars)?));
+    let mut root = match &file {
+        Some(path) => read(folder, path)?,
+        None => Table::new(),
+    };
+    tree::merge(&mut root, environment(vars)?);
     for flag in flags {
-        let value = Value::new(Some(&flag.name.to_owned()), flag.value.clone());
-        builder = builder.set_override(flag.key, value).map_err(unexpected)?;
+        let value = Value::text(Origin::new(flag.name), &flag.value);
+        tree::set(&mut root, flag.key, value);
     }
     let origin = file.as_ref().map_or_else(
         || "configuration".to_owned(),
         |file| file.display().to_string(),
     );
-    Ok(Merged {
-        root: builder.build().map_err(unexpected)?.cache,
-        file,
-        origin,
-    })
+    let root = Value {
+        origin: Origin::new(origin),
+        data: Data::Table(root),
+    };
+    Ok(Merged { root, file })
 }
 
 /// The configuration file of `folder`, if there is one.
@@ -91,15 +86,15 @@ fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
     }
 }
 
-fn read(folder: &Path, path: &Path) -> Result<Map<String, Value>, ConfigError> {
+fn read(folder: &Path, path: &Path) -> Result<Table, ConfigError> {
     let name = path.display().to_string();
-    let file = folder.join(path);
-    let there = std::fs::metadata(&file).ok();
-    if let Some(reason) = there.and_then(|there| unreadable_special(&file, &there)) {
+    let full = folder.join(path);
+    let there = std::fs::metadata(&full).ok();
+    if let Some(reason) = there.and_then(|there| unreadable_special(&full, &there)) {
         let problem = ConfigProblem::in_origin(Origin::new(&name), reason);
         return Err(ConfigError::new(problem));
     }
-    let bytes = std::fs::read(file).map_err(|error| {
+    let bytes = std::fs::read(full).map_err(|error| {
         let reason = format!("the configuration cannot be read: {error}");
         ConfigError::new(ConfigProblem::in_origin(Origin::new(&name), reason))
     })?;
@@ -119,69 +114,42 @@ fn read(folder: &Path, path: &Path) -> Result<Map<String, Value>, ConfigError> {
     let is_toml = path
         .extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
-    let table = if is_toml {
-        parse::toml(&name, text)?
+    let mut table = if is_toml {
+        file::toml(&name, text)?
     } else {
-        parse::yaml(&name, text)?
+        file::yaml(&name, text)?
     };
-    Ok(spread_concurrency(table))
+    spread_concurrency(&mut table);
+    Ok(table)
 }
 
-/// The variables `PROBITY_A__B` as a table `a.b`. A value that begins with `[` or `{` is read as YAML.
-fn environment(vars: &Vars) -> Result<Map<String, Value>, ConfigError> {
-    let own = vars
-        .with_prefix(PREFIX)
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect();
-    let source = Environment::with_prefix(PREFIX)
-        .prefix_separator("_")
-        .separator("__")
-        .ignore_empty(true)
-        .source(Some(own));
-    let flat = source.collect().map_err(unexpected)?;
-    let value = |(key, value): (String, Value)| {
-        let origin = format!("{PREFIX}_{}", key.replace('.', "__").to_uppercase());
-        Ok((key, parse::inline(&origin, &value.kind.to_string())?))
-    };
-    let table = flat.into_iter().map(value).collect::<Result<_, _>>()?;
-    Ok(spread_concurrency(table))
+/// The variables `PROBITY_A__B` as a table `a.b`. A value that begins with `[` or `{` is read as YAML; an empty one counts as not set.
+fn environment(vars: &Vars) -> Result<Table, ConfigError> {
+    let mut table = Table::new();
+    for (name, text) in vars.with_prefix(PREFIX) {
+        let key = name.get(PREFIX.len()..).unwrap_or_default();
+        if key.is_empty() || text.is_empty() {
+            continue;
+        }
+        let path = key.to_lowercase().replace("__", ".");
+        let value = file::inline(&Origin::new(name), text)?;
+        tree::set(&mut table, &path, value);
+        // Before the next variable: one for a single phase wins over one for all.
+        spread_concurrency(&mut table);
+    }
+    Ok(table)
 }
 
 /// `concurrency: 8` stands for 8 in every phase, whatever a lower layer says of single phases.
-fn spread_concurrency(mut table: Map<String, Value>) -> Map<String, Value> {
-    let spread = |value: &mut Value| {
-        if matches!(value.kind, ValueKind::String(_)) {
-            let each = |phase: &str| (phase.to_owned(), value.clone());
-            let phases = ["gen_scenarios", "simulate", "evaluate"].map(each);
-            value.kind = ValueKind::Table(phases.into_iter().collect());
-        }
+fn spread_concurrency(table: &mut Table) {
+    let Some(Data::Table(run)) = table.get_mut("run").map(|run| &mut run.data) else {
+        return;
     };
-    if let Some(value) = table.get_mut("run.concurrency") {
-        spread(value);
-    }
-    if let Some(ValueKind::Table(run)) = table.get_mut("run").map(|run| &mut run.kind)
-        && let Some(value) = run.get_mut("concurrency")
+    if let Some(value) = run.get_mut("concurrency")
+        && matches!(value.data, Data::Text(_))
     {
-        spread(value);
-    }
-    table
-}
-
-/// What `config` itself complains about, which our own input cannot bring about.
-fn unexpected(error: config::ConfigError) -> ConfigError {
-    ConfigError::new(format!("the configuration cannot be merged: {error}"))
-}
-
-/// One layer, already read.
-#[derive(Clone, Debug)]
-struct Layer(Map<String, Value>);
-
-impl Source for Layer {
-    fn clone_into_box(&self) -> Box<dyn Source + Send + Sync> {
-        Box::new(self.clone())
-    }
-
-    fn collect(&self) -> Result<Map<String, Value>, config::ConfigError> {
-        Ok(self.0.clone())
+        let all = ["gen_scenarios", "simulate", "evaluate"];
+        let each = all.map(|phase| (phase.to_owned(), value.clone()));
+        value.data = Data::Table(each.into_iter().collect());
     }
 }

@@ -1,29 +1,25 @@
 //! The configuration: defaults < file < environment < flags, read with the place of every mistake.
 //!
+//! - `sections`: what can be set; a file for each section with its keys, defaults and checks.
+//! - `values` and `text`: the types of single values, with their ranges and schemas.
 //! - `vars`: the environment and `.env`, and `${NAME}`.
-//! - `place`: origins and key paths, which `error` puts into problems.
-//! - `parse`: YAML and TOML with lines; `layers` puts the layers together with the `config` crate.
-//! - `read` and `table`: typed values, and keys that nobody knows.
-//! - `settings`, `models` and `tuning`: what there is to set; `sections`: how it is read; `safety`: its section.
-//! - `endpoint`: models with their keys, when they are used; `public`: what may be shown.
+//! - `file`: YAML and TOML as a `tree` with lines; `layers` merges the trees of all layers.
+//! - `node`: a tree as a serde `Deserializer`; `read`: all mistakes at once; `error`: mistakes with their places.
+//! - `endpoint`: models with their keys, when they are used; `published`: the schema.
 
 mod endpoint;
 mod error;
+mod file;
 mod layers;
-mod models;
-mod parse;
-mod place;
-mod public;
+mod node;
+mod published;
 mod read;
-mod safety;
 mod sections;
-mod settings;
-mod table;
-mod tuning;
+mod text;
+mod tree;
+mod values;
 mod vars;
 
-#[cfg(test)]
-mod shape_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -37,11 +33,14 @@ use std::{
 pub use endpoint::Endpoints;
 pub use error::{ConfigError, ConfigProblem};
 pub use layers::Flag;
-pub use models::{ModelEntry, Route};
-pub use read::Text;
-pub use settings::Settings;
-pub use tuning::Limits;
+pub use published::schema;
+pub use sections::{Axis, Limits, ModelEntry, Models, Route, Settings};
+pub use values::Whole;
 pub use vars::Vars;
+
+use layers::Merged;
+use read::Problems;
+use text::Text;
 
 /// The settings, the environment they are resolved with, and what may be a mistake in them.
 pub struct Config {
@@ -49,7 +48,7 @@ pub struct Config {
     pub settings: Settings,
     /// The environment.
     pub vars: Vars,
-    /// Keys that nobody knows, and the like.
+    /// Unknown keys, and the like.
     pub warnings: Vec<ConfigProblem>,
 }
 
@@ -69,12 +68,12 @@ impl Config {
     pub fn prompt_files(&self) -> Result<BTreeMap<String, PathBuf>, ConfigError> {
         let mut files = BTreeMap::new();
         let mut problems = Vec::new();
-        for (name, file) in &self.settings.prompts {
+        for (name, file) in &self.settings.prompts.0 {
             match file.resolve(&self.vars) {
                 Ok(path) => {
                     let path = self.folder().join(path);
                     if !path.is_file() {
-                        let reason = format!("names {}, which is not a file", path.display());
+                        let reason = format!("{}: not a file", path.display());
                         problems.extend(file.error(reason).into_problems());
                     }
                     files.insert(name.clone(), path);
@@ -106,7 +105,7 @@ impl Config {
         let missing = match (self.standards(), &self.settings.standards) {
             (Err(error), _) => Some(error),
             (Ok(Some(path)), Some(text)) if !path.exists() => Some(text.error(format!(
-                "names {}: no such file or folder; write one with `calibrate --out`, or leave the key out",
+                "{}: no such file or folder; write one with `calibrate --out`, or leave the key out",
                 path.display()
             ))),
             _ => None,
@@ -121,20 +120,11 @@ impl Config {
 pub fn problems(folder: &Path, file: &Path) -> (Vec<ConfigProblem>, Vec<ConfigProblem>) {
     let read = || -> Result<Config, ConfigError> {
         let vars = Vars::load(folder)?;
-        let merged = layers::merge(
-            folder,
-            Some(file),
-            &vars.without_prefix(layers::PREFIX),
-            &[],
-        )?;
-        let (mut settings, warnings) = settings::read(merged, false, &vars)?;
+        let merged = layers::merge(folder, Some(file), &Vars::default(), &[])?;
+        let mut config = read(merged, vars, false)?;
         // Paths in it start where it lies.
-        settings.file = Some(folder.join(file));
-        Ok(Config {
-            settings,
-            vars,
-            warnings,
-        })
+        config.settings.file = Some(folder.join(file));
+        Ok(config)
     };
     match read() {
         Ok(config) => {
@@ -157,11 +147,38 @@ pub fn load(
     scripted: bool,
 ) -> Result<Config, ConfigError> {
     let vars = Vars::load(folder)?;
-    let (settings, warnings) =
-        settings::read(layers::merge(folder, file, &vars, flags)?, scripted, &vars)?;
+    let merged = layers::merge(folder, file, &vars, flags)?;
+    read(merged, vars, scripted)
+}
+
+/// Reads the merged layers. With `scripted`, the models are the scripted ones whatever the layers say.
+///
+/// # Errors
+/// All that is wrong, at once.
+fn read(merged: Merged, vars: Vars, scripted: bool) -> Result<Config, ConfigError> {
+    let mut problems = Problems::default();
+    let settings = read::read::<Settings>(&merged.root, &vars, &mut problems);
+    let mut settings = settings.unwrap_or_default();
+    settings.resolve(&vars, &mut problems);
+    settings.file = merged.file;
+    problems.errors.sort();
+    ConfigError::check(problems.errors)?;
+    let none = settings.models.all().next().is_none();
+    if scripted || (settings.file.is_none() && none) {
+        let models = Models::scripted();
+        settings.models = models.map_err(|error| ConfigError::new(error.to_string()))?;
+        settings.safety.attacker = None;
+        settings.safety.judges.clear();
+    }
+    let models = &mut settings.models;
+    for part in [&mut models.generator, &mut models.tool] {
+        if part.is_none() {
+            part.clone_from(&models.user);
+        }
+    }
     Ok(Config {
         settings,
         vars,
-        warnings,
+        warnings: problems.warnings,
     })
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use llm_client::ExposeSecret as _;
 use tempfile::TempDir;
 
-use super::{Config, ConfigError, Endpoints, Flag, Vars, layers, settings};
+use super::{Config, ConfigError, Endpoints, Flag, Vars, layers, read};
 
 /// Loads `files` with these variables and flags.
 fn load(
@@ -19,12 +19,7 @@ fn load(
     }
     let vars: Vars = vars.iter().copied().collect();
     let merged = layers::merge(folder.path(), None, &vars, flags)?;
-    let (settings, warnings) = settings::read(merged, false, &vars)?;
-    Ok(Config {
-        settings,
-        vars,
-        warnings,
-    })
+    read(merged, vars, false)
 }
 
 pub(super) fn yaml(text: &str) -> Result<Config, ConfigError> {
@@ -77,20 +72,22 @@ fn a_file_of_impact_bench_is_read_as_it_is() {
     let config = yaml(IMPACT_BENCH).unwrap();
     let settings = &config.settings;
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
-    assert!(settings.verbose && settings.perfunctory && !settings.landmarks && !settings.force);
+    assert!(
+        settings.run.verbose && settings.perfunctory && !settings.landmarks && !settings.run.force
+    );
     assert_eq!(
         (
-            settings.concurrency.gen_scenarios,
-            settings.concurrency.simulate,
-            settings.concurrency.evaluate
+            *settings.run.concurrency.gen_scenarios,
+            *settings.run.concurrency.simulate,
+            *settings.run.concurrency.evaluate
         ),
         (3, 7, 9)
     );
     assert_eq!(
         (
-            settings.generation.scenarios_per_metric,
-            settings.generation.turns,
-            settings.generation.num_samples
+            *settings.generation.scenarios_per_metric,
+            *settings.generation.turns,
+            *settings.generation.num_samples
         ),
         (5, 6, 2)
     );
@@ -100,7 +97,7 @@ fn a_file_of_impact_bench_is_read_as_it_is() {
         .map(|(axis, values)| {
             (
                 axis.as_str(),
-                values.iter().map(|value| value.raw.as_str()).collect(),
+                values.0.iter().map(|value| value.raw.as_str()).collect(),
             )
         })
         .collect();
@@ -161,7 +158,7 @@ fn names_on_the_wire_lose_their_source_and_keys_are_resolved_at_use() {
         .unwrap_err();
     assert_eq!(
         judge.to_string(),
-        "config.yaml, line 13: evaluator_model has no key for anthropic; export ANTHROPIC_API_KEY, write ANTHROPIC_API_KEY=... into .env, or set apikey"
+        "config.yaml, line 13: evaluator_model: no key for anthropic; export ANTHROPIC_API_KEY, write ANTHROPIC_API_KEY=... into .env, or set apikey"
     );
 }
 
@@ -179,7 +176,7 @@ fn a_missing_variable_is_named_when_it_is_used() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "config.yaml, line 27: targets[0].apikey needs the environment variable SWISS_KEY, which is not set; export it, or \
+        "config.yaml, line 27: targets[0].apikey: the environment variable SWISS_KEY is not set; export it, or \
          write SWISS_KEY=... into .env"
     );
     endpoints
@@ -204,15 +201,18 @@ fn later_layers_win() {
         .unwrap()
         .settings;
     assert_eq!(
-        (settings.generation.turns, settings.generation.num_samples),
+        (*settings.generation.turns, *settings.generation.num_samples),
         (3, 2)
     );
     assert_eq!(
-        (settings.concurrency.simulate, settings.concurrency.evaluate),
+        (
+            *settings.run.concurrency.simulate,
+            *settings.run.concurrency.evaluate
+        ),
         (8, 5)
     );
-    assert_eq!(settings.seed, 4);
-    assert_eq!(settings.generation.scenarios_per_metric, 2, "the default");
+    assert_eq!(*settings.seed, 4);
+    assert_eq!(*settings.generation.scenarios_per_metric, 2, "the default");
 }
 
 #[test]
@@ -222,15 +222,15 @@ fn the_environment_gives_lists_and_tables_with_their_case() {
         ("PROBITY_USER_MODEL__MODEL", "ollama/Llama3:8B"),
     ];
     let settings = load(&[], &vars, &[]).unwrap().settings;
-    assert_eq!(settings.demographics[0].0, "Age");
-    assert_eq!(settings.demographics[0].1[1].raw, "1.10");
+    assert_eq!(settings.demographics.keys().next().unwrap(), "Age");
+    assert_eq!(settings.demographics[0].0[1].raw, "1.10");
     assert_eq!(settings.models.user.unwrap().id.as_str(), "Llama3:8B");
     let error = load(&[], &[("PROBITY_RUN__CONCURRENCY__SIMULATE", "0")], &[])
         .err()
         .unwrap();
     assert_eq!(
         error.to_string(),
-        "PROBITY_RUN__CONCURRENCY__SIMULATE: run.concurrency.simulate must be a whole number of 1 or more, not `0`"
+        "PROBITY_RUN__CONCURRENCY__SIMULATE: run.concurrency.simulate: expected a whole number of 1 or more, found `0`"
     );
 }
 
@@ -239,10 +239,10 @@ fn toml_says_the_same() {
     let text = "[user_model]\nmodel = \"gpt-4.1\"\nsource = \"openai\"\n[demographics]\nZeta = [\"b\", 1.50]\nalpha = [2]\n\
         [[targets]]\nid = \"A.b\"\nmodel = \"m\"\nsource = \"ollama\"\nextra_body = {Top_K = 5, t = 0.5}\n";
     let settings = load(&[("probity.toml", text)], &[], &[]).unwrap().settings;
-    assert_eq!(settings.demographics[0].0, "Zeta");
-    assert_eq!(settings.demographics[0].1[1].raw, "1.50");
+    assert_eq!(settings.demographics.keys().next().unwrap(), "Zeta");
+    assert_eq!(settings.demographics[0].0[1].raw, "1.50");
     assert_eq!(
-        serde_json::to_string(&settings.models.targets[0].tuning.extra_body).unwrap(),
+        serde_json::to_string(&settings.models.targets[0].table.extra_body).unwrap(),
         r#"{"Top_K":5,"t":0.5}"#
     );
     let error = load(
@@ -254,7 +254,7 @@ fn toml_says_the_same() {
     .unwrap();
     assert_eq!(
         error.to_string(),
-        "probity.toml, line 4: generation.turns must be a whole number of 1 or more, not `0`"
+        "probity.toml, line 4: generation.turns: expected a whole number of 1 or more, found `0`"
     );
     let error = load(&[("probity.toml", "seed = 1\nseed = 2\n")], &[], &[])
         .err()
@@ -269,7 +269,7 @@ fn toml_says_the_same() {
 fn extra_body_keeps_case_order_and_numbers() {
     let text = "targets:\n  - model: ollama/x\n    extra_body: {zeta: 1.50, Alpha: {B: [1, null, true, 'x']}}\n";
     let settings = yaml(text).unwrap().settings;
-    let body = serde_json::to_string(&settings.models.targets[0].tuning.extra_body).unwrap();
+    let body = serde_json::to_string(&settings.models.targets[0].table.extra_body).unwrap();
     assert_eq!(body, r#"{"zeta":1.5,"Alpha":{"B":[1,null,true,"x"]}}"#);
 }
 
@@ -277,24 +277,22 @@ fn extra_body_keeps_case_order_and_numbers() {
 fn what_is_wrong_is_said_with_its_place() {
     let target = |rest: &str| format!("targets:\n  - {{{rest}}}\n");
     for (text, expected) in [
-        ("generation:\n  turns: 0\n".to_owned(), "config.yaml, line 2: generation.turns must be a whole number of 1 or more, not `0`"),
-        ("generation: {num_samples: -1}".to_owned(), "config.yaml, line 1: generation.num_samples must be a whole number of 1 or more, \
-            not `-1`"),
-        ("run:\n  concurrency:\n    simulate: 0\n".to_owned(), "config.yaml, line 3: run.concurrency.simulate must be a whole number of \
-            1 or more, not `0`"),
-        ("budget: {max_cost: .nan}".to_owned(), "config.yaml, line 1: budget.max_cost must be a number of 0 or more, not `.nan`"),
-        ("budget: {max_cost: -2}".to_owned(), "config.yaml, line 1: budget.max_cost must be a number of 0 or more, not `-2`"),
-        ("generation: 5".to_owned(), "config.yaml, line 1: generation must be a mapping of keys to values"),
-        ("targets: []".to_owned(), "config.yaml, line 1: targets is empty; add a system under test, or leave the key out"),
-        ("targets: x".to_owned(), "config.yaml, line 1: targets must be a list"),
-        ("generation: {metrics: 5-3}".to_owned(), "config.yaml, line 1: generation.metrics has a range that ends before it begins: 5 to 3"),
-        ("journal: {compress: zstd}".to_owned(), "config.yaml, line 1: journal.compress must be true or false, not `zstd`"),
-        ("cache: {expiry: soon}".to_owned(), "config.yaml, line 1: cache.expiry must be a length of time such as 45s, 10m, 12h or 30d, \
-            not `soon`"),
+        ("generation:\n  turns: 0\n".to_owned(), "config.yaml, line 2: generation.turns: expected a whole number of 1 or more, found `0`"),
+        ("generation: {num_samples: -1}".to_owned(), "config.yaml, line 1: generation.num_samples: expected a whole number of 1 or more, found `-1`"),
+        ("run:\n  concurrency:\n    simulate: 0\n".to_owned(), "config.yaml, line 3: run.concurrency.simulate: expected a whole number of \
+            1 or more, found `0`"),
+        ("budget: {max_cost: .nan}".to_owned(), "config.yaml, line 1: budget.max_cost: expected a number of 0 or more, found `.nan`"),
+        ("budget: {max_cost: -2}".to_owned(), "config.yaml, line 1: budget.max_cost: expected a number of 0 or more, found `-2`"),
+        ("generation: 5".to_owned(), "config.yaml, line 1: generation: expected a mapping of keys to values, found `5`"),
+        ("targets: []".to_owned(), "config.yaml, line 1: targets: no targets; add a system under test, or leave the key out"),
+        ("targets: x".to_owned(), "config.yaml, line 1: targets: expected a list, found text"),
+        ("generation: {metrics: 5-3}".to_owned(), "config.yaml, line 1: generation.metrics: the range ends before it begins: 5 to 3"),
+        ("journal: {compress: zstd}".to_owned(), "config.yaml, line 1: journal.compress: expected true or false, found `zstd`"),
+        ("cache: {expiry: soon}".to_owned(), "config.yaml, line 1: cache.expiry: expected a length of time such as 45s, 10m, 12h or 30d, found `soon`"),
         (target("id: a, model: m, source: opnai"), "config.yaml, line 2: targets[0].source: unknown source `opnai`; did you mean \
             `openai`?"),
-        (target("id: a, source: openai"), "config.yaml, line 2: targets[0] has no `model`, the model's name at the endpoint"),
-        (target("id: a, model: m"), "config.yaml, line 2: targets[0] has neither `source` nor `base_url`; add one, such as `source: openai`"),
+        (target("id: a, source: openai"), "config.yaml, line 2: targets[0]: missing key `model`, the model's name at the endpoint"),
+        (target("id: a, model: m"), "config.yaml, line 2: targets[0]: neither `source` nor `base_url` is set; add one, such as `source: openai`"),
         (target("id: ../x, model: m, source: ollama"), "config.yaml, line 2: targets[0].id: the model id \"../x\" holds a path \
             separator and cannot name a folder"),
         (target("id: /etc, model: m, source: ollama"), "config.yaml, line 2: targets[0].id: the model id \"/etc\" holds a path \
@@ -303,18 +301,18 @@ fn what_is_wrong_is_said_with_its_place() {
             and cannot name a folder"),
         (target("id: '..', model: m, source: ollama"), "config.yaml, line 2: targets[0].id: the model id \"..\" starts with a dot and \
             cannot name a folder of results"),
-        (target("id: a, model: m, source: ollama, temperature: 3"), "config.yaml, line 2: targets[0].temperature must be a number from \
-            0 to 2, not `3`"),
-        ("targets:\n  - {id: a, model: m, source: ollama}\n  - {id: a, model: n, source: ollama}\n".to_owned(), "config.yaml: \
-            targets[0] and targets[1] have the same id `a`; each target needs its own"),
-        ("targets:\n  - {id: a, model: m, source: ollama}\n  - {id: A, model: n, source: ollama}\n".to_owned(), "config.yaml: \
-            targets[0] and targets[1] have ids that differ in case only, `a` and `A`; some file systems would put both into one folder"),
+        (target("id: a, model: m, source: ollama, temperature: 3"), "config.yaml, line 2: targets[0].temperature: expected a number from \
+            0 to 2, found `3`"),
+        ("targets:\n  - {id: a, model: m, source: ollama}\n  - {id: a, model: n, source: ollama}\n".to_owned(), "config.yaml, line 3: \
+            targets[1].id: duplicate id `a`, also of targets[0]; each target needs its own"),
+        ("targets:\n  - {id: a, model: m, source: ollama}\n  - {id: A, model: n, source: ollama}\n".to_owned(), "config.yaml, line 3: \
+            targets[1].id: the id `A` differs from `a` of targets[0] in case only; some file systems would put both into one folder"),
         ("user_model: gpt-4.1".to_owned(), "config.yaml, line 1: user_model: no source for `gpt-4.1`; write source/model, such as openai/gpt-4.1"),
         ("generaton: {turns: 3}".to_owned(), "config.yaml, line 1: generaton: unknown key `generaton`; did you mean `generation`?"),
         ("run:\n  concurency: 3\n".to_owned(), "config.yaml, line 2: run.concurency: unknown key `concurency`; did you mean `concurrency`?"),
         (target("id: a, model: m, source: ollama, Max_Tokens: 3"), "config.yaml, line 2: targets[0].Max_Tokens: unknown key `Max_Tokens`; did you \
             mean `max_tokens`?"),
-        ("seed: [1]".to_owned(), "config.yaml, line 1: seed must be a whole number of 0 or more"),
+        ("seed: [1]".to_owned(), "config.yaml, line 1: seed: expected a whole number of 0 or more, found a list"),
         ("demographics: {age: [a, a]}".to_owned(), "config.yaml, line 1: demographics.age: duplicate value `a`"),
         ("- a\n- b\n".to_owned(), "config.yaml: expected `key: value` lines at the top level"),
     ] {

@@ -10,7 +10,7 @@ fn tools_are_simulated_by_the_user_model_unless_another_is_named() {
     let settings = yaml(user).unwrap().settings;
     let tool = settings.models.tool.as_ref().unwrap();
     assert_eq!((tool.id.as_str(), tool.path.as_str()), ("u", "user_model"));
-    assert_eq!(settings.generation.max_tool_steps, 10);
+    assert_eq!(*settings.generation.max_tool_steps, 10);
 
     let text = format!(
         "{user}tool_model: {{model: t, source: ollama, apikey: secret}}\ngeneration: {{max_tool_steps: 3}}\n"
@@ -29,7 +29,7 @@ fn a_wrong_setting_is_told_with_its_place() {
     let steps = |value: &str| format!("generation:\n  max_tool_steps: {value}\n");
     let wanted = |value: &str| {
         format!(
-            "config.yaml, line 2: generation.max_tool_steps must be a whole number from 1 to 100, not `{value}`"
+            "config.yaml, line 2: generation.max_tool_steps: expected a whole number from 1 to 100, found `{value}`"
         )
     };
     for value in ["0", "101", "-1", "many"] {

@@ -44,13 +44,6 @@ impl Vars {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The same without the variables whose name starts with `prefix`.
-    pub fn without_prefix(&self, prefix: &str) -> Self {
-        let mut by_name = self.by_name.clone();
-        by_name.retain(|name, _| !name.starts_with(prefix));
-        Self { by_name }
-    }
-
     /// `text` with every `${NAME}` replaced by that variable.
     ///
     /// # Errors
@@ -60,12 +53,12 @@ impl Vars {
         let mut rest = text;
         while let Some((before, from)) = rest.split_once("${") {
             let Some((name, after)) = from.split_once('}') else {
-                return Err("has a `${` without its `}`".to_owned());
+                return Err("expected `}` after `${`".to_owned());
             };
             if !is_name(name) {
-                // What is there is not shown: it may be the key.
+                // The text is not shown: it may be the key.
                 return Err(
-                    "has a `${...}` without a variable name; only the form ${NAME} is supported, such as \
+                    "expected a variable name inside `${...}`; only the form ${NAME} is supported, such as \
                      ${OPENAI_API_KEY}"
                         .to_owned(),
                 );
@@ -81,7 +74,7 @@ impl Vars {
 
     fn missing(&self, name: &str) -> String {
         if is_key_for_a_name(name) {
-            return "has what looks like a key inside ${...}; write a variable name there, such as ${OPENAI_API_KEY}: \
+            return "expected a variable name inside `${...}`, such as ${OPENAI_API_KEY}, found what looks like a key: \
                     export the key under that name, or write OPENAI_API_KEY=... into .env"
                 .to_owned();
         }
@@ -90,9 +83,7 @@ impl Vars {
         } else {
             "is not set"
         };
-        format!(
-            "needs the environment variable {name}, which {state}; export it, or write {name}=... into .env"
-        )
+        format!("the environment variable {name} {state}; export it, or write {name}=... into .env")
     }
 
     /// The values of the variables that `url` takes into its path or query and that are keys, by their names or by their look.
@@ -178,19 +169,19 @@ mod tests {
         assert!(
             vars.expand("${NOPE}")
                 .unwrap_err()
-                .contains("NOPE, which is not set")
+                .contains("NOPE is not set")
         );
         assert!(
             vars.expand("${EMPTY}")
                 .unwrap_err()
-                .contains("EMPTY, which is empty")
+                .contains("EMPTY is empty")
         );
         assert!(
             vars.expand("${A:-b}")
                 .unwrap_err()
                 .contains("only the form")
         );
-        assert!(vars.expand("${A").unwrap_err().contains("without its"));
+        assert!(vars.expand("${A").unwrap_err().contains("expected `}`"));
     }
 
     #[test]

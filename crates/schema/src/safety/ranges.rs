@@ -118,6 +118,13 @@ impl MaxTurns {
     }
 }
 
+impl Default for MaxTurns {
+    /// Four exchanges.
+    fn default() -> Self {
+        Self(8)
+    }
+}
+
 impl TryFrom<u32> for MaxTurns {
     type Error = SettingError;
     fn try_from(messages: u32) -> Result<Self, SettingError> {

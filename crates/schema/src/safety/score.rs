@@ -135,6 +135,13 @@ impl Threshold {
     }
 }
 
+impl Default for Threshold {
+    /// The middle of the scale.
+    fn default() -> Self {
+        Self(0.5)
+    }
+}
+
 impl TryFrom<f64> for Threshold {
     type Error = SettingError;
     fn try_from(value: f64) -> Result<Self, SettingError> {

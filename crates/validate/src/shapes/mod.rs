@@ -1,7 +1,5 @@
 //! The shapes of files that are read without a Rust type of their own, told as types that only schemas are made of.
 
-mod config;
-mod config_values;
 mod export;
 mod journal;
 mod output;
@@ -9,7 +7,6 @@ mod pack;
 mod prices;
 mod tree;
 
-pub(crate) use config::Config;
 pub(crate) use export::{ExportConversation, ExportRun, ExportScore};
 pub(crate) use journal::{journal, messages};
 pub(crate) use output::output;

@@ -66,7 +66,7 @@ pub fn groups(config: &Config, args: &SafetyArgs) -> Result<Vec<TestCaseGroup>, 
         return Err(problems.into_failure());
     }
     let own = !packs.is_empty();
-    if !own || !safety.groups.is_empty() {
+    if !own || !safety.test_case_groups.0.is_empty() {
         packs.extend(shipped(&packs)?);
     }
     let groups = pack::join(packs).map_err(unusable)?;
@@ -74,7 +74,7 @@ pub fn groups(config: &Config, args: &SafetyArgs) -> Result<Vec<TestCaseGroup>, 
         Some(_) => "--test-case-groups",
         None => "safety.test_case_groups",
     };
-    pack::select(groups, &safety.groups)
+    pack::select(groups, &safety.test_case_groups.0)
         .map_err(|error| Failure::usage(format!("{origin}: {error}")))
 }
 
@@ -87,7 +87,7 @@ fn paths(config: &Config, args: &SafetyArgs) -> Result<Vec<std::path::PathBuf>, 
     let folder = settings.file.as_ref().and_then(|file| file.parent());
     let folder = folder.map(Path::to_owned).unwrap_or_default();
     let mut paths = Vec::new();
-    for text in &settings.safety.test_cases {
+    for text in &settings.safety.test_cases.0 {
         paths.push(folder.join(text.resolve(&config.vars)?));
     }
     Ok(paths)

@@ -41,7 +41,7 @@ pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
         let plan = json!({
             "rows": rows,
             "total": {"calls": calls, "dollars": dollars, "unpriced": unpriced},
-            "budget": {"max_cost": settings.max_cost, "max_tokens": settings.max_tokens},
+            "budget": {"max_cost": settings.budget.dollars(), "max_tokens": settings.budget.tokens()},
         });
         context.print_json(job.args.mode.command(), Exit::Complete, plan);
     } else {
@@ -49,13 +49,13 @@ pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
         let page = context.terminal.page();
         context.terminal.print(&plan_table(&table, page));
     }
-    if let Some(max) = settings.max_cost.filter(|max| *max < dollars.high) {
+    if let Some(max) = settings.budget.dollars().filter(|max| *max < dollars.high) {
         let (low, high) = (dollars.low, dollars.high);
         context.terminal.warning(&format!(
             "budget.max_cost is ${max:.4}, which may not be enough: the run takes ${low:.4} to ${high:.4}. Finished rows are kept"
         ));
     }
-    if settings.max_cost.is_some() && unpriced {
+    if settings.budget.dollars().is_some() && unpriced {
         context.terminal.warning(
             "a run with a budget in dollars does not start while a model has no price; add it under `prices` in the config",
         );
@@ -85,17 +85,12 @@ fn rows(job: &Job<'_>) -> Result<Vec<SafetyPlanRow>, Failure> {
         system_prompt: job.system_prompt.as_ref().map(ToString::to_string),
     };
     let safety = &settings.safety;
-    Ok(
-        match (job.args.mode, &safety.single_turn, &safety.multi_turn) {
-            (Mode::SingleTurn, Some(settings), _) => {
-                plan_single_turn(&job.groups, settings, &models)
-            }
-            (Mode::MultiTurn, _, Some(settings)) => {
-                plan_multi_turn(&job.groups, settings, &models, attacker_calls)
-            }
-            _ => Vec::new(),
-        },
-    )
+    Ok(match job.args.mode {
+        Mode::SingleTurn => plan_single_turn(&job.groups, &safety.single_turn(), &models),
+        Mode::MultiTurn => {
+            plan_multi_turn(&job.groups, &safety.multi_turn(), &models, attacker_calls)
+        }
+    })
 }
 
 fn table_row(row: &SafetyPlanRow) -> PlanRow {

@@ -62,7 +62,7 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     let config = context.configure_with(&args.flags())?;
     let job = check(&config, args)?;
     job.tell_scripted(context);
-    if config.settings.dry_run {
+    if config.settings.run.dry_run {
         context
             .terminal
             .note("dry run: nothing is called and nothing is written");
@@ -179,8 +179,8 @@ impl Job<'_> {
         let run = self
             .evaluation(&session, &made)?
             .concurrency(Concurrency {
-                simulate: settings.concurrency.simulate,
-                evaluate: settings.concurrency.evaluate,
+                simulate: *settings.run.concurrency.simulate,
+                evaluate: *settings.run.concurrency.evaluate,
             })
             .files(files)
             .records(folder)
@@ -214,7 +214,7 @@ impl Job<'_> {
             self.groups.clone(),
             scorer,
         )
-        .gate(self.config.settings.safety.gate)
+        .gate(self.config.settings.safety.gate())
         .cast(Names {
             attacker: Some(self.cast.attacker.id.to_string()),
             judges: self.cast.judges.iter().map(id).collect(),
@@ -234,10 +234,9 @@ impl Job<'_> {
 
     fn mode(&self, attacker: &Arc<dyn ChatModel>) -> Result<SafetyMode, Failure> {
         let safety = &self.config.settings.safety;
-        let missing = || Failure::usage("the section `safety` of the configuration cannot be read");
         Ok(match self.args.mode {
             Mode::SingleTurn => {
-                let settings = safety.single_turn.clone().ok_or_else(missing)?;
+                let settings = safety.single_turn();
                 let all = STRATEGIES.map(ToOwned::to_owned);
                 SafetyMode::SingleTurn {
                     settings,
@@ -245,7 +244,7 @@ impl Job<'_> {
                 }
             }
             Mode::MultiTurn => {
-                let settings = safety.multi_turn.clone().ok_or_else(missing)?;
+                let settings = safety.multi_turn();
                 let all = TEST_TYPES.map(ToOwned::to_owned);
                 SafetyMode::MultiTurn {
                     settings,

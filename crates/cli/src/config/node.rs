@@ -1,0 +1,368 @@
+//! A value of the tree as a serde `Deserializer`. It gives every error the place of the value at fault, replaces `${NAME}` where a value
+//! is read, and reports the keys that a struct does not have.
+//!
+//! Types ask for what serde has no word for by these names: [`TEXT`], [`PLACE`] and [`FORM`].
+
+use std::{cell::RefCell, collections::BTreeSet};
+
+use schema::nearest;
+use serde::{
+    Deserializer, de,
+    de::{
+        DeserializeSeed, EnumAccess, Error as _, Expected, IntoDeserializer, MapAccess, SeqAccess,
+        Unexpected, VariantAccess, Visitor, value::BorrowedStrDeserializer,
+    },
+    forward_to_deserialize_any,
+};
+use serde_json::json;
+
+use super::{
+    error::{ConfigProblem, KeyPlace},
+    read::ReadError,
+    tree::{Data, Value},
+    vars::Vars,
+};
+
+/// The name of a newtype that wants a scalar as written and its place: `{raw, place}`.
+pub const TEXT: &str = "$text";
+/// The name of a newtype that wants the place of a table. As the key of a struct, it is in every table.
+pub const PLACE: &str = "$place";
+/// The name of an enum whose variants `text`, `list` and `table` are chosen by the form of the value.
+pub const FORM: &str = "$form";
+
+/// What all nodes of a tree share.
+pub struct Context<'a> {
+    /// The environment, for `${NAME}`.
+    pub vars: &'a Vars,
+    /// The key paths of values that are wrong: they are passed over, so that the next mistake is found.
+    pub left_out: BTreeSet<String>,
+    /// Unknown keys, each with the known key that was meant.
+    pub unknown: RefCell<Vec<(ConfigProblem, bool)>>,
+}
+
+/// A value at a key path.
+#[derive(Clone)]
+pub struct Node<'a> {
+    /// The value.
+    pub value: &'a Value,
+    /// Its key path; empty for the root.
+    pub key: String,
+    /// Shared by all nodes.
+    pub context: &'a Context<'a>,
+}
+
+impl<'a> Node<'a> {
+    fn place(&self) -> KeyPlace {
+        KeyPlace {
+            origin: Some(self.value.origin.clone()),
+            key: self.key.clone(),
+        }
+    }
+
+    fn child(&self, value: &'a Value, key: &str) -> Self {
+        Self {
+            value,
+            key: match self.key.as_str() {
+                "" => key.to_owned(),
+                parent => format!("{parent}.{key}"),
+            },
+            context: self.context,
+        }
+    }
+
+    /// The entries of a table that are not left out.
+    fn entries(&self) -> Result<Entries<'a>, ReadError> {
+        let Data::Table(table) = &self.value.data else {
+            return Err(self.wrong(&"a mapping of keys to values"));
+        };
+        let entry = |(key, value): (&'a String, &'a Value)| (key.as_str(), self.child(value, key));
+        let entries = table.iter().map(entry);
+        let entries = entries.filter(|(_, node)| !self.context.left_out.contains(&node.key));
+        Ok(Entries::new(entries.collect()))
+    }
+
+    /// The scalar with every `${NAME}` replaced.
+    fn scalar(&self, expected: &dyn Expected) -> Result<String, ReadError> {
+        match &self.value.data {
+            Data::Text(raw) => self.context.vars.expand(raw).map_err(ReadError::custom),
+            Data::Json(value) if !value.is_null() => Ok(value.to_string()),
+            _ => Err(self.wrong(expected)),
+        }
+    }
+
+    /// The error of a value of another form than `expected`.
+    fn wrong(&self, expected: &dyn Expected) -> ReadError {
+        let found = match &self.value.data {
+            Data::Text(raw) if raw.parse::<f64>().is_ok() => Unexpected::Str(raw),
+            // Words may be secret.
+            Data::Text(_) => Unexpected::Other("text"),
+            Data::Json(value) if value.is_null() => Unexpected::Unit,
+            Data::Json(_) => Unexpected::Other("a number"),
+            Data::List(_) => Unexpected::Seq,
+            Data::Table(_) => Unexpected::Map,
+        };
+        ReadError::invalid_type(found, expected)
+    }
+
+    /// Gives an error this place, where it has none.
+    fn at<T>(&self, result: Result<T, ReadError>) -> Result<T, ReadError> {
+        let raw = match &self.value.data {
+            Data::Text(raw) => Some(raw.as_str()),
+            _ => None,
+        };
+        result.map_err(|error| error.at(|| self.place(), raw))
+    }
+
+    /// Reports a key that is not among `known`. One that is nearly a known key is an error: it is a typing mistake that would change
+    /// what runs. Any other is a warning, since files of other programs carry keys of their own.
+    fn unknown(&self, key: &str, known: &[&'static str]) {
+        let meant = match key {
+            // People call the evaluator a judge, which is nearer to `budget`.
+            "judge" if known.contains(&"evaluator_model") => Some("evaluator_model"),
+            _ => nearest(key, known.iter().copied().filter(|known| *known != PLACE)),
+        };
+        let reason = match meant {
+            Some(meant) => format!("unknown key `{key}`; did you mean `{meant}`?"),
+            None => format!("unknown key `{key}` is ignored"),
+        };
+        let problem = (ConfigProblem::at(&self.place(), reason), meant.is_some());
+        let mut unknown = self.context.unknown.borrow_mut();
+        if !unknown.contains(&problem) {
+            unknown.push(problem);
+        }
+    }
+
+    fn items(&self) -> Result<Items<'a>, ReadError> {
+        let Data::List(items) = &self.value.data else {
+            return Err(self.wrong(&"a list"));
+        };
+        let item = |(number, value)| Self {
+            value,
+            key: format!("{}[{number}]", self.key),
+            context: self.context,
+        };
+        let items = items.iter().enumerate().map(item);
+        let items = items.filter(|node| !self.context.left_out.contains(&node.key));
+        Ok(Items(items.collect::<Vec<_>>().into_iter()))
+    }
+
+    fn fields(&self, fields: &'static [&'static str]) -> Result<Entries<'a>, ReadError> {
+        let (mut known, unknown): (Vec<_>, Vec<_>) = self
+            .entries()?
+            .entries
+            .partition(|(key, _)| fields.contains(key) && *key != PLACE);
+        for (key, node) in unknown {
+            node.unknown(key, fields);
+        }
+        if fields.contains(&PLACE) {
+            known.push((PLACE, self.clone()));
+        }
+        Ok(Entries::new(known))
+    }
+}
+
+impl<'a> Deserializer<'a> for Node<'a> {
+    type Error = ReadError;
+
+    /// As written: `${NAME}` in fields that are sent on is replaced when they are.
+    fn deserialize_any<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match &self.value.data {
+            Data::Text(raw) => visitor.visit_str(raw),
+            Data::Json(value) => value.deserialize_any(visitor).map_err(ReadError::custom),
+            Data::List(_) => self.deserialize_seq(visitor),
+            Data::Table(_) => self.deserialize_map(visitor),
+        }
+    }
+
+    fn deserialize_str<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let text = self.scalar(&visitor)?;
+        visitor.visit_string(text)
+    }
+
+    fn deserialize_string<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_string(self.scalar(&"text")?)
+    }
+
+    /// In any of YAML's spellings.
+    fn deserialize_bool<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let expected = &"true or false";
+        let text = self.scalar(expected)?;
+        match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => visitor.visit_bool(true),
+            "false" | "no" | "off" | "0" => visitor.visit_bool(false),
+            _ => Err(ReadError::invalid_value(Unexpected::Str(&text), expected)),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'a>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        let place = self.place();
+        let located = match (name, &self.value.data) {
+            (PLACE, _) => json!(place),
+            (TEXT, Data::Text(raw)) => json!({"raw": raw, "place": place}),
+            (TEXT, Data::Json(value)) if !value.is_null() => {
+                json!({"raw": value.to_string(), "place": place})
+            }
+            (TEXT, _) => return Err(self.wrong(&"text")),
+            _ => return visitor.visit_newtype_struct(self),
+        };
+        let visited = visitor.visit_newtype_struct(located);
+        visited.map_err(ReadError::custom)
+    }
+
+    fn deserialize_seq<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_seq(self.items()?)
+    }
+
+    fn deserialize_map<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_map(self.entries()?)
+    }
+
+    fn deserialize_struct<V: Visitor<'a>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        visitor.visit_map(self.fields(fields)?)
+    }
+
+    fn deserialize_enum<V: Visitor<'a>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        if name == FORM {
+            return visitor.visit_enum(Form {
+                node: self,
+                variants,
+            });
+        }
+        let text = self.scalar(&"text")?;
+        let word = text.trim();
+        let mut known = variants.iter();
+        match known.find(|known| known.eq_ignore_ascii_case(word)) {
+            Some(known) => visitor.visit_enum(known.into_deserializer()),
+            None => Err(ReadError::unknown_variant(word, variants)),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        <V: Visitor<'a>>
+        i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf unit unit_struct tuple
+        tuple_struct identifier ignored_any
+    }
+}
+
+/// The items of a list. An error of one gets its place here, also where the type that checks it is above serde's deserializer.
+struct Items<'a>(std::vec::IntoIter<Node<'a>>);
+
+impl<'a> SeqAccess<'a> for Items<'a> {
+    type Error = ReadError;
+
+    fn next_element_seed<S: DeserializeSeed<'a>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, ReadError> {
+        let read = |node: Node<'a>| node.at(seed.deserialize(node.clone()));
+        self.0.next().map(read).transpose()
+    }
+}
+
+/// The entries of a table. An error of one gets its place here.
+struct Entries<'a> {
+    entries: std::vec::IntoIter<(&'a str, Node<'a>)>,
+    value: Option<Node<'a>>,
+}
+
+impl<'a> Entries<'a> {
+    fn new(entries: Vec<(&'a str, Node<'a>)>) -> Self {
+        Self {
+            entries: entries.into_iter(),
+            value: None,
+        }
+    }
+}
+
+impl<'a> MapAccess<'a> for Entries<'a> {
+    type Error = ReadError;
+
+    fn next_key_seed<S: DeserializeSeed<'a>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, ReadError> {
+        let Some((key, node)) = self.entries.next() else {
+            return Ok(None);
+        };
+        let key: BorrowedStrDeserializer<'_, ReadError> = BorrowedStrDeserializer::new(key);
+        let key = node.at(seed.deserialize(key))?;
+        self.value = Some(node);
+        Ok(Some(key))
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'a>>(&mut self, seed: S) -> Result<S::Value, ReadError> {
+        let node = self.value.take();
+        let node = node.ok_or_else(|| ReadError::custom("a value without a key"))?;
+        node.at(seed.deserialize(node.clone()))
+    }
+}
+
+/// A value whose form chooses the variant.
+struct Form<'a> {
+    node: Node<'a>,
+    variants: &'static [&'static str],
+}
+
+impl<'a> EnumAccess<'a> for Form<'a> {
+    type Error = ReadError;
+    type Variant = Node<'a>;
+
+    fn variant_seed<S: DeserializeSeed<'a>>(
+        self,
+        seed: S,
+    ) -> Result<(S::Value, Node<'a>), ReadError> {
+        let form = match &self.node.value.data {
+            Data::Text(_) | Data::Json(_) => "text",
+            Data::List(_) => "list",
+            Data::Table(_) => "table",
+        };
+        if !self.variants.contains(&form) {
+            let expected = "text or a mapping of keys to values";
+            return Err(self.node.wrong(&expected));
+        }
+        let variant: de::value::StrDeserializer<'_, ReadError> = form.into_deserializer();
+        Ok((seed.deserialize(variant)?, self.node))
+    }
+}
+
+impl<'a> VariantAccess<'a> for Node<'a> {
+    type Error = ReadError;
+
+    fn newtype_variant_seed<S: DeserializeSeed<'a>>(self, seed: S) -> Result<S::Value, ReadError> {
+        seed.deserialize(self)
+    }
+
+    fn unit_variant(self) -> Result<(), ReadError> {
+        Err(ReadError::custom("a form has a value"))
+    }
+
+    fn tuple_variant<V: Visitor<'a>>(self, _: usize, visitor: V) -> Result<V::Value, ReadError> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn struct_variant<V: Visitor<'a>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        self.deserialize_struct("", fields, visitor)
+    }
+}

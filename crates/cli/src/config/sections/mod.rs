@@ -1,0 +1,178 @@
+//! What can be set, a file for each section: its keys are the fields of a struct, whose comments are the schema's descriptions.
+//! Defaults are in `Default`, ranges in the types ([`super::values`]), and what is checked beyond one value in the section's file.
+
+mod budget;
+mod cache;
+mod demographics;
+mod generation;
+mod journal;
+mod limits;
+pub(super) mod model;
+mod models;
+mod prices;
+mod prompts;
+mod retries;
+mod run;
+mod safety;
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
+
+pub use demographics::Axis;
+pub use limits::Limits;
+pub use model::{ModelEntry, Route};
+pub use models::Models;
+
+use super::{read::Problems, text::Text, values::Whole, vars::Vars};
+use model::{Model, Part, check_ids};
+
+/// What decides what a run does: `config.yaml`, or `probity.toml` in TOML. Every text may hold `${NAME}`, which stands for an
+/// environment variable. Keys that are not here are ignored with a warning, or refused where they are nearly a known one.
+#[derive(Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "Config", deny_unknown_fields)]
+pub struct Settings {
+    /// The file that was read; `None`: only defaults, environment and flags.
+    #[serde(skip_deserializing, serialize_with = "displayed")]
+    #[schemars(skip)]
+    pub file: Option<PathBuf>,
+    /// How the command runs.
+    pub run: run::Run,
+    /// Simulates the user.
+    #[serde(serialize_with = "as_resolved")]
+    user_model: Option<Model>,
+    /// Makes up the answers of simulated tools. Default: `user_model`.
+    #[serde(serialize_with = "as_resolved")]
+    tool_model: Option<Model>,
+    /// Writes metrics and scenarios. Default: `user_model`.
+    #[serde(serialize_with = "as_resolved")]
+    generator_model: Option<Model>,
+    /// Judges.
+    #[serde(serialize_with = "as_resolved")]
+    evaluator_model: Option<Model>,
+    /// The systems under test.
+    #[serde(serialize_with = "as_resolved")]
+    #[schemars(with = "Vec<Model>")]
+    targets: Targets,
+    /// How much is generated and simulated.
+    pub generation: generation::Generation,
+    /// `{axis: [values]}`: every combination is a variant of each scenario.
+    pub demographics: demographics::Demographics,
+    /// The simulated user types carelessly.
+    pub perfunctory: bool,
+    /// Scenarios have instructions for single turns.
+    pub landmarks: bool,
+    /// Templates of one's own: `{name: file}`, beside the configuration file.
+    pub prompts: prompts::Prompts,
+    /// The standards that grades compare with: a file, or a folder of files named after benchmarks.
+    pub standards: Option<Text>,
+    /// Prices that override the shipped ones.
+    pub prices: Vec<prices::PriceEntry>,
+    /// The most that a run may spend.
+    pub budget: budget::Budget,
+    /// The response cache.
+    pub cache: cache::CacheSection,
+    /// The run's journal.
+    pub journal: journal::JournalSection,
+    /// Limits of every endpoint that has none of its own.
+    pub limits: Limits,
+    /// Calls with a transient failure.
+    pub retries: retries::Retries,
+    /// The seed of all randomness.
+    pub seed: Whole<u64, 0>,
+    /// Safety evaluations.
+    pub safety: safety::Safety,
+    /// The models above, resolved.
+    #[serde(skip)]
+    pub models: Models,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            file: None,
+            run: run::Run::default(),
+            user_model: None,
+            tool_model: None,
+            generator_model: None,
+            evaluator_model: None,
+            targets: Targets::default(),
+            generation: generation::Generation::default(),
+            demographics: demographics::Demographics::default(),
+            perfunctory: false,
+            landmarks: true,
+            prompts: prompts::Prompts::default(),
+            standards: None,
+            prices: Vec::new(),
+            budget: budget::Budget::default(),
+            cache: cache::CacheSection::default(),
+            journal: journal::JournalSection::default(),
+            limits: Limits::default(),
+            retries: retries::Retries::default(),
+            seed: Whole(0),
+            safety: safety::Safety::default(),
+            models: Models::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// Resolves the models, and checks what goes beyond single values.
+    pub(super) fn resolve(&mut self, vars: &Vars, problems: &mut Problems) {
+        let mut role = |model: &mut Option<Model>| {
+            let model = model.take();
+            model.and_then(|model| model.resolve(Part::Role, vars, problems))
+        };
+        self.models.user = role(&mut self.user_model);
+        self.models.tool = role(&mut self.tool_model);
+        self.models.generator = role(&mut self.generator_model);
+        self.models.evaluator = role(&mut self.evaluator_model);
+        for target in std::mem::take(&mut self.targets).0 {
+            let target = target.resolve(Part::Target, vars, problems);
+            self.models.targets.extend(target);
+        }
+        check_ids(&self.models.targets, problems);
+        self.safety.resolve(vars, problems);
+    }
+
+    /// Everything that decides what a run does, for the manifest. Of a key or header only the `${NAME}` it comes from is shown.
+    pub fn to_public_json(&self) -> Value {
+        let mut public = json!(self);
+        // A key that is there keeps its position.
+        public["user_model"] = json!(self.models.user);
+        public["tool_model"] = json!(self.models.tool);
+        public["generator_model"] = json!(self.models.generator);
+        public["evaluator_model"] = json!(self.models.evaluator);
+        public["targets"] = json!(self.models.targets);
+        public
+    }
+}
+
+fn displayed<S: Serializer>(file: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    let shown = file.as_ref().map(|file| file.display().to_string());
+    shown.serialize(serializer)
+}
+
+/// The place of models in the order of keys: `to_public_json` puts those in that are called.
+fn as_resolved<T, S: Serializer>(_: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_unit()
+}
+
+/// The systems under test.
+#[derive(Clone, Default, Deserialize)]
+#[serde(try_from = "Vec<Model>")]
+struct Targets(Vec<Model>);
+
+impl TryFrom<Vec<Model>> for Targets {
+    type Error = &'static str;
+
+    fn try_from(models: Vec<Model>) -> Result<Self, &'static str> {
+        match models.is_empty() {
+            true => Err("no targets; add a system under test, or leave the key out"),
+            false => Ok(Self(models)),
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! A model: where it is configured, how it is reached, and how it is called.
+
+use indexmap::IndexMap;
+use llm_client::{Source, StructuredSupport, TokenLimitName, masked, wire_name};
+use schema::{Extra, IdError, ModelId, nearest, reasoning::ReasoningOpening};
+use schemars::{JsonSchema, Schema};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{Error, Visitor},
+};
+use serde_json::Value;
+
+use super::limits::Limits;
+use crate::config::{
+    error::KeyPlace,
+    read::Problems,
+    text::{BaseUrl, Secret, Text},
+    values::{Length, Real, Whole},
+    vars::Vars,
+};
+
+/// The `source` of the models that are scripted.
+pub const SCRIPTED: &str = "scripted";
+
+/// A model as written: a table, or `provider/model`.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(rename = "$form", rename_all = "lowercase")]
+#[schemars(rename = "Model", untagged)]
+pub enum Model {
+    /// All keys.
+    Table(Box<ModelTable>),
+    /// Its source and name.
+    #[schemars(with = "String")]
+    Text(Text),
+}
+
+/// A model in full. What is not set is left to the endpoint.
+#[derive(Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields, transform = with_api_key)]
+pub struct ModelTable {
+    /// Where the table stands.
+    #[serde(rename = "$place", skip_serializing)]
+    #[schemars(skip)]
+    place: At,
+    /// The user's own name for it; of a target, the name of a folder. Default: the model's name.
+    id: Option<Text>,
+    /// The name that the endpoint knows. Required. A leading `<source>/` is not part of it.
+    model: Option<Text>,
+    /// Who serves it: a provider's name, or `scripted`.
+    source: Option<Text>,
+    /// Any OpenAI-compatible endpoint. Overrides the source's own.
+    pub base_url: Option<BaseUrl>,
+    /// The key. Keep it in a variable: `${OPENAI_API_KEY}`.
+    #[serde(alias = "api_key")]
+    pub apikey: Option<Secret>,
+    /// The longest reply, in tokens.
+    pub max_tokens: Option<Whole<u32, 1>>,
+    /// Sent when set.
+    pub temperature: Option<Real<0, 2>>,
+    /// Sent when set.
+    pub top_p: Option<Real<0, 1>>,
+    /// The endpoint's sampling seed.
+    #[serde(deserialize_with = "crate::config::values::some_from_text")]
+    pub seed: Option<i64>,
+    /// `low`, `high`, or another word of the endpoint's.
+    pub reasoning_effort: Option<String>,
+    /// What writes the tag that opens a reasoning block: the `reply`, or the chat `template`. Counts for targets.
+    #[schemars(with = "Option<String>")]
+    pub reasoning_opened_by: Option<ReasoningOpening>,
+    /// Under which name `max_tokens` is sent: `auto`, `max_tokens`, `max_completion_tokens`.
+    #[schemars(with = "Option<String>")]
+    pub token_limit: Option<TokenLimitName>,
+    /// The strongest reply format to request: `auto`, `json_schema`, `json_object`, `text`.
+    #[schemars(with = "Option<String>")]
+    pub structured: Option<StructuredSupport>,
+    /// The most time for one call.
+    pub timeout: Option<Length>,
+    /// More headers: `{Name: value}`.
+    #[schemars(with = "IndexMap<String, Secret>")]
+    pub extra_headers: IndexMap<HeaderName, Secret>,
+    /// Further fields of the request, sent as they are.
+    #[serde(serialize_with = "without_secrets")]
+    pub extra_body: Extra,
+    /// Limits of its endpoint.
+    pub limits: Limits,
+}
+
+/// The place of a table.
+#[derive(Clone, Default, Deserialize)]
+#[serde(rename = "$place")]
+struct At(KeyPlace);
+
+/// The reader's other name of the key.
+fn with_api_key(schema: &mut Schema) {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    if let Some(properties) = properties
+        && let Some(key) = properties.get("apikey").cloned()
+    {
+        properties.insert("api_key".to_owned(), key);
+    }
+}
+
+fn without_secrets<S: Serializer>(body: &Extra, serializer: S) -> Result<S::Ok, S::Error> {
+    masked(&body.clone().into()).serialize(serializer)
+}
+
+/// The name of an HTTP header.
+#[derive(Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct HeaderName(pub String);
+
+impl<'de> Deserialize<'de> for HeaderName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameVisitor;
+
+        impl Visitor<'_> for NameVisitor {
+            type Value = HeaderName;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("the name of a header")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<HeaderName, E> {
+                let fits =
+                    |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
+                match !name.is_empty() && name.chars().all(fits) {
+                    true => Ok(HeaderName(name.to_owned())),
+                    false => Err(E::custom(format!("`{name}` is not a valid header name"))),
+                }
+            }
+        }
+
+        deserializer.deserialize_str(NameVisitor)
+    }
+}
+
+/// How a model is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// The scripted server in this process.
+    Scripted,
+    /// A provider that is known by name.
+    Source(Source),
+    /// An endpoint that is known by its `base_url` only.
+    Endpoint,
+}
+
+/// What a model is for, which decides how its id is made when the user gives none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// User model, generator or judge.
+    Role,
+    /// A system under test. Its id names a folder.
+    Target,
+}
+
+/// A model whose route and id are known. Texts may still hold `${NAME}`: they are resolved when the model is used.
+#[derive(Clone)]
+pub struct ModelEntry {
+    /// The key path it is at: `user_model`, `targets[0]`.
+    pub path: String,
+    /// The user's own name for it.
+    pub id: ModelId,
+    /// The name in the configuration.
+    pub model: Text,
+    /// How it is reached.
+    pub route: Route,
+    /// The provider.
+    pub source: Option<String>,
+    /// All that is configured.
+    pub table: ModelTable,
+}
+
+/// As it may be shown and kept: without keys, and without what is not set.
+impl Serialize for ModelEntry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let table = ModelTable {
+            id: Some(Text::built_in(self.id.as_str())),
+            model: Some(self.model.clone()),
+            source: self.source.as_deref().map(Text::built_in),
+            ..self.table.clone()
+        };
+        let mut public = serde_json::to_value(table).map_err(serde::ser::Error::custom)?;
+        if let Value::Object(map) = &mut public {
+            map.retain(|key, value| match value {
+                Value::Null => false,
+                Value::Object(limits) if key == "limits" => limits.values().any(|n| !n.is_null()),
+                Value::Object(entries) => !entries.is_empty(),
+                _ => true,
+            });
+        }
+        public.serialize(serializer)
+    }
+}
+
+impl ModelEntry {
+    /// The scripted model of this name.
+    pub fn scripted(path: &str, model: &str) -> Result<Self, IdError> {
+        Ok(Self {
+            path: path.to_owned(),
+            id: ModelId::new(model)?,
+            model: Text::built_in(model),
+            route: Route::Scripted,
+            source: Some(SCRIPTED.to_owned()),
+            table: ModelTable::default(),
+        })
+    }
+
+    /// Where its id is set, or the model where it has none of its own.
+    pub fn id_place(&self) -> &KeyPlace {
+        let id = self.table.id.as_ref();
+        id.map_or(self.place(), |id| &id.place)
+    }
+
+    fn place(&self) -> &KeyPlace {
+        match self.table.place.0.origin {
+            Some(_) => &self.table.place.0,
+            None => &self.model.place,
+        }
+    }
+}
+
+impl Model {
+    /// Finds route and id.
+    pub fn resolve(self, part: Part, vars: &Vars, problems: &mut Problems) -> Option<ModelEntry> {
+        let mut resolver = Resolver {
+            part,
+            vars,
+            problems,
+        };
+        match self {
+            Self::Table(table) => resolver.table(*table),
+            Self::Text(text) => resolver.text(text),
+        }
+    }
+}
+
+struct Resolver<'a> {
+    part: Part,
+    vars: &'a Vars,
+    problems: &'a mut Problems,
+}
+
+impl Resolver<'_> {
+    /// The text with its variables, which it needs now.
+    fn resolved(&mut self, text: &Text) -> Option<String> {
+        let resolved = text.resolve(self.vars);
+        let resolved = resolved.map_err(|error| self.problems.errors.extend(error.into_problems()));
+        resolved.ok()
+    }
+
+    fn text(&mut self, model: Text) -> Option<ModelEntry> {
+        let name = self.resolved(&model)?;
+        let Some((source, _)) = name.split_once('/') else {
+            let reason =
+                format!("no source for `{name}`; write source/model, such as openai/{name}");
+            self.problems.error(&model.place, reason);
+            return None;
+        };
+        let route = self.route(&model.place, source, false)?;
+        Some(ModelEntry {
+            path: model.place.key.clone(),
+            id: self.id_of(&model.place, wire_name(source, &name))?,
+            route,
+            source: Some(source.to_owned()),
+            model,
+            table: ModelTable::default(),
+        })
+    }
+
+    /// Each key is checked whatever is wrong with the others, so that all is reported at once.
+    fn table(&mut self, table: ModelTable) -> Option<ModelEntry> {
+        let place = table.place.0.clone();
+        if table.model.is_none() {
+            let reason = "missing key `model`, the model's name at the endpoint";
+            self.problems.error(&place, reason);
+        }
+        // An address or a name whose variables are missing is reported when the model is used; here the name only decides defaults.
+        if let Some(url) = &table.base_url
+            && let Ok(resolved) = url.resolve(self.vars)
+            && let Err(error) = url.check(&resolved)
+        {
+            self.problems.errors.extend(error.into_problems());
+        }
+        let name = table.model.as_ref();
+        let name = name.map(|model| model.resolve(self.vars).unwrap_or(model.raw.clone()));
+        let route = self.route_of_table(&table, name.as_deref());
+        let source = route.as_ref().and_then(|(_, source)| source.as_deref());
+        let wire = name.as_deref();
+        let wire = wire.map(|name| source.map_or(name, |source| wire_name(source, name)));
+        if wire.is_some_and(|wire| wire.trim().is_empty()) {
+            self.problems.error(&place, "`model` is empty");
+            return None;
+        }
+        let id = match (&table.id, wire) {
+            (Some(id), _) => self.given_id(id),
+            (None, Some(wire)) => self.id_of(&place, wire),
+            (None, None) => None,
+        };
+        let (route, source) = route?;
+        Some(ModelEntry {
+            path: place.key,
+            id: id?,
+            model: table.model.clone()?,
+            route,
+            source,
+            table,
+        })
+    }
+
+    fn route_of_table(
+        &mut self,
+        table: &ModelTable,
+        name: Option<&str>,
+    ) -> Option<(Route, Option<String>)> {
+        let has_base_url = table.base_url.is_some();
+        if let Some(source) = &table.source {
+            let name = self.resolved(source)?;
+            return Some((self.route(&source.place, &name, has_base_url)?, Some(name)));
+        }
+        if has_base_url {
+            return name.map(|_| (Route::Endpoint, None));
+        }
+        let prefix = name?.split_once('/').map(|(prefix, _)| prefix);
+        match prefix.and_then(|prefix| Some((known_route(prefix)?, prefix))) {
+            Some((route, prefix)) => Some((route, Some(prefix.to_owned()))),
+            None => {
+                let reason =
+                    "neither `source` nor `base_url` is set; add one, such as `source: openai`";
+                self.problems.error(&table.place.0, reason);
+                None
+            }
+        }
+    }
+
+    fn route(&mut self, place: &KeyPlace, source: &str, has_base_url: bool) -> Option<Route> {
+        if let Some(route) = known_route(source) {
+            return Some(route);
+        }
+        let mut names = Source::ALL.map(Source::name).to_vec();
+        names.push(SCRIPTED);
+        let meant = nearest(source, names.iter().copied());
+        // With a base_url the source is no more than a name.
+        if has_base_url && meant.is_none() {
+            let reason = format!("unknown source `{source}`; only `base_url` is used");
+            self.problems.warn(place, reason);
+            return Some(Route::Endpoint);
+        }
+        let hint = match meant {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!(
+                "known sources: {}; for any other, set `base_url`",
+                names.join(", ")
+            ),
+        };
+        let reason = format!("unknown source `{source}`; {hint}");
+        self.problems.error(place, reason);
+        None
+    }
+
+    fn given_id(&mut self, id: &Text) -> Option<ModelId> {
+        let text = self.resolved(id)?;
+        let checked = self.checked_id(&text);
+        let checked = checked.map_err(|error| self.problems.error(&id.place, error.to_string()));
+        checked.ok()
+    }
+
+    fn id_of(&mut self, place: &KeyPlace, wire: &str) -> Option<ModelId> {
+        let checked = self.checked_id(wire);
+        let reason = |error: IdError| format!("missing key `id`: {error}");
+        let checked = checked.map_err(|error| self.problems.error(place, reason(error)));
+        checked.ok()
+    }
+
+    fn checked_id(&self, id: &str) -> Result<ModelId, IdError> {
+        let id = ModelId::new(id)?;
+        if self.part == Part::Target {
+            id.check_folder_name()?;
+        }
+        Ok(id)
+    }
+}
+
+fn known_route(source: &str) -> Option<Route> {
+    if source.eq_ignore_ascii_case(SCRIPTED) {
+        Some(Route::Scripted)
+    } else {
+        Source::parse(source).ok().map(Route::Source)
+    }
+}
+
+/// Checks that the ids of the targets distinguish them, also as folders on file systems that ignore case.
+pub fn check_ids(targets: &[ModelEntry], problems: &mut Problems) {
+    for (n, target) in targets.iter().enumerate() {
+        let lower = target.id.as_str().to_lowercase();
+        let mut before = targets.iter().take(n);
+        let Some(other) = before.find(|other| other.id.as_str().to_lowercase() == lower) else {
+            continue;
+        };
+        let reason = match other.id == target.id {
+            true => format!(
+                "duplicate id `{}`, also of {}; each target needs its own",
+                target.id, other.path
+            ),
+            false => format!(
+                "the id `{}` differs from `{}` of {} in case only; some file systems would put both into one folder",
+                target.id, other.id, other.path
+            ),
+        };
+        problems.error(target.id_place(), reason);
+    }
+}

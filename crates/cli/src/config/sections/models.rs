@@ -1,0 +1,61 @@
+//! Which models play which part.
+
+use schema::IdError;
+
+use super::model::{ModelEntry, Route};
+
+/// Which models play which part. A part that is not configured is only missed by the phases that need it.
+#[derive(Clone, Default)]
+pub struct Models {
+    /// Plays the user.
+    pub user: Option<ModelEntry>,
+    /// Answers calls of simulated tools.
+    pub tool: Option<ModelEntry>,
+    /// Writes metrics and scenarios.
+    pub generator: Option<ModelEntry>,
+    /// Judges.
+    pub evaluator: Option<ModelEntry>,
+    /// The systems under test.
+    pub targets: Vec<ModelEntry>,
+}
+
+impl Models {
+    /// The models of the demonstration, which need no key and no network.
+    pub fn scripted() -> Result<Self, IdError> {
+        let part = |path, model| ModelEntry::scripted(path, model).map(Some);
+        Ok(Self {
+            user: part("user_model", "scripted-user")?,
+            tool: None,
+            generator: part("generator_model", "scripted-generator")?,
+            evaluator: part("evaluator_model", "scripted-judge")?,
+            targets: vec![
+                ModelEntry::scripted("targets[0]", "scripted-agreeable")?,
+                ModelEntry::scripted("targets[1]", "scripted-careful")?,
+            ],
+        })
+    }
+
+    /// All models there are.
+    pub fn all(&self) -> impl Iterator<Item = &ModelEntry> {
+        [&self.generator, &self.user, &self.tool, &self.evaluator]
+            .into_iter()
+            .flatten()
+            .chain(&self.targets)
+    }
+
+    /// Whether something real is measured: a target or the judge is no scripted model.
+    pub fn measures_real(&self) -> bool {
+        let mut measured = self.targets.iter().chain(&self.evaluator);
+        measured.any(|model| model.route != Route::Scripted)
+    }
+
+    /// Whether any of them is a real model.
+    pub fn any_real(&self) -> bool {
+        self.all().any(|model| model.route != Route::Scripted)
+    }
+
+    /// Whether any of them is scripted.
+    pub fn any_scripted(&self) -> bool {
+        self.all().any(|model| model.route == Route::Scripted)
+    }
+}

@@ -1,0 +1,56 @@
+//! The section `run`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::values::Whole;
+
+/// How the command runs.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
+pub struct Run {
+    /// Call the models again for every reply.
+    pub force: bool,
+    /// Show the plan; call nothing, write nothing.
+    #[serde(skip_serializing)]
+    pub dry_run: bool,
+    /// Diagnostics from `info` on.
+    #[serde(skip_serializing)]
+    pub verbose: bool,
+    /// Rows in progress: one number for every phase, or one for each.
+    #[schemars(with = "ConcurrencyForm")]
+    pub concurrency: Concurrency,
+}
+
+/// Rows in progress at the same time, by phase.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
+pub struct Concurrency {
+    /// Of gen-scenarios.
+    pub gen_scenarios: Whole<usize, 1>,
+    /// Of simulate, for each target.
+    pub simulate: Whole<usize, 1>,
+    /// Of evaluate, for each target.
+    pub evaluate: Whole<usize, 1>,
+}
+
+/// One number is spread over the phases when the layers are merged.
+#[derive(JsonSchema)]
+#[schemars(untagged, inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum ConcurrencyForm {
+    ByPhase(Concurrency),
+    All(Whole<usize, 1>),
+}
+
+impl Default for Concurrency {
+    fn default() -> Self {
+        Self {
+            gen_scenarios: Whole(8),
+            simulate: Whole(20),
+            evaluate: Whole(20),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Texts in which `${NAME}` is replaced when they are used, so that a key that only one phase needs may be missing in another.
+
+use std::{borrow::Cow, fmt::Display, ops::Deref};
+
+use llm_client::{HIDDEN, is_key_for_a_name, shown_url};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::{
+    error::{ConfigError, ConfigProblem, KeyPlace},
+    vars::Vars,
+};
+
+/// A text of the configuration in which `${NAME}` is not replaced yet, and where it stands.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "Written")]
+pub struct Text {
+    /// The text as written.
+    pub raw: String,
+    /// Where it stands.
+    pub place: KeyPlace,
+}
+
+#[derive(Deserialize)]
+#[serde(rename = "$text")]
+struct Written(Located);
+
+#[derive(Deserialize)]
+struct Located {
+    raw: String,
+    place: KeyPlace,
+}
+
+impl From<Written> for Text {
+    fn from(Written(Located { raw, place }): Written) -> Self {
+        Self { raw, place }
+    }
+}
+
+impl Text {
+    /// A text that is in no file.
+    pub fn built_in(text: &str) -> Self {
+        Self {
+            raw: text.to_owned(),
+            place: KeyPlace {
+                origin: None,
+                key: "built in".to_owned(),
+            },
+        }
+    }
+
+    /// The text with every `${NAME}` replaced.
+    ///
+    /// # Errors
+    /// When a variable is missing: names variable, file and key.
+    pub fn resolve(&self, vars: &Vars) -> Result<String, ConfigError> {
+        vars.expand(&self.raw).map_err(|reason| self.error(reason))
+    }
+
+    /// An error about this text.
+    pub fn error(&self, reason: impl Display) -> ConfigError {
+        ConfigError::new(ConfigProblem::at(&self.place, reason.to_string()))
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.raw)
+    }
+}
+
+/// Numbers and true or false are taken as they are written.
+impl JsonSchema for Text {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Text".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["string", "number", "boolean"]})
+    }
+}
+
+/// A text that is never shown: of one that is a variable, the name is.
+#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+pub struct Secret(Text);
+
+impl Deref for Secret {
+    type Target = Text;
+
+    fn deref(&self) -> &Text {
+        &self.0
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = self.raw.trim();
+        let name = raw
+            .strip_prefix("${")
+            .and_then(|rest| rest.strip_suffix('}'));
+        let is_variable = name.is_some_and(|name| {
+            let fits = |char: char| char.is_ascii_alphanumeric() || char == '_';
+            !name.is_empty() && name.chars().all(fits) && !is_key_for_a_name(name)
+        });
+        serializer.serialize_str(if is_variable { raw } else { HIDDEN })
+    }
+}
+
+/// The address of an endpoint. It is shown without user name, password and query.
+#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+pub struct BaseUrl(Text);
+
+impl Deref for BaseUrl {
+    type Target = Text;
+
+    fn deref(&self) -> &Text {
+        &self.0
+    }
+}
+
+impl Serialize for BaseUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&shown_url(&self.raw))
+    }
+}
+
+impl BaseUrl {
+    /// Checks that this text, resolved to `url`, is the address of an endpoint.
+    ///
+    /// # Errors
+    /// What is wrong with it, with its place.
+    pub fn check(&self, url: &str) -> Result<(), ConfigError> {
+        let shown = shown_url(&self.raw);
+        let url = url.trim();
+        if url.is_empty() {
+            return Err(self.error("the address is empty"));
+        }
+        let Some((scheme, rest)) = url.split_once("://") else {
+            return Err(self.error(format!(
+                "expected an address that begins with http:// or https://, such as http://localhost:8080/v1, found `{shown}`"
+            )));
+        };
+        if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
+            return Err(self.error(format!(
+                "expected an address that begins with http:// or https://, found `{shown}`"
+            )));
+        }
+        if rest.is_empty() || rest.starts_with(['/', '?', '#', ':']) {
+            return Err(self.error(format!("`{shown}` has no host")));
+        }
+        Ok(())
+    }
+}

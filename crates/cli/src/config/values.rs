@@ -1,0 +1,368 @@
+//! The values of the configuration: how each is read from text, and its schema.
+
+use std::{
+    borrow::Cow,
+    fmt::{self, Display},
+    marker::PhantomData,
+    ops::{Deref, RangeInclusive},
+    time::Duration,
+};
+
+use jiff::{Span, SpanRelativeTo};
+use schema::safety::{MaxTurns, Share, Threshold};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{Error, Unexpected, Visitor},
+};
+
+/// A value that is read from the text that stands for it.
+pub trait FromText: Sized {
+    /// What the text may be, as in `expected a whole number`.
+    fn expected() -> String;
+
+    /// The value of `text`; `None` where it has none.
+    fn from_text(text: &str) -> Option<Self>;
+}
+
+/// Reads a value from its text, for `deserialize_with`.
+pub fn from_text<'de, T: FromText, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    struct TextVisitor<T>(PhantomData<T>);
+
+    impl<T: FromText> Visitor<'_> for TextVisitor<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(&T::expected())
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+            T::from_text(text.trim()).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+        }
+    }
+
+    deserializer.deserialize_str(TextVisitor(PhantomData))
+}
+
+/// The same for a key that may be missing.
+pub fn some_from_text<'de, T: FromText, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    from_text(deserializer).map(Some)
+}
+
+macro_rules! deserialized_from_text {
+    ($([$($generics:tt)*] $type:ty;)*) => {
+        $(impl<'de, $($generics)*> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                from_text(deserializer)
+            }
+        })*
+    };
+}
+
+deserialized_from_text! {
+    [T: TryFrom<u64>, const MIN: u32, const MAX: u32] Whole<T, MIN, MAX>;
+    [const MIN: u32, const MAX: u32] Real<MIN, MAX>;
+    [] Length;
+    [] Bounds;
+}
+
+/// `of 1 or more`, or `from 1 to 100`.
+fn limits(min: u32, max: u32) -> String {
+    match max {
+        u32::MAX => format!("of {min} or more"),
+        max => format!("from {min} to {max}"),
+    }
+}
+
+/// The schema of a number. It can also be a text that holds `${NAME}`: see `schema`.
+fn number_schema(kind: &str, min: u32, max: u32) -> Schema {
+    match max {
+        u32::MAX => json_schema!({"type": kind, "minimum": min}),
+        max => json_schema!({"type": kind, "minimum": min, "maximum": max}),
+    }
+}
+
+/// A whole number from `MIN` to `MAX`; without `MAX`, to what `T` holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Whole<T, const MIN: u32, const MAX: u32 = { u32::MAX }>(pub T);
+
+impl<T: TryFrom<u64>, const MIN: u32, const MAX: u32> FromText for Whole<T, MIN, MAX> {
+    fn expected() -> String {
+        format!("a whole number {}", limits(MIN, MAX))
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        let number: u64 = text.replace('_', "").parse().ok()?;
+        let fits = number >= u64::from(MIN) && (MAX == u32::MAX || number <= u64::from(MAX));
+        fits.then(|| T::try_from(number).ok()).flatten().map(Self)
+    }
+}
+
+impl<T, const MIN: u32, const MAX: u32> Deref for Whole<T, MIN, MAX> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T, const MIN: u32, const MAX: u32> JsonSchema for Whole<T, MIN, MAX> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Whole".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        number_schema("integer", MIN, MAX)
+    }
+}
+
+/// A finite number from `MIN` to `MAX`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Real<const MIN: u32, const MAX: u32 = { u32::MAX }>(pub f64);
+
+impl<const MIN: u32, const MAX: u32> FromText for Real<MIN, MAX> {
+    fn expected() -> String {
+        format!("a number {}", limits(MIN, MAX))
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        let number: f64 = text.parse().ok()?;
+        let below = MAX == u32::MAX || number <= f64::from(MAX);
+        (number.is_finite() && number >= f64::from(MIN) && below).then_some(Self(number))
+    }
+}
+
+impl<const MIN: u32, const MAX: u32> JsonSchema for Real<MIN, MAX> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Real".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        number_schema("number", MIN, MAX)
+    }
+}
+
+/// `45s`, `10m`, `12h`, `30d`, or a number of seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Length(pub Duration);
+
+impl FromText for Length {
+    fn expected() -> String {
+        "a length of time such as 45s, 10m, 12h or 30d".to_owned()
+    }
+
+    /// Whole seconds, at least one.
+    fn from_text(text: &str) -> Option<Self> {
+        // A century is long enough for anybody and far from every clock's end.
+        const RANGE: RangeInclusive<Duration> =
+            Duration::from_secs(1)..=Duration::from_secs(3_153_600_000);
+        let length = match text.parse::<u64>() {
+            Ok(seconds) => Duration::from_secs(seconds),
+            Err(_) => {
+                let span: Span = text.parse().ok()?;
+                let length = span.to_duration(SpanRelativeTo::days_are_24_hours());
+                length.ok()?.try_into().ok()?
+            }
+        };
+        (RANGE.contains(&length) && length.subsec_nanos() == 0).then_some(Self(length))
+    }
+}
+
+impl Serialize for Length {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}s", self.0.as_secs()))
+    }
+}
+
+impl JsonSchema for Length {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Length".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        number_schema("integer", 1, u32::MAX)
+    }
+}
+
+/// A count, a range such as `4-6`, `[4, 6]`, or `{min: 4, max: 6}`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(try_from = "RangeForm", into = "Bounds")]
+#[schemars(with = "RangeForm", inline)]
+pub struct Range(pub RangeInclusive<u32>);
+
+type Bound = Whole<u32, 1>;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename = "$form", rename_all = "lowercase")]
+#[schemars(untagged, inline)]
+enum RangeForm {
+    #[schemars(with = "Bound")]
+    Text(Bounds),
+    List(Vec<Bound>),
+    Table(BoundsTable),
+}
+
+/// Both ends. One alone stands for both.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields, inline)]
+struct BoundsTable {
+    min: Option<Bound>,
+    max: Option<Bound>,
+}
+
+/// The ends of a range.
+#[derive(Serialize)]
+struct Bounds {
+    min: u32,
+    max: u32,
+}
+
+impl FromText for Bounds {
+    fn expected() -> String {
+        "a count of 1 or more, or a range such as 3-5".to_owned()
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        let (min, max) = text.split_once('-').unwrap_or((text, text));
+        let bound = |text: &str| text.trim().parse().ok().filter(|n| *n >= 1);
+        let (min, max) = (bound(min)?, bound(max)?);
+        Some(Self { min, max })
+    }
+}
+
+impl TryFrom<RangeForm> for Range {
+    type Error = String;
+
+    fn try_from(form: RangeForm) -> Result<Self, String> {
+        let (min, max) = match form {
+            RangeForm::Text(Bounds { min, max }) => (Some(min), Some(max)),
+            RangeForm::List(ends) => (ends.first().map(|n| n.0), ends.last().map(|n| n.0)),
+            RangeForm::Table(ends) => {
+                let (min, max) = (ends.min.map(|n| n.0), ends.max.map(|n| n.0));
+                (min.or(max), max.or(min))
+            }
+        };
+        let (Some(min), Some(max)) = (min, max) else {
+            return Err(format!("expected {}", Bounds::expected()));
+        };
+        match min <= max {
+            true => Ok(Self(min..=max)),
+            false => Err(format!("the range ends before it begins: {min} to {max}")),
+        }
+    }
+}
+
+impl From<Range> for Bounds {
+    fn from(range: Range) -> Self {
+        let (min, max) = range.0.into_inner();
+        Self { min, max }
+    }
+}
+
+/// A list, or one value alone.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(from = "OneOrMoreForm<T>")]
+#[schemars(with = "OneOrMoreForm<T>", inline)]
+pub struct OneOrMore<T>(pub Vec<T>);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename = "$form", rename_all = "lowercase")]
+#[schemars(untagged, inline)]
+enum OneOrMoreForm<T> {
+    List(Vec<T>),
+    Text(T),
+    #[schemars(skip)]
+    Table(T),
+}
+
+impl<T> Default for OneOrMore<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> From<OneOrMoreForm<T>> for OneOrMore<T> {
+    fn from(form: OneOrMoreForm<T>) -> Self {
+        match form {
+            OneOrMoreForm::List(items) => Self(items),
+            OneOrMoreForm::Text(one) | OneOrMoreForm::Table(one) => Self(vec![one]),
+        }
+    }
+}
+
+impl OneOrMore<String> {
+    /// The names: one text may hold several with commas between them.
+    pub fn names(&self) -> Vec<String> {
+        let names = self
+            .0
+            .iter()
+            .flat_map(|text| text.split(','))
+            .map(str::trim);
+        let names = names.filter(|name| !name.is_empty());
+        names.map(ToOwned::to_owned).collect()
+    }
+}
+
+impl FromText for i64 {
+    fn expected() -> String {
+        "a whole number".to_owned()
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+}
+
+/// Reads a setting of a safety evaluation, whose own type has the range.
+fn setting<T, N: std::str::FromStr, E: Display>(
+    text: &str,
+    make: impl Fn(N) -> Result<T, E>,
+) -> Option<T> {
+    make(text.replace('_', "").parse().ok()?).ok()
+}
+
+impl FromText for Threshold {
+    fn expected() -> String {
+        Real::<0, 1>::expected()
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        setting(text, Self::new)
+    }
+}
+
+impl FromText for Share {
+    fn expected() -> String {
+        Real::<0, 1>::expected()
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        setting(text, |share| Self::new("", share))
+    }
+}
+
+impl FromText for MaxTurns {
+    fn expected() -> String {
+        "an even number from 2 to 1000: it counts messages".to_owned()
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        setting(text, Self::new)
+    }
+}
