@@ -67,7 +67,7 @@ fn bounded(fraction: f64, passed: f64, samples: u64) -> Estimate {
 }
 
 /// To 13 digits: logarithms differ in their last digits from machine to machine, and files should not.
-fn rounded(bound: f64) -> f64 {
+pub(crate) fn rounded(bound: f64) -> f64 {
     format!("{bound:.12e}").parse().unwrap_or(bound)
 }
 

@@ -46,6 +46,7 @@ mod order;
 mod rates;
 mod row;
 mod standards;
+pub mod statistics;
 
 pub use error::AggregateError;
 pub use grade::{grade, grade_note, grade_points, mean_reference};

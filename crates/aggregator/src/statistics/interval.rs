@@ -1,0 +1,183 @@
+//! The interval of one rate.
+
+use super::{
+    TAIL, TINY, Z,
+    clusters::{Cluster, whole},
+};
+use crate::{
+    beta::{chance_of_at_least, chance_of_at_most},
+    interval::rounded,
+};
+
+/// A rate with its 95% interval over base scenarios.
+///
+/// The interval is Clopper and Pearson's at a fractional number of effective rows: `rows` divided by the design effect,
+/// which comes from the analysis-of-variance estimate of the intra-class correlation, drawn towards 1 where few
+/// scenarios differ. It is never better than that of the same rows all passed (or all failed).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClusteredRate {
+    /// Rows with a verdict; at least 1.
+    pub rows: u64,
+    /// Base scenarios with at least one such row.
+    pub scenarios: u64,
+    /// Passed rows by all rows, to the last bit.
+    pub estimate: f64,
+    /// Lower bound, 0 to 1, to 13 digits, never above `estimate`.
+    pub lower: f64,
+    /// Upper bound, 0 to 1, to 13 digits, never below `estimate`.
+    pub upper: f64,
+    /// How alike rows of one scenario are, 0 (not at all) to 1 (all the same); `None` where it cannot be told: one
+    /// scenario, one row in each, or all rows agree.
+    pub icc: Option<f64>,
+    /// The correlation that the interval uses; `None` where every scenario has one row.
+    pub icc_used: Option<f64>,
+    /// How many rows stand for one independent row; at least 1.
+    pub design_effect: f64,
+    /// How many independent rows these are worth: `rows / design_effect`.
+    pub effective_rows: f64,
+    /// `sqrt(p (1 - p) / effective_rows)`; `None` where the rate is 0 or 1.
+    pub standard_error: Option<f64>,
+}
+
+/// The rate of these base scenarios with its interval; `None` where there are no rows. Scenarios without rows are left
+/// out. Give them in the order of their ids, so that sums come out the same each time.
+#[must_use]
+pub fn clustered_rate(clusters: &[Cluster]) -> Option<ClusteredRate> {
+    let sums = Sums::of(clusters)?;
+    let (lower, upper) = sums.bounds();
+    Some(ClusteredRate {
+        rows: whole(sums.rows),
+        scenarios: whole(sums.scenarios),
+        estimate: sums.rate,
+        lower: rounded(lower).min(sums.rate),
+        upper: rounded(upper).max(sums.rate),
+        icc: sums.icc,
+        icc_used: sums.icc_used(),
+        design_effect: sums.design_effect,
+        effective_rows: sums.effective_rows(),
+        standard_error: sums.standard_error(),
+    })
+}
+
+/// What intervals are made of.
+pub(super) struct Sums {
+    /// n: all rows.
+    rows: f64,
+    /// C: clusters with rows.
+    scenarios: f64,
+    /// p.
+    rate: f64,
+    /// w: how many rows the scenario of a row has, on average over rows.
+    rows_each: f64,
+    icc: Option<f64>,
+    /// t: scenarios with a failed row, or with a passed one, whichever are fewer.
+    pub(super) informative: f64,
+    design_effect: f64,
+}
+
+impl Sums {
+    pub(super) fn of(clusters: &[Cluster]) -> Option<Self> {
+        let clusters = || clusters.iter().filter(|cluster| cluster.rows() > 0.0);
+        let rows: f64 = clusters().map(Cluster::rows).sum();
+        if rows <= 0.0 {
+            return None;
+        }
+        let scenarios = clusters().fold(0.0, |count, _| count + 1.0);
+        let rate = (clusters().map(Cluster::sum).sum::<f64>() / rows).clamp(0.0, 1.0);
+        let rows_each = clusters().map(|c| c.rows() * c.rows()).sum::<f64>() / rows;
+        let failed = clusters().filter(|c| c.mean() < 1.0).count();
+        let passed = clusters().filter(|c| c.mean() > 0.0).count();
+        let between = clusters().map(|c| c.rows() * (c.mean() - rate).powi(2));
+        let within = clusters().map(Cluster::squares_within);
+        let mut sums = Self {
+            rows,
+            scenarios,
+            rate,
+            rows_each,
+            icc: None,
+            informative: f64::from(u32::try_from(failed.min(passed)).unwrap_or(u32::MAX)),
+            design_effect: 1.0,
+        };
+        sums.icc = sums.correlation(between.sum(), within.sum());
+        sums.design_effect = 1.0 + (rows_each - 1.0) * sums.icc_drawn_to_one();
+        Some(sums)
+    }
+
+    /// The analysis-of-variance estimate of the intra-class correlation, from the sums of squares between and within.
+    fn correlation(&self, between: f64, within: f64) -> Option<f64> {
+        if self.scenarios < 2.0 || self.rows <= self.scenarios {
+            return None;
+        }
+        let between = between / (self.scenarios - 1.0);
+        let within = within / (self.rows - self.scenarios);
+        if between + within <= TINY {
+            return None;
+        }
+        let size = (self.rows - self.rows_each) / (self.scenarios - 1.0);
+        let icc = (between - within) / (between + (size - 1.0) * within);
+        Some(icc.clamp(0.0, 1.0))
+    }
+
+    fn icc_drawn_to_one(&self) -> f64 {
+        let t = self.informative;
+        self.icc.map_or(1.0, |icc| (t * icc + 1.0) / (t + 1.0))
+    }
+
+    fn icc_used(&self) -> Option<f64> {
+        (self.rows > self.scenarios).then(|| self.icc_drawn_to_one())
+    }
+
+    /// N.
+    pub(super) fn effective_rows(&self) -> f64 {
+        self.rows / self.design_effect
+    }
+
+    /// A: how many scenarios of equal size these are worth; at least 1.
+    fn effective_scenarios(&self) -> f64 {
+        self.rows / self.rows_each
+    }
+
+    fn standard_error(&self) -> Option<f64> {
+        let variance = self.rate * (1.0 - self.rate) / self.effective_rows();
+        (variance > 0.0).then(|| variance.sqrt())
+    }
+
+    fn bounds(&self) -> (f64, f64) {
+        exact_bounds(self.rate, self.effective_rows(), self.effective_scenarios())
+    }
+
+    /// Wilson's bounds of `rate` at these effective rows, capped: what differences are made of.
+    pub(super) fn wilson_bounds(&self, rate: f64) -> (f64, f64) {
+        let (n, square) = (self.effective_rows(), Z * Z);
+        let middle = (rate + square / (2.0 * n)) / (1.0 + square / n);
+        let half =
+            Z * (rate * (1.0 - rate) / n + square / (4.0 * n * n)).sqrt() / (1.0 + square / n);
+        let scenarios = self.effective_scenarios();
+        capped(
+            rate,
+            (middle - half, middle + half),
+            scenarios / (scenarios + square),
+        )
+    }
+}
+
+/// Clopper and Pearson's bounds of `rate` in a fractional number of rows, capped by the number of scenarios.
+pub(super) fn exact_bounds(rate: f64, rows: f64, scenarios: f64) -> (f64, f64) {
+    let passed = rate * rows;
+    let lower = if rate <= 0.0 {
+        0.0
+    } else {
+        chance_of_at_least(passed, rows, TAIL)
+    };
+    let upper = if rate >= 1.0 {
+        1.0
+    } else {
+        chance_of_at_most(passed, rows, TAIL)
+    };
+    capped(rate, (lower, upper), (TAIL.ln() / scenarios).exp())
+}
+
+/// A failure never improves the lower bound beyond `cap`: that of the same rows all passed.
+fn capped(rate: f64, (lower, upper): (f64, f64), cap: f64) -> (f64, f64) {
+    (lower.min(cap).min(rate), upper.max(1.0 - cap).max(rate))
+}

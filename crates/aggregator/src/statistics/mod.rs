@@ -1,0 +1,58 @@
+//! Rates one may publish: intervals that know that rows of one scenario are alike, paired comparisons, and what was
+//! left out.
+//!
+//! Everything here is pure arithmetic without randomness: the same counts give the same numbers, and sums are made in
+//! the order of sorted keys. `docs/statistics.md` explains each number to a reader; the tests hold them to vectors made
+//! with SciPy, statsmodels, scikit-learn and krippendorff.
+//!
+//! A **base scenario** is a scenario with all its variants, samples and metrics: its rows are one cluster, because they
+//! are more alike than rows of different scenarios.
+//!
+//! ```
+//! use aggregator::statistics::{Cluster, clustered_rate};
+//!
+//! // Four scenarios of twelve samples each, all passed: worth four independent rows and not forty-eight.
+//! let rate = clustered_rate(&[Cluster::of_verdicts(12, 12); 4]).unwrap();
+//! assert_eq!(rate.estimate, 1.0);
+//! assert_eq!(rate.effective_rows, 4.0);
+//! assert!((rate.lower - 0.3976).abs() < 1e-4);
+//! ```
+//!
+//! # Limits
+//! - An interval covers scenarios like these being written again and the run being repeated. It says nothing about
+//!   other kinds of scenarios, other prompts of the judge, or the world.
+//! - With fewer than about five scenarios intervals are wide, as they should be; with one they say nothing of others.
+//! - Rates pooled over metrics take differences between metrics for chance, which is cautious.
+
+mod agreement;
+mod base_scenario;
+mod clusters;
+mod corrected;
+mod difference;
+mod holm;
+mod interval;
+mod missing;
+mod plan;
+mod reliability;
+mod variants;
+
+pub use agreement::{
+    Agreement, MaybeRating, Scale, cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha,
+};
+pub use base_scenario::base_scenario_id;
+pub use clusters::Cluster;
+pub use corrected::{CorrectedRate, Label, corrected_rate};
+pub use difference::{Difference, DifferenceTest, PairedUnit, Side, paired_difference};
+pub use holm::holm;
+pub use interval::{ClusteredRate, clustered_rate};
+pub use missing::{Bounds, MissingCluster, missing_bounds};
+pub use plan::{Plan, PlannedMetric, power, scenarios_needed};
+pub use reliability::{Reliability, ScenarioCounts, pass_hat_k};
+pub use variants::{VariantEffect, VariantEffects, VariantRow, variant_effects};
+
+/// The quantile 0.975 of the standard normal distribution.
+pub(crate) const Z: f64 = 1.959_963_984_540_054;
+/// What a two-sided 95% interval leaves out on either side.
+pub(crate) const TAIL: f64 = 0.025;
+/// Numbers nearer to each other than this are equal: what is left of sums that cancel.
+pub(crate) const TINY: f64 = 1e-12;

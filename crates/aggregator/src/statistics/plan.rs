@@ -1,0 +1,200 @@
+//! What a run could show, before it is paid.
+
+use super::{clusters::float, interval::exact_bounds};
+use crate::beta::{student_t_cdf, student_t_quantile};
+
+/// What is planned for one metric, and what is assumed of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlannedMetric {
+    /// Base scenarios.
+    pub scenarios: u64,
+    /// Rows of each: variants times samples.
+    pub rows_each: u64,
+    /// How alike rows of one scenario are, 0 to 1.
+    pub icc: f64,
+    /// The rate expected, 0 to 1.
+    pub rate: f64,
+    /// The correlation between two targets over scenarios, 0 to 1.
+    pub correlation: f64,
+    /// Metrics that are compared at once: Holm's correction divides by them.
+    pub metrics: u64,
+}
+
+impl Default for PlannedMetric {
+    /// One row of one scenario, with the assumptions that hold where nothing is known: a rate of 0.8, correlations of 0.3.
+    fn default() -> Self {
+        Self {
+            scenarios: 1,
+            rows_each: 1,
+            icc: 0.3,
+            rate: 0.8,
+            correlation: 0.3,
+            metrics: 1,
+        }
+    }
+}
+
+/// What a run of this size could show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Rows of one target.
+    pub rows: u64,
+    /// How many rows stand for one independent row.
+    pub design_effect: f64,
+    /// Independent rows that these are worth.
+    pub effective_rows: f64,
+    /// Lower end of the 95% interval to expect.
+    pub expected_lower: f64,
+    /// Upper end of it.
+    pub expected_upper: f64,
+    /// If no row fails, the failure rate may still be this: 1 less the lower bound of the rate.
+    pub upper_if_none_fails: f64,
+    /// The smallest p-value that a comparison of two targets can reach.
+    pub smallest_p: f64,
+    /// Whether any difference can be shown at all.
+    pub can_differ: bool,
+    /// The difference between two targets that would be shown four times in five; `None` where there is none.
+    pub smallest_difference: Option<f64>,
+}
+
+impl PlannedMetric {
+    fn rows(&self) -> f64 {
+        float(self.scenarios) * float(self.rows_each)
+    }
+
+    fn design_effect(&self) -> f64 {
+        1.0 + (float(self.rows_each) - 1.0) * self.icc
+    }
+
+    /// The standard error of a difference between two targets.
+    fn error_of_difference(&self) -> f64 {
+        let effective_rows = self.rows() / self.design_effect();
+        let variance = 2.0 * self.rate * (1.0 - self.rate) * (1.0 - self.correlation);
+        (variance / effective_rows).sqrt()
+    }
+
+    fn degrees(&self) -> f64 {
+        float(self.scenarios) - 1.0
+    }
+
+    /// What this could show; `None` without rows.
+    #[must_use]
+    pub fn plan(&self) -> Option<Plan> {
+        if self.scenarios == 0 || self.rows_each == 0 {
+            return None;
+        }
+        let scenarios = float(self.scenarios);
+        let effective_rows = self.rows() / self.design_effect();
+        let (expected_lower, expected_upper) = exact_bounds(self.rate, effective_rows, scenarios);
+        let smallest_p = (1.0 - scenarios).exp2().min(1.0);
+        Some(Plan {
+            rows: self.scenarios.saturating_mul(self.rows_each),
+            design_effect: self.design_effect(),
+            effective_rows,
+            expected_lower,
+            expected_upper,
+            upper_if_none_fails: -(super::TAIL.ln() / scenarios).exp_m1(),
+            smallest_p,
+            can_differ: smallest_p * float(self.metrics) <= 0.05,
+            smallest_difference: self.smallest_difference(),
+        })
+    }
+
+    fn smallest_difference(&self) -> Option<f64> {
+        if self.scenarios < 2 {
+            return None;
+        }
+        let quantile = |chance| student_t_quantile(chance, self.degrees());
+        let reach = quantile(1.0 - super::TAIL / float(self.metrics.max(1))) + quantile(0.8);
+        let difference = reach * self.error_of_difference();
+        (difference <= 1.0).then_some(difference)
+    }
+}
+
+/// The chance that a true difference of `difference` between two targets is shown, for one metric alone; `None` with
+/// fewer than two scenarios, or without a spread.
+#[must_use]
+pub fn power(planned: &PlannedMetric, difference: f64) -> Option<f64> {
+    let error = planned.error_of_difference();
+    if planned.scenarios < 2 || error.is_nan() || error <= 0.0 {
+        return None;
+    }
+    let degrees = planned.degrees();
+    let needed = student_t_quantile(1.0 - super::TAIL, degrees);
+    Some(student_t_cdf(difference / error - needed, degrees))
+}
+
+/// The smallest number of base scenarios with which a difference of `difference` can be shown four times in five, all
+/// else as `planned`; `None` where a hundred million do not suffice or `difference` is not above 0.
+#[must_use]
+pub fn scenarios_needed(planned: &PlannedMetric, difference: f64) -> Option<u64> {
+    let enough = |scenarios: u64| {
+        let planned = PlannedMetric {
+            scenarios,
+            ..*planned
+        };
+        planned.plan().is_some_and(|plan| {
+            plan.can_differ
+                && plan
+                    .smallest_difference
+                    .is_some_and(|smallest| smallest <= difference)
+        })
+    };
+    if difference.is_nan() || difference <= 0.0 {
+        return None;
+    }
+    let mut high = 2_u64;
+    while !enough(high) {
+        high = high.checked_mul(2).filter(|high| *high <= 100_000_000)?;
+    }
+    let mut low = high / 2;
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if enough(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    Some(high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scenarios_needed_suffice_and_one_fewer_does_not() {
+        let planned = PlannedMetric {
+            rows_each: 4,
+            metrics: 3,
+            ..PlannedMetric::default()
+        };
+        let needed = scenarios_needed(&planned, 0.1).unwrap();
+        let smallest = |scenarios| {
+            let planned = PlannedMetric {
+                scenarios,
+                ..planned
+            };
+            planned.plan().unwrap().smallest_difference.unwrap()
+        };
+        assert!(smallest(needed) <= 0.1, "{needed}");
+        assert!(smallest(needed - 1) > 0.1, "{needed}");
+        assert_eq!(scenarios_needed(&planned, 0.0), None);
+        assert_eq!(scenarios_needed(&planned, f64::NAN), None);
+    }
+
+    #[test]
+    fn under_six_scenarios_no_difference_can_be_shown() {
+        let can = |scenarios| {
+            let planned = PlannedMetric {
+                scenarios,
+                ..PlannedMetric::default()
+            };
+            planned.plan().unwrap().can_differ
+        };
+        assert!(!can(5));
+        assert!(can(6));
+        assert_eq!(scenarios_needed(&PlannedMetric::default(), 0.99), Some(6));
+    }
+}
