@@ -195,6 +195,8 @@ mod tests {
                     metric_id: (*metric).into(),
                     metric_type: MetricType::Negative,
                     passed: *passed,
+                    failed: false,
+                    conv_id: "".into(),
                 });
             }
         }

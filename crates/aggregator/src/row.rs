@@ -6,7 +6,10 @@ use schema::{
     Metric, MetricType, ModelId, Score,
     json_rows::{JsonRow, JsonRowsError},
 };
-use serde::{Deserialize, de::Error};
+use serde::{
+    Deserialize,
+    de::{Error, IgnoredAny},
+};
 
 /// The part of a score row that rates are made of. Text is borrowed where it can be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +22,10 @@ pub struct ScoreRow<'a> {
     pub metric_type: MetricType,
     /// Whether the row passed; `None` where there is no verdict.
     pub passed: Option<bool>,
+    /// Whether a call or the conversation failed.
+    pub failed: bool,
+    /// The conversation judged; empty where the row does not name it.
+    pub conv_id: Cow<'a, str>,
 }
 
 impl<'a> From<&'a Score> for ScoreRow<'a> {
@@ -28,6 +35,8 @@ impl<'a> From<&'a Score> for ScoreRow<'a> {
             metric_id: Cow::Borrowed(&score.metric_id),
             metric_type: score.metric_type,
             passed: score.passed,
+            failed: score.error.is_some(),
+            conv_id: Cow::Borrowed(&score.conv_id),
         }
     }
 }
@@ -49,6 +58,9 @@ struct LightRow<'a> {
     metric_id: Cow<'a, str>,
     metric_type: Option<MetricType>,
     passed: Option<bool>,
+    error: Option<IgnoredAny>,
+    #[serde(borrow, default)]
+    conv_id: Option<Cow<'a, str>>,
 }
 
 /// What rates need of a row.
@@ -71,6 +83,8 @@ pub(crate) fn score_row<'a>(
         metric_id: light.metric_id,
         metric_type,
         passed: light.passed,
+        failed: light.error.is_some(),
+        conv_id: light.conv_id.unwrap_or_default(),
     })
 }
 

@@ -1,6 +1,10 @@
 //! Statistics are those of the reference program, vector by vector, to 1e-9 (relative above 1).
 
-#![allow(clippy::unwrap_used, reason = "a failure ends the test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failure ends the test"
+)]
 
 use aggregator::{
     grade,

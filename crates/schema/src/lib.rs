@@ -10,6 +10,7 @@
 //! - [`Verdict`], [`VerdictType`]: what a judge decided, and what judges can decide for a metric.
 //! - [`Hazard`], [`HazardScore`], [`BenchmarkScore`], [`Grade`], [`StandardsFile`], [`Grades`], [`Record`]: hazards, what they scored,
 //!   what the scores are compared with, and the files that hold them.
+//! - [`statistics`]: rates with intervals, comparisons, reliability and effects of variants.
 //! - [`Tool`], [`ToolSpec`], [`ToolCall`]: tools that a benchmark declares, as they are sent to the model, and as it calls them;
 //!   [`check_tool`] checks a declaration, [`ArgumentValidator`] the arguments of a call.
 //! - [`ChatModel`], [`ChatRequest`], [`ChatReply`], [`ModelError`]: one call to a language model.
@@ -70,6 +71,7 @@ mod score;
 mod source_location;
 mod special_file;
 mod standards;
+pub mod statistics;
 mod summary;
 pub mod text;
 mod tool;

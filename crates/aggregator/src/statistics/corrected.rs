@@ -5,6 +5,8 @@ use super::{
     interval::{ClusteredRate, clustered_rate},
 };
 
+use crate::interval::rounded;
+
 /// A row that a person labelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label<'a> {
@@ -96,5 +98,9 @@ fn combined(judge: &ClusteredRate, a: &ClusteredRate, b: &ClusteredRate) -> (f64
     let length = |x: f64, y: f64, z: f64| (x * x + y * y + z * z).sqrt();
     let lower = rate - length(down, q * below(a), (1.0 - q) * below(b));
     let upper = rate + length(up, q * above(a), (1.0 - q) * above(b));
-    (rate, lower.clamp(0.0, 1.0), upper.clamp(0.0, 1.0))
+    (
+        rate,
+        rounded(lower.clamp(0.0, 1.0)),
+        rounded(upper.clamp(0.0, 1.0)),
+    )
 }

@@ -5,7 +5,7 @@ use super::{
     clusters::{Cluster, float},
     interval::Sums,
 };
-use crate::beta::half_tail;
+use crate::{beta::half_tail, interval::rounded};
 
 /// Up to this many scenarios that differ, all ways to flip their signs are counted.
 const EXACT_FLIPS: usize = 16;
@@ -129,12 +129,12 @@ pub fn paired_difference(units: &[PairedUnit<'_>]) -> Option<Difference> {
         a,
         b,
         difference,
-        lower: (difference - distance(a - lower_a, upper_b - b)).clamp(-1.0, 1.0),
-        upper: (difference + distance(upper_a - a, b - lower_b)).clamp(-1.0, 1.0),
+        lower: rounded((difference - distance(a - lower_a, upper_b - b)).clamp(-1.0, 1.0)),
+        upper: rounded((difference + distance(upper_a - a, b - lower_b)).clamp(-1.0, 1.0)),
         effective_rows_a: side_a.effective_rows(),
         effective_rows_b: side_b.effective_rows(),
         correlation,
-        p_value,
+        p_value: rounded(p_value),
         test,
     })
 }

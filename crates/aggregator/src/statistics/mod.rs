@@ -27,13 +27,18 @@
 mod agreement;
 mod base_scenario;
 mod clusters;
+mod compare;
 mod corrected;
 mod difference;
 mod holm;
 mod interval;
 mod missing;
+mod of_target;
 mod plan;
+mod rate_of_units;
 mod reliability;
+mod scenario_index;
+mod target_rows;
 mod variants;
 
 pub use agreement::{
@@ -41,6 +46,7 @@ pub use agreement::{
 };
 pub use base_scenario::base_scenario_id;
 pub use clusters::Cluster;
+pub use compare::compare;
 pub use corrected::{CorrectedRate, Label, corrected_rate};
 pub use difference::{Difference, DifferenceTest, PairedUnit, Side, paired_difference};
 pub use holm::holm;
@@ -48,6 +54,8 @@ pub use interval::{ClusteredRate, clustered_rate};
 pub use missing::{Bounds, MissingCluster, missing_bounds};
 pub use plan::{Plan, PlannedMetric, power, scenarios_needed};
 pub use reliability::{Reliability, ScenarioCounts, pass_hat_k};
+pub use scenario_index::ScenarioIndex;
+pub use target_rows::TargetRows;
 pub use variants::{VariantEffect, VariantEffects, VariantRow, variant_effects};
 
 /// The quantile 0.975 of the standard normal distribution.

@@ -66,15 +66,8 @@ impl PlannedMetric {
         1.0 + (float(self.rows_each) - 1.0) * self.icc
     }
 
-    /// The standard error of a difference between two targets.
-    fn error_of_difference(&self) -> f64 {
-        let effective_rows = self.rows() / self.design_effect();
-        let variance = 2.0 * self.rate * (1.0 - self.rate) * (1.0 - self.correlation);
-        (variance / effective_rows).sqrt()
-    }
-
-    fn degrees(&self) -> f64 {
-        float(self.scenarios) - 1.0
+    fn effective_rows(&self) -> f64 {
+        self.rows() / self.design_effect()
     }
 
     /// What this could show; `None` without rows.
@@ -84,7 +77,7 @@ impl PlannedMetric {
             return None;
         }
         let scenarios = float(self.scenarios);
-        let effective_rows = self.rows() / self.design_effect();
+        let effective_rows = self.effective_rows();
         let (expected_lower, expected_upper) = exact_bounds(self.rate, effective_rows, scenarios);
         let smallest_p = (1.0 - scenarios).exp2().min(1.0);
         Some(Plan {
@@ -101,25 +94,37 @@ impl PlannedMetric {
     }
 
     fn smallest_difference(&self) -> Option<f64> {
-        if self.scenarios < 2 {
-            return None;
-        }
-        let quantile = |chance| student_t_quantile(chance, self.degrees());
-        let reach = quantile(1.0 - super::TAIL / float(self.metrics.max(1))) + quantile(0.8);
-        let difference = reach * self.error_of_difference();
-        (difference <= 1.0).then_some(difference)
+        let error = error_of_difference(self.rate, self.correlation, self.effective_rows());
+        smallest_difference(self.scenarios, error, self.metrics)
     }
+}
+
+/// The standard error of a difference between two targets of one rate.
+pub(super) fn error_of_difference(rate: f64, correlation: f64, effective_rows: f64) -> f64 {
+    (2.0 * rate * (1.0 - rate) * (1.0 - correlation) / effective_rows).sqrt()
+}
+
+/// The difference that would be shown four times in five with this standard error; `None` where there is none.
+pub(super) fn smallest_difference(scenarios: u64, error: f64, metrics: u64) -> Option<f64> {
+    if scenarios < 2 {
+        return None;
+    }
+    let quantile = |chance| student_t_quantile(chance, float(scenarios) - 1.0);
+    let reach = quantile(1.0 - super::TAIL / float(metrics.max(1))) + quantile(0.8);
+    let difference = reach * error;
+    (difference <= 1.0).then_some(difference)
 }
 
 /// The chance that a true difference of `difference` between two targets is shown, for one metric alone; `None` with
 /// fewer than two scenarios, or without a spread.
 #[must_use]
 pub fn power(planned: &PlannedMetric, difference: f64) -> Option<f64> {
-    let error = planned.error_of_difference();
+    let rows = planned.effective_rows();
+    let error = error_of_difference(planned.rate, planned.correlation, rows);
     if planned.scenarios < 2 || error.is_nan() || error <= 0.0 {
         return None;
     }
-    let degrees = planned.degrees();
+    let degrees = float(planned.scenarios) - 1.0;
     let needed = student_t_quantile(1.0 - super::TAIL, degrees);
     Some(student_t_cdf(difference / error - needed, degrees))
 }

@@ -1,0 +1,190 @@
+//! The statistics of one target.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schema::{
+    Hazard, MetricType,
+    statistics::{
+        Rates, ReliabilityStatistics, TargetStatistics, VariantEffectStatistics, VariantStatistics,
+    },
+};
+
+use super::{
+    ScenarioIndex, TargetRows,
+    compare::difference_statistics,
+    difference::Side,
+    holm::holm,
+    rate_of_units::rate_of,
+    reliability::{ScenarioCounts, pass_hat_k},
+    target_rows::Unit,
+    variants::{VariantEffects, VariantRow, variant_effects},
+};
+
+impl TargetRows {
+    /// The statistics of these rows. `index` is of the scenarios they belong to, `hazards` those of the benchmark.
+    #[must_use]
+    pub fn statistics(&self, index: &ScenarioIndex, hazards: &[Hazard]) -> TargetStatistics {
+        let units = self.units(index);
+        let mut metrics = BTreeMap::<&str, Vec<Unit<'_>>>::new();
+        for unit in &units {
+            metrics.entry(unit.metric).or_default().push(*unit);
+        }
+        TargetStatistics {
+            target: self.target().clone(),
+            rates: rates(&units, &metrics, hazards),
+            reliability: reliability(&units, &metrics),
+            variants: variants(&metrics, index),
+        }
+    }
+}
+
+type ByMetric<'a> = BTreeMap<&'a str, Vec<Unit<'a>>>;
+
+fn rates(units: &[Unit<'_>], metrics: &ByMetric<'_>, hazards: &[Hazard]) -> Rates {
+    let of_type = |metric_type| {
+        let of_type = units
+            .iter()
+            .filter(move |unit| unit.metric_type == metric_type);
+        rate_of(of_type)
+    };
+    let of_hazard = |hazard: &Hazard| {
+        let in_hazard = |unit: &&Unit<'_>| hazard.metrics.iter().any(|id| id == unit.metric);
+        (hazard.id.clone(), rate_of(units.iter().filter(in_hazard)))
+    };
+    Rates {
+        all: rate_of(units.iter()),
+        positive: of_type(MetricType::Positive),
+        negative: of_type(MetricType::Negative),
+        hazards: hazards.iter().map(of_hazard).collect(),
+        metrics: metrics
+            .iter()
+            .map(|(id, units)| ((*id).to_owned(), rate_of(units.iter())))
+            .collect(),
+    }
+}
+
+/// pass^k at the number of samples, where it is two or more.
+fn reliability(units: &[Unit<'_>], metrics: &ByMetric<'_>) -> Vec<ReliabilityStatistics> {
+    let k = units.iter().map(|unit| unit.counts.rows()).max();
+    let Some(k) = k.filter(|k| *k >= 2) else {
+        return Vec::new();
+    };
+    let of_type = |metric_type| {
+        let of_type = units.iter().filter(|unit| unit.metric_type == metric_type);
+        of_type.copied().collect::<Vec<_>>()
+    };
+    let positive = of_type(MetricType::Positive);
+    let negative = of_type(MetricType::Negative);
+    let mut scopes = vec![
+        ("all", units),
+        ("positive", &*positive),
+        ("negative", &*negative),
+    ];
+    scopes.extend(metrics.iter().map(|(id, units)| (*id, units.as_slice())));
+    scopes.retain(|(_, units)| !units.is_empty());
+    scopes
+        .into_iter()
+        .map(|(scope, units)| {
+            let counts = units.iter().map(|unit| ScenarioCounts {
+                base: unit.base,
+                passed: unit.counts.passed,
+                scored: unit.counts.scored,
+            });
+            let found = pass_hat_k(k, &counts.collect::<Vec<_>>());
+            ReliabilityStatistics {
+                scope: scope.to_owned(),
+                k,
+                units: found.units,
+                left_out: found.left_out,
+                estimate: found.rate.map(|rate| rate.estimate),
+                lower: found.rate.map(|rate| rate.lower),
+                upper: found.rate.map(|rate| rate.upper),
+            }
+        })
+        .collect()
+}
+
+/// The effects of every axis on every metric, their p-values corrected together.
+fn variants(metrics: &ByMetric<'_>, index: &ScenarioIndex) -> Vec<VariantStatistics> {
+    if !index.has_variants() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for (metric, units) in metrics {
+        let of_units = units.iter().filter_map(|unit| index.variant(unit.scenario));
+        let axes: BTreeSet<&str> = of_units
+            .flat_map(|v| v.keys().map(String::as_str))
+            .collect();
+        for axis in axes {
+            let effects = effects_of(axis, units, index);
+            let several = effects
+                .effects
+                .iter()
+                .any(|effect| effect.difference.is_some());
+            if several {
+                found.push(((*metric).to_owned(), axis.to_owned(), effects));
+            }
+        }
+    }
+    corrected(found)
+}
+
+fn effects_of(axis: &str, units: &[Unit<'_>], index: &ScenarioIndex) -> VariantEffects {
+    let mut rows = Vec::new();
+    for unit in units {
+        let Some(variant) = index.variant(unit.scenario) else {
+            continue;
+        };
+        let Some(value) = variant.get(axis) else {
+            continue;
+        };
+        let others = variant.iter().filter(|(other, _)| *other != axis);
+        let others: Vec<String> = others
+            .map(|(axis, value)| format!("{axis:?}={value:?}"))
+            .collect();
+        rows.push((unit, others.join(","), value.as_str()));
+    }
+    let values: BTreeSet<&str> = rows.iter().map(|(_, _, value)| *value).collect();
+    let values: Vec<&str> = values.into_iter().collect();
+    let rows: Vec<VariantRow<'_>> = rows
+        .iter()
+        .map(|(unit, others, value)| VariantRow {
+            base: unit.base,
+            others,
+            value,
+            side: Side {
+                passed: unit.counts.passed,
+                scored: unit.counts.scored,
+            },
+        })
+        .collect();
+    variant_effects(&values, &rows)
+}
+
+fn corrected(found: Vec<(String, String, VariantEffects)>) -> Vec<VariantStatistics> {
+    let effects = found.iter().flat_map(|(.., effects)| &effects.effects);
+    let p_values: Vec<Option<f64>> = effects
+        .map(|e| Some(e.difference.as_ref()?.p_value))
+        .collect();
+    let number = p_values.iter().flatten().fold(0, |count, _| count + 1);
+    let mut corrected = holm(&p_values).into_iter();
+    found
+        .into_iter()
+        .map(|(metric, axis, effects)| {
+            let with_p = effects.effects.into_iter().zip(&mut corrected);
+            let shown = with_p.filter_map(|(effect, p)| {
+                Some(VariantEffectStatistics {
+                    value: effect.value,
+                    difference: difference_statistics(&effect.difference?, p?, number),
+                })
+            });
+            VariantStatistics {
+                metric,
+                axis,
+                effects: shown.collect(),
+                differ_between_variants: effects.differ_between_variants,
+                differ_between_samples: effects.differ_between_samples,
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,74 @@
+//! From counts to the rates of `statistics.json`.
+
+use schema::statistics::{MissingRows, RateBounds, RateStatistics};
+
+use super::{
+    clusters::Cluster,
+    interval::clustered_rate,
+    missing::{MissingCluster, missing_bounds},
+    target_rows::Unit,
+};
+
+/// More than this share of rows without a verdict is noted.
+const MUCH_MISSING: f64 = 0.05;
+
+/// The rate of units, which are sorted by base scenario.
+pub(super) fn rate_of<'a>(units: impl Iterator<Item = &'a Unit<'a>>) -> RateStatistics {
+    let mut statistics = RateStatistics::default();
+    let mut scored: Vec<Cluster> = Vec::new();
+    let mut missing: Vec<MissingCluster> = Vec::new();
+    let mut last_base = None;
+    for unit in units {
+        let counts = unit.counts;
+        let rows = Cluster::of_verdicts(counts.passed, counts.scored);
+        let whole = counts.as_missing();
+        match (scored.last_mut(), missing.last_mut()) {
+            (Some(cluster), Some(with_missing)) if last_base == Some(unit.base) => {
+                cluster.add(&rows);
+                with_missing.passed += whole.passed;
+                with_missing.scored += whole.scored;
+                with_missing.missing += whole.missing;
+            }
+            _ => {
+                scored.push(rows);
+                missing.push(whole);
+            }
+        }
+        last_base = Some(unit.base);
+        statistics.passed += counts.passed;
+        statistics.missing.failed += counts.failed;
+        statistics.missing.abstained += counts.abstained;
+        statistics.missing.incomplete += counts.incomplete;
+    }
+    if let Some(rate) = clustered_rate(&scored) {
+        statistics.rows = rate.rows;
+        statistics.scenarios = rate.scenarios;
+        statistics.estimate = Some(rate.estimate);
+        statistics.lower = Some(rate.lower);
+        statistics.upper = Some(rate.upper);
+        statistics.icc = rate.icc;
+        statistics.icc_used = rate.icc_used;
+        statistics.design_effect = Some(rate.design_effect);
+        statistics.effective_rows = Some(rate.effective_rows);
+        statistics.standard_error = rate.standard_error;
+    }
+    statistics.bounds = missing_bounds(&missing).map(|bounds| RateBounds {
+        lowest: bounds.lowest,
+        highest: bounds.highest,
+        lower: bounds.lower,
+        upper: bounds.upper,
+    });
+    statistics.note = note(statistics.rows, statistics.scenarios, statistics.missing);
+    statistics
+}
+
+/// What a reader should know of a rate.
+fn note(rows: u64, scenarios: u64, missing: MissingRows) -> Option<String> {
+    let all = super::clusters::float(rows + missing.unscored());
+    let without = super::clusters::float(missing.unscored() + missing.incomplete);
+    let one = (scenarios == 1).then_some("one base scenario: says nothing of others");
+    let much = (without > MUCH_MISSING * all)
+        .then_some("more than 5% without a verdict: quote the bounds");
+    let notes: Vec<&str> = one.into_iter().chain(much).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}

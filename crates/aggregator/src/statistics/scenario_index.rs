@@ -1,0 +1,124 @@
+//! What statistics need of `scenarios.json`.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+    io::Read,
+};
+
+use indexmap::IndexSet;
+use schema::{Extra, Scenario, json_rows::JsonRows};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::base_scenario_id;
+use crate::AggregateError;
+
+/// The values of a variant, `{axis: value}`.
+pub(super) type Variant = BTreeMap<String, String>;
+
+/// Which base scenario each scenario belongs to, and which variant of it it is.
+///
+/// An empty index serves a tree without `scenarios.json`: base scenarios then come from the ids alone, and there are no
+/// variants.
+#[derive(Clone, Debug, Default)]
+pub struct ScenarioIndex {
+    scenarios: HashMap<String, Entry>,
+    variants: IndexSet<Variant>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    /// Where the id does not say it.
+    base: Option<String>,
+    /// Where in `variants`.
+    variant: Option<usize>,
+}
+
+/// What is read of a row.
+#[derive(Deserialize)]
+#[serde(expecting = "a scenario (a JSON object)")]
+struct LightScenario<'a> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(borrow, default)]
+    base_scenario_id: Option<Cow<'a, str>>,
+    #[serde(default)]
+    demographic: Option<Extra>,
+}
+
+impl ScenarioIndex {
+    /// Reads a `scenarios.json`, row by row.
+    ///
+    /// # Errors
+    /// When it cannot be read, is not one JSON list, or holds a row that is not a scenario.
+    pub fn read(scenarios: impl Read) -> Result<Self, AggregateError> {
+        let mut index = Self::default();
+        let mut rows = JsonRows::new(scenarios);
+        while let Some(row) = rows.next_row()? {
+            let row: LightScenario<'_> = row.parse()?;
+            index.add(
+                &row.id,
+                row.base_scenario_id.as_deref(),
+                row.demographic.as_ref(),
+            );
+        }
+        Ok(index)
+    }
+
+    /// The index of scenarios that were read.
+    #[must_use]
+    pub fn of(scenarios: &[Scenario]) -> Self {
+        let mut index = Self::default();
+        for scenario in scenarios {
+            let base = scenario.extra.get("base_scenario_id");
+            let base = base.and_then(Value::as_str);
+            index.add(&scenario.id, base, Some(&scenario.demographic));
+        }
+        index
+    }
+
+    fn add(&mut self, id: &str, base: Option<&str>, demographic: Option<&Extra>) {
+        let found = base_scenario_id(id, base);
+        let base = (found != base_scenario_id(id, None)).then(|| found.to_owned());
+        let variant = demographic
+            .filter(|values| !values.is_empty())
+            .map(|values| {
+                let text = |value: &Value| {
+                    value
+                        .as_str()
+                        .map_or_else(|| value.to_string(), str::to_owned)
+                };
+                let values = values
+                    .iter()
+                    .map(|(axis, value)| (axis.clone(), text(value)));
+                self.variants.insert_full(values.collect()).0
+            });
+        // Most scenarios say nothing that their id does not say: those take no memory.
+        if base.is_some() || variant.is_some() {
+            self.scenarios
+                .insert(id.to_owned(), Entry { base, variant });
+        }
+    }
+
+    /// The base scenario of a scenario.
+    #[must_use]
+    pub fn base<'a>(&'a self, id: &'a str) -> &'a str {
+        let base = self
+            .scenarios
+            .get(id)
+            .and_then(|entry| entry.base.as_deref());
+        base.unwrap_or_else(|| base_scenario_id(id, None))
+    }
+
+    /// The values of a scenario's variant.
+    pub(super) fn variant(&self, id: &str) -> Option<&Variant> {
+        let place = self.scenarios.get(id)?.variant?;
+        self.variants.get_index(place)
+    }
+
+    /// Whether any scenario is a variant.
+    pub(super) fn has_variants(&self) -> bool {
+        !self.variants.is_empty()
+    }
+}

@@ -1,0 +1,227 @@
+//! `statistics.json`: rates with intervals that know which rows are alike, comparisons, reliability and effects of variants.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ModelId;
+
+/// The content of `statistics.json`: one file per benchmark, beside `results.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Statistics {
+    /// Version of this format: [`Statistics::FORMAT`].
+    pub format: String,
+    /// The confidence of all intervals: 0.95.
+    pub level: f64,
+    /// How intervals are made: [`Statistics::METHOD`].
+    pub method: String,
+    /// One entry per system under test, in the order of `results.json`.
+    pub targets: Vec<TargetStatistics>,
+    /// Each pair of targets, in that order; none where there are more than [`Statistics::MOST_COMPARED`] targets.
+    pub comparisons: Vec<Comparison>,
+}
+
+impl Statistics {
+    /// The version of the format that is written.
+    pub const FORMAT: &str = "1.0.0";
+    /// Clopper and Pearson's interval at the number of effective rows, scenarios as clusters.
+    pub const METHOD: &str = "clopper-pearson-clustered";
+    /// With more targets than this, pairs are not compared in the file.
+    pub const MOST_COMPARED: usize = 12;
+
+    /// The entry of one target.
+    #[must_use]
+    pub fn target(&self, id: &ModelId) -> Option<&TargetStatistics> {
+        self.targets.iter().find(|target| target.target == *id)
+    }
+}
+
+/// The statistics of one system under test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetStatistics {
+    /// The system under test.
+    pub target: ModelId,
+    /// Its rates.
+    pub rates: Rates,
+    /// How often a scenario passes every time; empty with one sample of each.
+    #[serde(default)]
+    pub reliability: Vec<ReliabilityStatistics>,
+    /// What the axes of variants do, by metric and axis; empty without variants.
+    #[serde(default)]
+    pub variants: Vec<VariantStatistics>,
+}
+
+/// The rates of one system under test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rates {
+    /// Over all rows.
+    pub all: RateStatistics,
+    /// Over rows of positive metrics.
+    pub positive: RateStatistics,
+    /// Over rows of negative metrics.
+    pub negative: RateStatistics,
+    /// By hazard id.
+    pub hazards: BTreeMap<String, RateStatistics>,
+    /// By metric id.
+    pub metrics: BTreeMap<String, RateStatistics>,
+}
+
+/// A pass rate with its 95% interval over base scenarios, and what it leaves out. Without rows every number is null.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateStatistics {
+    /// Rows that passed.
+    pub passed: u64,
+    /// Rows with a verdict.
+    pub rows: u64,
+    /// Base scenarios with such a row.
+    pub scenarios: u64,
+    /// `passed / rows`, 0 to 1, to the last bit.
+    pub estimate: Option<f64>,
+    /// Lower end of the interval, 0 to 1.
+    pub lower: Option<f64>,
+    /// Upper end of the interval, 0 to 1.
+    pub upper: Option<f64>,
+    /// How alike rows of one scenario are, 0 to 1; null where it cannot be told.
+    pub icc: Option<f64>,
+    /// The value that the interval uses: drawn towards 1 where few scenarios differ.
+    pub icc_used: Option<f64>,
+    /// How many rows stand for one independent row.
+    pub design_effect: Option<f64>,
+    /// How many independent rows these are worth.
+    pub effective_rows: Option<f64>,
+    /// Standard error of `estimate`; null at 0 and 1.
+    pub standard_error: Option<f64>,
+    /// Rows without a verdict, which `rows` does not count.
+    pub missing: MissingRows,
+    /// Between what the rate lies whatever the missing verdicts would have been; null without any row.
+    pub bounds: Option<RateBounds>,
+    /// What a reader should know of this rate.
+    pub note: Option<String>,
+}
+
+/// Rows without a verdict, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MissingRows {
+    /// A call or the conversation failed.
+    pub failed: u64,
+    /// The judge gave no usable verdict.
+    pub abstained: u64,
+    /// Rows of negative metrics that passed although a reply of the target was empty or cut off: what was never said
+    /// cannot fail. They have a verdict, and `bounds` alone counts them as missing.
+    pub incomplete: u64,
+}
+
+impl MissingRows {
+    /// Rows without a verdict.
+    #[must_use]
+    pub fn unscored(self) -> u64 {
+        self.failed + self.abstained
+    }
+}
+
+/// The worst and the best that missing verdicts could have made of a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateBounds {
+    /// The rate if all missing rows had failed.
+    pub lowest: f64,
+    /// The rate if all missing rows had passed.
+    pub highest: f64,
+    /// The lower end of the interval if they had failed.
+    pub lower: f64,
+    /// The upper end of the interval if they had passed.
+    pub upper: f64,
+}
+
+/// pass^k: how often `k` samples of one scenario all pass.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReliabilityStatistics {
+    /// `all`, `positive`, `negative`, or a metric's id.
+    pub scope: String,
+    /// How many samples in a row.
+    pub k: u64,
+    /// Scenarios with at least `k` verdicts.
+    pub units: u64,
+    /// Scenarios with fewer.
+    pub left_out: u64,
+    /// The mean over scenarios; null without any.
+    pub estimate: Option<f64>,
+    /// Lower end of its 95% interval.
+    pub lower: Option<f64>,
+    /// Upper end of its 95% interval.
+    pub upper: Option<f64>,
+}
+
+/// What the values of one axis of variants do to one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VariantStatistics {
+    /// The metric's id.
+    pub metric: String,
+    /// The axis.
+    pub axis: String,
+    /// Each value beside the others; of two values the first only.
+    pub effects: Vec<VariantEffectStatistics>,
+    /// The chance that two rows of one scenario with different values get different verdicts.
+    pub differ_between_variants: Option<f64>,
+    /// The chance that two rows with the same value do: what chance alone does. Only the excess of the first is a flip.
+    pub differ_between_samples: Option<f64>,
+}
+
+/// One value of an axis beside the other values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VariantEffectStatistics {
+    /// The value.
+    pub value: String,
+    /// Its rate (`rate_a`) beside the others' (`rate_b`); its p-value is corrected over all effects of the target.
+    #[serde(flatten)]
+    pub difference: DifferenceStatistics,
+}
+
+/// Two targets, or two runs of one, in one scope.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// The first target: its rate is `rate_a`.
+    pub a: ModelId,
+    /// The second target: its rate is `rate_b`.
+    pub b: ModelId,
+    /// `all`, or a metric's id.
+    pub scope: String,
+    /// The difference over the scenarios that both have a verdict for.
+    #[serde(flatten)]
+    pub difference: DifferenceStatistics,
+}
+
+/// A difference of two rates over the same scenarios, with its 95% interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DifferenceStatistics {
+    /// Metrics of scenarios with a verdict on both sides.
+    pub units: u64,
+    /// Those with a verdict on one side only.
+    pub unmatched: u64,
+    /// Base scenarios of the units.
+    pub scenarios: u64,
+    /// The mean over units of the first side's rate.
+    pub rate_a: f64,
+    /// The mean over units of the second side's rate.
+    pub rate_b: f64,
+    /// `rate_a - rate_b`.
+    pub difference: f64,
+    /// Lower end of the interval, -1 to 1.
+    pub lower: f64,
+    /// Upper end of the interval, -1 to 1.
+    pub upper: f64,
+    /// Independent rows that the first side's rows are worth.
+    pub effective_rows_a: f64,
+    /// Independent rows that the second side's rows are worth.
+    pub effective_rows_b: f64,
+    /// How far both sides find the same scenarios hard.
+    pub correlation: f64,
+    /// The chance of a difference as large where both sides are alike.
+    pub p_value: f64,
+    /// `p_value` corrected by Holm's method over the metrics of the pair; the comparison of all rows stands alone.
+    pub p_holm: f64,
+    /// How `p_value` was found: `none differ`, `exact binomial`, `exact sign flips` or `normal`.
+    pub test: String,
+    /// What may be said: `differ`, `no difference shown`, or that none could have been.
+    pub says: String,
+}
