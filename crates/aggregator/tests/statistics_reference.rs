@@ -1,10 +1,6 @@
 //! Statistics are those of the reference program, vector by vector, to 1e-9 (relative above 1).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failure ends the test"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
 use aggregator::{
     grade,

@@ -8,6 +8,7 @@ use std::{
 
 use schema::{
     Grades, IncompleteReplies, MetricType, ModelId, Phase, PhaseCost, ReasoningReplies, Summary,
+    statistics::Statistics,
 };
 use serde::Serialize;
 
@@ -81,6 +82,8 @@ pub struct BenchmarkReport {
     pub summaries: Vec<Summary>,
     /// What the scores of the tree sum up to, after a run that judged and wrote no `results.json`.
     pub rates: Vec<Summary>,
+    /// The statistics of either: the content of `statistics.json`, when it was written.
+    pub statistics: Option<Statistics>,
     /// The types of the benchmark's metrics by id, which tell the rows of a rate apart.
     pub metric_types: BTreeMap<String, MetricType>,
     /// Whether `results.json` is not what the scores of the tree sum up to, after a run that judged and did not sum up.

@@ -220,6 +220,12 @@ impl BenchmarkDir {
         self.root.join("grades.json")
     }
 
+    /// `statistics.json`.
+    #[must_use]
+    pub fn statistics(&self) -> PathBuf {
+        self.root.join("statistics.json")
+    }
+
     /// `standards.json`: what the benchmark's grades compare with, where it is there.
     #[must_use]
     pub fn standards(&self) -> PathBuf {

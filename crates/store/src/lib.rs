@@ -47,13 +47,14 @@ mod score_check;
 mod special;
 mod spool;
 mod standards;
+mod statistics;
 mod summaries;
 mod tools;
 mod unscored;
 mod verdicts;
 pub mod yaml_edit;
 
-pub use aggregator::sort_summaries;
+pub use aggregator::{sort_summaries, statistics::TargetRows};
 pub use atomic::{check_writable, remove_unfinished, write_atomically, write_json};
 pub use benchmark::{check_metrics, read_benchmark};
 pub use cost::{CostEntry, CostFile, read_costs, write_cost};
@@ -72,6 +73,9 @@ pub use score_check::{ScoreFaults, check_scores, find_score_faults};
 pub use special::{check_readable, check_replaceable, check_tree};
 pub use spool::{Place, Spool};
 pub use standards::{LoadedStandards, load_standards};
+pub use statistics::{
+    read_scenario_index, read_statistics, summarise_statistics, write_statistics,
+};
 pub use summaries::{TargetSummary, TestCounts, grade_counts, summarise_target};
 pub use tools::check_scenario_tools;
 pub use unscored::{Unscored, read_unscored};

@@ -1,6 +1,6 @@
 //! Counting conversations whose replies are empty or cut off, and replies that hold reasoning.
 
-use std::{fmt, ops::ControlFlow, path::Path};
+use std::{collections::HashSet, fmt, ops::ControlFlow, path::Path};
 
 use schema::{
     Benchmark, Conversation, FinishReason, IncompleteReplies, ModelId, ReasoningReplies, Role,
@@ -15,7 +15,7 @@ use super::each_row;
 use crate::RunError;
 
 /// Conversations of one system under test by what their replies lack, and its replies by the reasoning in them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplyTally {
     conversations: u64,
     incomplete: u64,
@@ -26,17 +26,20 @@ pub struct ReplyTally {
     with_reasoning: u64,
     never_answered: u64,
     unopened: u64,
+    /// The ids of conversations that hold an empty or a cut-off reply.
+    incomplete_ids: HashSet<String>,
 }
 
 impl ReplyTally {
     /// Counts a conversation. One that failed is reported elsewhere and never judged.
     pub fn add(&mut self, conversation: &Conversation) {
         if conversation.error.is_none() {
-            self.add_messages(conversation.transcript.iter().map(Facts::of));
+            let facts = conversation.transcript.iter().map(Facts::of);
+            self.add_messages(&conversation.conv_id, facts);
         }
     }
 
-    fn add_messages(&mut self, messages: impl Iterator<Item = Facts>) {
+    fn add_messages(&mut self, conv_id: &str, messages: impl Iterator<Item = Facts>) {
         let (mut cut_off, mut filtered, mut empty) = (false, false, false);
         for message in messages.filter(|message| message.reply) {
             match message.lack {
@@ -51,10 +54,19 @@ impl ReplyTally {
             self.unopened += u64::from(message.unopened);
         }
         self.conversations += 1;
-        self.incomplete += u64::from(cut_off || filtered || empty);
+        if cut_off || filtered || empty {
+            self.incomplete += 1;
+            self.incomplete_ids.insert(conv_id.to_owned());
+        }
         self.cut_off += u64::from(cut_off);
         self.filtered += u64::from(filtered);
         self.empty += u64::from(empty);
+    }
+
+    /// Whether a reply of the conversation is empty or cut off.
+    #[must_use]
+    pub fn is_incomplete(&self, conv_id: &str) -> bool {
+        self.incomplete_ids.contains(conv_id)
     }
 
     /// Whether no conversation was taken.
@@ -64,7 +76,7 @@ impl ReplyTally {
 
     /// The counts as records hold them, for `sut`.
     #[must_use]
-    pub fn of(self, sut: &ModelId) -> (IncompleteReplies, ReasoningReplies) {
+    pub fn of(&self, sut: &ModelId) -> (IncompleteReplies, ReasoningReplies) {
         let incomplete = IncompleteReplies {
             sut: sut.clone(),
             conversations: self.conversations,
@@ -154,7 +166,7 @@ pub fn count_replies(path: &Path, benchmark: &Benchmark) -> Result<ReplyTally, R
     each_row(path, |row: Row| {
         if row.error.is_none() && benchmark.metric(&row.metric_id).is_some() {
             let said = row.transcript.unwrap_or_default();
-            tally.add_messages(said.iter().map(Said::facts));
+            tally.add_messages(&row.conv_id, said.iter().map(Said::facts));
         }
         Ok(ControlFlow::Continue(()))
     })?;
@@ -165,6 +177,8 @@ pub fn count_replies(path: &Path, benchmark: &Benchmark) -> Result<ReplyTally, R
 #[derive(Deserialize)]
 struct Row {
     metric_id: String,
+    #[serde(default)]
+    conv_id: String,
     #[serde(default)]
     error: Option<IgnoredAny>,
     #[serde(default)]

@@ -37,12 +37,13 @@ pub fn check_replaceable(path: &Path) -> io::Result<()> {
 
 /// Checks the files of a benchmark that people write or programs leave: all of them are read sooner or later.
 pub fn check_tree(dir: &BenchmarkDir) -> Result<(), RunError> {
-    const OF_BENCHMARK: [&str; 7] = [
+    const OF_BENCHMARK: [&str; 8] = [
         "benchmark.yaml",
         "scenarios.json",
         "cost.json",
         "results.json",
         "grades.json",
+        "statistics.json",
         "standards.json",
         "imported.json",
     ];

@@ -2,12 +2,15 @@
 
 use std::fs::File;
 
-use aggregator::{HazardScorer, RateAggregator, aggregate_reader_and, aggregate_scores_and};
+use aggregator::{
+    HazardScorer, RateAggregator, ScoreRow, aggregate_reader_and, aggregate_scores_and,
+    statistics::TargetRows,
+};
 use schema::{
     Aggregator, Benchmark, BenchmarkScore, Fingerprint, ModelId, Score, Standards, Summary,
 };
 
-use crate::{BenchmarkDir, RunError};
+use crate::{BenchmarkDir, ReplyTally, RunError};
 
 /// What the scores of one target sum up to.
 #[derive(Clone, Debug)]
@@ -16,12 +19,14 @@ pub struct TargetSummary {
     pub summary: Summary,
     /// Its row of `grades.json`.
     pub score: BenchmarkScore,
+    /// Its rows by scenario, for `statistics.json`.
+    pub rows: TargetRows,
     /// Who summed up.
     pub aggregator: Fingerprint,
 }
 
 /// Sums up the `scores.json` of `target`, row by row. Without an `aggregator` of one's own the shipped one takes only what it needs of
-/// a row, and so reads large files several times as fast.
+/// a row, and so reads large files several times as fast. `replies`, where they were counted, tell which conversations are incomplete.
 ///
 /// # Errors
 /// When the file cannot be read, or is not a list of score rows.
@@ -31,19 +36,26 @@ pub fn summarise_target(
     target: &ModelId,
     aggregator: Option<Box<dyn Aggregator>>,
     standards: Option<&Standards>,
+    replies: Option<&ReplyTally>,
 ) -> Result<TargetSummary, RunError> {
     let path = dir.target(target)?.scores();
     let file = File::open(&path).map_err(|error| RunError::read(&path, error))?;
     let mut scorer = HazardScorer::new(&benchmark.scored_hazards());
+    let mut rows = TargetRows::new(target.clone());
+    let mut push = |row: &ScoreRow<'_>| {
+        scorer.push_row(row);
+        let incomplete = replies.is_some_and(|replies| replies.is_incomplete(&row.conv_id));
+        rows.push_row(row, incomplete);
+    };
     let metrics = &benchmark.metrics;
     let (made_by, summary) = match aggregator {
         None => (
             RateAggregator::new(target.clone()).fingerprint(),
-            aggregate_reader_and(target.clone(), metrics, file, |row| scorer.push_row(row)),
+            aggregate_reader_and(target.clone(), metrics, file, push),
         ),
         Some(aggregator) => {
             let made_by = aggregator.fingerprint();
-            let push = |score: &Score| scorer.push(score);
+            let push = |score: &Score| push(&score.into());
             let summary = aggregate_scores_and(aggregator, target, metrics, file, push);
             (made_by, summary)
         }
@@ -54,6 +66,7 @@ pub fn summarise_target(
     Ok(TargetSummary {
         summary,
         score: scorer.finish(target.clone(), standards),
+        rows,
         aggregator: made_by,
     })
 }

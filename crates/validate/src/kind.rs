@@ -22,6 +22,8 @@ pub enum Kind {
     Results,
     /// `grades.json`.
     Grades,
+    /// `statistics.json`.
+    Statistics,
     /// `standards.json`, as `calibrate` writes it.
     Standards,
     /// `record.json`.
@@ -54,7 +56,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of the documentation.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Benchmark,
         Self::Hazards,
         Self::Scenarios,
@@ -63,6 +65,7 @@ impl Kind {
         Self::Cost,
         Self::Results,
         Self::Grades,
+        Self::Statistics,
         Self::Standards,
         Self::Record,
         Self::Manifest,
@@ -91,6 +94,7 @@ impl Kind {
             Self::Cost => "cost",
             Self::Results => "results",
             Self::Grades => "grades",
+            Self::Statistics => "statistics",
             Self::Standards => "standards",
             Self::Record => "record",
             Self::Manifest => "manifest",
@@ -120,6 +124,7 @@ impl Kind {
             Self::Cost => "cost.json",
             Self::Results => "results.json",
             Self::Grades => "grades.json",
+            Self::Statistics => "statistics.json",
             Self::Standards => "standards.json",
             Self::Record => "record.json",
             Self::Manifest => "manifest.json",

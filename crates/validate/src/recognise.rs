@@ -43,6 +43,7 @@ pub(crate) fn by_name(name: &str) -> Option<Kind> {
         "cost.json" => Kind::Cost,
         "results.json" => Kind::Results,
         "grades.json" => Kind::Grades,
+        "statistics.json" => Kind::Statistics,
         "standards.json" => Kind::Standards,
         "record.json" => Kind::Record,
         "manifest.json" => Kind::Manifest,
@@ -118,6 +119,8 @@ fn object_file(path: &Path, name: &str) -> Option<Kind> {
         Kind::Prices
     } else if has("scores") && has("standards") && has("benchmark") {
         Kind::Grades
+    } else if has("level") && has("method") && has("comparisons") {
+        Kind::Statistics
     } else if has("run_id") && has("outcome") {
         Kind::Manifest
     } else {

@@ -29,6 +29,7 @@ pub fn schema(kind: Kind) -> Option<Value> {
         Kind::Cost => of::<store::CostFile>(),
         Kind::Results => of::<Vec<schema::Summary>>(),
         Kind::Grades => of::<schema::Grades>(),
+        Kind::Statistics => of::<schema::statistics::Statistics>(),
         Kind::Standards => of::<schema::StandardsFile>(),
         Kind::Record => of::<schema::Record>(),
         Kind::Manifest => of::<store::Manifest>(),

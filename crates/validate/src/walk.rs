@@ -167,7 +167,13 @@ fn benchmark(path: &Path, options: &Options<'_>, report: &mut Report) -> Result<
     facts.target = None;
     facts.conversations = None;
     facts.summaries = Some(summaries);
-    for name in ["cost.json", "results.json", "standards.json", "grades.json"] {
+    for name in [
+        "cost.json",
+        "results.json",
+        "standards.json",
+        "grades.json",
+        "statistics.json",
+    ] {
         add(name, &mut facts, report);
     }
     Ok(())

@@ -20,6 +20,7 @@ fn in_the_code(output: &str) -> BTreeMap<String, String> {
         ("manifest.json", probity::Manifest::FORMAT_VERSION),
         ("record.json", schema::RecordMetadata::FORMAT_VERSION),
         ("grades.json", schema::Grades::FORMAT),
+        ("statistics.json", schema::statistics::Statistics::FORMAT),
         ("standards.json", schema::StandardsFile::FORMAT_VERSION),
         (
             "provenance",

@@ -311,12 +311,13 @@ fn files(context: &Context, report: &RunReport) -> String {
 }
 
 /// The files of a tree and what is in each, in the order they come about.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     ("benchmark.yaml", "metrics"),
     ("scenarios.json", "scenarios"),
     ("conversations.json", "conversations"),
     ("scores.json", "scores"),
     ("results.json", "results"),
+    ("statistics.json", "intervals"),
     ("grades.json", "scores and grades"),
 ];
 

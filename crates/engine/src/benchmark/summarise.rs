@@ -5,13 +5,15 @@ use std::fs;
 use journal::RunId;
 use schema::{
     BenchmarkScore, Grades, IncompleteReplies, ModelId, Phase, ReasoningReplies, Summary,
+    statistics::Statistics,
 };
 
 use super::{results::Results, run::BenchmarkRun};
 use crate::{progress::Progress, report::Counts, report::RunOutcome};
 use store::{
-    RecordOf, RunError, TargetSummary, check_scores, count_replies, scored_targets, sort_summaries,
-    summarise_target, write_grades, write_json, write_record,
+    RecordOf, ReplyTally, RunError, TargetRows, TargetSummary, check_scores, count_replies,
+    scored_targets, sort_summaries, summarise_statistics, summarise_target, write_grades,
+    write_json, write_record, write_statistics,
 };
 
 /// Writes what the scores of a tree sum up to.
@@ -32,29 +34,37 @@ impl SummaryWriter<'_> {
         });
         let mut summaries = Vec::new();
         let mut scores = Vec::new();
+        let mut rows = Vec::new();
         let mut replies = Vec::new();
         for id in scored_targets(&self.run.dir)? {
             if !self.results.has_judged(&id) {
                 let odd = check_scores(&self.run.dir, &self.run.loaded.benchmark, &id)?;
                 self.results.report.odd_scores.extend(odd);
             }
-            replies.extend(self.replies(&id));
-            let summed = self.summary(&id)?;
+            let tally = self.replies(&id);
+            let summed = self.summary(&id, tally.as_ref())?;
+            replies.extend(tally.map(|tally| tally.of(&id)));
             self.results.fingerprint("aggregator", &summed.aggregator);
             summaries.push(summed.summary);
             scores.push(summed.score);
+            rows.push(summed.rows);
         }
         if !summaries.is_empty() {
             sort_summaries(&mut summaries);
-            let place = |score: &BenchmarkScore| {
+            let place = |id: &ModelId| {
                 summaries
                     .iter()
-                    .position(|summary| summary.target_model == score.sut)
+                    .position(|summary| summary.target_model == *id)
             };
-            scores.sort_by_key(place);
+            scores.sort_by_key(|score: &BenchmarkScore| place(&score.sut));
+            rows.sort_by_key(|rows: &TargetRows| place(rows.target()));
             write_json(&self.run.dir.results(), &summaries)?;
             self.results.wrote(self.run.dir.results());
             self.results.report.summaries = summaries;
+            let statistics = self.statistics(&rows)?;
+            write_statistics(&self.run.dir, &statistics)?;
+            self.results.wrote(self.run.dir.statistics());
+            self.results.report.statistics = Some(statistics);
             self.grade(scores, &replies, run_id)?;
         }
         self.run.observe(&Progress::Finished {
@@ -67,23 +77,22 @@ impl SummaryWriter<'_> {
 
     /// What the replies of a target lack, and how many hold reasoning. Conversations of earlier runs are read again; scores alone are
     /// enough to sum up, so conversations that are missing or unreadable are no error here.
-    fn replies(&mut self, id: &ModelId) -> Option<(IncompleteReplies, ReasoningReplies)> {
+    fn replies(&mut self, id: &ModelId) -> Option<ReplyTally> {
         if let Some(counted) = self.results.replies.get(id) {
-            return Some(counted.of(id));
+            return Some(counted.clone());
         }
         let path = self.run.dir.target(id).ok()?.conversations();
         let tally = count_replies(&path, &self.run.loaded.benchmark).ok()?;
-        self.results.replied(id, tally);
-        Some(tally.of(id))
+        self.results.replied(id, tally.clone());
+        Some(tally)
     }
 
     /// Sums up what the tree holds for a run that judges and does not write `results.json`, and takes note of it when that file is
     /// there and says something else. Scores that cannot be read are reported where they are summed up.
     pub(super) fn compare(&mut self) {
-        let Ok(mut summaries) = self.summaries_now() else {
+        let Ok((summaries, rows)) = self.summaries_now() else {
             return;
         };
-        sort_summaries(&mut summaries);
         if let Ok(there) = fs::read(self.run.dir.results()) {
             // Read, and not byte by byte: a file that another version laid out may say the same.
             let there = serde_json::from_slice::<Vec<Summary>>(&there);
@@ -92,20 +101,42 @@ impl SummaryWriter<'_> {
             }
         }
         self.results.report.rates = summaries;
+        self.results.report.statistics = self.statistics(&rows).ok();
     }
 
-    fn summaries_now(&self) -> Result<Vec<Summary>, RunError> {
-        let targets = scored_targets(&self.run.dir)?.into_iter();
-        targets.map(|id| Ok(self.summary(&id)?.summary)).collect()
+    /// The summaries of all targets and their rows, in the order of `results.json`.
+    fn summaries_now(&mut self) -> Result<(Vec<Summary>, Vec<TargetRows>), RunError> {
+        let mut summaries = Vec::new();
+        let mut rows = Vec::new();
+        for id in scored_targets(&self.run.dir)? {
+            let tally = self.replies(&id);
+            let summed = self.summary(&id, tally.as_ref())?;
+            summaries.push(summed.summary);
+            rows.push(summed.rows);
+        }
+        sort_summaries(&mut summaries);
+        rows.sort_by_key(|rows| {
+            let of_rows = |summary: &Summary| summary.target_model == *rows.target();
+            summaries.iter().position(of_rows)
+        });
+        Ok((summaries, rows))
+    }
+
+    fn statistics(&self, rows: &[TargetRows]) -> Result<Statistics, RunError> {
+        summarise_statistics(&self.run.dir, &self.run.loaded.benchmark, rows)
     }
 
     /// What the scores of one target sum up to.
-    fn summary(&self, id: &ModelId) -> Result<TargetSummary, RunError> {
+    fn summary(
+        &self,
+        id: &ModelId,
+        replies: Option<&ReplyTally>,
+    ) -> Result<TargetSummary, RunError> {
         let aggregator = self.run.pipeline.phases.aggregator.as_ref();
         let aggregator = aggregator.map(|make| make(id));
         let standards = self.run.standards.as_ref().map(|loaded| &loaded.standards);
         let benchmark = &self.run.loaded.benchmark;
-        summarise_target(&self.run.dir, benchmark, id, aggregator, standards)
+        summarise_target(&self.run.dir, benchmark, id, aggregator, standards, replies)
     }
 
     /// Writes `grades.json` and the run's record.

@@ -68,7 +68,7 @@ pub(super) async fn write_target(
     let is_unfinished = unfinished.is_some();
     if !is_unfinished {
         // Else the conversations of the tree are those of an earlier run.
-        results.replied(&id, target.totals().replies);
+        results.replied(&id, std::mem::take(&mut target.totals().replies));
     }
     let policy = unfinished.unwrap_or_else(|| RetainPolicy::of(&writer.dir, counts));
     for file in writer.new_files(&mut target, rows, counts) {

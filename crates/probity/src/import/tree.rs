@@ -21,12 +21,13 @@ use store::{
 };
 
 /// Files of a benchmark and of a target that are copied where they are there.
-const OF_BENCHMARK: [&str; 6] = [
+const OF_BENCHMARK: [&str; 7] = [
     "benchmark.yaml",
     "scenarios.json",
     "cost.json",
     "results.json",
     "grades.json",
+    "statistics.json",
     "standards.json",
 ];
 const OF_TARGET: [&str; 3] = ["conversations.json", "scores.json", "cost.json"];

@@ -57,6 +57,9 @@ pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mu
 /// What types and rules say when the schema holds.
 fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &BenchmarkFacts) -> Vec<Found> {
     match kind {
+        Kind::Statistics => typed::<schema::statistics::Statistics>(value, |statistics| {
+            rules::statistics(&statistics, facts)
+        }),
         Kind::Grades => typed::<schema::Grades>(value, |grades| rules::grades(&grades, facts)),
         Kind::Record => typed::<schema::Record>(value, |_| Vec::new()),
         Kind::Standards => match aggregator::read_standards(text.as_bytes()) {

@@ -5,6 +5,7 @@ mod conversations;
 mod results;
 mod scenarios;
 mod scores;
+mod statistics;
 mod versions;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -16,6 +17,7 @@ pub(crate) use conversations::ConversationRules;
 pub(crate) use results::{ResultRules, grades, standards};
 pub(crate) use scenarios::ScenarioRules;
 pub(crate) use scores::ScoreRules;
+pub(crate) use statistics::statistics;
 pub(crate) use versions::check_version;
 
 /// What is known of a benchmark from the files that were read before. What is `None` is not known, and then nothing is held

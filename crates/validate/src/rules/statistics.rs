@@ -1,0 +1,46 @@
+//! `statistics.json`.
+
+use schema::{Summary, statistics::Statistics};
+
+use super::BenchmarkFacts;
+use crate::checker::Found;
+
+/// That the statistics are of the scores in the tree: the same targets, with as many rows.
+pub(crate) fn statistics(statistics: &Statistics, facts: &BenchmarkFacts) -> Vec<Found> {
+    let Some(summaries) = &facts.summaries else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for (number, target) in statistics.targets.iter().enumerate() {
+        let id = target.target.as_str();
+        if facts.unread.contains(id) {
+            continue;
+        }
+        match summaries.get(id) {
+            None => found.push(Found::problem(
+                format!("/targets/{number}/target"),
+                format!("no scores of {id:?} under runs/. `aggregate` rewrites statistics.json"),
+            )),
+            Some(summary) => {
+                let all = &target.rates.all;
+                let rows = all.rows + all.missing.unscored();
+                if (all.passed, rows) != (passed(summary), summary.n_total) {
+                    found.push(Found::problem(
+                        format!("/targets/{number}/rates/all"),
+                        format!(
+                            "{} of {rows} rows passed, and scores.json has {} of {}. `aggregate` rewrites statistics.json",
+                            all.passed,
+                            passed(summary),
+                            summary.n_total
+                        ),
+                    ));
+                }
+            }
+        }
+    }
+    found
+}
+
+fn passed(summary: &Summary) -> u64 {
+    summary.by_metric.values().map(|rate| rate.n_passed).sum()
+}
