@@ -299,6 +299,7 @@ mod tests {
             with_reasoning: 1,
             never_answered: 1,
             unopened: 1,
+            incomplete_ids: HashSet::from(["s__a".to_owned()]),
         };
         assert_eq!(tally, wanted);
 
