@@ -28,6 +28,8 @@ pub struct PlanRow {
     pub model: String,
     /// Rows that the phase makes.
     pub rows: u64,
+    /// Those of them whose replies are all in the cache. A column shows them where any are; what follows is of the other rows.
+    pub cached: u64,
     /// Calls to the model.
     pub calls: Span<u64>,
     /// Tokens, sent and received together.
@@ -80,7 +82,12 @@ fn table(rows: &[PlanRow], several: bool, priced: &[&PlanRow], unpriced: &[&Plan
     if several {
         header.insert(0, "benchmark");
     }
-    let mut table = Table::new(header.len() - 4, &header);
+    let some_cached = rows.iter().any(|row| row.cached > 0);
+    let numbers = header.len() - 4;
+    if some_cached {
+        header.insert(header.len() - 3, "cached");
+    }
+    let mut table = Table::new(numbers, &header);
     for row in rows {
         let mut cells = vec![
             row.phase.clone(),
@@ -90,6 +97,9 @@ fn table(rows: &[PlanRow], several: bool, priced: &[&PlanRow], unpriced: &[&Plan
             counts(row.tokens),
             row.dollars.map_or_else(|| "unknown".to_owned(), money),
         ];
+        if some_cached {
+            cells.insert(3, row.cached.to_string());
+        }
         if several {
             cells.insert(0, row.benchmark.clone());
         }

@@ -316,6 +316,7 @@ fn plan(
         phase: phase.to_owned(),
         model: id.to_owned(),
         rows,
+        cached: 0,
         calls: Span {
             low: rows,
             high: rows * 5,
@@ -443,6 +444,7 @@ fn a_model_without_a_price_is_named_once_and_no_plus_is_explained_that_is_not_th
         phase: "evaluate".to_owned(),
         model: format!("judge j for target {target}"),
         rows: 1,
+        cached: 0,
         calls: Span { low: 1, high: 1 },
         tokens: Span { low: 9, high: 9 },
         dollars: None,

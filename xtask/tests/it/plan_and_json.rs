@@ -63,7 +63,7 @@ fn a_plan_in_a_pipe_is_whole_and_names_what_has_no_price() {
             .out,
     )
     .unwrap();
-    assert_eq!(plan["format"], "1.0.0");
+    assert_eq!(plan["format"], "1.1.0");
     assert_eq!(plan["command"], "plan");
     assert_eq!(plan["budget"]["suffices"], "no");
     assert_eq!(plan["rows"][0]["phase"], "gen_metrics");
@@ -78,7 +78,7 @@ fn results_can_be_json() {
         serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.out))
     };
     let run = parsed(&["run", "--json"]);
-    assert_eq!(run["format"], "1.0.0");
+    assert_eq!(run["format"], "1.1.0");
     assert_eq!(run["command"], "run");
     assert_eq!(
         (&run["exit_code"], &run["outcome"]),
@@ -173,7 +173,9 @@ fn scenarios_of_ones_own_are_never_added_to_unasked() {
 
     // What was generated here is added to without asking, and a plan shows it.
     let ran = ground.succeeds(&["gen-scenarios", "mine", "--force"]);
-    assert!(!ran.err.contains("warning"), "{}", ran.err);
+    assert_eq!(ran.err.matches("warning").count(), 1, "{}", ran.err);
+    let kept = "the earlier file is kept as benchmarks/mine/scenarios.kept-";
+    assert!(ran.err.contains(kept), "{}", ran.err);
     ground.write(
         "benchmarks/mine/benchmark.yaml",
         &format!("{yaml}{}{}", metric("m02"), metric("m03")),
@@ -193,4 +195,64 @@ fn scenarios_of_ones_own_are_never_added_to_unasked() {
     );
     ground.succeeds(&["run", "mine"]);
     assert!(ground.read(SCENARIOS).contains("\"m03\""));
+}
+
+#[test]
+fn a_plan_prices_what_is_not_in_the_cache() {
+    let ground = Ground::new();
+    ground.succeeds(&["run", "--target", "scripted-careful"]);
+    let plan = |more: &[&str]| -> Value {
+        let ran = ground.succeeds(&[&["plan", "--json"], more].concat());
+        serde_json::from_str(&ran.out).unwrap()
+    };
+    let of = |plan: &Value, who: &str| -> Value {
+        let rows = plan["rows"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["who"] == who);
+        row.unwrap_or_else(|| panic!("{who}: {plan}")).clone()
+    };
+    let none = json!({"low": 0, "high": 0});
+    let one = plan(&[]);
+    for who in [
+        "target scripted-careful",
+        "user scripted-user for target scripted-careful",
+        "judge scripted-judge for target scripted-careful",
+    ] {
+        let row = of(&one, who);
+        assert_eq!((&row["cached"], &row["calls"]), (&json!(8), &none), "{row}");
+        assert_eq!(row["input_tokens"], none, "{row}");
+    }
+    let new = of(&one, "target scripted-agreeable");
+    assert_eq!(new["cached"], 0, "{new}");
+    assert_eq!(new["calls"], json!({"low": 8, "high": 32}), "{new}");
+
+    // Two of three samples are new.
+    let three = plan(&["--num-samples", "3"]);
+    let row = of(&three, "judge scripted-judge for target scripted-careful");
+    assert_eq!(row["cached"], 8, "{row}");
+    assert_eq!(row["rows"], json!({"low": 24, "high": 24}), "{row}");
+    assert_eq!(row["calls"], json!({"low": 16, "high": 16}), "{row}");
+
+    let table = ground.succeeds(&["plan"]);
+    let header = table.out.lines().next().unwrap();
+    assert!(header.contains("rows  cached  calls"), "{}", table.out);
+    assert!(
+        table
+            .err
+            .contains("calls, tokens and dollars are of the rows that are not cached"),
+        "{}",
+        table.err
+    );
+    // As much is in the total as a run then asks for.
+    let total = &one["total"]["calls"];
+    let ran = ground.succeeds(&["run", "--json"]);
+    let ran: Value = serde_json::from_str(&ran.out).unwrap();
+    let asked = ran["replies"]["asked"].as_u64().unwrap();
+    let range = total["low"].as_u64().unwrap()..=total["high"].as_u64().unwrap();
+    assert!(range.contains(&asked), "{asked}: {total}");
+    let done = ground.succeeds(&["plan"]).out;
+    let total = done.lines().last().unwrap();
+    assert!(
+        total.starts_with("  total") && total.contains("   0  "),
+        "{done}"
+    );
 }

@@ -44,11 +44,20 @@ pub fn show(
 ) -> Result<Exit, Failure> {
     let imported = Imported::of(&context.layout, &args.selection, phases)?;
     let found = cached(context, config, args, phases, &imported);
-    let (rows, names) = if imported.is_empty() {
+    let (mut rows, names) = if imported.is_empty() {
         of_run(context, config, args, phases)?
     } else {
         of_judging(context, config, args, imported)?
     };
+    for row in &mut rows {
+        let of_row = |found: &&Forecast| {
+            (found.benchmark.as_str(), found.phase) == (row.benchmark.as_str(), row.phase)
+                && Some(&found.target) == row.target.as_ref()
+        };
+        if let Some(found) = found.iter().find(of_row) {
+            row.without_cached(found);
+        }
+    }
     context.tell_scripted(config);
     context.warn_of_scripted_scenarios(config, &names, phases);
     let budget = Budget::of(&config.settings, &rows);
@@ -69,9 +78,13 @@ pub fn show(
     for line in budget.words() {
         context.terminal.warning(&line);
     }
-    context
-        .terminal
-        .note("cached replies are counted as new calls; retries are not counted");
+    context.terminal.note(match rows.iter().any(|row| row.cached > 0) {
+        true => {
+            "calls, tokens and dollars are of the rows that are not cached, estimated by their share of all rows. A row of which only \
+             some replies are cached counts as new; retries are not counted"
+        }
+        false => "cached replies are counted as new calls; retries are not counted",
+    });
     Ok(Exit::Complete)
 }
 
@@ -245,6 +258,7 @@ fn table_row(row: &probity::PlanRow) -> PlanRow {
         phase: row.phase.command().to_owned(),
         model: row.who.clone(),
         rows: row.rows.high,
+        cached: row.cached,
         calls: span(row.calls),
         tokens: span(tokens),
         dollars: row.cost.map(span),

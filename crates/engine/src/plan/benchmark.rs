@@ -58,7 +58,7 @@ impl Planner<'_> {
     fn push(
         &mut self,
         phase: Phase,
-        who: String,
+        (who, target): (String, Option<&PlanModel>),
         rows: Range<u64>,
         asked: &Asked,
         model: &PlanModel,
@@ -68,7 +68,9 @@ impl Planner<'_> {
             benchmark: self.name.to_owned(),
             phase,
             who,
+            target: target.map(|target| target.id.clone()),
             rows,
+            cached: 0,
             calls: asked.calls,
             input_tokens: asked.input,
             output_tokens: asked.output,
@@ -90,7 +92,7 @@ impl Planner<'_> {
             output: METRICS_REPLY,
         };
         let who = format!("generator {}", generator.id);
-        self.push(Phase::GenMetrics, who, one, &asked, generator);
+        self.push(Phase::GenMetrics, (who, None), one, &asked, generator);
         self.settings.metrics
     }
 
@@ -139,7 +141,7 @@ impl Planner<'_> {
             };
             let generator = &settings.generator;
             let who = format!("generator {}", generator.id);
-            self.push(Phase::GenScenarios, who, made, &asked, generator);
+            self.push(Phase::GenScenarios, (who, None), made, &asked, generator);
         }
         made + kept
     }
@@ -154,14 +156,14 @@ impl Planner<'_> {
             output: each(rows, talk.user_output),
         };
         let who = format!("user {} for target {}", user.id, target.id);
-        self.push(Phase::Simulate, who, rows, &asked, user);
+        self.push(Phase::Simulate, (who, Some(target)), rows, &asked, user);
         let asked = Asked {
             calls: each(rows, talk.target_calls),
             input: each(rows, talk.target_input),
             output: each(rows, talk.target_output),
         };
         let who = format!("target {}", target.id);
-        self.push(Phase::Simulate, who, rows, &asked, target);
+        self.push(Phase::Simulate, (who, Some(target)), rows, &asked, target);
         if tools.simulated {
             let asked = Asked {
                 calls: each(rows, talk.tool_calls),
@@ -169,7 +171,13 @@ impl Planner<'_> {
                 output: each(rows, talk.tool_output),
             };
             let who = format!("tools {} for target {}", settings.tools.id, target.id);
-            self.push(Phase::Simulate, who, rows, &asked, &settings.tools);
+            self.push(
+                Phase::Simulate,
+                (who, Some(target)),
+                rows,
+                &asked,
+                &settings.tools,
+            );
         }
     }
 
@@ -182,7 +190,7 @@ impl Planner<'_> {
             output: each(rows, cut(JUDGE_REPLY, judge.max_tokens)),
         };
         let who = format!("judge {} for target {}", judge.id, target.id);
-        self.push(Phase::Evaluate, who, rows, &asked, judge);
+        self.push(Phase::Evaluate, (who, Some(target)), rows, &asked, judge);
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use self::benchmark::plan_benchmark;
 pub use self::judging::plan_judging;
-use crate::wanted::wanted;
+use crate::{forecast::Forecast, wanted::wanted};
 use store::{Layout, RunError, read_benchmark, read_scenarios};
 
 /// A range: the least and the most that is to be expected.
@@ -100,8 +100,13 @@ pub struct PlanRow {
     pub phase: Phase,
     /// The model that is called, and for which target: `judge gpt-4o`, `user gpt-4o for target llama`.
     pub who: String,
+    /// The target that it is called for; `None` for the phases that generate.
+    pub target: Option<ModelId>,
     /// Rows of the phase.
     pub rows: Range<u64>,
+    /// Those of them whose replies are all in the cache: see [`without_cached`](Self::without_cached). The numbers below are of the
+    /// others.
+    pub cached: u64,
     /// Calls. Retries and repeated questions are not counted.
     pub calls: Range<u64>,
     /// Tokens sent.
@@ -110,6 +115,46 @@ pub struct PlanRow {
     pub output_tokens: Range<u64>,
     /// Dollars; `None`: the price of the model is not known.
     pub cost: Option<Range<f64>>,
+}
+
+impl PlanRow {
+    /// Leaves the rows out whose replies are all in the cache, as `found` has looked them up. Where not all rows were looked up, the
+    /// share of those that were stands for the rest. All rows are taken to be alike.
+    pub fn without_cached(&mut self, found: &Forecast) {
+        let all = found.cached.saturating_add(found.new);
+        let cached = match found.more {
+            true => part(self.rows.high, found.cached, all),
+            false => found.cached,
+        };
+        self.cached = cached.min(self.rows.low);
+        let (rows, cached) = (self.rows, self.cached);
+        for range in [
+            &mut self.calls,
+            &mut self.input_tokens,
+            &mut self.output_tokens,
+        ] {
+            range.low = part(range.low, rows.low.saturating_sub(cached), rows.low);
+            range.high = part(range.high, rows.high.saturating_sub(cached), rows.high);
+        }
+        if let Some(cost) = &mut self.cost {
+            #[expect(clippy::cast_precision_loss, reason = "no plan has 2^53 rows")]
+            let share = |rows: u64| match rows {
+                0 => 1.0,
+                rows => (rows.saturating_sub(cached)) as f64 / rows as f64,
+            };
+            cost.low *= share(rows.low);
+            cost.high *= share(rows.high);
+        }
+    }
+}
+
+/// `n * some / all`, rounded up.
+fn part(n: u64, some: u64, all: u64) -> u64 {
+    if all == 0 {
+        return n;
+    }
+    let part = (u128::from(n) * u128::from(some)).div_ceil(u128::from(all));
+    u64::try_from(part).unwrap_or(u64::MAX)
 }
 
 // What replies and prompts are taken to be long, in tokens. Short and long chat replies as common models give them; a limit on
@@ -130,8 +175,8 @@ const SCENARIO_TEXT: Range<u64> = Range {
 /// The fixed part of a prompt.
 pub(crate) const PROMPT: u64 = 350;
 
-/// What a whole run on these benchmarks would ask for. Replies that are in the cache already are counted as if they were not:
-/// a plan is an upper word, not a forecast of the bill to the cent. Of a benchmark with tools, a conversation may have none of
+/// What a whole run on these benchmarks would ask for. Replies that are in the cache already are counted as if they were not, until
+/// [`PlanRow::without_cached`] leaves them out. Of a benchmark with tools, a conversation may have none of
 /// their calls, or three in every turn where `max_tool_steps` allows as many; a target that continues for longer takes more.
 ///
 /// # Errors

@@ -100,6 +100,7 @@ fn table_row(row: &SafetyPlanRow) -> PlanRow {
         phase: row.part.to_owned(),
         model: row.who.clone(),
         rows: row.rows.high,
+        cached: 0,
         calls: span(row.calls),
         tokens: span(tokens),
         dollars: row.cost.map(span),
