@@ -1,16 +1,12 @@
 //! The life of an item: queued, simulated, judged, ended.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use schema::{
-    Conversation, Event, EventBody, Item, JsonText, PhaseError, Role, Score, Turn,
+    Conversation, Event, EventBody, Item, PhaseError, Role, Score, Turn,
     event::{
         AnnotationException, ConversationFinished, ItemFailed, ItemFinished, MeasuredItemQuality,
-        MergedAnnotation, QueuingItem, ScoreFinished, SutReply, ToolAnswered, TranslatedSutReply,
-        TranslatedUserResponse,
+        MergedAnnotation, PlacedTurn, QueuingItem, ScoreFinished,
     },
 };
 use serde_json::json;
@@ -21,7 +17,8 @@ const CLASS: &str = "ItemGuard";
 const KEPT_IN: &str = "conversations.json";
 
 /// The life of one item in the journal. An item that is queued ends exactly once: the functions that end it consume the guard, and a
-/// guard that is dropped ends its item as failed, so that a phase that panics leaves no item open.
+/// guard that is dropped ends its item as failed, so that a phase that panics leaves no item open. So it does with the items of other
+/// tests that a phase made of it.
 ///
 /// What a phase did and did not record itself, the guard records after it.
 #[derive(Debug)]
@@ -42,6 +39,16 @@ impl ItemGuard {
         }
     }
 
+    /// The lives of the items of other tests that were made of this one ([`Item::for_test`]), from here on the caller's to end.
+    pub(crate) fn tests(&self) -> Vec<Self> {
+        let of = |item| Self {
+            item,
+            queued_at: self.queued_at,
+            ended: false,
+        };
+        self.item.take_tests().into_iter().map(of).collect()
+    }
+
     /// The handle for the phases.
     pub(crate) fn item(&self) -> &Item {
         &self.item
@@ -54,11 +61,10 @@ impl ItemGuard {
 
     /// Records the turns of a conversation that was simulated in an earlier run and is in the tree.
     pub(crate) fn kept_turns(&self, conversation: &Conversation) {
-        for (said, position) in positions(&conversation.transcript) {
-            if said.role == Role::Assistant {
-                self.record_kept(kept_reply(said, position));
+        for said in PlacedTurn::all(&conversation.transcript) {
+            for body in said.kept_events(KEPT_IN.into()) {
+                self.item.record(Event::new(body).by(CLASS, "kept_turns"));
             }
-            self.record_kept(turn_event(said, position, Some(KEPT_IN)));
         }
     }
 
@@ -90,12 +96,11 @@ impl ItemGuard {
     /// journal: they are recorded too.
     fn record_turns(&self, transcript: &[Turn], first: usize) {
         let has_replies = self.item.has_replies();
-        for (said, position) in positions(transcript).skip(first) {
-            if said.role == Role::Assistant && !has_replies {
-                let reply = reply_event(said, position);
-                self.record(EventBody::FetchedSutResponse(reply));
+        for said in PlacedTurn::all(transcript).skip(first) {
+            if said.message.role == Role::Assistant && !has_replies {
+                self.record(EventBody::FetchedSutResponse(said.reply()));
             }
-            self.record(turn_event(said, position, None));
+            self.record(said.event(None));
         }
     }
 
@@ -165,6 +170,9 @@ impl ItemGuard {
     }
 
     fn fail(&mut self, replied: bool, fatal: bool, reason: &'static str) {
+        for other in self.tests() {
+            other.failed(replied, fatal, reason);
+        }
         self.ended = true;
         self.record(EventBody::ItemFailed(ItemFailed {
             sut_response: Some(replied),
@@ -176,11 +184,6 @@ impl ItemGuard {
 
     fn record(&self, body: EventBody) {
         self.item.record(Event::new(body));
-    }
-
-    fn record_kept(&self, body: EventBody) {
-        let event = Event::new(body).by(CLASS, "kept_turns");
-        self.item.record(event);
     }
 }
 
@@ -203,82 +206,7 @@ pub(crate) fn measurement(is_safe: bool, run_time: Duration) -> MeasuredItemQual
     }
 }
 
-/// Where a message is in its conversation.
-#[derive(Clone, Copy, Debug, Default)]
-struct Position {
-    /// From 1.
-    turn: u32,
-    /// Which reply of the turn, from 0. Of a tool's answer: the reply that called it.
-    step: u32,
-}
-
-/// The messages of `transcript` with their positions.
-fn positions(transcript: &[Turn]) -> impl Iterator<Item = (&Turn, Position)> {
-    let (mut turn, mut replies, mut answered) = (0_u32, 0_u32, false);
-    transcript.iter().map(move |said| {
-        // Of several user messages in a row, as imported conversations may have them, the first begins the turn.
-        if turn == 0 || (said.role == Role::User && answered) {
-            turn += 1;
-            replies = 0;
-        }
-        match said.role {
-            Role::Assistant => {
-                answered = true;
-                replies += 1;
-            }
-            Role::User => answered = false,
-            Role::Tool | Role::System => {}
-        }
-        let step = replies.saturating_sub(1);
-        (said, Position { turn, step })
-    })
-}
-
 /// Whether the event of the message holds all of it.
 fn has_only_known_keys(said: &Turn) -> bool {
     said.extra.is_empty() && said.role != Role::System
-}
-
-/// The event of a message. `source` is the file that it is from; `None`: it is of this run.
-fn turn_event(said: &Turn, position: Position, source: Option<&'static str>) -> EventBody {
-    let Position { turn, step } = position;
-    let source = source.map(Into::into);
-    match said.role {
-        Role::Assistant => EventBody::TranslatedSutResponse(TranslatedSutReply {
-            source,
-            ..TranslatedSutReply::new(said, turn, step)
-        }),
-        // Whether the answer is a refusal is not in the row.
-        Role::Tool => EventBody::ToolAnswered(ToolAnswered {
-            turn,
-            step: Some(step),
-            tool_call_id: said.tool_call_id.clone().unwrap_or_default(),
-            name: said.name.clone().unwrap_or_default(),
-            response_text: Arc::clone(&said.content),
-            error: None,
-            source,
-        }),
-        Role::User | Role::System => EventBody::TranslatedUserResponse(TranslatedUserResponse {
-            source,
-            ..TranslatedUserResponse::new(said, turn)
-        }),
-    }
-}
-
-/// A reply of which nothing is known but what was said.
-fn reply_event(said: &Turn, position: Position) -> SutReply {
-    SutReply {
-        turn: Some(position.turn),
-        step: (position.step > 0).then_some(position.step),
-        response: Some(JsonText::of(&said.content)),
-        ..SutReply::default()
-    }
-}
-
-/// A reply that was made in an earlier run.
-fn kept_reply(said: &Turn, position: Position) -> EventBody {
-    EventBody::UsingCachedSutResponse(SutReply {
-        source: Some(KEPT_IN.into()),
-        ..reply_event(said, position)
-    })
 }

@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use crate::{
     CallContext, Conversation, Event, EventBody, ItemKey, Journal, ModelId, Purpose, Scenario,
-    Spend, Turn, event::RetryingItem, safety::TestCase,
+    Spend, Turn,
+    event::{PlacedTurn, QueuingItem, RetryingItem},
+    safety::TestCase,
 };
 
 /// One sample of one test against one system under test: the handle that phases get.
@@ -53,6 +55,9 @@ struct Recorded {
     retries: u32,
     /// The last judge's verdict.
     annotation: Option<Value>,
+    queued: Option<QueuingItem>,
+    /// The items of other tests that were made of this one.
+    tests: Vec<Item>,
 }
 
 impl Item {
@@ -159,6 +164,62 @@ impl Item {
         }))
     }
 
+    /// The item of the same conversation for another test, its metric: a conversation that is judged on two metrics is two items. The
+    /// first call with a test queues that item and records the turns in it; later ones return the same item. Calls to judges and
+    /// verdicts of the metric belong in it. The caller of the phase ends it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use schema::{Item, ModelId, NoJournal, Purpose, Scenario};
+    ///
+    /// let scenario = Scenario { id: "m01_s001_v01".into(), metric_id: "m01".into(), ..Scenario::default() };
+    /// let item = Item::new(&scenario, &ModelId::new("careful")?, 0, Arc::new(NoJournal));
+    /// let other = item.for_test("m02");
+    /// assert_eq!((&*other.key().test, &other.key().prompt_id), ("m02", &item.key().prompt_id));
+    /// assert_eq!(&*other.call(Purpose::Judge, 0).row, "m01_s001_v01__careful__m02");
+    /// # Ok::<(), schema::IdError>(())
+    /// ```
+    #[must_use]
+    pub fn for_test(&self, test: &str) -> Self {
+        if *self.0.key.test == *test {
+            return self.clone();
+        }
+        let mut recorded = self.recorded();
+        let mut known = recorded.tests.iter();
+        if let Some(known) = known.find(|item| *item.0.key.test == *test) {
+            return known.clone();
+        }
+        let item = Self(Arc::new(Inner {
+            key: Arc::new(ItemKey {
+                test: test.into(),
+                ..ItemKey::clone(&self.0.key)
+            }),
+            first_row: Arc::clone(&self.0.first_row),
+            row: Arc::clone(&self.0.row),
+            sample: self.0.sample,
+            journal: Arc::clone(&self.0.journal),
+            recorded: Arc::default(),
+        }));
+        item.record(Event::new(EventBody::QueuingItem(QueuingItem {
+            derived: Some(true),
+            ..recorded.queued.clone().unwrap_or_default()
+        })));
+        for said in PlacedTurn::all(&recorded.turns) {
+            let source = format!("test {}", self.0.key.test);
+            for body in said.kept_events(source.into()) {
+                item.record(Event::new(body));
+            }
+        }
+        recorded.tests.push(item.clone());
+        item
+    }
+
+    /// The items of other tests that were made of this one, once: the caller ends them.
+    #[must_use]
+    pub fn take_tests(&self) -> Vec<Self> {
+        std::mem::take(&mut self.recorded().tests)
+    }
+
     /// Records `event` as one of this item.
     pub fn record(&self, event: Event) {
         self.recorded().take(&event.body);
@@ -207,6 +268,7 @@ impl Recorded {
             self.spend.add(spend);
         }
         match body {
+            EventBody::QueuingItem(queued) => self.queued = Some(queued.clone()),
             EventBody::RetryingItem(_) => {
                 self.turns.clear();
                 self.replies = 0;

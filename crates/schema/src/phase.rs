@@ -77,7 +77,8 @@ pub trait Simulator: Send + Sync {
 pub trait Evaluator: Send + Sync {
     /// The scores of `conversation`, which is that of `item`: one for each metric judged.
     ///
-    /// Verdicts may be recorded in the item; the caller records those that were not.
+    /// Verdicts may be recorded in the item; the caller records those that were not. Calls and verdicts of a metric that is not the
+    /// item's own belong in [`Item::for_test`].
     ///
     /// A judge that gives no usable verdict, or a call that fails for good, gives a score whose verdict is null.
     ///

@@ -156,43 +156,62 @@ impl Row<'_> {
                 }
                 Err(error) => {
                     self.item.excepted(&error, started.elapsed());
+                    for other in self.item.tests() {
+                        other.failed(true, true, "judge_failed");
+                    }
                     failed(&error.to_string())
                 }
             },
         };
+        for score in &scores {
+            if run.metric(&score.metric_id).is_some() {
+                // Queues the item of a metric that the evaluator judged without it. Of its own metric, the item is this one.
+                let _ = self.item.item().for_test(&score.metric_id);
+            }
+        }
+        let others = self.item.tests();
         for (part, score) in (0..).zip(&scores) {
-            self.item.scored(score, part);
+            let mut of_metric = others.iter();
+            let other = of_metric.find(|other| *other.item().key().test == *score.metric_id);
+            other.unwrap_or(&self.item).scored(score, part);
             let position = Place {
                 part,
                 ..self.position
             };
             write_score(run, conversation, score, position);
         }
-        self.end(conversation, &scores, started);
+        for item in std::iter::once(self.item).chain(others) {
+            end(run, item, conversation, &scores, started);
+        }
     }
+}
 
-    /// Ends the item: by the score of the scenario's own metric.
-    fn end(self, conversation: &Conversation, scores: &[Score], started: Instant) {
-        let test = &conversation.scenario.metric_id;
-        let score = scores.iter().find(|score| score.metric_id == *test);
-        let verdict = score.and_then(|score| score.passed);
-        let judged = conversation.error.is_none();
-        let error = score.and_then(|score| score.error.as_ref());
-        let blank = judged && error.is_none() && score.is_some() && is_blank(conversation);
-        self.run.tally(test, |tally| tally.ended(verdict, blank));
-        let item = self.item;
-        if blank {
-            return item.measured(blank_measurement(verdict, started.elapsed()));
-        }
-        if let Some(passed) = verdict {
-            return item.measured(measurement(passed, started.elapsed()));
-        }
-        let replied = conversation.transcript.iter().any(is_reply);
-        match error {
-            _ if !judged => item.failed(false, true, "conversation_failed"),
-            Some(_) => item.failed(replied, true, "judge_failed"),
-            None => item.failed(replied, false, "abstained"),
-        }
+/// Ends an item by the score of its metric.
+fn end(
+    run: &TargetRun,
+    item: ItemGuard,
+    conversation: &Conversation,
+    scores: &[Score],
+    started: Instant,
+) {
+    let test = Arc::clone(&item.item().key().test);
+    let score = scores.iter().find(|score| *score.metric_id == *test);
+    let verdict = score.and_then(|score| score.passed);
+    let judged = conversation.error.is_none();
+    let error = score.and_then(|score| score.error.as_ref());
+    let blank = judged && error.is_none() && score.is_some() && is_blank(conversation);
+    run.tally(&test, |tally| tally.ended(verdict, blank));
+    if blank {
+        return item.measured(blank_measurement(verdict, started.elapsed()));
+    }
+    if let Some(passed) = verdict {
+        return item.measured(measurement(passed, started.elapsed()));
+    }
+    let replied = conversation.transcript.iter().any(is_reply);
+    match error {
+        _ if !judged => item.failed(false, true, "conversation_failed"),
+        Some(_) => item.failed(replied, true, "judge_failed"),
+        None => item.failed(replied, false, "abstained"),
     }
 }
 

@@ -76,7 +76,9 @@ impl RuleContext<'_> {
 
     /// The SUTs that the prompt of `item`, its first one, was not queued for.
     fn suts_without(&self, item: &Item) -> Vec<(u32, Option<&Item>)> {
-        if self.subject.suts.len() < 2 || self.state.stopped || !self.is_first_of_prompt(item) {
+        // An item made from another one follows from what happened to that one.
+        let is_alone = self.subject.suts.len() < 2 || item.derived;
+        if is_alone || self.state.stopped || !self.is_first_of_prompt(item) {
             return Vec::new();
         }
         let other = |sut: &u32| {

@@ -219,7 +219,9 @@ impl JournalIndex {
                 .calls
                 .into_iter()
                 .partition(|call| call.by == Asked::Judge);
-            if !judged.is_empty() {
+            if item.derived {
+                judging.extend(judged);
+            } else if !judged.is_empty() {
                 judging = judged;
             }
             if simulated {

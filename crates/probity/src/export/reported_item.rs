@@ -19,6 +19,9 @@ pub(super) struct ReportedItem {
     replies: Vec<u64>,
     /// Whether the conversation was simulated in this run, not taken from the tree.
     simulated: bool,
+    /// Whether it is the item of another metric that the same conversation is judged on.
+    #[serde(default)]
+    pub(super) derived: bool,
     /// Microseconds since 1970.
     started: Option<i64>,
     ended: Option<i64>,
@@ -33,8 +36,11 @@ impl ReportedItem {
         }
         let context = item.queued.context.as_ref();
         let context = context.and_then(|text| serde_json::from_str::<Context>(text.get()).ok());
+        let number = context.and_then(|context| context.conversation_id);
         Self {
-            number: context.and_then(|context| context.conversation_id),
+            number,
+            // A variation of a safety evaluation is a conversation of its own.
+            derived: number.is_none() && item.queued.derived == Some(true),
             started: time.map(Timestamp::as_microsecond),
             ..Self::default()
         }

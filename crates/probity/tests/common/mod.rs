@@ -150,6 +150,15 @@ impl Bench {
         options: RunOptions,
         replace: impl FnOnce(&mut Phases),
     ) -> Pipeline {
+        self.pipeline_and_judge(options, |phases, _| replace(phases))
+    }
+
+    /// The same. `replace` is given the judge's model too.
+    pub fn pipeline_and_judge(
+        &self,
+        options: RunOptions,
+        replace: impl FnOnce(&mut Phases, Arc<dyn ChatModel>),
+    ) -> Pipeline {
         let session = Arc::new(self.session());
         let targets = self.targets.iter().map(|(id, model)| {
             let target = TargetRef {
@@ -165,8 +174,9 @@ impl Bench {
             tools: self.model(&session, "tools", "scripted-user"),
             judge: self.model(&session, "judge", self.judge),
         };
+        let judge = Arc::clone(&models.judge);
         let mut phases = standard_phases(models, self.settings.clone()).unwrap();
-        replace(&mut phases);
+        replace(&mut phases, judge);
         Pipeline::new(session, self.layout(), phases, options)
     }
 

@@ -30,7 +30,7 @@ pub struct SutReply {
     /// Seconds that it took when it was fetched. Absent: it was not from the cache, or that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_run_time: Option<f64>,
-    /// `conversations.json`: the reply is of an earlier run.
+    /// `conversations.json`: the reply is of an earlier run; `test ID`: it is of the item of that test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Cow<'static, str>>,
     /// How many replies it sums up; `request` and `response` are null then. Absent: it is one reply.

@@ -56,7 +56,7 @@ pub struct TranslatedUserResponse {
     /// Why the reply ended, where it did not end by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<String>,
-    /// `conversations.json`: the message is of an earlier run.
+    /// `conversations.json`: the message is of an earlier run; `test ID`: it is of the item of that test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Cow<'static, str>>,
 }
@@ -82,7 +82,7 @@ pub struct TranslatedSutReply {
     /// Why the reply ended, where it did not end by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<String>,
-    /// `conversations.json`: the message is of an earlier run.
+    /// `conversations.json`: the message is of an earlier run; `test ID`: it is of the item of that test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Cow<'static, str>>,
     /// How many replies it sums up. Absent: it is one reply.
@@ -167,7 +167,7 @@ pub struct ToolAnswered {
     /// Whether the call could not be answered as it was meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<bool>,
-    /// `conversations.json`: the answer is of an earlier run.
+    /// `conversations.json`: the answer is of an earlier run; `test ID`: it is of the item of that test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Cow<'static, str>>,
 }

@@ -22,6 +22,7 @@ mod items;
 mod list;
 mod run;
 mod scores;
+mod transcript;
 
 use std::sync::Arc;
 
@@ -48,6 +49,7 @@ pub use scores::{
     BenchmarkCalibrated, BenchmarkScored, CostSummed, HazardCalibrated, HazardScored, KeptResults,
     TestScored,
 };
+pub use transcript::PlacedTurn;
 
 /// Where events go. An extension point: implement it to send the record of a run elsewhere. It must not block for long.
 pub trait Journal: Send + Sync {

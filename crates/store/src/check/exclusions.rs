@@ -208,6 +208,7 @@ fn is_foreign(record: &JournalRecord, dir: &BenchmarkDir, sut: &str) -> bool {
     #[derive(Deserialize)]
     struct Row {
         id: String,
+        metric_id: String,
         #[serde(default)]
         sample: Option<u32>,
         #[serde(rename = "_sample", default)]
@@ -230,7 +231,7 @@ fn is_foreign(record: &JournalRecord, dir: &BenchmarkDir, sut: &str) -> bool {
         let row_said = replies.fold(None, |before, reply| said(before, &reply.content));
         let sample = row.sample.or(row.older_sample).unwrap_or_default();
         let prompt_id = Conversation::prompt_id(&row.id, sample);
-        match record.items.get(&key(&prompt_id, sut)) {
+        match record.items.get(&key(&row.metric_id, &prompt_id, sut)) {
             // Where no reply has a text nothing can be said.
             Some(item) if item.said.is_none() || row_said.is_none() => {}
             Some(item) if item.said == row_said => known += 1,

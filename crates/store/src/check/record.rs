@@ -24,7 +24,7 @@ pub(super) struct JournalRecord {
     ended: bool,
 }
 
-/// One item: a sample of a scenario against one system under test.
+/// One item: a sample of a scenario against one system under test, judged on one metric.
 #[derive(Default)]
 pub(super) struct Item {
     /// Replies of the system under test.
@@ -35,7 +35,7 @@ pub(super) struct Item {
     pub(super) judgements: u32,
     pub(super) simulated: CallSum,
     pub(super) judged: CallSum,
-    /// The verdict of the scenario's own metric.
+    /// The verdict of the item's metric.
     pub(super) present: Option<bool>,
     /// The value or the category behind it; boxed, since most metrics have neither.
     pub(super) verdict: Option<Box<Verdict>>,
@@ -64,10 +64,10 @@ pub(super) struct SutSums {
     pub(super) measured: BTreeMap<String, (u64, u64)>,
 }
 
-/// Which item. The id of a scenario is unique in a benchmark, so the test is not needed.
-pub(super) fn key(prompt_id: &str, sut: &str) -> u64 {
+/// Which item.
+pub(super) fn key(test: &str, prompt_id: &str, sut: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (prompt_id, sut).hash(&mut hasher);
+    (test, prompt_id, sut).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -133,7 +133,7 @@ impl JournalRecord {
         let (Some(test), Some(prompt), Some(sut)) = (&line.test, &line.prompt_id, &line.sut) else {
             return self.take_run(line);
         };
-        let item = self.items.entry(key(prompt, sut)).or_default();
+        let item = self.items.entry(key(test, prompt, sut)).or_default();
         let Some(event) = line.partial_event() else {
             return Ok(());
         };

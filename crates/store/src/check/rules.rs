@@ -153,7 +153,7 @@ impl<'d> Rules<'d> {
         prompt_id: &str,
         row: &ConversationRow,
     ) -> Result<(), String> {
-        let item = self.item(sut, prompt_id)?;
+        let item = self.item(&row.metric_id, prompt_id, sut)?;
         let said = |said: &&Said| said.role == Role::Assistant;
         let messages = row.transcript.iter().filter(said).count();
         // A reply that came after the last one that was kept belongs to a row that failed.
@@ -181,7 +181,7 @@ impl<'d> Rules<'d> {
     }
 
     fn score(&self, sut: &str, prompt_id: &str, row: &ScoreRow) -> Result<(), String> {
-        let item = self.item(sut, prompt_id)?;
+        let item = self.item(&row.metric_id, prompt_id, sut)?;
         if !item.scored {
             return Err("the journal has no score".to_owned());
         }
@@ -218,8 +218,8 @@ impl<'d> Rules<'d> {
         same_usage(row.usage, &item.judged)
     }
 
-    fn item(&self, sut: &str, prompt_id: &str) -> Result<&Item, String> {
-        let item = self.record.items.get(&key(prompt_id, sut));
+    fn item(&self, test: &str, prompt_id: &str, sut: &str) -> Result<&Item, String> {
+        let item = self.record.items.get(&key(test, prompt_id, sut));
         item.filter(|item| item.queued)
             .ok_or_else(|| "the journal has no such item".to_owned())
     }

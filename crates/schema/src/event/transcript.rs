@@ -1,0 +1,101 @@
+//! The messages of a transcript, and the events that report them.
+
+use std::{borrow::Cow, sync::Arc};
+
+use super::{EventBody, SutReply, ToolAnswered, TranslatedSutReply, TranslatedUserResponse};
+use crate::{JsonText, Role, Turn};
+
+/// A message and where it is in its conversation.
+#[derive(Clone, Copy, Debug)]
+pub struct PlacedTurn<'t> {
+    /// The message.
+    pub message: &'t Turn,
+    /// The turn of the conversation, from 1.
+    pub turn: u32,
+    /// Which reply of the turn, from 0. Of a tool's answer: the reply that called it.
+    pub step: u32,
+}
+
+impl<'t> PlacedTurn<'t> {
+    /// The messages of `transcript` with their places.
+    pub fn all(transcript: &'t [Turn]) -> impl Iterator<Item = Self> {
+        let (mut turn, mut replies, mut answered) = (0_u32, 0_u32, false);
+        transcript.iter().map(move |message| {
+            // Of several user messages in a row, as imported conversations may have them, the first begins the turn.
+            if turn == 0 || (message.role == Role::User && answered) {
+                turn += 1;
+                replies = 0;
+            }
+            match message.role {
+                Role::Assistant => {
+                    answered = true;
+                    replies += 1;
+                }
+                Role::User => answered = false,
+                Role::Tool | Role::System => {}
+            }
+            let step = replies.saturating_sub(1);
+            Self {
+                message,
+                turn,
+                step,
+            }
+        })
+    }
+
+    /// The event of the message. `source` says where it is from; `None`: it is of this item and run.
+    #[must_use]
+    pub fn event(&self, source: Option<Cow<'static, str>>) -> EventBody {
+        let Self {
+            message,
+            turn,
+            step,
+        } = *self;
+        match message.role {
+            Role::Assistant => EventBody::TranslatedSutResponse(TranslatedSutReply {
+                source,
+                ..TranslatedSutReply::new(message, turn, step)
+            }),
+            // Whether the answer is a refusal is not in the row.
+            Role::Tool => EventBody::ToolAnswered(ToolAnswered {
+                turn,
+                step: Some(step),
+                tool_call_id: message.tool_call_id.clone().unwrap_or_default(),
+                name: message.name.clone().unwrap_or_default(),
+                response_text: Arc::clone(&message.content),
+                error: None,
+                source,
+            }),
+            Role::User | Role::System => {
+                EventBody::TranslatedUserResponse(TranslatedUserResponse {
+                    source,
+                    ..TranslatedUserResponse::new(message, turn)
+                })
+            }
+        }
+    }
+
+    /// A reply of which nothing is known but its text.
+    #[must_use]
+    pub fn reply(&self) -> SutReply {
+        SutReply {
+            turn: Some(self.turn),
+            step: (self.step > 0).then_some(self.step),
+            response: Some(JsonText::of(&self.message.content)),
+            ..SutReply::default()
+        }
+    }
+
+    /// The events of a message that is not of this item or run: for a reply of the system under test two, since a journal has the
+    /// reply and its text.
+    pub fn kept_events(&self, source: Cow<'static, str>) -> impl Iterator<Item = EventBody> {
+        let reply = (self.message.role == Role::Assistant).then(|| {
+            EventBody::UsingCachedSutResponse(SutReply {
+                source: Some(source.clone()),
+                ..self.reply()
+            })
+        });
+        let message = self.event(Some(source));
+        reply.into_iter().chain([message])
+    }
+}
