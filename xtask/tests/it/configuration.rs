@@ -266,3 +266,40 @@ fn prompts_are_found_beside_the_config() {
         "error: conf/own.yaml, line 5: prompts.judge_usr: unknown key `judge_usr`; did you mean `judge_user`?\n"
     );
 }
+
+#[test]
+fn runs_and_validate_name_the_same_line() {
+    let ground = Ground::new().env("PROBITY_EVALUATOR_MODEL__TEMPERATURE", "0.5");
+    ground.write(
+        "config.yaml",
+        "seed: 1\nevaluator_model:\n  # The name is missing.\n  source: openai\ntargets:\n- {id: a, model: openai/x}\n\
+         - {id: A, model: openai/y}\ngeneration:\n  turns: 3\n  turn: 4\n",
+    );
+    let problems = [
+        (
+            2,
+            "evaluator_model: missing key `model`, the model's name at the endpoint",
+        ),
+        (
+            7,
+            "targets[1].id: the id `A` differs from `a` of targets[0] in case only; some file systems would put both into one folder",
+        ),
+        (
+            10,
+            "generation.turn: unknown key `turn`; did you mean `turns`?",
+        ),
+    ];
+    for command in ["run", "plan", "doctor"] {
+        let ran = ground.run(&[command]);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        let lines = problems.map(|(line, reason)| format!("config.yaml, line {line}: {reason}"));
+        assert!(
+            ran.err.contains(&lines.join("\n  ")),
+            "{command}: {}",
+            ran.err
+        );
+    }
+    let ran = ground.run(&["validate", "config.yaml"]);
+    let lines = problems.map(|(line, reason)| format!("config.yaml:{line}: {reason}\n"));
+    assert!(ran.out.starts_with(&lines.concat()), "{}", ran.out);
+}

@@ -107,10 +107,17 @@ impl ReadError {
         self
     }
 
-    /// Whether the key that is missing is one of those `left_out`, whose mistake was reported.
+    /// Whether this is a consequence of values `left_out`, whose mistakes were reported.
     fn follows_from(&self, left_out: &BTreeSet<String>) -> bool {
-        self.missing
-            .is_some_and(|field| left_out.contains(&format!("{}.{field}", self.place.key)))
+        let key = &self.place.key;
+        let is_below = |other: &String| {
+            let rest = other.strip_prefix(key.as_str());
+            rest.is_some_and(|rest| rest.starts_with(['.', '[']))
+        };
+        match self.missing {
+            Some(field) => left_out.contains(&format!("{key}.{field}")),
+            None => left_out.iter().any(is_below),
+        }
     }
 }
 
@@ -174,6 +181,8 @@ impl Error for ReadError {
     }
 
     fn duplicate_field(field: &'static str) -> Self {
-        Self::custom(format!("`{field}` is given under two names; remove one"))
+        Self::custom(format!(
+            "`{field}` is set twice, under two names; remove one"
+        ))
     }
 }

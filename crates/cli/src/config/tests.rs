@@ -341,6 +341,113 @@ fn everything_that_is_wrong_is_told_at_once() {
 }
 
 #[test]
+fn a_misspelt_key_is_reported_also_beside_the_right_one() {
+    for (text, key, meant) in [
+        (
+            "generation: {turns: 3, turn: 4}",
+            "generation.turn",
+            "turns",
+        ),
+        (
+            "run: {concurrency: {simulate: 3, simulat: 4}}",
+            "run.concurrency.simulat",
+            "simulate",
+        ),
+        (
+            "generation: {metrics: {min: 4, max: 6, mx: 7}}",
+            "generation.metrics.mx",
+            "max",
+        ),
+        (
+            "user_model: {model: openai/m, modle: n}",
+            "user_model.modle",
+            "model",
+        ),
+        (
+            "user_model: {model: openai/m, limits: {max_concurrency: 1, max_concurency: 2}}",
+            "user_model.limits.max_concurency",
+            "max_concurrency",
+        ),
+        (
+            "prices: [{model: m, input: 1, output: 2, ouput: 3}]",
+            "prices[0].ouput",
+            "output",
+        ),
+        (
+            "prompts: {judge_user: a, judge_usr: b}",
+            "prompts.judge_usr",
+            "judge_user",
+        ),
+        (
+            "safety: {max_turns: 8, max_turn: 4}",
+            "safety.max_turn",
+            "max_turns",
+        ),
+        ("seed: 1\nseeds: 2", "seeds", "seed"),
+    ] {
+        let error = problem(text);
+        let word = key.rsplit('.').next().unwrap();
+        let expected = format!("{key}: unknown key `{word}`; did you mean `{meant}`?");
+        assert!(error.ends_with(&expected), "{text}: {error}");
+    }
+    assert_eq!(
+        problem("user_model: {model: openai/m, apikey: a, api_key: b}"),
+        "config.yaml, line 1: user_model: `apikey` is set twice, under two names; remove one"
+    );
+}
+
+#[test]
+fn a_table_is_at_its_own_line_whatever_overrides_its_keys() {
+    let text = "seed: 1\nuser_model:\n  # The name is missing.\n  source: openai\n";
+    let expected =
+        "config.yaml, line 2: user_model: missing key `model`, the model's name at the endpoint";
+    assert_eq!(problem(text), expected);
+    let vars = [("PROBITY_USER_MODEL__SOURCE", "groq")];
+    let error = load(&[("config.yaml", text)], &vars, &[]).err().unwrap();
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn a_mistake_is_reported_once() {
+    for (text, expected) in [
+        (
+            "targets: [[a]]",
+            "config.yaml, line 1: targets[0]: expected text or a mapping of keys to values, found a list",
+        ),
+        (
+            "demographics: {age: [[a]]}",
+            "config.yaml, line 1: demographics.age[0]: expected text, found a list",
+        ),
+        (
+            "generation: {metrics: {min: x}}",
+            "config.yaml, line 1: generation.metrics.min: expected a whole number of 1 or more, found `x`",
+        ),
+        (
+            "prices: [{model: m, input: x, output: 2}]",
+            "config.yaml, line 1: prices[0].input: expected a number of 0 or more, found `x`",
+        ),
+    ] {
+        assert_eq!(problem(text), expected);
+    }
+}
+
+#[test]
+fn the_value_of_a_variable_is_not_shown() {
+    let vars = [("KEY", "sk-secret")];
+    for text in [
+        "seed: ${KEY}",
+        "run: {force: '${KEY}'}",
+        "cache: {expiry: '${KEY}'}",
+        "generation: {metrics: '${KEY}'}",
+        "safety: {go_on: '${KEY}'}",
+    ] {
+        let error = load(&[("config.yaml", text)], &vars, &[]).err().unwrap();
+        let error = error.to_string();
+        assert!(error.ends_with("found the value of `${KEY}`"), "{error}");
+    }
+}
+
+#[test]
 fn foreign_keys_are_warned_of() {
     let config = yaml("metadata: {a: 1}\nrun: {owner: me}\n").unwrap();
     assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
