@@ -115,6 +115,16 @@ impl Observer for ProgressObserver {
             Progress::Finished {
                 phase, benchmark, ..
             } => shared.finish(*phase, benchmark),
+            Progress::FirstFailure {
+                phase,
+                benchmark,
+                target,
+                reason,
+            } => shared.terminal.note(&format!(
+                "{benchmark}: {}, {}: the first failed row: {reason}",
+                phase.command(),
+                name(target.as_ref())
+            )),
             Progress::Note { benchmark, text } => {
                 shared.terminal.note(&format!("{benchmark}: {text}"));
             }

@@ -88,6 +88,17 @@ pub enum Progress<'a> {
         /// The system under test.
         target: Option<&'a ModelId>,
     },
+    /// Rows begin to fail for this reason. The same reason is not reported again, and no more than a few are.
+    FirstFailure {
+        /// The phase.
+        phase: Phase,
+        /// The benchmark's folder name.
+        benchmark: &'a str,
+        /// The system under test.
+        target: Option<&'a ModelId>,
+        /// Why, without the row.
+        reason: &'a str,
+    },
     /// Something a person should know: what was kept and why, for one.
     Note {
         /// The benchmark's folder name.

@@ -8,7 +8,7 @@ use std::{
 
 use schema::{
     Grades, IncompleteReplies, MetricType, ModelId, Phase, PhaseCost, ReasoningReplies, Summary,
-    statistics::Statistics,
+    statistics::Statistics, without_attempts,
 };
 use serde::Serialize;
 
@@ -230,12 +230,24 @@ const OVER_BUDGET: &str = "not asked, because the budget of the run would be pas
 /// Reasons told apart in a report.
 const MAX_GROUPS: usize = 200;
 
+/// Reasons reported when they first occur. The rest is in the report.
+const MAX_AT_ONCE: usize = 3;
+
 /// Rows named for one reason.
 const MAX_EXAMPLES: usize = 3;
 
 impl Failures {
-    pub(crate) fn add(&self, phase: Phase, target: Option<&ModelId>, row: &str, reason: &str) {
-        self.count((phase, target.cloned(), reason.to_owned(), false), row);
+    /// Counts a row that failed. Returns the reason where it is to be reported at once: the first time, of the first few reasons.
+    pub(crate) fn add<'r>(
+        &self,
+        phase: Phase,
+        target: Option<&ModelId>,
+        row: &str,
+        reason: &'r str,
+    ) -> Option<&'r str> {
+        let reason = without_attempts(reason);
+        let is_new = self.count((phase, target.cloned(), reason.to_owned(), false), row);
+        is_new.then_some(reason)
     }
 
     /// A row that the budget left out.
@@ -244,16 +256,20 @@ impl Failures {
         self.count(key, row);
     }
 
-    fn count(&self, mut key: Cause, row: &str) {
+    /// Returns whether the reason, of whichever target, is one of the first few and was not there.
+    fn count(&self, mut key: Cause, row: &str) -> bool {
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
         if groups.len() >= MAX_GROUPS && !groups.contains_key(&key) {
             "other reasons; see the rows themselves".clone_into(&mut key.2);
         }
+        let is_known = groups.keys().any(|(_, _, reason, _)| *reason == key.2);
+        let is_new = groups.len() < MAX_AT_ONCE && !is_known;
         let (rows, examples) = groups.entry(key).or_default();
         *rows += 1;
         if examples.len() < MAX_EXAMPLES && !row.is_empty() {
             examples.push(row.to_owned());
         }
+        is_new
     }
 
     pub(crate) fn into_groups(self) -> Vec<FailureGroup> {

@@ -150,8 +150,8 @@ impl FromIterator<Failure> for FailureGroups {
     }
 }
 
-/// What failed or was left out, and why, the most frequent first: each reason once, with the number of rows and up to three of them.
-/// Empty when nothing failed. `width` is that of the terminal.
+/// What failed or was left out, and why, the most frequent first: each reason once, with its models, the number of rows and up to three
+/// of them. Empty when nothing failed. `width` is that of the terminal.
 #[must_use]
 pub fn failures_summary(failures: &FailureGroups, width: usize) -> String {
     match failures.is_empty() {
@@ -163,13 +163,14 @@ pub fn failures_summary(failures: &FailureGroups, width: usize) -> String {
 /// As [`failures_summary`], without the line of totals.
 #[must_use]
 pub fn failure_reasons(failures: &FailureGroups, width: usize) -> String {
-    let mut groups: Vec<&FailureGroup> = failures.groups.iter().collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.rows));
+    let mut groups = by_reason(&failures.groups);
+    groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.rows));
     let mut text = String::new();
-    for group in groups.iter().take(SHOWN) {
-        text.push_str(&group.render(width));
+    for (models, group) in groups.iter().take(SHOWN) {
+        text.push_str(&group.render(models, width));
     }
-    let hidden: u64 = groups.iter().skip(SHOWN).map(|group| group.rows).sum();
+    let hidden = groups.iter().skip(SHOWN);
+    let hidden: u64 = hidden.map(|(_, group)| group.rows).sum();
     match hidden + failures.others {
         0 => {}
         n => {
@@ -180,13 +181,34 @@ pub fn failure_reasons(failures: &FailureGroups, width: usize) -> String {
     text
 }
 
+/// The groups with those of other models for the same reason in one, and their models.
+fn by_reason(groups: &[FailureGroup]) -> Vec<(Vec<&ModelId>, FailureGroup)> {
+    let mut all: Vec<(Vec<&ModelId>, FailureGroup)> = Vec::new();
+    for group in groups {
+        let same = |(_, other): &&mut (Vec<&ModelId>, FailureGroup)| {
+            (&other.reason, &other.phase, other.skipped)
+                == (&group.reason, &group.phase, group.skipped)
+        };
+        match all.iter_mut().find(same) {
+            Some((models, other)) => {
+                models.extend(&group.model);
+                other.rows += group.rows;
+                other.examples.extend(group.examples.iter().cloned());
+                other.examples.truncate(EXAMPLES);
+            }
+            None => all.push((group.model.iter().collect(), group.clone())),
+        }
+    }
+    all
+}
+
 impl FailureGroup {
-    fn render(&self, width: usize) -> String {
-        let model = self.model.as_ref().map(|model| format!(", {model}"));
+    fn render(&self, models: &[&ModelId], width: usize) -> String {
+        let models = models.iter().map(|model| format!(", {model}"));
         let head = format!(
             "{}{}: {}{}",
             self.phase,
-            model.unwrap_or_default(),
+            models.collect::<String>(),
             counted(self.rows, "row", "rows"),
             if self.skipped { " skipped" } else { "" }
         );

@@ -22,6 +22,18 @@ fn tried(attempts: u32) -> String {
     }
 }
 
+/// The text of a [`ModelError`], or one that ends with it, without the number of attempts: the cause that calls have in common.
+#[must_use]
+pub fn without_attempts(text: &str) -> &str {
+    let number = text
+        .strip_suffix(" times)")
+        .and_then(|text| text.rsplit_once(" (tried "));
+    match number {
+        Some((cause, n)) if n.parse::<u32>().is_ok() => cause,
+        _ => text,
+    }
+}
+
 /// Of what sort a failed call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

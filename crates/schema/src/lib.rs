@@ -87,7 +87,7 @@ pub use chat::{
 };
 pub use conversation::{Conversation, TargetRef, Turn};
 pub use cost::{CostSum, PhaseCost, Spend, Usage};
-pub use error::{ModelError, ModelErrorKind, PhaseError, PhaseErrorKind};
+pub use error::{ModelError, ModelErrorKind, PhaseError, PhaseErrorKind, without_attempts};
 pub use error_causes::error_causes;
 pub use event::{Event, EventBody, EventKind, ItemKey, Journal, NoJournal};
 pub use grade::{BenchmarkScore, Estimate, Grade, HazardScore, TestScore};

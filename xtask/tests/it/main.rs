@@ -18,6 +18,7 @@ mod calibrate;
 mod cli;
 mod common;
 mod configuration;
+mod dead_endpoints;
 mod earlier_journals;
 mod event_messages;
 mod export;

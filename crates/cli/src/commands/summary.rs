@@ -379,7 +379,9 @@ fn tell_failures(context: &Context, report: &RunReport, spent: &Tally, width: us
         RunOutcome::NothingRan if spent.replies > 0 => context.terminal.line(
             "no row was finished; the replies received are kept, and the same command continues from there",
         ),
-        RunOutcome::NothingRan => context.terminal.line("nothing could be run"),
+        RunOutcome::NothingRan => context
+            .terminal
+            .line("nothing could be run: fix the cause above and run the same command again"),
         RunOutcome::Interrupted => context
             .terminal
             .line("stopped; run the same command to continue"),

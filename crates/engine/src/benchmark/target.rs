@@ -234,7 +234,15 @@ impl TargetRun {
 
     /// A row failed for this reason.
     pub(super) fn failed(&self, phase: Phase, row: &str, reason: &str) {
-        self.failures.add(phase, Some(&self.target.id), row, reason);
+        let target = Some(&self.target.id);
+        if let Some(reason) = self.failures.add(phase, target, row, reason) {
+            self.observer.on(&Progress::FirstFailure {
+                phase,
+                benchmark: &self.benchmark,
+                target,
+                reason,
+            });
+        }
     }
 
     /// Whether the row was not finished because the run is stopping or its budget is spent. Then it leaves no row: the next
