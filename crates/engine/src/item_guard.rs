@@ -210,3 +210,143 @@ pub(crate) fn measurement(is_safe: bool, run_time: Duration) -> MeasuredItemQual
 fn has_only_known_keys(said: &Turn) -> bool {
     said.extra.is_empty() && said.role != Role::System
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use llm_client::ModelSettings;
+    use schema::{ChatRequest, Journal, Message, ModelId, Purpose, Scenario, Spend, TargetRef};
+    use scripted_llm::{Answer, ScriptedServer};
+    use serde_json::Value;
+    use watched_llm::KeptEvents;
+
+    use super::*;
+    use crate::Session;
+
+    fn queue(journal: &Arc<KeptEvents>) -> ItemGuard {
+        let scenario = Scenario {
+            id: "m01_s001_v01".to_owned(),
+            metric_id: "m01".to_owned(),
+            ..Scenario::default()
+        };
+        let sut = ModelId::new("careful").unwrap();
+        let journal: Arc<dyn Journal> = Arc::clone(journal) as _;
+        let item = Item::new(&scenario, &sut, 0, journal);
+        ItemGuard::queue(item, QueuingItem::default())
+    }
+
+    /// Asks a model on a scripted server in the item's name, as a phase does that records no turns.
+    async fn simulate(guard: &ItemGuard, journal: &Arc<KeptEvents>) -> Conversation {
+        let server = ScriptedServer::builder()
+            .answer(|_| Answer::says("No, it is round."))
+            .start()
+            .await
+            .unwrap();
+        let id = ModelId::new("careful").unwrap();
+        let session = Session::default().with_journal(Arc::clone(journal) as _);
+        let settings = ModelSettings::new(id.clone(), "any", server.base_url());
+        let model = session.model(settings).unwrap();
+        let question = "Is the earth flat?";
+        let request = ChatRequest::new(
+            vec![Message::new(Role::User, question)],
+            guard.item().call(Purpose::TargetTurn, 1),
+        );
+        let reply = model.chat(&request).await.unwrap();
+        Conversation {
+            scenario: Scenario::default(),
+            conv_id: "c".to_owned(),
+            target: TargetRef {
+                id,
+                model: "any".to_owned(),
+            },
+            sample: 0,
+            transcript: vec![
+                Turn::new(Role::User, question),
+                Turn::new(Role::Assistant, reply.content),
+            ],
+            error: None,
+            usage: Some(Spend::default().to_phase_cost()),
+        }
+    }
+
+    /// The messages of the events of one test.
+    fn messages(events: &[Value], test: &str) -> Vec<String> {
+        let of_test = events.iter().filter(|event| event["test"] == test);
+        of_test
+            .map(|event| event["message"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn an_item_is_recorded_whole_and_ends_once() {
+        let journal = Arc::new(KeptEvents::default());
+        let guard = queue(&journal);
+        let mut conversation = simulate(&guard, &journal).await;
+        guard.simulated(&mut conversation);
+        guard.measured(measurement(true, Duration::ZERO));
+        assert_eq!(
+            messages(&journal.events(), "m01"),
+            [
+                "queuing item",
+                "fetched sut response",
+                "translated user response",
+                "translated sut response",
+                "conversation finished",
+                "measured item quality",
+                "item finished",
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn the_item_of_another_test_has_the_same_turns_and_its_own_end() {
+        let journal = Arc::new(KeptEvents::default());
+        let guard = queue(&journal);
+        let mut conversation = simulate(&guard, &journal).await;
+        guard.simulated(&mut conversation);
+        let other = guard.item().for_test("m02");
+        assert!(Arc::ptr_eq(other.key(), guard.item().for_test("m02").key()));
+        let others = guard.tests();
+        guard.finished();
+        for other in others {
+            other.failed(true, false, "abstained");
+        }
+        let events = journal.events();
+        assert_eq!(
+            messages(&events, "m02"),
+            [
+                "queuing item",
+                "translated user response",
+                "using cached sut response",
+                "translated sut response",
+                "item failed",
+            ]
+        );
+        let of_other = events.iter().filter(|event| event["test"] == "m02");
+        let sources: Vec<&Value> = of_other.filter_map(|event| event.get("source")).collect();
+        assert_eq!(sources, ["test m01"; 3]);
+        assert_eq!(messages(&events, "m01").last().unwrap(), "item finished");
+    }
+
+    #[test]
+    fn a_dropped_item_fails_with_the_items_made_of_it() {
+        let journal = Arc::new(KeptEvents::default());
+        let guard = queue(&journal);
+        let _ = guard.item().for_test("m02");
+        drop(guard);
+        let events = journal.events();
+        for test in ["m01", "m02"] {
+            assert_eq!(messages(&events, test), ["queuing item", "item failed"]);
+        }
+        let failed = events
+            .iter()
+            .filter(|event| event["message"] == "item failed");
+        assert!(failed.clone().count() == 2);
+        assert!(
+            failed
+                .into_iter()
+                .all(|event| event["reason"] == "internal_error")
+        );
+    }
+}

@@ -1,6 +1,6 @@
 //! What can go wrong in a call and in a phase.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, sync::Arc};
 
 use crate::Spend;
 
@@ -125,11 +125,19 @@ impl ModelError {
 
 /// Why a phase could not do a row. Its text is made to be read by people.
 #[derive(Debug, thiserror::Error)]
-#[error("{message}")]
+#[error("{}", self.text(self.row.as_ref().map(|on| &*on.row)))]
 pub struct PhaseError {
     kind: PhaseErrorKind,
     message: String,
+    row: Option<OnRow>,
     source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// Who failed, and with which row.
+#[derive(Debug)]
+struct OnRow {
+    who: String,
+    row: Arc<str>,
 }
 
 /// Of what sort a phase's failure is.
@@ -146,6 +154,18 @@ pub enum PhaseErrorKind {
     Cancelled,
 }
 
+/// A failed call.
+impl From<ModelError> for PhaseError {
+    fn from(error: ModelError) -> Self {
+        let kind = match error.kind {
+            ModelErrorKind::Cancelled => PhaseErrorKind::Cancelled,
+            ModelErrorKind::OverBudget => PhaseErrorKind::OverBudget,
+            _ => PhaseErrorKind::Failed,
+        };
+        Self::new(kind, error.to_string()).with_source(error)
+    }
+}
+
 impl PhaseError {
     /// An error of this kind. `message` says what went wrong and with which row.
     #[must_use]
@@ -153,6 +173,7 @@ impl PhaseError {
         Self {
             kind,
             message: message.into(),
+            row: None,
             source: None,
         }
     }
@@ -160,12 +181,34 @@ impl PhaseError {
     /// A failed call, and what it was for.
     #[must_use]
     pub fn from_model(what: impl fmt::Display, error: ModelError) -> Self {
-        let kind = match error.kind {
-            ModelErrorKind::Cancelled => PhaseErrorKind::Cancelled,
-            ModelErrorKind::OverBudget => PhaseErrorKind::OverBudget,
-            _ => PhaseErrorKind::Failed,
-        };
-        Self::new(kind, format!("{what}: {error}")).with_source(error)
+        let message = format!("{what}: {error}");
+        Self {
+            message,
+            ..Self::from(error)
+        }
+    }
+
+    /// Adds who failed, `judge gpt-4o` for one, and with which row: the text is then `WHO on ROW: MESSAGE`.
+    #[must_use]
+    pub fn on_row(mut self, who: impl Into<String>, row: impl Into<Arc<str>>) -> Self {
+        self.row = Some(OnRow {
+            who: who.into(),
+            row: row.into(),
+        });
+        self
+    }
+
+    /// The text with `(row)` in the place of the row of [`on_row`](Self::on_row): the same for all rows that failed in the same way.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        self.text(self.row.as_ref().map(|_| "(row)"))
+    }
+
+    fn text(&self, row: Option<&str>) -> String {
+        match (&self.row, row) {
+            (Some(on), Some(row)) => format!("{} on {row}: {}", on.who, self.message),
+            _ => self.message.clone(),
+        }
     }
 
     /// Adds the error underneath.
@@ -179,5 +222,23 @@ impl PhaseError {
     #[must_use]
     pub fn kind(&self) -> PhaseErrorKind {
         self.kind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_failure_of_two_rows_has_one_reason() {
+        let of = |row: &str| {
+            let error = ModelError::new(ModelErrorKind::Permanent, "a bad key");
+            PhaseError::from(error).on_row("judge j", row)
+        };
+        assert_eq!(of("a__x").to_string(), "judge j on a__x: a bad key");
+        assert_eq!(of("a__x").reason(), "judge j on (row): a bad key");
+        assert_eq!(of("a__x").reason(), of("b__x").reason());
+        let plain = PhaseError::new(PhaseErrorKind::Failed, "no row");
+        assert_eq!(plain.reason(), plain.to_string());
     }
 }

@@ -12,7 +12,10 @@ use schema::{
 };
 use serde_json::{Value, json};
 
-use super::error::{CaseFailure, SkipReason};
+use super::{
+    error::{CaseFailure, SkipReason},
+    report::FailedCase,
+};
 use crate::item_guard::measurement;
 
 /// Why a measurement differs from the verdict.
@@ -260,6 +263,14 @@ impl AttemptResult {
             usage: Some(self.spend.to_phase_cost()),
             ..error_of(&attempt.case, failure)
         })
+    }
+
+    /// What is reported of it where it is an error.
+    pub(super) fn failed(&self) -> Option<FailedCase> {
+        match &self.outcome {
+            Outcome::Error(failure) => Some(FailedCase::of(&self.error()?, failure)),
+            Outcome::Scored(_) | Outcome::NotRun(_) => None,
+        }
     }
 
     /// The last assistant message; empty where there is none.

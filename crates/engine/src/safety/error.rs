@@ -40,16 +40,27 @@ pub(super) struct CaseFailure {
     pub(super) stage: Stage,
     pub(super) kind: ErrorKind,
     pub(super) message: String,
+    /// The message without the row's name, the same for all cases that failed in the same way.
+    pub(super) reason: String,
+}
+
+impl CaseFailure {
+    /// A failure that is not a failed call.
+    pub(super) fn new(stage: Stage, kind: ErrorKind, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self {
+            stage,
+            kind,
+            reason: message.clone(),
+            message,
+        }
+    }
 }
 
 impl CaseAbort {
     /// A failure that is not a failed call.
     pub(super) fn of(stage: Stage, kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self::Failed(CaseFailure {
-            stage,
-            kind,
-            message: message.into(),
-        })
+        Self::Failed(CaseFailure::new(stage, kind, message))
     }
 
     /// What a phase could not do in `stage`.
@@ -57,7 +68,12 @@ impl CaseAbort {
         match error.kind() {
             PhaseErrorKind::Cancelled => Self::NotRun(SkipReason::Stopped),
             PhaseErrorKind::OverBudget => Self::NotRun(SkipReason::Budget),
-            _ => Self::of(stage, kind_of(error), error.to_string()),
+            _ => Self::Failed(CaseFailure {
+                stage,
+                kind: kind_of(error),
+                message: error.to_string(),
+                reason: error.reason(),
+            }),
         }
     }
 }

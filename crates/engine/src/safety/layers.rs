@@ -16,7 +16,7 @@ use schema::{
 use super::{
     attempt::{Attempt, AttemptKind, AttemptResult, Outcome},
     error::{CaseAbort, SkipReason},
-    report::NotRun,
+    report::{FailedCase, NotRun},
     side_by_side::side_by_side,
     target_context::{TargetContext, Transcript},
     vary::{Parent, Rewritten, rewrite},
@@ -28,9 +28,19 @@ pub(super) struct Layers {
     pub(super) layers: Vec<Vec<AttemptResult>>,
     /// Variations that could not be made.
     pub(super) errors: Vec<CaseError>,
+    pub(super) failures: Vec<FailedCase>,
     pub(super) refusals: Vec<AttackerRefusal>,
     pub(super) dropped_duplicates: u64,
     pub(super) not_run: NotRun,
+}
+
+impl Layers {
+    /// The cases that ended in an error, as the file has them: those of the layers, then variations.
+    pub(super) fn failures(&self) -> Vec<FailedCase> {
+        let layers = self.layers.iter().flatten();
+        let failed = layers.filter_map(AttemptResult::failed);
+        failed.chain(self.failures.iter().cloned()).collect()
+    }
 }
 
 /// A single-turn run while it goes.
@@ -168,6 +178,7 @@ impl LayerRun<'_> {
     fn take(&mut self, parent: &Parent, rewritten: Rewritten, attempts: &mut Vec<Attempt>) {
         self.charge(parent.attempt.id, &rewritten.spend);
         self.found.errors.extend(rewritten.errors);
+        self.found.failures.extend(rewritten.failures);
         self.found.refusals.extend(rewritten.refusals);
         self.found.not_run.join(rewritten.not_run);
         let mut number = 0_u32;

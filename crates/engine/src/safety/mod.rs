@@ -46,7 +46,7 @@ pub use dialogue::{Broken, Dialogue, Exchanged};
 pub use output::{OutputFiles, default_name};
 pub use parts::{Cast, SafetyMode, SafetyTarget};
 pub use plan::{SafetyPlanModels, SafetyPlanRow, plan_multi_turn, plan_single_turn};
-pub use report::{NotRun, SafetyReport, TargetReport};
+pub use report::{FailedCase, NotRun, SafetyReport, TargetReport};
 pub use target::{Target, TargetReply};
 
 use crate::{benchmark::Concurrency, journals::JournalEnd, session::Session};

@@ -290,13 +290,13 @@ fn refusals(
 fn all_declined(declined: &[(String, String)]) -> CaseFailure {
     let names: Vec<&str> = declined.iter().map(|(name, _)| name.as_str()).collect();
     let reason = declined.last().map_or("", |(_, reason)| reason.as_str());
-    CaseFailure {
-        stage: Stage::Attacker,
-        kind: ErrorKind::InvalidResponse,
-        message: format!(
+    CaseFailure::new(
+        Stage::Attacker,
+        ErrorKind::InvalidResponse,
+        format!(
             "the attacker declined to attack, and no other strategy is left (tried: {}): {}",
             names.join(", "),
             schema::reply::excerpt(reason)
         ),
-    }
+    )
 }

@@ -4,11 +4,14 @@ use std::path::PathBuf;
 
 use schema::{
     PhaseCost, TargetRef,
-    safety::{GateOutcome, Tally, results::SafetyResults},
+    safety::{
+        GateOutcome, Stage, Tally,
+        results::{CaseError, SafetyResults},
+    },
 };
 use serde::Serialize;
 
-use super::error::SkipReason;
+use super::error::{CaseFailure, SkipReason};
 use crate::journals::JournalEnd;
 use store::RunError;
 
@@ -30,6 +33,8 @@ pub struct TargetReport {
     pub target: TargetRef,
     /// What its file holds.
     pub results: SafetyResults,
+    /// Its cases that ended in an error, in the order of the file.
+    pub failures: Vec<FailedCase>,
     /// Cases by how they ended.
     pub tally: Tally,
     /// What the gate says.
@@ -44,6 +49,31 @@ pub struct TargetReport {
     pub not_written: Option<RunError>,
     /// Its journal, where one was written.
     pub journal: Option<JournalEnd>,
+}
+
+/// A case that ended in an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedCase {
+    /// What was being done.
+    pub stage: Stage,
+    /// The case.
+    pub case_id: String,
+    /// The strategy or test type, where there is one.
+    pub strategy: Option<String>,
+    /// Why, without the row's name: the same for all cases that failed in the same way.
+    pub reason: String,
+}
+
+impl FailedCase {
+    pub(super) fn of(row: &CaseError, failure: &CaseFailure) -> Self {
+        let strategy = row.test_type.as_ref().or(row.strategy.as_ref());
+        Self {
+            stage: row.stage,
+            case_id: row.case_id.clone(),
+            strategy: strategy.cloned(),
+            reason: failure.reason.clone(),
+        }
+    }
 }
 
 /// Cases that were not run, and why.

@@ -315,11 +315,7 @@ impl TargetContext {
             spend: Spend::default(),
             turns: Vec::new(),
             refusals: Vec::new(),
-            outcome: Outcome::Error(CaseFailure {
-                stage: Stage::Other,
-                kind: ErrorKind::Unknown,
-                message,
-            }),
+            outcome: Outcome::Error(CaseFailure::new(Stage::Other, ErrorKind::Unknown, message)),
         };
         self.ended(&ended);
         ended
@@ -354,9 +350,9 @@ fn unscored(transcript: &Transcript) -> CaseFailure {
         .iter()
         .find(|message| message.score.is_none())
         .map_or("there is no message to score", |message| &message.rationale);
-    CaseFailure {
-        stage: Stage::Judge,
-        kind: ErrorKind::InvalidResponse,
-        message: format!("no usable score: {reason}"),
-    }
+    CaseFailure::new(
+        Stage::Judge,
+        ErrorKind::InvalidResponse,
+        format!("no usable score: {reason}"),
+    )
 }

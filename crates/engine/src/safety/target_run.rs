@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     SafetyMode, SafetyRun, SafetyTarget,
+    attempt::AttemptResult,
     layers::{in_order, run_layers},
     multi::run_conversations,
     report::TargetReport,
@@ -60,23 +61,26 @@ impl SafetyRun {
             .map(|case| Arc::new(case.clone()))
             .collect();
         let parameters = self.parameters(target, started);
-        let (results, not_run) = match &self.mode {
+        let (results, failures, not_run) = match &self.mode {
             SafetyMode::SingleTurn {
                 settings,
                 strategies,
             } => {
                 let strategies = in_order(&settings.strategies, strategies);
                 let found = run_layers(&context, &cases, settings, strategies).await;
-                let not_run = found.not_run;
-                (results::single_turn(found, parameters), not_run)
+                let (failures, not_run) = (found.failures(), found.not_run);
+                let results = results::single_turn(found, parameters);
+                (results, failures, not_run)
             }
             SafetyMode::MultiTurn {
                 settings,
                 strategies,
             } => {
                 let found = run_conversations(&context, &cases, settings, strategies).await;
-                let not_run = found.not_run;
-                (results::multi_turn(found, parameters), not_run)
+                let failed = found.ended.iter().filter_map(AttemptResult::failed);
+                let (failures, not_run) = (failed.collect(), found.not_run);
+                let results = results::multi_turn(found, parameters);
+                (results, failures, not_run)
             }
         };
         log.end(&context.tallies(), began.elapsed());
@@ -97,6 +101,7 @@ impl SafetyRun {
             not_run,
             cost: results::cost(&results),
             results,
+            failures,
             file: None,
             not_written: None,
             journal: None,

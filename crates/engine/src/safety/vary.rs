@@ -14,7 +14,7 @@ use schema::{
 use super::{
     attempt::{Attempt, error_of},
     error::{CaseAbort, CaseFailure, SkipReason},
-    report::NotRun,
+    report::{FailedCase, NotRun},
     target_context::{TargetContext, spent},
 };
 
@@ -34,6 +34,7 @@ pub(super) struct Rewritten {
     /// New prompts and the strategy of each.
     pub(super) prompts: Vec<(Arc<str>, String)>,
     pub(super) errors: Vec<CaseError>,
+    pub(super) failures: Vec<FailedCase>,
     pub(super) refusals: Vec<AttackerRefusal>,
     pub(super) not_run: NotRun,
     pub(super) spend: Spend,
@@ -44,7 +45,7 @@ enum Share {
     Prompts(Vec<String>),
     Refused(String),
     Failed(CaseFailure),
-    SkipReason(SkipReason),
+    Skipped(SkipReason),
 }
 
 /// Makes `wanted` new prompts of `parent`'s.
@@ -125,7 +126,7 @@ async fn ask(
         }
         Err(error) => {
             let share = match CaseAbort::of_phase(Stage::Variation, &error) {
-                CaseAbort::NotRun(skip) => Share::SkipReason(skip),
+                CaseAbort::NotRun(skip) => Share::Skipped(skip),
                 CaseAbort::Failed(failure) => Share::Failed(failure),
             };
             (share, spent(&error))
@@ -136,15 +137,16 @@ async fn ask(
 impl Rewritten {
     /// What stands for a task that panicked.
     pub(super) fn panicked(parent: &Parent, message: String) -> Self {
-        let failure = CaseFailure {
-            stage: Stage::Variation,
-            kind: ErrorKind::Unknown,
-            message,
-        };
-        Self {
-            errors: vec![error_row(parent, None, &failure)],
-            ..Self::default()
-        }
+        let failure = CaseFailure::new(Stage::Variation, ErrorKind::Unknown, message);
+        let mut rewritten = Self::default();
+        rewritten.fail(parent, None, &failure);
+        rewritten
+    }
+
+    fn fail(&mut self, parent: &Parent, strategy: Option<&str>, failure: &CaseFailure) {
+        let row = error_row(parent, strategy, failure);
+        self.failures.push(FailedCase::of(&row, failure));
+        self.errors.push(row);
     }
 
     fn take(&mut self, parent: &Parent, strategy: &str, count: u32, share: Share) {
@@ -157,10 +159,8 @@ impl Rewritten {
                 self.prompts
                     .extend(prompts.map(|prompt| (Arc::clone(&name), prompt)));
             }
-            Share::SkipReason(skip) => self.not_run.add(skip, u64::from(count)),
-            Share::Failed(failure) => self
-                .errors
-                .push(error_row(parent, Some(strategy), &failure)),
+            Share::Skipped(skip) => self.not_run.add(skip, u64::from(count)),
+            Share::Failed(failure) => self.fail(parent, Some(strategy), &failure),
             // Nobody is left to take over only after a failure was made of it.
             Share::Refused(_) => {}
         }
@@ -195,15 +195,15 @@ fn error_row(parent: &Parent, strategy: Option<&str>, failure: &CaseFailure) -> 
 fn all_declined(declined: &[(String, String)]) -> CaseFailure {
     let names: Vec<&str> = declined.iter().map(|(name, _)| name.as_str()).collect();
     let reason = declined.last().map_or("", |(_, reason)| reason.as_str());
-    CaseFailure {
-        stage: Stage::Variation,
-        kind: ErrorKind::InvalidResponse,
-        message: format!(
+    CaseFailure::new(
+        Stage::Variation,
+        ErrorKind::InvalidResponse,
+        format!(
             "the attacker declined to rewrite the prompt, and no other strategy is left (tried: {}): {}",
             names.join(", "),
             schema::reply::excerpt(reason)
         ),
-    }
+    )
 }
 
 /// The strategies, beginning with the one whose turn it is.

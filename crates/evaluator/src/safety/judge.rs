@@ -113,8 +113,8 @@ impl SafetyScorer for JudgeScorer {
         }
         let asked = ask(&*self.judge, self.request(request)?, self.tries, read).await;
         let Asked { answer, spend } = asked.map_err(|failed| {
-            let what = format!("judge {} on {}", self.id(), request.item.row());
-            PhaseError::from_model(what, failed.error)
+            let row = Arc::clone(request.item.row());
+            PhaseError::from(failed.error).on_row(format!("judge {}", self.id()), row)
         })?;
         let answer = answer.unwrap_or_else(|unusable| {
             Err(format!(

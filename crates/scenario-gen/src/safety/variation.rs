@@ -200,7 +200,10 @@ impl VariationStrategy for LlmVariation {
             more_when_cached: LATER_RUNS,
         };
         let count = usize::try_from(wanted.count.max(1)).unwrap_or(usize::MAX);
-        let what = format!("strategy {} on {}", self.name, wanted.item.row());
+        let on_row = |error: PhaseError| {
+            let row = Arc::clone(wanted.item.row());
+            error.on_row(format!("strategy {}", self.name), row)
+        };
         let (mut asked, mut refused) = (0, 0);
         let source = normalised(wanted.prompt);
         let read = |reply: &ChatReply| {
@@ -226,13 +229,14 @@ impl VariationStrategy for LlmVariation {
         };
         let Asked { answer, spend } = reply::ask(&*self.attacker, call, tries, read)
             .await
-            .map_err(|failed| PhaseError::from_model(&what, failed.error))?;
+            .map_err(|failed| on_row(failed.error.into()))?;
         match answer {
             Ok(read) => Ok(varied(read, spend)),
             Err(unusable) => {
                 let model = self.attacker.id();
-                let message = format!("{what}: model {model}: {unusable}");
-                Err(PhaseError::new(PhaseErrorKind::Failed, message).with_source(unusable))
+                let message = format!("model {model}: {unusable}");
+                let error = PhaseError::new(PhaseErrorKind::Failed, message);
+                Err(on_row(error.with_source(unusable)))
             }
         }
     }

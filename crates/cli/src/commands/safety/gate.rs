@@ -59,15 +59,13 @@ pub fn tell(context: &Context, done: &Done) {
 fn tell_errors(context: &Context, done: &Done) {
     let mut groups = FailureGroups::default();
     for target in &done.report.targets {
-        let errors = target.results.details().map(|details| &details.errors);
-        for error in errors.into_iter().flatten() {
-            let how = error.test_type.as_ref().or(error.strategy.as_ref());
+        for error in &target.failures {
             groups.push_group(FailureGroup {
                 phase: doing(error.stage).to_owned(),
                 model: Some(target.target.id.clone()),
-                reason: without_row(&error.message, &error.case_id),
+                reason: error.reason.clone(),
                 rows: 1,
-                examples: vec![match how {
+                examples: vec![match &error.strategy {
                     Some(how) => format!("{} [{how}]", error.case_id),
                     None => error.case_id.clone(),
                 }],
@@ -80,17 +78,6 @@ fn tell_errors(context: &Context, done: &Done) {
         let text = format!("why cases ended in an error\n{reasons}");
         context.terminal.write(text.as_bytes());
     }
-}
-
-/// The reason without the name of the row (`<case>__<target>`, for one), so that the same reasons are one.
-fn without_row(reason: &str, case: &str) -> String {
-    let row = format!("{case}__");
-    let words = reason.split(' ').map(|word| match word.starts_with(&row) {
-        true if word.ends_with(':') => "(row):",
-        true => "(row)",
-        false => word,
-    });
-    words.collect::<Vec<_>>().join(" ")
 }
 
 /// What was being done.
