@@ -37,11 +37,7 @@ Examples:
 /// Measures how language models behave under conversational pressure.
 #[derive(Debug, Parser)]
 #[command(name = "probity", version, after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
-#[command(
-    arg_required_else_help = true,
-    propagate_version = false,
-    disable_help_subcommand = true
-)]
+#[command(arg_required_else_help = true, propagate_version = false)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

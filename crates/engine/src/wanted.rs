@@ -7,7 +7,7 @@ use std::{
 };
 
 use indexmap::{IndexMap, IndexSet};
-use schema::{Benchmark, Metric, Scenario};
+use schema::{Benchmark, Metric, Scenario, text::counted};
 
 use store::{
     BenchmarkDir, Layout, RunError,
@@ -238,7 +238,10 @@ impl Expected {
             .filter(|row| row.landmarks.iter().any(|landmark| landmark.turn > turns))
             .count();
         (late > 0).then(|| {
-            format!("{late} scenarios have landmarks after turn {turns}, the last of a conversation; these landmarks are not used")
+            format!(
+                "{} landmarks after turn {turns}, the last of a conversation; these landmarks are not used",
+                counted(late as u64, "scenario has", "scenarios have")
+            )
         })
     }
 }

@@ -8,7 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use schema::{MetricType, text::spell_bidi};
+use schema::{
+    MetricType,
+    text::{counted, spell_bidi},
+};
 
 use crate::{
     ExportError, Exported, Exporter, OutFile, Run, Sample,
@@ -154,14 +157,16 @@ impl Target {
         };
         let called = match self.tally.tool_calls {
             0 => String::new(),
-            1 => ", one call of a tool".to_owned(),
-            n => format!(", {n} calls of tools"),
+            n => format!(
+                ", {}",
+                counted(n as u64, "call of a tool", "calls of tools")
+            ),
         };
         // Writing to a text does not fail.
         let _ = writeln!(
             text,
-            "{} conversations{failed}{called}.\n",
-            self.tally.conversations
+            "{}{failed}{called}.\n",
+            counted(self.tally.conversations, "conversation", "conversations")
         );
         text.push_str(
             "| metric | type | passed | judged | no verdict | pass rate | 95% interval |\n",

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use schema::text::counted;
+
 use crate::version::FORMAT_VERSION;
 
 /// Why a journal cannot be written, or is not complete. The text names the file and says what to do.
@@ -24,7 +26,9 @@ pub(crate) enum WriteFault {
 /// How much of a journal is missing, and why.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
-    "{reason}. {written} events were written, {lost} were lost. Make room or mend the disk, then run again"
+    "{reason}. {} written, {} lost. Make room or mend the disk, then run again",
+    counted(*written, "event was", "events were"),
+    counted(*lost, "was", "were")
 )]
 pub(crate) struct Missing {
     pub(crate) reason: String,

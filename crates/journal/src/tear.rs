@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use schema::text::counted;
+
 /// Where a journal is cut off: a last line or a zstd frame that was not finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tear {
@@ -17,11 +19,15 @@ impl fmt::Display for Tear {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, bytes, frame } = self;
         match (frame, bytes) {
-            (None, _) => write!(f, "line {line} is cut off after {bytes} bytes")?,
+            (None, _) => {
+                let bytes = counted(*bytes, "byte", "bytes");
+                write!(f, "line {line} is cut off after {bytes}")?;
+            }
             (Some(frame), 0) => write!(f, "the compressed data ends before line {line} ({frame})")?,
             (Some(frame), _) => write!(
                 f,
-                "the compressed data ends after {bytes} bytes of line {line} ({frame})"
+                "the compressed data ends after {} of line {line} ({frame})",
+                counted(*bytes, "byte", "bytes")
             )?,
         }
         f.write_str(": the program that wrote the journal was stopped, or could not write on. ")?;

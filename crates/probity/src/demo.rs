@@ -26,7 +26,7 @@
 use std::{error::Error, fmt::Write, fs, path::Path, sync::Arc};
 
 use llm_client::{ModelSettings, PriceTable};
-use schema::{ModelId, TargetRef};
+use schema::{ModelId, TargetRef, text::counted};
 
 use crate::Models;
 use engine::{Pipeline, RunOutcome, RunReport, Session};
@@ -101,8 +101,8 @@ pub async fn run(pipeline: &Pipeline) -> Result<RunReport, RunError> {
             let _ = write!(text, "\n{error}");
         }
         for group in &benchmark.failures {
-            let (phase, rows, reason) = (group.phase.as_str(), group.rows, &group.reason);
-            let _ = write!(text, "\n{phase}, {rows} rows: {reason}");
+            let rows = counted(group.rows, "row", "rows");
+            let _ = write!(text, "\n{}, {rows}: {}", group.phase.as_str(), group.reason);
         }
     }
     Err(RunError::input(text))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schema::{IncompleteReplies, MetricType, ModelId, PhaseCost, Rate, Summary};
+use schema::{IncompleteReplies, MetricType, ModelId, PhaseCost, Rate, Summary, text::counted};
 
 use crate::{
     numbers::{UNKNOWN, dollars, percent},
@@ -67,10 +67,10 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
     text.push_str(&table.render(width));
     for replies in benchmark.replies.iter().filter(|all| all.incomplete > 0) {
         let note = format!(
-            "{}: {} of {} conversations hold an empty or cut-off reply.",
+            "{}: {} of {} hold an empty or cut-off reply.",
             clean(replies.sut.as_str()),
             replies.incomplete,
-            replies.conversations
+            counted(replies.conversations, "conversation", "conversations")
         );
         text.push_str(&wrapped(&note, "  ", width));
     }

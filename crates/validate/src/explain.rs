@@ -4,7 +4,7 @@ use jsonschema::{
     ValidationError,
     error::{TypeKind, ValidationErrorKind},
 };
-use schema::nearest;
+use schema::{nearest, text::counted};
 use serde_json::Value;
 
 use crate::pointer;
@@ -118,7 +118,8 @@ pub(crate) fn explain(error: &ValidationError<'_>, root: &Value) -> Vec<Wrong> {
             one(format!("the text is longer than {limit} characters"))
         }
         ValidationErrorKind::MinItems { limit } => {
-            one(format!("the list has fewer than {limit} items"))
+            let items = counted(*limit, "item", "items");
+            one(format!("the list has fewer than {items}"))
         }
         _ => one(error.masked().to_string()),
     }

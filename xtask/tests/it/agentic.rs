@@ -208,7 +208,7 @@ async fn a_target_that_calls_nothing_is_named() {
     );
     let run =
         |ground: &Ground| tokio::task::block_in_place(|| ground.succeeds(&["run", "flattery"]));
-    let word = "warning: flattery: agreeable called no tool in any of its 1 conversations.";
+    let word = "warning: flattery: agreeable called no tool in its only conversation.";
     assert!(run(&ground).err.contains(word));
     small(&ground, &server, TOOLS, "");
     assert!(!run(&ground).err.contains("called no tool"));

@@ -11,6 +11,24 @@ use crate::common;
 use common::{Ground, Ran};
 
 #[test]
+fn help_of_a_command_is_shown_by_the_help_command_too() {
+    let ground = Ground::new();
+    for command in ["plan", "export", "journal show"] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let flag = ground.succeeds(&[&words[..], &["--help"]].concat());
+        let help = ground.succeeds(&[&["help"], &words[..]].concat());
+        assert_eq!(help.out, flag.out, "{command}");
+    }
+    let unknown = ground.run(&["help", "plans"]);
+    assert_eq!(unknown.code, 2);
+    assert!(
+        unknown.err.contains("unrecognized subcommand 'plans'"),
+        "{}",
+        unknown.err
+    );
+}
+
+#[test]
 fn help_shows_the_commands_examples_and_exit_codes() {
     let ran = Ground::new().run(&["--help"]);
     assert_eq!(ran.code, 0);

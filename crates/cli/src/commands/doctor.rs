@@ -8,7 +8,7 @@ use std::{
 use llm_client::{HttpClient, ModelFactory, ModelSettings, RetryPolicy};
 use probity::Phase;
 use report::{ModelCheck, checks_table};
-use schema::{CallContext, ChatRequest, Message, ModelErrorKind, Purpose, Role};
+use schema::{CallContext, ChatRequest, Message, ModelErrorKind, Purpose, Role, text::counted};
 use serde_json::{Value, json};
 
 use super::{
@@ -241,9 +241,11 @@ fn show(context: &Context, checks: &[Check]) {
     let rows: Vec<ModelCheck> = checks.iter().map(Check::to_row).collect();
     let mut text = checks_table(&rows, context.terminal.page());
     let failed = checks.iter().filter(|check| check.result.is_err()).count();
-    text.push_str(&match failed {
-        0 => format!("all {} models answer\n", checks.len()),
-        n => format!("{n} of {} models cannot be used\n", checks.len()),
+    let models = counted(checks.len() as u64, "model", "models");
+    text.push_str(&match (failed, checks.len()) {
+        (0, 1) => format!("{models} answers\n"),
+        (0, _) => format!("all {models} answer\n"),
+        (n, _) => format!("{n} of {models} cannot be used\n"),
     });
     context.terminal.print(&text);
 }

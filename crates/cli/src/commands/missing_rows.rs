@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use probity::{BenchmarkReport, Phase, imported_targets, provenance::Provenance};
-use schema::ModelId;
+use schema::{ModelId, text::counted};
 use store::{read_benchmark, read_scenarios};
 
 use super::{Context, command_hints::CommandHints, provenance::BenchmarkProvenance};
@@ -40,8 +40,9 @@ pub fn missing_rows(
             if summary.n_total < rows {
                 let more = (samples > configured).then_some(samples);
                 lines.push(format!(
-                    "{name}: {id} has {} of {rows} rows; {} adds the rest",
+                    "{name}: {id} has {} of {}; {} adds the rest",
                     summary.n_total,
+                    counted(rows, "row", "rows"),
                     hints.run(name, id.as_str(), more)
                 ));
             }

@@ -3,7 +3,7 @@
 use llm_client::ModelSettings;
 use probity::{Forecast, Phase, PlanModel, PlanSettings, Range, wanted_scenarios};
 use report::{PlanRow, Span, plan_table};
-use schema::TargetRef;
+use schema::{TargetRef, text::counted};
 use serde_json::{Value, json};
 
 use super::{
@@ -349,7 +349,7 @@ impl Budget {
             );
         }
         if let Some(max) = self.max_tokens.filter(|max| *max < self.tokens.high) {
-            let tokens = |n: u64| format!("{n} tokens");
+            let tokens = |n: u64| counted(n, "token", "tokens");
             word(
                 "budget.max_tokens",
                 tokens(max),

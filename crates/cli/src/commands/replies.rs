@@ -1,7 +1,7 @@
 //! Replies that are empty or cut off, as nothing of what they lack can fail a negative metric, and replies that hold reasoning.
 
 use probity::{BenchmarkReport, imported_targets};
-use schema::{IncompleteReplies, ReasoningReplies};
+use schema::{IncompleteReplies, ReasoningReplies, text::counted};
 
 use super::Context;
 
@@ -12,10 +12,10 @@ pub fn incomplete(context: &Context, report: &BenchmarkReport) -> Vec<String> {
     let line = |replies: &IncompleteReplies| {
         let imported = imported.iter().any(|target| target.id == replies.sut);
         format!(
-            "{}: {} of {} conversations of {} hold an empty or cut-off reply ({}). An empty reply passes negative metrics. {}",
+            "{}: {} of {} of {} hold an empty or cut-off reply ({}). An empty reply passes negative metrics. {}",
             report.name,
             replies.incomplete,
-            replies.conversations,
+            counted(replies.conversations, "conversation", "conversations"),
             replies.sut,
             kinds(replies),
             advice(replies, imported)
@@ -29,10 +29,14 @@ pub fn unopened(report: &BenchmarkReport) -> Vec<String> {
     let some = report.reasoning.iter().filter(|all| all.unopened > 0);
     let line = |replies: &ReasoningReplies| {
         format!(
-            "{}: {} of {} replies of {} have a closing tag such as </think> without an opening tag; the judge reads the whole \
+            "{}: {} of {} of {} have a closing tag such as </think> without an opening tag; the judge reads the whole \
              reply\nhelp: if the chat template of {} opens the block, set `reasoning_opened_by: template` for this target in the config \
              and run the same command again: cached replies are parsed again, without calls",
-            report.name, replies.unopened, replies.replies, replies.sut, replies.sut,
+            report.name,
+            replies.unopened,
+            counted(replies.replies, "reply", "replies"),
+            replies.sut,
+            replies.sut,
         )
     };
     some.map(line).collect()
@@ -47,8 +51,11 @@ pub fn with_reasoning(report: &BenchmarkReport) -> Vec<String> {
             n => format!("; {n} of them ended before anything was said"),
         };
         format!(
-            "{}: {} of {} replies of {} came with reasoning{ended}. It is kept as `reasoning` in conversations.json and is not judged",
-            report.name, replies.with_reasoning, replies.replies, replies.sut,
+            "{}: {} of {} of {} came with reasoning{ended}. It is kept as `reasoning` in conversations.json and is not judged",
+            report.name,
+            replies.with_reasoning,
+            counted(replies.replies, "reply", "replies"),
+            replies.sut,
         )
     };
     some.map(line).collect()

@@ -171,8 +171,9 @@ fn tell_kept(context: &Context, report: &RunReport, phases: &[Phase], hints: &Co
                     planned,
                     earlier,
                 }) => format!(
-                    "{name}: {target}: the run ended after {finished} of {planned} rows; kept the {files} of an earlier run, of \
-                     {}\nhelp: {} finishes this run and then replaces them",
+                    "{name}: {target}: the run ended after {finished} of {}; kept the {files} of an earlier run, of {}\n\
+                     help: {} finishes this run and then replaces them",
+                    counted(planned, "row", "rows"),
                     counted(earlier, "row", "rows"),
                     match phases.contains(&Phase::Simulate) {
                         true => hints.run(name, target, None),

@@ -51,8 +51,12 @@ fn of_target(context: &Context, name: &str, id: &ModelId) -> Option<String> {
     read_conversations(&path, &target, &benchmark, &scenarios, take).ok()?;
     (!called && offered > 0).then(|| {
         format!(
-            "{name}: {id} called no tool in any of its {offered} conversations. If its replies hold calls as text, the model or its \
-             endpoint does not support tools in the chat completions API, and its rates do not show how it acts"
+            "{name}: {id} called no tool in {}. If its replies hold calls as text, the model or its \
+             endpoint does not support tools in the chat completions API, and its rates do not show how it acts",
+            match offered {
+                1 => "its only conversation".to_owned(),
+                _ => format!("any of its {offered} conversations"),
+            }
         )
     })
 }

@@ -12,7 +12,10 @@ use std::{
 
 use futures::StreamExt;
 use llm_client::Tally;
-use schema::{Benchmark, CostSum, Metric, Phase, PhaseErrorKind, Scenario, text::is_blank};
+use schema::{
+    Benchmark, CostSum, Metric, Phase, PhaseErrorKind, Scenario,
+    text::{counted, is_blank},
+};
 
 use super::{
     feed::{FeedRow, FeedWriter},
@@ -48,7 +51,8 @@ impl<'r> Generation<'r> {
         let have = metrics.len();
         if have > 0 && !force {
             self.run.note(&format!(
-                "kept the {have} metrics of benchmark.yaml (gen-metrics --force replaces them)"
+                "kept the {} of benchmark.yaml (gen-metrics --force replaces them)",
+                counted(have as u64, "metric", "metrics")
             ));
             return Ok(Some(metrics.clone()));
         }
@@ -165,8 +169,8 @@ impl<'r> Generation<'r> {
                     .count();
             if missing > 0 {
                 self.run.note(&format!(
-                    "{missing} of {} metrics have no scenarios; gen-scenarios writes them",
-                    benchmark.metrics.len()
+                    "{missing} of {} have no scenarios; gen-scenarios writes them",
+                    counted(benchmark.metrics.len() as u64, "metric", "metrics")
                 ));
             }
             return Ok(());
@@ -504,8 +508,9 @@ impl<'r> Generation<'r> {
         let rows: usize = by_metric.values().map(Vec::len).sum();
         if rows > 0 {
             self.run.note(&format!(
-                "kept the {rows} scenarios of {} metrics in scenarios.json (gen-scenarios --force replaces them)",
-                by_metric.len()
+                "kept the {} of {} in scenarios.json (gen-scenarios --force replaces them)",
+                counted(rows as u64, "scenario", "scenarios"),
+                counted(by_metric.len() as u64, "metric", "metrics")
             ));
             let expected = &self.run.pipeline.options.expected;
             // Rows of the other metrics are not all there yet.
@@ -522,8 +527,8 @@ impl<'r> Generation<'r> {
         }
         if !orphans.is_empty() {
             self.run.note(&format!(
-                "left out {} scenarios of metrics that benchmark.yaml no longer has; they stay in scenarios.json",
-                orphans.len()
+                "left out {} of metrics that benchmark.yaml no longer has; scenarios.json keeps them",
+                counted(orphans.len() as u64, "scenario", "scenarios")
             ));
         }
     }

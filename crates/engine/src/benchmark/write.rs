@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use schema::{Fingerprint, ModelId, Phase, PhaseCost, Scenario};
+use schema::{Fingerprint, ModelId, Phase, PhaseCost, Scenario, text::counted};
 use serde_json::json;
 
 use super::{
@@ -143,7 +143,8 @@ impl TargetWriter<'_> {
         if kept > 0 {
             let target = self.id;
             self.run.note(&format!(
-                "{target}: kept {kept} verdicts of another program; `evaluate {} --force` judges these rows",
+                "{target}: kept {} of another program; `evaluate {} --force` judges these rows",
+                counted(kept, "verdict", "verdicts"),
                 self.run.dir.name()
             ));
         }

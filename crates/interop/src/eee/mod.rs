@@ -18,7 +18,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use schema::text::hex;
+use schema::text::{counted, hex};
 use sha2::{Digest, Sha256};
 
 use self::{
@@ -260,10 +260,10 @@ impl Exporter for Eee {
         let missing = unscored + target.counts.not_judged;
         if missing > 0 {
             self.exported.notes.push(format!(
-                "{}: {}: {missing} of {} rows have no verdict and are left out: the format knows no score that is not a number",
+                "{}: {}: {missing} of {} have no verdict and are left out: the format knows no score that is not a number",
                 target.run.folder,
                 target.run.target.id,
-                target.counts.rows + missing
+                counted(target.counts.rows + missing, "row", "rows")
             ));
         }
         let aggregate = self.out.join(format!("{}.json", target.stem));

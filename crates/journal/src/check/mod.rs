@@ -49,6 +49,8 @@ use std::{io::BufRead, path::Path};
 
 pub use report::{Failure, LISTED, NotCheckable, Outcome, Report, Row, Verdict};
 
+use schema::text::counted;
+
 use self::{found::Draft, rules_items::RuleContext, state::CheckState, subject::Subject};
 use crate::{JournalReader, ReadError};
 
@@ -135,26 +137,30 @@ fn drafts(context: &RuleContext<'_>) -> Vec<Draft> {
 fn notes(context: &RuleContext<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let state = context.state;
-    match state.earlier {
-        0 => {}
-        1 => notes
-            .push("1 line is older than the line before it; the order does not matter".to_owned()),
-        n => notes.push(format!(
-            "{n} lines are older than the line before them; the order does not matter"
-        )),
+    if state.earlier > 0 {
+        notes.push(format!(
+            "{}; the order does not matter",
+            counted(
+                state.earlier,
+                "line is older than the line before it",
+                "lines are older than the line before them"
+            )
+        ));
     }
     let all = state.items.len();
     let others = all - context.items().count();
     if others > 0 {
         notes.push(format!(
-            "{others} of {all} items are of tests or SUTs that \"starting run\" does not name; they are left out"
+            "{others} of {} are of tests or SUTs that \"starting run\" does not name; they are left out",
+            counted(all as u64, "item", "items")
         ));
     }
     if state.ours {
         let failed = context.items().filter(|item| item.failed > 0).count();
         if failed > 0 {
             notes.push(format!(
-                "{failed} of {all} items failed and have no measurement"
+                "{failed} of {} failed and have no measurement",
+                counted(all as u64, "item", "items")
             ));
         }
         if state.stopped {

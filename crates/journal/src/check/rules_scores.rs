@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use schema::text::counted;
+
 use super::{
     found::{Draft, Found},
     rules_annotators::fraction,
@@ -25,8 +27,8 @@ pub(crate) fn items_finished(context: &RuleContext<'_>) -> Draft {
         if pair.items_finished != Some(fraction(pair.measured, 1)) {
             let said = shown(pair.items_finished);
             let what = format!(
-                "items_finished is {said}, and {} items are measured",
-                pair.measured
+                "items_finished is {said}, and {} measured",
+                counted(pair.measured, "item is", "items are")
             );
             draft.fail(Found::pair(what, test, sut));
         }
@@ -95,7 +97,7 @@ pub(crate) fn announced(context: &RuleContext<'_>) -> Draft {
         draft.looked();
         let queued = queued.get(&(test, sut)).copied().unwrap_or_default();
         if queued != *using {
-            let what = format!("{using} items are announced, and {queued} are queued");
+            let what = format!("announced items: {using}; queued items: {queued}");
             draft.fail(Found::pair(what, test, sut));
         }
     }
@@ -117,18 +119,15 @@ pub(crate) fn finished_counts(context: &RuleContext<'_>) -> Draft {
         let right = finished.get(&(test, sut)).copied().unwrap_or_default();
         let of_sut = said.counts.get(context.state.suts.text(sut));
         let of_test = of_sut.and_then(|tests| tests.get(context.state.tests.text(test)));
-        let counted = of_test.copied().unwrap_or_default();
-        if counted != right {
-            let what = format!("finished_counts has {counted}, and {right} items finished");
+        let said = of_test.copied().unwrap_or_default();
+        if said != right {
+            let what = format!("finished_counts has {said}; finished items: {right}");
             draft.fail(Found::pair(what, test, sut));
         }
     }
     let right: u64 = finished.values().sum();
     if said.total != right {
-        let what = format!(
-            "total_finished is {}, and {right} items finished",
-            said.total
-        );
+        let what = format!("total_finished is {}; finished items: {right}", said.total);
         draft.fail(Found::whole(what));
     }
     draft

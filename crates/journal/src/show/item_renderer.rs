@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use schema::EventBody;
+use schema::{EventBody, text::counted};
 use serde_json::{Map, Value};
 
 use super::{Section, Step, exchange, step::brief, value};
@@ -313,7 +313,10 @@ fn peer(entry: &Entry, body: Option<&EventBody>) -> Peer {
 /// Renders a field of the summary of an item's calls, where it is not rendered as in any other event.
 fn summary_field(step: &mut Step, name: &str, value: &Value) -> bool {
     match (name, value) {
-        ("turns", Value::Number(n)) => step.facts.push(format!("{n} turns")),
+        ("turns", Value::Number(n)) => {
+            let turns = n.as_u64().unwrap_or_default();
+            step.facts.push(counted(turns, "turn", "turns"));
+        }
         // The turns above have shown it.
         ("request" | "annotator_request" | "response", Value::Null) => {}
         ("response_text", Value::String(text)) => {

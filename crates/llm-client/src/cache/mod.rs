@@ -28,6 +28,8 @@ use std::{
     time::SystemTime,
 };
 
+use schema::text::counted;
+
 pub use cached::Cached;
 pub use contents::{CacheContents, CacheGroup};
 pub use error::CacheError;
@@ -180,9 +182,10 @@ impl Drop for Shared {
         let damaged = self.counters.damaged.load(Relaxed);
         if damaged > 0 {
             tracing::warn!(
-                "{damaged} replies in the response cache {} were damaged and not used: the calls were made again, and their replies \
-                 stored in place of the damaged ones. If this happens again, check the disk",
-                self.store.name()
+                "the response cache {} held {}: the calls were made again, and the new replies stored instead. If this happens \
+                 again, check the disk",
+                self.store.name(),
+                counted(damaged, "damaged reply", "damaged replies")
             );
         }
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension};
+use schema::text::counted;
 
 use super::{
     earlier::Layout,
@@ -44,9 +45,9 @@ pub(super) fn repair(connection: &mut Connection, path: &Path) -> rusqlite::Resu
     transaction.commit()?;
     drop(damaged);
     tracing::warn!(
-        "the response cache {} was damaged and has been repaired: {kept} replies are kept, {lost} of those it held can no longer be \
-         read. A run that needs them will call the models again",
+        "the response cache {} was damaged and has been repaired: kept {}, lost {lost}. A run that needs a lost reply calls the model again",
         path.display(),
+        counted(kept, "reply", "replies"),
     );
     // Where there is no room for it, or others hold the file, it only stays larger than it need be.
     let _ = connection.execute_batch("VACUUM");

@@ -10,7 +10,9 @@ use std::{
 
 use aggregator::standards_note;
 use journal::RunId;
-use schema::{Benchmark, BenchmarkScore, Extra, Hazard, ModelId, Standards, StandardsFile};
+use schema::{
+    Benchmark, BenchmarkScore, Extra, Hazard, ModelId, Standards, StandardsFile, text::counted,
+};
 
 use store::{
     BenchmarkDir, Layout, RunError, TreeLock, check_replaceable, check_scores,
@@ -187,7 +189,8 @@ fn warnings(standards: &Standards, hazards: &[Hazard], scores: &[BenchmarkScore]
     let mut warnings: Vec<String> = standards_note(standards, hazards).into_iter().collect();
     if fewest < FEW {
         warnings.push(format!(
-            "a hazard has only {fewest} samples, so its reference is imprecise; raise num_samples or scenarios_per_metric"
+            "a hazard has only {}, so its reference is imprecise; raise num_samples or scenarios_per_metric",
+            counted(fewest, "sample", "samples")
         ));
     }
     if !zero.is_empty() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use interop::Sample;
+use schema::text::counted;
 
 /// How many rows a complete run has.
 #[derive(Clone, Copy, Default)]
@@ -78,8 +79,11 @@ impl Problems {
         let samples = seen.max(expected.samples.into());
         let expected = expected.scenarios.saturating_mul(samples);
         if self.rows < expected {
-            self.lines
-                .push(format!("{} of {expected} conversations exist", self.rows));
+            self.lines.push(format!(
+                "{} of {} exist",
+                self.rows,
+                conversations(expected)
+            ));
         }
         let not_judged = match self.scores_cut {
             true => "have no score that can be read".to_owned(),
@@ -92,14 +96,20 @@ impl Problems {
         ] {
             if count > 0 {
                 self.lines
-                    .push(format!("{count} of {} conversations {what}", self.rows));
+                    .push(format!("{count} of {} {what}", conversations(self.rows)));
             }
         }
         if orphans > 0 {
             self.lines.push(format!(
-                "{orphans} scores belong to no existing conversation and are left out"
+                "{} to no existing conversation and {} left out",
+                counted(orphans as u64, "score belongs", "scores belong"),
+                if orphans == 1 { "is" } else { "are" }
             ));
         }
         self.lines
     }
+}
+
+fn conversations(n: u64) -> String {
+    counted(n, "conversation", "conversations")
 }

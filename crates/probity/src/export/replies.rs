@@ -52,7 +52,7 @@ impl Replies {
             return reported;
         };
         let mut replay = Replay::new(reader);
-        let mut open: HashMap<ItemKey, Origins> = HashMap::new();
+        let mut open: HashMap<ItemKey, ReplyOrigins> = HashMap::new();
         while !targets.is_empty()
             && let Some(replayed) = replay.next_event()
         {
@@ -74,7 +74,7 @@ impl Replies {
             }
             let replies = self.0.get(&*key.sut);
             let coverage = reported.entry(key.sut.to_string()).or_default();
-            if let Some(origins) = Origins::of_call(&event) {
+            if let Some(origins) = ReplyOrigins::of_call(&event) {
                 coverage.cached |= origins.cached;
                 open.entry(key.clone()).or_default().add(origins);
             }
@@ -102,19 +102,19 @@ pub(super) struct Coverage {
     /// Rows in the tree.
     rows: u64,
     /// Where the replies of those came from that are those in the tree.
-    origins: Origins,
+    origins: ReplyOrigins,
     /// Whether a reply of the target or a judge came from the cache, in any item.
     pub(super) cached: bool,
 }
 
 /// Where replies of the target and of judges came from.
 #[derive(Clone, Copy, Debug, Default)]
-struct Origins {
+struct ReplyOrigins {
     fetched: bool,
     cached: bool,
 }
 
-impl Origins {
+impl ReplyOrigins {
     fn of_call(event: &EventBody) -> Option<Self> {
         match Exchange::of(event, "") {
             Some((Asked::Target | Asked::Judge, call)) if call.exception.is_none() => Some(Self {
@@ -147,7 +147,7 @@ impl Coverage {
         of: Option<&OfTarget>,
         prompt: &str,
         transcript: &[Turn],
-        origins: Origins,
+        origins: ReplyOrigins,
     ) {
         self.items += 1;
         if let Some(of) = of {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use journal::RunId;
-use schema::{Conversation, ModelId, Role};
+use schema::{Conversation, ModelId, Role, text::counted};
 use serde::Deserialize;
 
 use super::{
@@ -103,9 +103,10 @@ impl Exclusions {
             let imported = target.map_or(0, |target| count_imported(&target.scores()));
             if imported > 0 {
                 self.notes.push(format!(
-                    "{}: {sut}: {imported} scores are verdicts of another program, which the run kept; its scores are not compared with \
+                    "{}: {sut}: the run kept {} of another program; its scores are not compared with \
                      the journal",
-                    dir.root().display()
+                    dir.root().display(),
+                    counted(imported, "verdict", "verdicts")
                 ));
                 self.parts.insert(part);
             }

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, time::SystemTime};
 
 use journal::check::{Failure, Row};
-use schema::{ModelId, Summary};
+use schema::{ModelId, Summary, text::counted};
 
 use super::{
     exclusions::Exclusions,
@@ -71,8 +71,9 @@ pub(super) fn rule(
 fn counts(rule: &mut Row, sut: &str, sums: &SutSums, summary: &Summary) {
     if summary.n_total != sums.scores {
         let what = format!(
-            "n_total is {}, the journal has {} scores",
-            summary.n_total, sums.scores
+            "n_total is {}, the journal has {}",
+            summary.n_total,
+            counted(sums.scores, "score", "scores")
         );
         rule.fail(Failure::new(what).sut(sut));
     }

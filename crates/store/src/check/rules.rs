@@ -3,7 +3,7 @@
 use std::{ops::ControlFlow, path::Path};
 
 use journal::check::{Failure, Outcome, Row};
-use schema::{Conversation, ModelId, PhaseCost, Role, Verdict};
+use schema::{Conversation, ModelId, PhaseCost, Role, Verdict, text::counted};
 use serde::{Deserialize, de::IgnoredAny};
 
 use super::{
@@ -160,7 +160,9 @@ impl<'d> Rules<'d> {
         let replies = item.replies as usize;
         if replies < messages || (replies > messages && row.error.is_none()) {
             return Err(format!(
-                "the row has {messages} messages of the SUT, the journal {replies} replies"
+                "the row has {} of the SUT, the journal {}",
+                counted(messages as u64, "message", "messages"),
+                counted(replies as u64, "reply", "replies")
             ));
         }
         same_usage(row.usage, &item.simulated)
@@ -250,7 +252,10 @@ fn whole(
     if let Err(error) = read {
         rule.fail(Failure::new(error.to_string()).sut(sut));
     } else if rows != recorded {
-        let what = format!("{file} has {rows} rows, the journal has {recorded}");
+        let what = format!(
+            "{file} has {}, the journal has {recorded}",
+            counted(rows, "row", "rows")
+        );
         rule.fail(Failure::new(what).sut(sut));
     }
 }
@@ -290,8 +295,8 @@ fn words(cost: &PhaseCost) -> String {
     let dollars = match (cost.cost, cost.priced_cost) {
         (Some(dollars), _) => format!("{dollars} dollars"),
         (None, Some(priced)) => format!(
-            "{priced} dollars and {} calls without a price",
-            cost.unpriced_calls
+            "{priced} dollars and {} without a price",
+            counted(cost.unpriced_calls, "call", "calls")
         ),
         (None, None) => "an unknown price".to_owned(),
     };

@@ -15,7 +15,7 @@ use std::{
 
 use aggregator::{aggregate_reader, sort_summaries};
 use journal::{ItemHistory, JournalReader, Replay, Replayed, Scope};
-use schema::{EventBody, ItemKey, ModelId, Summary, event::ExceptionStoppingRun};
+use schema::{EventBody, ItemKey, ModelId, Summary, event::ExceptionStoppingRun, text::counted};
 
 pub(crate) use self::costs::Costs;
 use self::{head::Head, sut::SutFiles, unfinished::Unfinished};
@@ -211,7 +211,8 @@ impl<'o> State<'o> {
         };
         if open > 0 {
             self.rebuilt.notes.push(format!(
-                "{open} items had not ended when the journal did; their rows are left out"
+                "left out the rows of {} that had not ended when the journal did",
+                counted(open as u64, "item", "items")
             ));
         }
         let mut scored = Vec::new();

@@ -7,6 +7,7 @@ use std::{path::PathBuf, time::SystemTime};
 
 use clap::{Args, Subcommand};
 use jiff::{Span, Timestamp, Unit};
+use schema::text::counted;
 
 use super::Context;
 use crate::{
@@ -104,7 +105,7 @@ fn size(bytes: u64) -> String {
         (size, unit) = (size / 1000.0, larger);
     }
     match unit {
-        "bytes" => format!("{bytes} bytes"),
+        "bytes" => counted(bytes, "byte", "bytes"),
         _ => format!("{size:.1} {unit}"),
     }
 }

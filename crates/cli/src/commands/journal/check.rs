@@ -2,6 +2,7 @@
 
 use journal::check::{Failure as Broken, Outcome, Report, Row, Verdict};
 use report::{JournalCell, JournalFinding, JournalTable, journal_findings, journal_tables};
+use schema::text::counted;
 use serde_json::json;
 
 use super::{super::Context, JsonArgs, find, page, page::Page};
@@ -99,8 +100,10 @@ fn table(report: &Report) -> JournalTable {
     });
     JournalTable {
         title: format!(
-            "{}: {run}, {} lines, {} items",
-            report.journal, report.lines, report.items
+            "{}: {run}, {}, {}",
+            report.journal,
+            counted(report.lines, "line", "lines"),
+            counted(report.items, "item", "items")
         ),
         names: 2,
         header: vec!["rule", "outcome", "checked", "failed"],

@@ -2,7 +2,10 @@
 
 use probity::safety::TargetReport;
 use report::{FailureGroup, FailureGroups, failure_reasons};
-use schema::safety::{GateOutcome, Stage};
+use schema::{
+    safety::{GateOutcome, Stage},
+    text::counted,
+};
 
 use super::{super::Context, run::Done};
 use crate::exit::Exit;
@@ -41,7 +44,11 @@ pub fn tell(context: &Context, done: &Done) {
         match target.gate {
             GateOutcome::Passed => {}
             GateOutcome::NothingScored { errors } => terminal.error(&format!(
-                "{id}: nothing was scored: all {errors} cases ended in an error"
+                "{id}: nothing was scored: {} ended in an error",
+                match errors {
+                    1 => "the only case".to_owned(),
+                    _ => format!("all {errors} cases"),
+                }
             )),
             GateOutcome::TooManyErrors { errors, max } => terminal.error(&format!(
                 "{id}: cases that ended in an error: {errors}; --max-errors is {max}"
@@ -112,7 +119,8 @@ fn tell_missing(context: &Context, target: &TargetReport) {
     ] {
         if cases > 0 {
             terminal.warning(&format!(
-                "{id}: {cases} cases were not run because {why}; {again}"
+                "{id}: {} not run because {why}; {again}",
+                counted(cases, "case was", "cases were")
             ));
         }
     }

@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use schema::{Extra, Metric, MetricType, text::hex};
+use schema::{
+    Extra, Metric, MetricType,
+    text::{counted, hex},
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -108,7 +111,8 @@ impl Aggregate {
         };
         match (told.total_rows, checksum) {
             (Some(total), _) if total != rows => differs(format!(
-                "it holds {rows} rows, and the aggregate file beside it says {total}"
+                "it holds {}, and the aggregate file beside it says {total}",
+                counted(rows, "row", "rows")
             )),
             (_, Some(checksum)) if !checksum.trim().eq_ignore_ascii_case(&hash) => differs(
                 "its checksum differs from the one in the aggregate file beside it".to_owned(),
