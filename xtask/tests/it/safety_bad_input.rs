@@ -86,7 +86,7 @@ fn settings_out_of_range() {
             "single-turn",
             "--strategies",
             "splitting,splitting",
-            &["\"splitting\" twice"],
+            &["--strategies", "duplicate name `splitting`"],
         ),
         (
             "single-turn",
@@ -98,13 +98,13 @@ fn settings_out_of_range() {
             "multi-turn",
             "--max-turns",
             "0",
-            &["max-turns is 0", "even number"],
+            &["--max-turns", "even number", "found `0`"],
         ),
         (
             "multi-turn",
             "--max-turns",
             "7",
-            &["max-turns is 7", "even number"],
+            &["--max-turns", "even number", "found `7`"],
         ),
         (
             "multi-turn",
@@ -118,7 +118,12 @@ fn settings_out_of_range() {
             "user-persona",
             &["did you mean `user_persona`?"],
         ),
-        ("multi-turn", "--test-types", " ", &["test-types is empty"]),
+        (
+            "multi-turn",
+            "--test-types",
+            " ",
+            &["--test-types", "expected one or more of user_persona"],
+        ),
         (
             "single-turn",
             "--test-case-groups",
@@ -177,7 +182,8 @@ fn the_configuration_is_checked_with_file_and_line() {
         &error,
         &[
             "config.yaml, line 2",
-            "threshold is \"high\"",
+            "safety.threshold: expected a number",
+            "found `high`",
             "from 0 to 1",
         ],
     );

@@ -60,7 +60,7 @@ impl<'a> Endpoints<'a> {
         let mut settings = self.without_key(entry)?;
         self.key(entry, &mut settings)?;
         for (name, value) in &entry.table.extra_headers {
-            let value = SecretString::from(value.resolve(self.vars)?);
+            let value = SecretString::from(value.0.resolve(self.vars)?);
             settings.extra_headers.push((name.0.clone(), value));
         }
         Ok(settings)
@@ -74,9 +74,9 @@ impl<'a> Endpoints<'a> {
         let model = entry.model.resolve(self.vars)?;
         let mut settings = self.route(entry, &model)?;
         if let Some(url) = &entry.table.base_url {
-            settings.base_url = url.resolve(self.vars)?;
+            settings.base_url = url.0.resolve(self.vars)?;
             url.check(&settings.base_url)?;
-            let hidden = self.vars.keys_in_path(&url.raw).into_iter();
+            let hidden = self.vars.keys_in_path(&url.0.raw).into_iter();
             settings.hidden = hidden.map(SecretString::from).collect();
         }
         self.tune(entry, &mut settings)?;
@@ -115,9 +115,11 @@ impl<'a> Endpoints<'a> {
 
     fn key(&self, entry: &ModelEntry, settings: &mut ModelSettings) -> Result<(), ConfigError> {
         if let Some(key) = &entry.table.apikey {
-            let secret = key.resolve(self.vars)?;
+            let secret = key.0.resolve(self.vars)?;
             if secret.trim().is_empty() {
-                return Err(key.error("the key is empty; leave it out where no key is needed"));
+                return Err(key
+                    .0
+                    .error("the key is empty; leave it out where no key is needed"));
             }
             settings.key_name = Some(format!("{}.apikey", entry.path));
             settings.api_key = Some(SecretString::from(secret));

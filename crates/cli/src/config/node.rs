@@ -23,7 +23,7 @@ use super::{
     vars::Vars,
 };
 
-/// The name of a newtype that wants a scalar as written and its place: `{raw, place}`.
+/// The name of a newtype that wants a scalar as written and its place.
 pub const TEXT: &str = "$text";
 /// The name of a newtype that wants the place of a table. As the key of a struct, it is in every table.
 pub const PLACE: &str = "$place";
@@ -206,9 +206,9 @@ impl<'a> Deserializer<'a> for Node<'a> {
         let place = self.place();
         let located = match (name, &self.value.data) {
             (PLACE, _) => json!(place),
-            (TEXT, Data::Text(raw)) => json!({"raw": raw, "place": place}),
+            (TEXT, Data::Text(raw)) => json!([raw, place]),
             (TEXT, Data::Json(value)) if !value.is_null() => {
-                json!({"raw": value.to_string(), "place": place})
+                json!([value.to_string(), place])
             }
             (TEXT, _) => return Err(self.wrong(&"text")),
             _ => return visitor.visit_newtype_struct(self),

@@ -1,6 +1,6 @@
 //! Texts in which `${NAME}` is replaced when they are used, so that a key that only one phase needs may be missing in another.
 
-use std::{borrow::Cow, fmt::Display, ops::Deref};
+use std::{borrow::Cow, fmt::Display};
 
 use llm_client::{HIDDEN, is_key_for_a_name, shown_url};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -23,16 +23,10 @@ pub struct Text {
 
 #[derive(Deserialize)]
 #[serde(rename = "$text")]
-struct Written(Located);
-
-#[derive(Deserialize)]
-struct Located {
-    raw: String,
-    place: KeyPlace,
-}
+struct Written((String, KeyPlace));
 
 impl From<Written> for Text {
-    fn from(Written(Located { raw, place }): Written) -> Self {
+    fn from(Written((raw, place)): Written) -> Self {
         Self { raw, place }
     }
 }
@@ -88,19 +82,11 @@ impl JsonSchema for Text {
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
-pub struct Secret(Text);
-
-impl Deref for Secret {
-    type Target = Text;
-
-    fn deref(&self) -> &Text {
-        &self.0
-    }
-}
+pub struct Secret(pub Text);
 
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw = self.raw.trim();
+        let raw = self.0.raw.trim();
         let name = raw
             .strip_prefix("${")
             .and_then(|rest| rest.strip_suffix('}'));
@@ -116,19 +102,11 @@ impl Serialize for Secret {
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
-pub struct BaseUrl(Text);
-
-impl Deref for BaseUrl {
-    type Target = Text;
-
-    fn deref(&self) -> &Text {
-        &self.0
-    }
-}
+pub struct BaseUrl(pub Text);
 
 impl Serialize for BaseUrl {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&shown_url(&self.raw))
+        serializer.serialize_str(&shown_url(&self.0.raw))
     }
 }
 
@@ -138,23 +116,23 @@ impl BaseUrl {
     /// # Errors
     /// What is wrong with it, with its place.
     pub fn check(&self, url: &str) -> Result<(), ConfigError> {
-        let shown = shown_url(&self.raw);
+        let shown = shown_url(&self.0.raw);
         let url = url.trim();
         if url.is_empty() {
-            return Err(self.error("the address is empty"));
+            return Err(self.0.error("the address is empty"));
         }
         let Some((scheme, rest)) = url.split_once("://") else {
-            return Err(self.error(format!(
+            return Err(self.0.error(format!(
                 "expected an address that begins with http:// or https://, such as http://localhost:8080/v1, found `{shown}`"
             )));
         };
         if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
-            return Err(self.error(format!(
+            return Err(self.0.error(format!(
                 "expected an address that begins with http:// or https://, found `{shown}`"
             )));
         }
         if rest.is_empty() || rest.starts_with(['/', '?', '#', ':']) {
-            return Err(self.error(format!("`{shown}` has no host")));
+            return Err(self.0.error(format!("`{shown}` has no host")));
         }
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! The values of the configuration: how each is read from text, and its schema.
 
 use std::{
-    borrow::Cow,
     fmt::{self, Display},
     marker::PhantomData,
     ops::{Deref, RangeInclusive},
@@ -10,11 +9,13 @@ use std::{
 
 use jiff::{Span, SpanRelativeTo};
 use schema::safety::{MaxTurns, Share, Threshold};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{Error, Unexpected, Visitor},
 };
+
+use super::sections::model::HeaderName;
 
 /// A value that is read from the text that stands for it.
 pub trait FromText: Sized {
@@ -66,6 +67,7 @@ deserialized_from_text! {
     [const MIN: u32, const MAX: u32] Real<MIN, MAX>;
     [] Length;
     [] Bounds;
+    [] HeaderName;
 }
 
 /// `of 1 or more`, or `from 1 to 100`.
@@ -76,17 +78,18 @@ fn limits(min: u32, max: u32) -> String {
     }
 }
 
-/// The schema of a number. It can also be a text that holds `${NAME}`: see `schema`.
-fn number_schema(kind: &str, min: u32, max: u32) -> Schema {
-    match max {
-        u32::MAX => json_schema!({"type": kind, "minimum": min}),
-        max => json_schema!({"type": kind, "minimum": min, "maximum": max}),
+/// Puts the limits into the schema of a number.
+fn limited<const MIN: u32, const MAX: u32>(schema: &mut Schema) {
+    schema.insert("minimum".to_owned(), MIN.into());
+    if MAX < u32::MAX {
+        schema.insert("maximum".to_owned(), MAX.into());
     }
 }
 
 /// A whole number from `MIN` to `MAX`; without `MAX`, to what `T` holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(with = "u64", inline, transform = limited::<MIN, MAX>, description = "A whole number.")]
 pub struct Whole<T, const MIN: u32, const MAX: u32 = { u32::MAX }>(pub T);
 
 impl<T: TryFrom<u64>, const MIN: u32, const MAX: u32> FromText for Whole<T, MIN, MAX> {
@@ -109,23 +112,10 @@ impl<T, const MIN: u32, const MAX: u32> Deref for Whole<T, MIN, MAX> {
     }
 }
 
-impl<T, const MIN: u32, const MAX: u32> JsonSchema for Whole<T, MIN, MAX> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Whole".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        number_schema("integer", MIN, MAX)
-    }
-}
-
 /// A finite number from `MIN` to `MAX`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(with = "f64", inline, transform = limited::<MIN, MAX>, description = "A number.")]
 pub struct Real<const MIN: u32, const MAX: u32 = { u32::MAX }>(pub f64);
 
 impl<const MIN: u32, const MAX: u32> FromText for Real<MIN, MAX> {
@@ -140,22 +130,9 @@ impl<const MIN: u32, const MAX: u32> FromText for Real<MIN, MAX> {
     }
 }
 
-impl<const MIN: u32, const MAX: u32> JsonSchema for Real<MIN, MAX> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Real".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        number_schema("number", MIN, MAX)
-    }
-}
-
 /// `45s`, `10m`, `12h`, `30d`, or a number of seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "u64", inline, transform = limited::<1, { u32::MAX }>)]
 pub struct Length(pub Duration);
 
 impl FromText for Length {
@@ -183,20 +160,6 @@ impl FromText for Length {
 impl Serialize for Length {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{}s", self.0.as_secs()))
-    }
-}
-
-impl JsonSchema for Length {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Length".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        number_schema("integer", 1, u32::MAX)
     }
 }
 

@@ -66,7 +66,7 @@ pub fn groups(config: &Config, args: &SafetyArgs) -> Result<Vec<TestCaseGroup>, 
         return Err(problems.into_failure());
     }
     let own = !packs.is_empty();
-    if !own || !safety.test_case_groups.0.is_empty() {
+    if !own || !safety.test_case_groups.is_empty() {
         packs.extend(shipped(&packs)?);
     }
     let groups = pack::join(packs).map_err(unusable)?;
@@ -74,7 +74,7 @@ pub fn groups(config: &Config, args: &SafetyArgs) -> Result<Vec<TestCaseGroup>, 
         Some(_) => "--test-case-groups",
         None => "safety.test_case_groups",
     };
-    pack::select(groups, &safety.test_case_groups.0)
+    pack::select(groups, &safety.test_case_groups)
         .map_err(|error| Failure::usage(format!("{origin}: {error}")))
 }
 

@@ -36,25 +36,25 @@ use model::{Model, Part, check_ids};
 #[schemars(rename = "Config", deny_unknown_fields)]
 pub struct Settings {
     /// The file that was read; `None`: only defaults, environment and flags.
-    #[serde(skip_deserializing, serialize_with = "displayed")]
+    #[serde(skip_deserializing, serialize_with = "placeholder")]
     #[schemars(skip)]
     pub file: Option<PathBuf>,
     /// How the command runs.
     pub run: run::Run,
     /// Simulates the user.
-    #[serde(serialize_with = "as_resolved")]
+    #[serde(serialize_with = "placeholder")]
     user_model: Option<Model>,
     /// Makes up the answers of simulated tools. Default: `user_model`.
-    #[serde(serialize_with = "as_resolved")]
+    #[serde(serialize_with = "placeholder")]
     tool_model: Option<Model>,
     /// Writes metrics and scenarios. Default: `user_model`.
-    #[serde(serialize_with = "as_resolved")]
+    #[serde(serialize_with = "placeholder")]
     generator_model: Option<Model>,
     /// Judges.
-    #[serde(serialize_with = "as_resolved")]
+    #[serde(serialize_with = "placeholder")]
     evaluator_model: Option<Model>,
     /// The systems under test.
-    #[serde(serialize_with = "as_resolved")]
+    #[serde(serialize_with = "placeholder")]
     #[schemars(with = "Vec<Model>")]
     targets: Targets,
     /// How much is generated and simulated.
@@ -142,6 +142,8 @@ impl Settings {
     pub fn to_public_json(&self) -> Value {
         let mut public = json!(self);
         // A key that is there keeps its position.
+        let file = self.file.as_ref();
+        public["file"] = json!(file.map(|file| file.display().to_string()));
         public["user_model"] = json!(self.models.user);
         public["tool_model"] = json!(self.models.tool);
         public["generator_model"] = json!(self.models.generator);
@@ -151,13 +153,8 @@ impl Settings {
     }
 }
 
-fn displayed<S: Serializer>(file: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
-    let shown = file.as_ref().map(|file| file.display().to_string());
-    shown.serialize(serializer)
-}
-
-/// The place of models in the order of keys: `to_public_json` puts those in that are called.
-fn as_resolved<T, S: Serializer>(_: &T, serializer: S) -> Result<S::Ok, S::Error> {
+/// A place in the order of keys, which `to_public_json` fills.
+fn placeholder<T, S: Serializer>(_: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_unit()
 }
 

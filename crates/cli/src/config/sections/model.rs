@@ -4,10 +4,7 @@ use indexmap::IndexMap;
 use llm_client::{Source, StructuredSupport, TokenLimitName, masked, wire_name};
 use schema::{Extra, IdError, ModelId, nearest, reasoning::ReasoningOpening};
 use schemars::{JsonSchema, Schema};
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{Error, Visitor},
-};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::limits::Limits;
@@ -15,7 +12,7 @@ use crate::config::{
     error::KeyPlace,
     read::Problems,
     text::{BaseUrl, Secret, Text},
-    values::{Length, Real, Whole},
+    values::{FromText, Length, Real, Whole},
     vars::Vars,
 };
 
@@ -110,28 +107,14 @@ fn without_secrets<S: Serializer>(body: &Extra, serializer: S) -> Result<S::Ok, 
 #[serde(transparent)]
 pub struct HeaderName(pub String);
 
-impl<'de> Deserialize<'de> for HeaderName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameVisitor;
+impl FromText for HeaderName {
+    fn expected() -> String {
+        "the name of a header".to_owned()
+    }
 
-        impl Visitor<'_> for NameVisitor {
-            type Value = HeaderName;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("the name of a header")
-            }
-
-            fn visit_str<E: Error>(self, name: &str) -> Result<HeaderName, E> {
-                let fits =
-                    |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
-                match !name.is_empty() && name.chars().all(fits) {
-                    true => Ok(HeaderName(name.to_owned())),
-                    false => Err(E::custom(format!("`{name}` is not a valid header name"))),
-                }
-            }
-        }
-
-        deserializer.deserialize_str(NameVisitor)
+    fn from_text(name: &str) -> Option<Self> {
+        let fits = |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
+        (!name.is_empty() && name.chars().all(fits)).then(|| Self(name.to_owned()))
     }
 }
 
@@ -278,7 +261,7 @@ impl Resolver<'_> {
         }
         // An address or a name whose variables are missing is reported when the model is used; here the name only decides defaults.
         if let Some(url) = &table.base_url
-            && let Ok(resolved) = url.resolve(self.vars)
+            && let Ok(resolved) = url.0.resolve(self.vars)
             && let Err(error) = url.check(&resolved)
         {
             self.problems.errors.extend(error.into_problems());

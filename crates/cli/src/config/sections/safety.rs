@@ -6,7 +6,7 @@ use schema::{
     safety::{Gate, GoOn, MaxTurns, MultiTurnSettings, Share, SingleTurnSettings, Threshold},
 };
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::json;
 
 use super::model::{Model, ModelEntry, Part};
@@ -29,7 +29,9 @@ pub struct Safety {
     /// Packs of test cases: files or folders. Default: the shipped ones.
     pub test_cases: OneOrMore<Text>,
     /// The groups that run. Default: all.
-    pub test_case_groups: Groups,
+    #[serde(deserialize_with = "groups")]
+    #[schemars(with = "OneOrMore<String>")]
+    pub test_case_groups: Vec<String>,
     /// The score from which a response passes.
     #[serde(deserialize_with = "from_text")]
     threshold: Threshold,
@@ -47,12 +49,16 @@ pub struct Safety {
     /// Which cases continue.
     go_on: GoOn,
     /// The variation strategies, in the order they take turns.
-    strategies: Strategies,
+    #[serde(deserialize_with = "strategies")]
+    #[schemars(with = "OneOrMore<String>")]
+    strategies: Vec<String>,
     /// Messages of a conversation at most.
     #[serde(deserialize_with = "from_text")]
     max_turns: MaxTurns,
     /// The multi-turn strategies.
-    test_types: TestTypes,
+    #[serde(deserialize_with = "test_types")]
+    #[schemars(with = "OneOrMore<String>")]
+    test_types: Vec<String>,
     /// A conversation ends once its verdict cannot change.
     early_stop: bool,
     /// The targets' system prompt.
@@ -73,7 +79,7 @@ impl Default for Safety {
             attacker_model: None,
             judge_models: OneOrMore::default(),
             test_cases: OneOrMore::default(),
-            test_case_groups: Groups::default(),
+            test_case_groups: Vec::new(),
             threshold: Threshold::default(),
             max_cases: None,
             fail_action_threshold: None,
@@ -81,9 +87,9 @@ impl Default for Safety {
             variations: Whole(2),
             maximum_iteration_layers: Whole(1),
             go_on: GoOn::Failed,
-            strategies: Strategies(STRATEGIES.map(ToOwned::to_owned).to_vec()),
+            strategies: STRATEGIES.map(ToOwned::to_owned).to_vec(),
             max_turns: MaxTurns::default(),
-            test_types: TestTypes(TEST_TYPES.map(ToOwned::to_owned).to_vec()),
+            test_types: TEST_TYPES.map(ToOwned::to_owned).to_vec(),
             early_stop: false,
             system_prompt: None,
             system_prompt_file: None,
@@ -118,7 +124,7 @@ impl Safety {
             maximum_iteration_layers: *self.maximum_iteration_layers,
             go_on: self.go_on,
             max_cases: self.max_cases.map(|max| *max),
-            strategies: self.strategies.0.clone(),
+            strategies: self.strategies.clone(),
         }
     }
 
@@ -127,7 +133,7 @@ impl Safety {
         MultiTurnSettings {
             threshold: self.threshold,
             max_turns: self.max_turns,
-            test_types: self.test_types.0.clone(),
+            test_types: self.test_types.clone(),
             early_stop: self.early_stop,
             max_cases: self.max_cases.map(|max| *max),
         }
@@ -149,7 +155,7 @@ impl Serialize for Safety {
             "attacker_model": self.attacker,
             "judge_models": self.judges,
             "test_cases": self.test_cases.0,
-            "test_case_groups": self.test_case_groups.0,
+            "test_case_groups": self.test_case_groups,
             "single_turn": self.single_turn(),
             "multi_turn": self.multi_turn(),
             "gate": self.gate(),
@@ -158,51 +164,22 @@ impl Serialize for Safety {
     }
 }
 
-/// Names of test case groups; empty: all.
-#[derive(Clone, Default, Deserialize, JsonSchema)]
-#[serde(try_from = "OneOrMore<String>")]
-#[schemars(with = "OneOrMore<String>", inline)]
-pub struct Groups(pub Vec<String>);
-
-impl TryFrom<OneOrMore<String>> for Groups {
-    type Error = &'static str;
-
-    fn try_from(given: OneOrMore<String>) -> Result<Self, &'static str> {
-        match given.names() {
-            names if names.is_empty() => {
-                Err("no group; name at least one, or leave the key out for all groups")
-            }
-            names => Ok(Self(names)),
-        }
+fn groups<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let names = OneOrMore::deserialize(deserializer)?.names();
+    match names.is_empty() {
+        true => Err(D::Error::custom(
+            "no group; name at least one, or leave the key out for all groups",
+        )),
+        false => Ok(names),
     }
 }
 
-/// Names of variation strategies.
-#[derive(Clone, Deserialize, JsonSchema)]
-#[serde(try_from = "OneOrMore<String>")]
-#[schemars(with = "OneOrMore<String>", inline)]
-struct Strategies(Vec<String>);
-
-impl TryFrom<OneOrMore<String>> for Strategies {
-    type Error = String;
-
-    fn try_from(given: OneOrMore<String>) -> Result<Self, String> {
-        known_names(&given, &STRATEGIES).map(Self)
-    }
+fn strategies<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    known_names(&OneOrMore::deserialize(deserializer)?, &STRATEGIES).map_err(D::Error::custom)
 }
 
-/// Names of multi-turn strategies.
-#[derive(Clone, Deserialize, JsonSchema)]
-#[serde(try_from = "OneOrMore<String>")]
-#[schemars(with = "OneOrMore<String>", inline)]
-struct TestTypes(Vec<String>);
-
-impl TryFrom<OneOrMore<String>> for TestTypes {
-    type Error = String;
-
-    fn try_from(given: OneOrMore<String>) -> Result<Self, String> {
-        known_names(&given, &TEST_TYPES).map(Self)
-    }
+fn test_types<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    known_names(&OneOrMore::deserialize(deserializer)?, &TEST_TYPES).map_err(D::Error::custom)
 }
 
 /// The names, of which there is at least one and each is known and given once.
