@@ -187,7 +187,12 @@ async fn the_tool_model_answers_in_place_of_the_user_model() {
     small(&keyed, &server, TOOLS, &secret);
     let ran = tokio::task::block_in_place(|| keyed.run(&["run", "flattery", "--quiet"]));
     assert_eq!(ran.code, 2, "{}", ran.err);
-    assert!(ran.err.contains("tool_model.apikey needs"), "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("tool_model.apikey: the environment variable NOT_SET"),
+        "{}",
+        ran.err
+    );
 
     let without = Ground::new();
     small(&without, &server, TOOLS, "");
