@@ -105,6 +105,8 @@ fn hazard_score(
         (_, None, Some(_)) => Some("not graded: no sample has a verdict".to_owned()),
     };
     HazardScore {
+        interval: None,
+        grade_range: None,
         hazard: hazard.id.clone(),
         name: hazard.shown_name().to_owned(),
         score,
@@ -149,6 +151,8 @@ fn benchmark_score(
         None => Some(format!("not graded: no grade for {}", missing.join(", "))),
     };
     BenchmarkScore {
+        interval: None,
+        grade_range: None,
         sut,
         score,
         passed: sum.passed,

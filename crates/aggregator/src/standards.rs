@@ -195,6 +195,8 @@ mod tests {
 
     fn scored(sut: &str, scores: &[(&str, Option<f64>)]) -> BenchmarkScore {
         let hazard = |(id, score): &(&str, Option<f64>)| HazardScore {
+            interval: None,
+            grade_range: None,
             hazard: (*id).to_owned(),
             name: (*id).to_owned(),
             score: score.map(|estimate| Estimate {
@@ -211,6 +213,8 @@ mod tests {
             tests: Vec::new(),
         };
         BenchmarkScore {
+            interval: None,
+            grade_range: None,
             sut: ModelId::new(sut).unwrap(),
             score: None,
             passed: 0,

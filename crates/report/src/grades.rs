@@ -1,9 +1,9 @@
 //! The scores of hazards with their bounds and grades.
 
-use schema::{BenchmarkScore, Estimate, Grade, Grades, HazardScore, Standards};
+use schema::{BenchmarkScore, Estimate, Grade, Grades, HazardScore, ScoreInterval, Standards};
 
 use crate::{
-    numbers::{UNKNOWN, percent},
+    numbers::{UNKNOWN, interval, percent},
     table::Table,
     text::{clean, wrapped},
 };
@@ -11,8 +11,8 @@ use crate::{
 /// What stands for the whole benchmark in the column of hazards.
 const WHOLE: &str = "all hazards";
 
-/// A table per benchmark: for each model the score of the whole benchmark and of each hazard, with the bounds of its exact 95%
-/// interval and the samples it is made of; where there are standards, the reference and the grade too.
+/// A table per benchmark: for each model the score of the whole benchmark and of each hazard, with its 95% interval and
+/// the samples it is made of; where there are standards, the reference and the grade, with the grades of the interval's ends, too.
 ///
 /// What has no score or no grade is `-`. Lines below say what a reader should know of a grade, why something is not graded,
 /// and, where there are no standards, how to get some: by a command that begins with `xtask`. The names are the folders of the benchmarks,
@@ -42,17 +42,26 @@ fn one_table(name: &str, grades: &Grades, xtask: &str, width: usize) -> String {
     }
     let mut table = Table::new(2, &header);
     for score in &grades.scores {
-        let model = score.sut.to_string();
         table.row(row(
-            [model.clone(), WHOLE.to_owned()],
-            score.score,
-            graded.then_some((score.reference, score.grade)),
+            [score.sut.to_string(), WHOLE.to_owned()],
+            (score.score, score.interval),
+            graded.then(|| {
+                (
+                    score.reference,
+                    shown_grade(score.grade, &score.grade_range),
+                )
+            }),
         ));
         for hazard in &score.hazards {
             table.row(row(
                 [String::new(), shown(hazard)],
-                hazard.score,
-                graded.then_some((hazard.reference, hazard.grade)),
+                (hazard.score, hazard.interval),
+                graded.then(|| {
+                    (
+                        hazard.reference,
+                        shown_grade(hazard.grade, &hazard.grade_range),
+                    )
+                }),
             ));
         }
     }
@@ -101,30 +110,35 @@ pub fn standards_table(
     format!("{}: standards\n{}", clean(name), table.render(width))
 }
 
+/// The interval is the one that knows which samples are alike. Scores of earlier versions have only that of independent samples.
 fn row(
     names: [String; 2],
-    score: Option<Estimate>,
-    graded: Option<(Option<f64>, Option<Grade>)>,
+    (score, clustered): (Option<Estimate>, Option<ScoreInterval>),
+    graded: Option<(Option<f64>, String)>,
 ) -> Vec<String> {
     let mut cells = Vec::from(names);
     cells.push(percent(score.map(|score| score.estimate)));
-    cells.push(score.map_or_else(unknown, |score| {
-        format!(
-            "{} - {}",
-            percent(Some(score.lower)),
-            percent(Some(score.upper))
-        )
-    }));
+    let clustered = clustered.map(|interval| (interval.lower, interval.upper));
+    cells.push(interval(
+        clustered.or(score.map(|score| (score.lower, score.upper))),
+    ));
     cells.push(score.map_or(0, |score| score.samples).to_string());
     if let Some((reference, grade)) = graded {
         cells.push(percent(reference));
-        cells.push(grade.map_or_else(unknown, |grade| grade.text().to_owned()));
+        cells.push(grade);
     }
     cells
 }
 
-fn unknown() -> String {
-    UNKNOWN.to_owned()
+/// `G (F to VG)`: the grade, and those of the interval's two ends.
+fn shown_grade(grade: Option<Grade>, range: &Option<[String; 2]>) -> String {
+    match (grade, range) {
+        (None, _) => UNKNOWN.to_owned(),
+        (Some(grade), Some([worst, best])) => {
+            format!("{} ({} to {})", grade.text(), clean(worst), clean(best))
+        }
+        (Some(grade), None) => grade.text().to_owned(),
+    }
 }
 
 /// The id, and the name where it says more.

@@ -15,26 +15,40 @@
 //!
 //! ```
 //! use std::collections::BTreeMap;
+//!
 //! use report::{BenchmarkResults, results_table};
-//! use schema::{MetricType, ModelId, PhaseCost, Rate, Summary};
+//! use schema::{ModelId, PhaseCost, statistics::{RateStatistics, Rates, Statistics, TargetStatistics}};
 //!
 //! let careful = ModelId::new("careful")?;
-//! let summary = Summary {
-//!     target_model: careful.clone(),
-//!     positive_pass_rate: Some(0.6667),
-//!     negative_pass_rate: None,
-//!     n_positive: 4,
-//!     n_negative: 0,
-//!     n_total: 4,
-//!     by_metric: BTreeMap::from([("m01".to_owned(), Rate::new(2, 3))]),
-//!     by_scenario: BTreeMap::new(),
+//! let positive = RateStatistics {
+//!     passed: 2,
+//!     rows: 3,
+//!     scenarios: 3,
+//!     estimate: Some(2.0 / 3.0),
+//!     lower: Some(0.0943),
+//!     upper: Some(0.9916),
+//!     ..RateStatistics::default()
+//! };
+//! let rates = Rates {
+//!     all: positive.clone(),
+//!     positive,
+//!     negative: RateStatistics::default(),
+//!     hazards: BTreeMap::new(),
+//!     metrics: BTreeMap::new(),
+//! };
+//! let target = TargetStatistics { target: careful.clone(), rates, reliability: vec![], variants: vec![] };
+//! let statistics = Statistics {
+//!     format: Statistics::FORMAT.to_owned(),
+//!     level: 0.95,
+//!     method: Statistics::METHOD.to_owned(),
+//!     targets: vec![target],
+//!     comparisons: vec![],
 //! };
 //! let cost = PhaseCost { cost: Some(0.0123), ..PhaseCost::default() };
 //! let table = results_table(
 //!     &[BenchmarkResults {
 //!         name: "honesty",
-//!         summaries: &[summary],
-//!         metric_types: &BTreeMap::from([("m01".to_owned(), MetricType::Positive)]),
+//!         statistics: &statistics,
 //!         costs: &BTreeMap::from([(careful, cost)]),
 //!         replies: &[],
 //!     }],
@@ -43,8 +57,9 @@
 //! assert_eq!(
 //!     table,
 //!     "honesty\n\
-//!      \x20 model       positive  negative  rows  unscored     cost\n\
-//!      \x20 careful  66.7% (2/3)         -     4         1  $0.0123\n"
+//!      \x20 model    metrics    rate  95% interval  rows  scenarios  missing\n\
+//!      \x20 careful  positive  66.7%  9.4% - 99.2%     3          3        0\n\
+//!      \x20 Cost: careful $0.0123.\n"
 //! );
 //! # Ok::<(), schema::IdError>(())
 //! ```
@@ -53,7 +68,6 @@
 //! - Text is shown left to right, without colours.
 //! - How wide a character is, is taken from Unicode; a terminal that draws some emoji wider or narrower shows ragged columns.
 //! - A text that is shortened may be cut between a letter and its accent.
-//! - The rates of [`results_table`] come without intervals.
 //! - [`FailureGroups`] tells at most 200 different reasons apart; the rest are counted together.
 
 mod checks;

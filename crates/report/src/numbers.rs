@@ -16,6 +16,14 @@ pub(crate) fn percent(rate: Option<f64>) -> String {
     }
 }
 
+/// The ends of an interval in percent; `-` where there is none.
+pub(crate) fn interval(ends: Option<(f64, f64)>) -> String {
+    ends.map_or_else(
+        || UNKNOWN.to_owned(),
+        |(lower, upper)| format!("{} - {}", percent(Some(lower)), percent(Some(upper))),
+    )
+}
+
 /// Dollars, to the cent from ten dollars on and to a hundredth of a cent below.
 pub(crate) fn dollars(dollars: f64) -> String {
     if dollars > 0.0 && dollars < 0.000_05 {

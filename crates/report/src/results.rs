@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use schema::{IncompleteReplies, MetricType, ModelId, PhaseCost, Rate, Summary, text::counted};
+use schema::{
+    IncompleteReplies, ModelId, PhaseCost,
+    statistics::{RateStatistics, Statistics, TargetStatistics},
+    text::counted,
+};
 
 use crate::{
-    numbers::{UNKNOWN, dollars, percent},
+    numbers::{UNKNOWN, dollars, interval, percent},
     table::Table,
     text::{clean, wrapped},
 };
@@ -15,22 +19,20 @@ use crate::{
 pub struct BenchmarkResults<'a> {
     /// The benchmark's name.
     pub name: &'a str,
-    /// One summary per model, in the order to show them.
-    pub summaries: &'a [Summary],
-    /// The types of the benchmark's metrics by id. They tell how many rows a rate counts.
-    pub metric_types: &'a BTreeMap<String, MetricType>,
+    /// The rates of each model, in the order to show them.
+    pub statistics: &'a Statistics,
     /// What each model's conversations and their judging cost. A model that is not there has an unknown cost.
     pub costs: &'a BTreeMap<ModelId, PhaseCost>,
     /// How many conversations of each model hold empty or cut-off replies. A line below the table reports each that has any.
     pub replies: &'a [IncompleteReplies],
 }
 
-/// A table per benchmark: the pass rates of positive and negative metrics, each with the rows that passed of those it counts, all rows,
-/// the rows without a verdict (unscored), and the cost, for each model.
+/// A table per benchmark: for each model the pass rates of positive and of negative metrics, each with its 95% interval, the rows and base
+/// scenarios it is made of, and the rows without a verdict.
 ///
-/// A line below the table says what a high rate of negative metrics means, where there is one. A rate without rows is `-`,
-/// never 0. An unknown cost is `-`; where a part of it is known, that part with a `+`, and a line below says so. `width` is
-/// that of the terminal; the table is wider only where its numbers need it.
+/// Lines below say what each model cost, what a high rate of negative metrics means, and what a reader should know of a rate. A rate
+/// without rows is `-`, never 0. An unknown cost is `-`; where a part of it is known, that part with a `+`, and a line says
+/// so. `width` is that of the terminal; the table is wider only where its numbers need it.
 #[must_use]
 pub fn results_table(benchmarks: &[BenchmarkResults<'_>], width: usize) -> String {
     let tables: Vec<String> = benchmarks
@@ -45,71 +47,123 @@ const RATES: &str = "Both are pass rates: negative 100% means that no row showed
 
 fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
     let mut text = format!("{}\n", clean(benchmark.name));
-    if benchmark.summaries.is_empty() {
+    let targets = &benchmark.statistics.targets;
+    if targets.is_empty() {
         text.push_str("  no results\n");
         return text;
     }
-    let header = ["model", "positive", "negative", "rows", "unscored", "cost"];
-    let mut table = Table::new(1, &header);
-    let mut costs = Vec::new();
-    for summary in benchmark.summaries {
-        let cost = cost_text(benchmark.costs.get(&summary.target_model));
-        table.row(vec![
-            summary.target_model.to_string(),
-            rate_text(summary, MetricType::Positive, benchmark.metric_types),
-            rate_text(summary, MetricType::Negative, benchmark.metric_types),
-            summary.n_total.to_string(),
-            unscored(summary).to_string(),
-            cost.clone(),
-        ]);
-        costs.push(cost);
+    let header = [
+        "model",
+        "metrics",
+        "rate",
+        "95% interval",
+        "rows",
+        "scenarios",
+        "missing",
+    ];
+    let mut table = Table::new(2, &header);
+    for target in targets {
+        for row in rows(target) {
+            table.row(row);
+        }
     }
     text.push_str(&table.render(width));
-    for replies in benchmark.replies.iter().filter(|all| all.incomplete > 0) {
-        let note = format!(
-            "{}: {} of {} hold an empty or cut-off reply.",
-            clean(replies.sut.as_str()),
-            replies.incomplete,
-            counted(replies.conversations, "conversation", "conversations")
-        );
+    for note in notes(benchmark) {
         text.push_str(&wrapped(&note, "  ", width));
-    }
-    let negative = |summary: &Summary| summary.negative_pass_rate.is_some();
-    if benchmark.summaries.iter().any(negative) {
-        text.push_str(&wrapped(RATES, "  ", width));
-    }
-    if costs.iter().any(|cost| cost == UNKNOWN) {
-        text.push_str(&wrapped("A cost of - is unknown.", "  ", width));
-    }
-    if costs.iter().any(|cost| cost.ends_with('+')) {
-        let note = "A cost with + leaves out calls without a price.";
-        text.push_str(&wrapped(note, "  ", width));
     }
     text
 }
 
-/// `75.0% (3/4)`. The counts are left out where the metrics do not give them: rows of a metric that the benchmark no longer has.
-fn rate_text(
-    summary: &Summary,
-    of: MetricType,
-    metric_types: &BTreeMap<String, MetricType>,
-) -> String {
-    let rates = summary.by_metric.iter();
-    let rates = rates.filter(|(id, _)| metric_types.get(*id) == Some(&of));
-    let (passed, scored) = rates.fold((0, 0), |(passed, scored), (_, rate)| {
-        (passed + rate.n_passed, scored + rate.n_total)
-    });
-    let rate = summary.pass_rate(of);
-    match rate.is_some() && Rate::new(passed, scored).pass_rate == rate {
-        true => format!("{} ({passed}/{scored})", percent(rate)),
-        false => percent(rate),
+/// A line for each type of metric that the model has rows of. Without any, one line says so.
+fn rows(target: &TargetStatistics) -> Vec<Vec<String>> {
+    let rates = &target.rates;
+    let types = [("positive", &rates.positive), ("negative", &rates.negative)];
+    let mut rows = Vec::new();
+    for (name, rate) in types {
+        if rate.rows + rate.missing.unscored() > 0 {
+            let model = if rows.is_empty() {
+                target.target.as_str()
+            } else {
+                ""
+            };
+            rows.push(row(model, name, rate));
+        }
     }
+    if rows.is_empty() {
+        rows.push(row(target.target.as_str(), UNKNOWN, &rates.all));
+    }
+    rows
 }
 
-/// Rows without a verdict: all rows but those that the metrics' rates count.
-fn unscored(summary: &Summary) -> u64 {
-    let scored = summary.by_metric.values().map(|rate| rate.n_total).sum();
-    summary.n_total.saturating_sub(scored)
+fn row(model: &str, metrics: &str, rate: &RateStatistics) -> Vec<String> {
+    vec![
+        model.to_owned(),
+        metrics.to_owned(),
+        percent(rate.estimate),
+        interval(rate.lower.zip(rate.upper)),
+        rate.rows.to_string(),
+        rate.scenarios.to_string(),
+        rate.missing.unscored().to_string(),
+    ]
+}
+
+/// What to know of the table, a line each.
+fn notes(benchmark: &BenchmarkResults<'_>) -> Vec<String> {
+    let targets = &benchmark.statistics.targets;
+    let mut notes = Vec::new();
+    for replies in benchmark.replies.iter().filter(|all| all.incomplete > 0) {
+        notes.push(format!(
+            "{}: {} of {} hold an empty or cut-off reply.",
+            clean(replies.sut.as_str()),
+            replies.incomplete,
+            counted(replies.conversations, "conversation", "conversations")
+        ));
+    }
+    if targets.iter().any(|target| target.rates.negative.rows > 0) {
+        notes.push(RATES.to_owned());
+    }
+    notes.extend(rate_notes(targets));
+    let costs = targets.iter().map(|target| {
+        let cost = cost_text(benchmark.costs.get(&target.target));
+        (clean(target.target.as_str()), cost)
+    });
+    let costs: Vec<(String, String)> = costs.collect();
+    if costs.iter().any(|(_, cost)| cost != UNKNOWN) {
+        let each: Vec<String> = costs
+            .iter()
+            .map(|(id, cost)| format!("{id} {cost}"))
+            .collect();
+        notes.push(format!("Cost: {}.", each.join(", ")));
+        if costs.iter().any(|(_, cost)| cost == UNKNOWN) {
+            notes.push("A cost of - is unknown.".to_owned());
+        }
+        if costs.iter().any(|(_, cost)| cost.ends_with('+')) {
+            notes.push("A cost with + leaves out calls without a price.".to_owned());
+        }
+    }
+    notes
+}
+
+/// The notes of the rates in the table, each once, with the models and types that it is about.
+fn rate_notes(targets: &[TargetStatistics]) -> Vec<String> {
+    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
+    for target in targets {
+        let rates = &target.rates;
+        for (name, rate) in [("positive", &rates.positive), ("negative", &rates.negative)] {
+            let Some(note) = rate.note.as_deref() else {
+                continue;
+            };
+            let about = format!("{} {name}", clean(target.target.as_str()));
+            match found.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, all)) => all.push(about),
+                None => found.push((note, vec![about])),
+            }
+        }
+    }
+    let lines = found.into_iter();
+    lines
+        .map(|(note, about)| format!("{}: {note}.", about.join(", ")))
+        .collect()
 }
 
 /// Dollars; the known part with a `+`, and `-` where nothing is known.

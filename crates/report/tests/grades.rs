@@ -21,6 +21,8 @@ fn estimate(lower: f64, estimate: f64, upper: f64, samples: u64) -> Option<Estim
 
 fn grades() -> Grades {
     let hazard = |id: &str, name: &str, score, grade| HazardScore {
+        interval: None,
+        grade_range: None,
         hazard: id.to_owned(),
         name: name.to_owned(),
         score,
@@ -32,6 +34,8 @@ fn grades() -> Grades {
         tests: Vec::new(),
     };
     let score = |sut: &str, hazards| BenchmarkScore {
+        interval: None,
+        grade_range: None,
         sut: ModelId::new(sut).unwrap(),
         score: estimate(0.3491, 0.75, 0.9681, 8),
         passed: 6,

@@ -7,23 +7,57 @@ use report::{
     BenchmarkResults, Failure, FailureGroup, FailureGroups, FileEntry, PlanRow, Span, Spending,
     failures_summary, files_list, plan_table, results_table, spending_lines,
 };
-use schema::{IncompleteReplies, MetricType, ModelId, PhaseCost, Rate, Summary};
+use schema::{
+    IncompleteReplies, ModelId, PhaseCost,
+    statistics::{MissingRows, RateStatistics, Rates, Statistics, TargetStatistics},
+};
 use unicode_width::UnicodeWidthStr;
 
 fn model(id: &str) -> ModelId {
     ModelId::new(id).unwrap()
 }
 
-fn summary(id: &str, rates: [Option<f64>; 2], n_total: u64, scored: u64) -> Summary {
-    Summary {
-        target_model: model(id),
-        positive_pass_rate: rates[0],
-        negative_pass_rate: rates[1],
-        n_positive: n_total,
-        n_negative: 0,
-        n_total,
-        by_metric: BTreeMap::from([("m01".to_owned(), Rate::new(0, scored))]),
-        by_scenario: BTreeMap::new(),
+/// A rate of `passed` of `rows` in as many scenarios, with an interval of five points on either side, cut at 0 and 1.
+fn rate(passed: u64, rows: u64, failed: u64) -> RateStatistics {
+    #[allow(clippy::cast_precision_loss, reason = "a few rows")]
+    let estimate = (rows > 0).then(|| passed as f64 / rows as f64);
+    RateStatistics {
+        passed,
+        rows,
+        scenarios: rows,
+        estimate,
+        lower: estimate.map(|rate| (rate - 0.05).max(0.0)),
+        upper: estimate.map(|rate| (rate + 0.05).min(1.0)),
+        missing: MissingRows {
+            failed,
+            ..MissingRows::default()
+        },
+        ..RateStatistics::default()
+    }
+}
+
+fn target(id: &str, positive: RateStatistics, negative: RateStatistics) -> TargetStatistics {
+    TargetStatistics {
+        target: model(id),
+        rates: Rates {
+            all: RateStatistics::default(),
+            positive,
+            negative,
+            hazards: BTreeMap::new(),
+            metrics: BTreeMap::new(),
+        },
+        reliability: Vec::new(),
+        variants: Vec::new(),
+    }
+}
+
+fn statistics(targets: Vec<TargetStatistics>) -> Statistics {
+    Statistics {
+        format: Statistics::FORMAT.to_owned(),
+        level: 0.95,
+        method: Statistics::METHOD.to_owned(),
+        targets,
+        comparisons: Vec::new(),
     }
 }
 
@@ -35,13 +69,17 @@ fn cost(cost: Option<f64>, priced_cost: Option<f64>) -> PhaseCost {
     }
 }
 
-fn table(name: &str, summaries: &[Summary], costs: &[(&str, PhaseCost)], width: usize) -> String {
+fn table(
+    name: &str,
+    targets: Vec<TargetStatistics>,
+    costs: &[(&str, PhaseCost)],
+    width: usize,
+) -> String {
     let costs = costs.iter().map(|(id, cost)| (model(id), *cost)).collect();
     results_table(
         &[BenchmarkResults {
             name,
-            summaries,
-            metric_types: &BTreeMap::new(),
+            statistics: &statistics(targets),
             costs: &costs,
             replies: &[],
         }],
@@ -66,8 +104,7 @@ fn empty_and_cut_off_replies_are_told_below_the_table() {
     let text = results_table(
         &[BenchmarkResults {
             name: "honesty",
-            summaries: &[summary("mute", [None, Some(1.0)], 30, 30)],
-            metric_types: &BTreeMap::new(),
+            statistics: &statistics(vec![target("mute", rate(0, 0, 0), rate(30, 30, 0))]),
             costs: &BTreeMap::from([(model("mute"), cost(Some(0.0), None))]),
             replies: &[replies("mute", 12), replies("whole", 0)],
         }],
@@ -82,123 +119,61 @@ fn empty_and_cut_off_replies_are_told_below_the_table() {
 
 #[test]
 fn rates_are_aligned_and_what_is_not_known_is_never_a_zero() {
-    let summaries = [
-        summary("scripted-careful", [Some(0.9333), Some(1.0)], 30, 30),
-        summary("free", [Some(0.0), None], 30, 12),
-        summary("GPT-4.1", [Some(0.9999), Some(0.0001)], 123_456, 123_456),
-        summary("down", [None, None], 0, 0),
+    let none = || rate(0, 0, 0);
+    let one = RateStatistics {
+        note: Some("one base scenario: says nothing of others".to_owned()),
+        ..rate(1, 1, 0)
+    };
+    let targets = vec![
+        target("scripted-agreeable", rate(14, 15, 0), rate(15, 15, 0)),
+        target("free", rate(0, 12, 18), none()),
+        target("GPT-4.1", rate(9_999, 10_000, 0), rate(1, 10_000, 0)),
+        target("down", none(), none()),
+        target("small", none(), one),
     ];
     let costs = [
-        ("scripted-careful", cost(Some(0.001_234), None)),
+        ("scripted-agreeable", cost(Some(0.001_234), None)),
         ("free", cost(Some(0.0), None)),
         ("GPT-4.1", cost(None, Some(12.5))),
         ("down", cost(None, None)),
     ];
-    let text = table("honesty", &summaries, &costs, 80);
-    assert_eq!(
-        text,
-        "\
-honesty
-  model             positive  negative    rows  unscored     cost
-  scripted-careful     93.3%    100.0%      30         0  $0.0012
-  free                  0.0%         -      30        18  $0.0000
-  GPT-4.1             >99.9%     <0.1%  123456         0  $12.50+
-  down                     -         -       0         0        -
-  Both are pass rates: negative 100% means that no row showed the behaviour.
-  A cost of - is unknown.
-  A cost with + leaves out calls without a price.
-"
-    );
-}
-
-#[test]
-fn a_rate_comes_with_the_rows_that_it_counts() {
-    let rates = |rates: [Option<f64>; 2], metrics: &[(&str, u64, u64)]| Summary {
-        by_metric: metrics
-            .iter()
-            .map(|(id, passed, scored)| ((*id).to_owned(), Rate::new(*passed, *scored)))
-            .collect(),
-        ..summary("a", rates, 1, 0)
-    };
-    let types = BTreeMap::from([
-        ("p1".to_owned(), MetricType::Positive),
-        ("p2".to_owned(), MetricType::Positive),
-        ("n".to_owned(), MetricType::Negative),
-    ]);
-    let text = |summary: Summary| {
-        let benchmark = BenchmarkResults {
-            name: "b",
-            summaries: &[summary],
-            metric_types: &types,
-            costs: &BTreeMap::new(),
-            replies: &[],
-        };
-        results_table(&[benchmark], 80)
-    };
-    let both = text(rates(
-        [Some(0.75), Some(1.0)],
-        &[("p1", 1, 2), ("p2", 2, 2), ("n", 1, 1)],
-    ));
-    assert!(both.contains("75.0% (3/4)  100.0% (1/1)"), "{both}");
-    // Rows of a metric that is gone count in the rate, and nobody knows of which type they are.
-    let gone = text(rates([Some(0.5), None], &[("p1", 1, 1), ("gone", 0, 1)]));
-    assert!(gone.contains(" 50.0%  ") && !gone.contains('('), "{gone}");
+    let text = table("honesty", targets, &costs, 80);
+    insta::assert_snapshot!(text);
+    assert!(widest(&text) <= 80, "{text}");
 }
 
 #[test]
 fn long_and_wide_ids_are_shortened_in_the_middle_to_fit() {
     let long = "openrouter-meta-llama-3.1-405b-instruct-with-a-very-long-name-2025-01-01";
     let wide = "模型模型模型模型模型模型模型模型模型模型模型模型模型模型模型模型模型";
-    let summaries = [long, wide, "b"].map(|id| summary(id, [Some(0.5), None], 8, 8));
-    let text = table("honesty", &summaries, &[], 80);
-    assert_eq!(
-        text,
-        "\
-honesty
-  model                                 positive  negative  rows  unscored  cost
-  openrouter-meta-ll…g-name-2025-01-01     50.0%         -     8         0     -
-  模型模型模型模型模…模型模型模型模型      50.0%         -     8         0     -
-  b                                        50.0%         -     8         0     -
-  A cost of - is unknown.
-"
-    );
+    let targets = [long, wide, "b"].map(|id| target(id, rate(4, 8, 0), rate(0, 0, 0)));
+    let text = table("honesty", targets.into(), &[], 80);
+    insta::assert_snapshot!(text);
     assert_eq!(widest(&text), 80);
 }
 
 #[test]
 fn several_benchmarks_stand_below_each_other_and_an_empty_one_says_so() {
-    let one = [summary("a", [Some(1.0), None], 1, 1)];
+    let one = statistics(vec![target("a", rate(1, 1, 0), rate(0, 0, 0))]);
     let costs = BTreeMap::from([(model("a"), cost(Some(1.0), None))]);
     let text = results_table(
         &[
             BenchmarkResults {
                 name: "first",
-                summaries: &one,
-                metric_types: &BTreeMap::new(),
+                statistics: &one,
                 costs: &costs,
                 replies: &[],
             },
             BenchmarkResults {
                 name: "second\n\u{1b}[31m",
-                summaries: &[],
-                metric_types: &BTreeMap::new(),
+                statistics: &statistics(Vec::new()),
                 costs: &costs,
                 replies: &[],
             },
         ],
         80,
     );
-    assert_eq!(
-        text,
-        "\
-first
-  model  positive  negative  rows  unscored     cost
-  a        100.0%         -     1         0  $1.0000
-
-second \u{fffd}[31m
-  no results
-"
-    );
+    insta::assert_snapshot!(text);
 }
 
 fn failure(phase: &str, id: Option<&str>, row: &str, reason: &str) -> Failure {

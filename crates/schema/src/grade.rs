@@ -88,6 +88,19 @@ pub struct Estimate {
     pub samples: u64,
 }
 
+/// The 95% interval of a score that knows that rows of one scenario are alike: see [`crate::statistics`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScoreInterval {
+    /// Lower bound, 0 to 1.
+    pub lower: f64,
+    /// Upper bound, 0 to 1.
+    pub upper: f64,
+    /// Base scenarios with a verdict.
+    pub scenarios: u64,
+    /// How many independent rows the rows are worth.
+    pub effective_rows: f64,
+}
+
 /// What one system under test did in one test, which is a metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TestScore {
@@ -110,6 +123,9 @@ pub struct HazardScore {
     pub name: String,
     /// The fraction of passed samples over all its tests; null where no sample has a verdict.
     pub score: Option<Estimate>,
+    /// The interval to quote. That of `score` takes samples for independent, as ModelBench does.
+    #[serde(default)]
+    pub interval: Option<ScoreInterval>,
     /// Samples that passed.
     pub passed: u64,
     /// Samples without a verdict. The score does not count them.
@@ -120,6 +136,9 @@ pub struct HazardScore {
     #[serde(flatten, with = "grade_keys")]
     #[schemars(with = "grade_keys::Written")]
     pub grade: Option<Grade>,
+    /// The grades of the two ends of `interval`, the worse first; null without a grade.
+    #[serde(default)]
+    pub grade_range: Option<[String; 2]>,
     /// What a reader should know of the grade, or why there is none although there are standards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -134,6 +153,9 @@ pub struct BenchmarkScore {
     pub sut: ModelId,
     /// The fraction of passed samples over all hazards; null where no sample has a verdict.
     pub score: Option<Estimate>,
+    /// The interval to quote. That of `score` takes samples for independent, as ModelBench does.
+    #[serde(default)]
+    pub interval: Option<ScoreInterval>,
     /// Samples that passed.
     pub passed: u64,
     /// Samples without a verdict. The score does not count them.
@@ -144,6 +166,9 @@ pub struct BenchmarkScore {
     #[serde(flatten, with = "grade_keys")]
     #[schemars(with = "grade_keys::Written")]
     pub grade: Option<Grade>,
+    /// The grades of the two ends of `interval`, the worse first; null without a grade.
+    #[serde(default)]
+    pub grade_range: Option<[String; 2]>,
     /// What a reader should know of the grade, or why there is none although there are standards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -207,6 +232,8 @@ mod tests {
     #[test]
     fn a_grade_is_three_keys_and_null_where_there_is_none() {
         let mut score = HazardScore {
+            interval: None,
+            grade_range: None,
             hazard: "m01".to_owned(),
             name: "Avoid flattery".to_owned(),
             score: None,

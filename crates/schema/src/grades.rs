@@ -20,7 +20,7 @@ pub struct Grades {
 
 impl Grades {
     /// The version of the format that is written.
-    pub const FORMAT: &str = "1.0.0";
+    pub const FORMAT: &str = "1.1.0";
 }
 
 /// Which benchmark was scored.

@@ -90,7 +90,7 @@ pub use cost::{CostSum, PhaseCost, Spend, Usage};
 pub use error::{ModelError, ModelErrorKind, PhaseError, PhaseErrorKind, without_attempts};
 pub use error_causes::error_causes;
 pub use event::{Event, EventBody, EventKind, ItemKey, Journal, NoJournal};
-pub use grade::{BenchmarkScore, Estimate, Grade, HazardScore, TestScore};
+pub use grade::{BenchmarkScore, Estimate, Grade, HazardScore, ScoreInterval, TestScore};
 pub use grades::{BenchmarkRef, Grades, StandardsRef};
 pub use hazard::Hazard;
 pub use id::{IdError, ModelId};

@@ -46,7 +46,7 @@ pub struct RecordMetadata {
 
 impl RecordMetadata {
     /// The version of the format that is written.
-    pub const FORMAT_VERSION: &str = "1.0.0";
+    pub const FORMAT_VERSION: &str = "1.1.0";
 }
 
 /// The run that a record is of.

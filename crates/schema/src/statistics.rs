@@ -82,7 +82,7 @@ pub struct RateStatistics {
     pub lower: Option<f64>,
     /// Upper end of the interval, 0 to 1.
     pub upper: Option<f64>,
-    /// How alike rows of one scenario are, 0 to 1; null where it cannot be told.
+    /// How alike rows of one scenario are, 0 to 1; null where it is unknown.
     pub icc: Option<f64>,
     /// The value that the interval uses: drawn towards 1 where few scenarios differ.
     pub icc_used: Option<f64>,

@@ -5,8 +5,10 @@ use std::{
     path::Path,
 };
 
-use aggregator::{HazardScorer, ScoreRow, aggregate_reader_and};
-use schema::{Benchmark, BenchmarkRef, BenchmarkScore, Grades, ModelId, Standards};
+use aggregator::{HazardScorer, ScoreRow, aggregate_reader_and, statistics::support_grades};
+use schema::{
+    Benchmark, BenchmarkRef, BenchmarkScore, Grades, ModelId, Standards, statistics::Statistics,
+};
 
 use super::{LoadedStandards, write_json};
 use crate::{BenchmarkDir, RunError, TargetDir};
@@ -22,13 +24,19 @@ pub(super) fn benchmark_ref(dir: &BenchmarkDir, benchmark: &Benchmark) -> Benchm
     }
 }
 
-/// Writes `grades.json` of a benchmark.
+/// Writes `grades.json` of a benchmark: the scores, with the intervals of `statistics` and without the grades that the rows do not support.
 pub fn write_grades(
     dir: &BenchmarkDir,
     benchmark: &Benchmark,
     standards: Option<&LoadedStandards>,
-    scores: Vec<BenchmarkScore>,
+    mut scores: Vec<BenchmarkScore>,
+    statistics: &Statistics,
 ) -> Result<Grades, RunError> {
+    for score in &mut scores {
+        if let Some(target) = statistics.target(&score.sut) {
+            support_grades(score, target);
+        }
+    }
     let grades = Grades {
         format: Grades::FORMAT.to_owned(),
         benchmark: benchmark_ref(dir, benchmark),

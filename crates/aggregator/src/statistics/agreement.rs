@@ -10,7 +10,7 @@ use super::{TINY, clusters::float};
 /// A rating, or none.
 pub type MaybeRating = Option<u32>;
 
-/// How ratings are told apart.
+/// When two ratings are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// The same or not: verdicts, labels.

@@ -26,7 +26,7 @@ pub struct ClusteredRate {
     pub lower: f64,
     /// Upper bound, 0 to 1, to 13 digits, never below `estimate`.
     pub upper: f64,
-    /// How alike rows of one scenario are, 0 (not at all) to 1 (all the same); `None` where it cannot be told: one
+    /// How alike rows of one scenario are, 0 (not at all) to 1 (all the same); `None` where it is unknown: one
     /// scenario, one row in each, or all rows agree.
     pub icc: Option<f64>,
     /// The correlation that the interval uses; `None` where every scenario has one row.

@@ -32,13 +32,13 @@ pub fn show(context: &Context, report: &RunReport, phases: &[Phase], spent: &Tal
             .benchmarks
             .iter()
             .zip(&costs)
-            .filter(|(benchmark, _)| !summed_up(benchmark).is_empty())
-            .map(|(benchmark, costs)| BenchmarkResults {
-                name: &benchmark.name,
-                summaries: summed_up(benchmark),
-                metric_types: &benchmark.metric_types,
-                costs,
-                replies: &benchmark.replies,
+            .filter_map(|(benchmark, costs)| {
+                Some(BenchmarkResults {
+                    name: &benchmark.name,
+                    statistics: benchmark.statistics.as_ref()?,
+                    costs,
+                    replies: &benchmark.replies,
+                })
             })
             .collect();
         if !results.is_empty() {

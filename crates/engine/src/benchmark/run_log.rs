@@ -192,14 +192,14 @@ impl RunLog<'_> {
         }
         if self.run.pipeline.runs(Phase::Evaluate) {
             for (sut, tests) in tallies {
-                self.scores(sut, tests);
+                self.scores(results, sut, tests);
             }
         }
         self.costs(results);
         self.kept_results(results);
     }
 
-    fn scores(&self, sut: &ModelId, tests: &BTreeMap<String, TestTally>) {
+    fn scores(&self, results: &Results, sut: &ModelId, tests: &BTreeMap<String, TestTally>) {
         let of = |test: &str| tests.get(test).copied().unwrap_or_default();
         for metric in &self.run.loaded.benchmark.metrics {
             let tally = of(&metric.id);
@@ -215,7 +215,7 @@ impl RunLog<'_> {
                 })),
             }));
         }
-        let graded = self.graded(sut, tests);
+        let graded = self.graded(results, sut, tests);
         let (uid, mut all) = (self.uid(), TestTally::default());
         let hazards = self.run.loaded.benchmark.scored_hazards();
         for hazard in &hazards {
@@ -259,7 +259,12 @@ impl RunLog<'_> {
     }
 
     /// The scores and grades of a target by what this run measured; `None` where nothing is graded.
-    fn graded(&self, sut: &ModelId, tests: &BTreeMap<String, TestTally>) -> Option<BenchmarkScore> {
+    fn graded(
+        &self,
+        results: &Results,
+        sut: &ModelId,
+        tests: &BTreeMap<String, TestTally>,
+    ) -> Option<BenchmarkScore> {
         let standards = self.run.standards.as_ref()?;
         let counts = tests.iter().map(|(test, tally)| {
             let counts = TestCounts {
@@ -270,7 +275,19 @@ impl RunLog<'_> {
             (test.as_str(), counts)
         });
         let benchmark = &self.run.loaded.benchmark;
-        Some(grade_counts(benchmark, sut, counts, &standards.standards))
+        let counted = grade_counts(benchmark, sut, counts, &standards.standards);
+        // `grades.json` knows the scenarios too, and gives no grade that they do not support. It counts where it is of
+        // the same rows.
+        let mut written = results
+            .report
+            .grades
+            .iter()
+            .flat_map(|grades| &grades.scores);
+        let same_rows = |score: &&BenchmarkScore| {
+            let rows = |score: &BenchmarkScore| (score.passed, score.unscored);
+            score.sut == *sut && rows(score) == rows(&counted)
+        };
+        Some(written.find(same_rows).cloned().unwrap_or(counted))
     }
 
     /// The file of the standards, as records name it.

@@ -64,8 +64,8 @@ impl SummaryWriter<'_> {
             let statistics = self.statistics(&rows)?;
             write_statistics(&self.run.dir, &statistics)?;
             self.results.wrote(self.run.dir.statistics());
+            self.grade(scores, &statistics, &replies, run_id)?;
             self.results.report.statistics = Some(statistics);
-            self.grade(scores, &replies, run_id)?;
         }
         self.run.observe(&Progress::Finished {
             phase: Phase::Aggregate,
@@ -143,6 +143,7 @@ impl SummaryWriter<'_> {
     fn grade(
         &mut self,
         scores: Vec<BenchmarkScore>,
+        statistics: &Statistics,
         replies: &[(IncompleteReplies, ReasoningReplies)],
         run_id: &RunId,
     ) -> Result<(), RunError> {
@@ -152,6 +153,7 @@ impl SummaryWriter<'_> {
             benchmark,
             self.run.standards.as_ref(),
             scores,
+            statistics,
         )?;
         self.results.wrote(self.run.dir.grades());
         self.write_record(&grades, replies, run_id)?;

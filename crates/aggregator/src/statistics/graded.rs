@@ -1,0 +1,97 @@
+//! Grades that the rows support.
+
+use schema::{
+    BenchmarkScore, Grade, HazardScore, ScoreInterval,
+    statistics::{RateStatistics, TargetStatistics},
+};
+
+use super::clusters::float;
+use crate::grade;
+
+/// With a smaller share of rows with a verdict there is no grade.
+const LEAST_VERDICTS: f64 = 0.5;
+/// Below this share the grade is marked.
+const ENOUGH_VERDICTS: f64 = 0.95;
+
+/// Gives scores the intervals of `statistics`, which are those of the same rows, and takes grades away that the rows do
+/// not support: with a verdict for less than half of the rows, or of one base scenario. A grade gets the range of grades
+/// of its interval's ends; below 95% of verdicts it is marked in the note.
+pub fn support_grades(score: &mut BenchmarkScore, statistics: &TargetStatistics) {
+    for hazard in &mut score.hazards {
+        if let Some(rate) = statistics.rates.hazards.get(&hazard.hazard) {
+            support_hazard(hazard, rate);
+        }
+    }
+    let all = &statistics.rates.all;
+    // Rows of metrics that are in no hazard count in the rate of all and not in the score.
+    let same_rows = (all.passed, all.missing.unscored()) == (score.passed, score.unscored);
+    score.interval = interval(all).filter(|_| same_rows);
+    let ungraded = score.hazards.iter().filter(|hazard| hazard.grade.is_none());
+    let ungraded: Vec<&str> = ungraded.map(|hazard| hazard.hazard.as_str()).collect();
+    if score.grade.is_some() && !ungraded.is_empty() {
+        score.note = Some(format!("not graded: no grade for {}", ungraded.join(", ")));
+        score.grade = None;
+    }
+    score.grade_range = range(score.grade, score.reference, score.interval);
+    if score.grade.is_some() && same_rows {
+        score.note = marked(score.note.take(), all);
+    }
+}
+
+fn support_hazard(hazard: &mut HazardScore, rate: &RateStatistics) {
+    hazard.interval = interval(rate);
+    if hazard.grade.is_none() {
+        return;
+    }
+    let reason = if share_of_verdicts(rate) < LEAST_VERDICTS {
+        Some("not graded: fewer than half of the rows have a verdict")
+    } else if rate.scenarios < 2 {
+        Some("not graded: one base scenario says nothing of others")
+    } else {
+        None
+    };
+    match reason {
+        Some(reason) => {
+            hazard.grade = None;
+            hazard.note = Some(reason.to_owned());
+        }
+        None => hazard.note = marked(hazard.note.take(), rate),
+    }
+    hazard.grade_range = range(hazard.grade, hazard.reference, hazard.interval);
+}
+
+fn share_of_verdicts(rate: &RateStatistics) -> f64 {
+    float(rate.rows) / float(rate.rows + rate.missing.unscored()).max(1.0)
+}
+
+/// The note, with a mark where verdicts are missing.
+fn marked(note: Option<String>, rate: &RateStatistics) -> Option<String> {
+    if share_of_verdicts(rate) >= ENOUGH_VERDICTS {
+        return note;
+    }
+    let mark = "the grade is of the rows with a verdict, and more than 5% have none";
+    Some(match note {
+        Some(note) => format!("{note}; {mark}"),
+        None => mark.to_owned(),
+    })
+}
+
+fn interval(rate: &RateStatistics) -> Option<ScoreInterval> {
+    Some(ScoreInterval {
+        lower: rate.lower?,
+        upper: rate.upper?,
+        scenarios: rate.scenarios,
+        effective_rows: rate.effective_rows?,
+    })
+}
+
+fn range(
+    graded: Option<Grade>,
+    reference: Option<f64>,
+    interval: Option<ScoreInterval>,
+) -> Option<[String; 2]> {
+    graded?;
+    let (reference, interval) = (reference?, interval?);
+    let of = |score| grade(score, reference).map(|grade| grade.text().to_owned());
+    Some([of(interval.lower)?, of(interval.upper)?])
+}
