@@ -13,7 +13,7 @@ use schema::{
 use serde::Serialize;
 use serde_json::json;
 
-use crate::{benchmark::RunOptions, phases::Loaded, phases::Phases};
+use crate::{benchmark::RunOptions, phases::BenchmarkContext, phases::Phases};
 use store::{
     BenchmarkDir, Layout, RunError, fill_from_metrics,
     provenance::{
@@ -63,7 +63,7 @@ pub async fn forecast(
     scenarios
         .iter_mut()
         .for_each(|row| fill_from_metrics(row, &benchmark));
-    let loaded = Loaded {
+    let loaded = BenchmarkContext {
         name: name.to_owned(),
         prompts: dir.prompts(),
         benchmark,

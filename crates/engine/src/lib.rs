@@ -33,7 +33,7 @@ mod wanted;
 pub use benchmark::{Concurrency, Pipeline, RunOptions};
 pub use forecast::{Forecast, forecast};
 pub use journals::{JournalEnd, JournalSet};
-pub use phases::{Loaded, Make, MakeAggregator, MakeSimulator, Phases};
+pub use phases::{AggregatorFactory, BenchmarkContext, PhaseFactory, Phases, SimulatorFactory};
 pub use plan::{PlanModel, PlanRow, PlanSettings, Range, plan, plan_judging};
 pub use progress::{NoObserver, Observer, Outcome, Progress};
 pub use report::{

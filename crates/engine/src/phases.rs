@@ -12,7 +12,7 @@ use store::RunError;
 /// A benchmark as a run sees it when it makes the phases: phases are made again for each benchmark, once before the first call
 /// to check them and again when the metrics are known.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct BenchmarkContext {
     /// The folder's name.
     pub name: String,
     /// The folder of the user's own prompt templates for this benchmark. It need not be there.
@@ -22,14 +22,15 @@ pub struct Loaded {
 }
 
 /// Makes the phase `T` for a benchmark.
-pub type Make<T> = Box<dyn Fn(&Loaded) -> Result<Arc<T>, RunError> + Send + Sync>;
+pub type PhaseFactory<T> = Box<dyn Fn(&BenchmarkContext) -> Result<Arc<T>, RunError> + Send + Sync>;
 
 /// Makes the simulator for a benchmark and a target.
-pub type MakeSimulator =
-    Box<dyn Fn(&Loaded, &TargetRef) -> Result<Arc<dyn Simulator>, RunError> + Send + Sync>;
+pub type SimulatorFactory = Box<
+    dyn Fn(&BenchmarkContext, &TargetRef) -> Result<Arc<dyn Simulator>, RunError> + Send + Sync,
+>;
 
 /// Makes an aggregator for a target.
-pub type MakeAggregator = Box<dyn Fn(&ModelId) -> Box<dyn Aggregator> + Send + Sync>;
+pub type AggregatorFactory = Box<dyn Fn(&ModelId) -> Box<dyn Aggregator> + Send + Sync>;
 
 /// The phases of a pipeline. Each can be replaced by one's own; the rest stays.
 ///
@@ -45,15 +46,15 @@ pub struct Phases {
     /// The systems under test. Their ids name folders and are unique.
     pub targets: Vec<TargetRef>,
     /// Description to metrics.
-    pub metric_generator: Make<dyn MetricGenerator>,
+    pub metric_generator: PhaseFactory<dyn MetricGenerator>,
     /// Metrics to scenarios.
-    pub scenario_generator: Make<dyn ScenarioGenerator>,
+    pub scenario_generator: PhaseFactory<dyn ScenarioGenerator>,
     /// Scenario to conversation.
-    pub simulator: MakeSimulator,
+    pub simulator: SimulatorFactory,
     /// Conversation to scores.
-    pub evaluator: Make<dyn Evaluator>,
+    pub evaluator: PhaseFactory<dyn Evaluator>,
     /// Scores to summary. `None`: the shipped aggregator, which reads large files several times as fast as one of your own.
-    pub aggregator: Option<MakeAggregator>,
+    pub aggregator: Option<AggregatorFactory>,
 }
 
 impl std::fmt::Debug for Phases {

@@ -42,11 +42,11 @@ mod standard;
 pub use async_trait::async_trait;
 pub use calibrate::{CalibrateOptions, Calibration, calibrate};
 pub use engine::{
-    BenchmarkReport, Concurrency, Counts, Expected, FailureGroup, Forecast, JournalEnd, JournalSet,
-    KeptReason, KeptRows, Loaded, Make, MakeAggregator, MakeSimulator, NoObserver, Observer,
-    Outcome, Phases, Pipeline, PlanModel, PlanRow, PlanSettings, Progress, Range, RunOptions,
-    RunOutcome, RunReport, Session, WantedMetric, WantedScenarios, forecast, plan, plan_judging,
-    progress, wanted_scenarios,
+    AggregatorFactory, BenchmarkContext, BenchmarkReport, Concurrency, Counts, Expected,
+    FailureGroup, Forecast, JournalEnd, JournalSet, KeptReason, KeptRows, NoObserver, Observer,
+    Outcome, PhaseFactory, Phases, Pipeline, PlanModel, PlanRow, PlanSettings, Progress, Range,
+    RunOptions, RunOutcome, RunReport, Session, SimulatorFactory, WantedMetric, WantedScenarios,
+    forecast, plan, plan_judging, progress, wanted_scenarios,
 };
 pub use export::{ExportOptions, ExportReport, export, export_safety};
 pub use import::{

@@ -18,7 +18,7 @@ use simulator::{
     tools::{SimulatedTools, Toolbox},
 };
 
-use engine::{Loaded, Phases};
+use engine::{BenchmarkContext, Phases};
 use store::{PROMPT_NAMES, RunError, check_readable};
 
 /// The models of a run.
@@ -126,7 +126,10 @@ struct Standard {
 }
 
 impl Standard {
-    fn metric_generator(&self, loaded: &Loaded) -> Result<Arc<dyn MetricGenerator>, RunError> {
+    fn metric_generator(
+        &self,
+        loaded: &BenchmarkContext,
+    ) -> Result<Arc<dyn MetricGenerator>, RunError> {
         let generator = LlmMetricGenerator::new(Arc::clone(&self.models.generator))
             .and_then(|generator| generator.with_count(self.settings.metrics.clone()))
             .map_err(unusable)?
@@ -139,7 +142,10 @@ impl Standard {
         Ok(Arc::new(generator))
     }
 
-    fn scenario_generator(&self, loaded: &Loaded) -> Result<Arc<dyn ScenarioGenerator>, RunError> {
+    fn scenario_generator(
+        &self,
+        loaded: &BenchmarkContext,
+    ) -> Result<Arc<dyn ScenarioGenerator>, RunError> {
         let mut prompts = ScenarioPrompts::shipped().map_err(broken)?;
         self.replace(loaded, "gen_scenarios", &mut prompts.scenarios)?;
         self.replace(loaded, "gen_variant", &mut prompts.variant)?;
@@ -152,7 +158,7 @@ impl Standard {
 
     fn simulator(
         &self,
-        loaded: &Loaded,
+        loaded: &BenchmarkContext,
         target: &TargetRef,
     ) -> Result<Arc<dyn Simulator>, RunError> {
         let mut prompts = simulator::Prompts::shipped().map_err(broken)?;
@@ -180,7 +186,7 @@ impl Standard {
     }
 
     /// The benchmark's tools.
-    fn tools(&self, loaded: &Loaded) -> Result<Toolbox, RunError> {
+    fn tools(&self, loaded: &BenchmarkContext) -> Result<Toolbox, RunError> {
         let mut simulated =
             SimulatedTools::new(Arc::clone(&self.models.tools)).map_err(unusable)?;
         if let Some(prompt) = self.prompt(loaded, "simulate_tool")? {
@@ -192,7 +198,7 @@ impl Standard {
         Ok(toolbox.with_world_state(benchmark.world_state.as_deref()))
     }
 
-    fn evaluator(&self, loaded: &Loaded) -> Result<Arc<dyn Evaluator>, RunError> {
+    fn evaluator(&self, loaded: &BenchmarkContext) -> Result<Arc<dyn Evaluator>, RunError> {
         let mut prompts = evaluator::Prompts::shipped().map_err(broken)?;
         self.replace(loaded, "judge_system", &mut prompts.judge_system)?;
         self.replace(loaded, "judge_user", &mut prompts.judge_user)?;
@@ -209,7 +215,12 @@ impl Standard {
         Ok(Arc::new(evaluator.with_tries(self.settings.tries)))
     }
 
-    fn replace(&self, loaded: &Loaded, name: &str, prompt: &mut Prompt) -> Result<(), RunError> {
+    fn replace(
+        &self,
+        loaded: &BenchmarkContext,
+        name: &str,
+        prompt: &mut Prompt,
+    ) -> Result<(), RunError> {
         if let Some(own) = self.prompt(loaded, name)? {
             *prompt = own;
         }
@@ -217,7 +228,7 @@ impl Standard {
     }
 
     /// The user's own prompt of this name: the benchmark's, else the configured one.
-    fn prompt(&self, loaded: &Loaded, name: &str) -> Result<Option<Prompt>, RunError> {
+    fn prompt(&self, loaded: &BenchmarkContext, name: &str) -> Result<Option<Prompt>, RunError> {
         let of_benchmark = loaded.prompts.join(format!("{name}.j2"));
         if of_benchmark.exists() {
             return read_prompt(&of_benchmark).map(Some);

@@ -27,7 +27,7 @@ type MakeSimulator = dyn Fn(Arc<dyn Simulator>) -> Arc<dyn Simulator> + Send + S
 
 /// Puts `around` around every simulator of `phases`.
 fn wrap_simulators(phases: &mut Phases, around: Box<MakeSimulator>) {
-    let nothing = Box::new(|_: &probity::Loaded, _: &TargetRef| {
+    let nothing = Box::new(|_: &probity::BenchmarkContext, _: &TargetRef| {
         Err(probity::RunError::input("there is no simulator"))
     });
     let inner = std::mem::replace(&mut phases.simulator, nothing);
@@ -36,8 +36,9 @@ fn wrap_simulators(phases: &mut Phases, around: Box<MakeSimulator>) {
 
 /// Puts `around` around every evaluator of `phases`.
 fn wrap_evaluators(phases: &mut Phases, around: Box<MakeEvaluator>) {
-    let nothing =
-        Box::new(|_: &probity::Loaded| Err(probity::RunError::input("there is no evaluator")));
+    let nothing = Box::new(|_: &probity::BenchmarkContext| {
+        Err(probity::RunError::input("there is no evaluator"))
+    });
     let inner = std::mem::replace(&mut phases.evaluator, nothing);
     phases.evaluator = Box::new(move |loaded| Ok(around(inner(loaded)?)));
 }

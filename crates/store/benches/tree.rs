@@ -7,7 +7,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use schema::{Conversation, ModelId, Role, Scenario, TargetRef, Turn};
-use store::{Place, Spool};
+use store::{RowPosition, Spool};
 
 const ROWS: u32 = 10_000;
 
@@ -57,9 +57,9 @@ fn write_tree(c: &mut Criterion) {
                 // Finished in another order than they stand in.
                 spool
                     .push(
-                        Place {
+                        RowPosition {
                             scenario: n ^ 0b1111,
-                            ..Place::default()
+                            ..RowPosition::default()
                         },
                         &row,
                     )

@@ -71,7 +71,7 @@ pub use rows::{count_conversations, each_json_row, each_row, read_conversations}
 pub use scenarios::{check_belongs, fill_from_metrics, read_scenarios};
 pub use score_check::{ScoreFaults, check_scores, find_score_faults};
 pub use special::{check_readable, check_replaceable, check_tree};
-pub use spool::{Place, Spool};
+pub use spool::{RowPosition, Spool};
 pub use standards::{LoadedStandards, load_standards};
 pub use statistics::{
     read_scenario_index, read_statistics, summarise_statistics, write_statistics,

@@ -34,12 +34,12 @@ impl ReplyTally {
     /// Counts a conversation. One that failed is reported elsewhere and never judged.
     pub fn add(&mut self, conversation: &Conversation) {
         if conversation.error.is_none() {
-            let facts = conversation.transcript.iter().map(Facts::of);
+            let facts = conversation.transcript.iter().map(ReplyFacts::of);
             self.add_messages(&conversation.conv_id, facts);
         }
     }
 
-    fn add_messages(&mut self, conv_id: &str, messages: impl Iterator<Item = Facts>) {
+    fn add_messages(&mut self, conv_id: &str, messages: impl Iterator<Item = ReplyFacts>) {
         let (mut cut_off, mut filtered, mut empty) = (false, false, false);
         for message in messages.filter(|message| message.reply) {
             match message.lack {
@@ -98,7 +98,7 @@ impl ReplyTally {
 
 /// What counts of a message.
 #[derive(Clone, Copy, Debug)]
-struct Facts {
+struct ReplyFacts {
     /// Whether it is the system under test's.
     reply: bool,
     says_nothing: bool,
@@ -108,7 +108,7 @@ struct Facts {
     unopened: bool,
 }
 
-impl Facts {
+impl ReplyFacts {
     fn of(turn: &Turn) -> Self {
         let text = TextFacts::of(&turn.content);
         Self::new(
@@ -199,9 +199,9 @@ struct Said {
 }
 
 impl Said {
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> ReplyFacts {
         let calls = self.tool_calls.as_ref().is_some_and(|all| !all.is_empty());
-        Facts::new(
+        ReplyFacts::new(
             self.role,
             self.content.unwrap_or(TextFacts::of("")),
             calls,

@@ -14,7 +14,7 @@ use crate::{RunError, write_atomically};
 
 /// Where a row is in the final file, whatever finished first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct RowPosition {
     /// Of the metric.
     pub metric: u32,
     /// Of the scenario within the metric.
@@ -41,7 +41,7 @@ struct State {
     room: Vec<u8>,
     file: BufWriter<File>,
     end: u64,
-    rows: Vec<(Place, u64, u32)>,
+    rows: Vec<(RowPosition, u64, u32)>,
 }
 
 impl Spool {
@@ -77,7 +77,7 @@ impl Spool {
     ///
     /// # Errors
     /// When the row cannot be written: a full disk, for one.
-    pub fn push<T: Serialize>(&self, place: Place, row: &T) -> Result<(), RunError> {
+    pub fn push<T: Serialize>(&self, place: RowPosition, row: &T) -> Result<(), RunError> {
         let failed = |error| RunError::write(&self.path, error);
         let mut text = std::mem::take(&mut self.lock().room);
         append_row(&mut text, row).map_err(failed)?;
@@ -155,7 +155,7 @@ fn append_row<T: Serialize>(text: &mut Vec<u8>, row: &T) -> io::Result<()> {
     Ok(())
 }
 
-fn copy_rows(file: File, rows: &[(Place, u64, u32)], out: &mut impl Write) -> io::Result<()> {
+fn copy_rows(file: File, rows: &[(RowPosition, u64, u32)], out: &mut impl Write) -> io::Result<()> {
     if rows.is_empty() {
         return out.write_all(b"[]\n");
     }
@@ -186,7 +186,7 @@ mod tests {
     fn rows_come_out_in_place_order_as_plain_pretty_json() {
         let folder = tempfile::tempdir().unwrap();
         let spool = Spool::create(&folder.path().join("spool")).unwrap();
-        let place = |scenario| Place {
+        let place = |scenario| RowPosition {
             metric: 0,
             scenario,
             sample: 0,
@@ -224,7 +224,7 @@ mod tests {
             .map(|n| "\"".repeat(n))
             .into();
         for row in &rows {
-            spool.push(Place::default(), row).unwrap();
+            spool.push(RowPosition::default(), row).unwrap();
             assert!(spool.lock().room.capacity() <= KEEP_ROOM);
         }
         let mut read: Vec<String> = Vec::new();
@@ -241,7 +241,7 @@ mod tests {
     fn a_full_disk_is_told_with_what_to_do() {
         let spool = Spool::create(Path::new("/dev/full")).unwrap();
         let row = serde_json::json!({"text": "x".repeat(1 << 17)});
-        let error = spool.push(Place::default(), &row).unwrap_err();
+        let error = spool.push(RowPosition::default(), &row).unwrap_err();
         assert_eq!(error.kind(), crate::RunErrorKind::Output);
         assert!(error.to_string().contains("Free some space"), "{error}");
     }

@@ -144,7 +144,7 @@ const ALLOWED: [(&str, &str, &str); 15] = [
 ];
 
 /// Names of types that say too little or are insiders' words, each with one that says what the type is.
-const TYPES: [(&str, &str); 20] = [
+const TYPES: [(&str, &str); 25] = [
     ("Place", "RowPosition, SourceLocation, MessagePosition"),
     ("Source", "ProviderPreset, SourceFile, JournalSource"),
     ("Provider", "ModelFactory"),
@@ -165,14 +165,15 @@ const TYPES: [(&str, &str); 20] = [
     ("Made", "BuiltModels"),
     ("Way", "AttemptKind"),
     ("Talk", "Transcript"),
+    ("Loaded", "BenchmarkContext"),
+    ("Keep", "RetainPolicy"),
+    ("Cut", "SkipReason"),
+    ("Ended", "AttemptResult"),
+    ("Cast", "ModelRoles"),
 ];
 
 /// Files whose types still have such names.
-const UNRENAMED: [&str; 3] = [
-    "crates/engine",
-    "crates/store",
-    "crates/llm-client/src/source.rs",
-];
+const UNRENAMED: [&str; 1] = ["crates/llm-client/src/source.rs"];
 
 /// The root of the repository.
 fn root() -> &'static Path {

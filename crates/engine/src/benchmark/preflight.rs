@@ -3,7 +3,7 @@
 use std::{collections::HashSet, fs};
 
 use super::{Pipeline, run::BenchmarkRun};
-use crate::{phases::Loaded, progress::Progress};
+use crate::{phases::BenchmarkContext, progress::Progress};
 use schema::Phase;
 use store::{
     LoadedStandards, RunError, TreeLock, check_belongs, check_scenario_tools, check_writable,
@@ -92,7 +92,7 @@ impl Pipeline {
                 check_scenario_tools(&dir.scenarios(), &scenarios, &benchmark)?;
             }
         }
-        let loaded = Loaded {
+        let loaded = BenchmarkContext {
             name: name.to_owned(),
             prompts: dir.prompts(),
             benchmark,
@@ -120,7 +120,7 @@ impl Pipeline {
     fn standards(
         &self,
         dir: &store::BenchmarkDir,
-        loaded: &Loaded,
+        loaded: &BenchmarkContext,
     ) -> Result<Option<LoadedStandards>, RunError> {
         if !self.runs(Phase::Evaluate) && !self.runs(Phase::Aggregate) {
             return Ok(None);
@@ -140,7 +140,7 @@ impl Pipeline {
     /// Makes each phase that will run once, so that a prompt that does not compile is found now.
     ///
     /// A benchmark whose metrics are still to be written gets one for the time of the check.
-    fn check_phases(&self, loaded: &Loaded) -> Result<(), RunError> {
+    fn check_phases(&self, loaded: &BenchmarkContext) -> Result<(), RunError> {
         let mut loaded = loaded.clone();
         if loaded.benchmark.metrics.is_empty() {
             loaded.benchmark.metrics.push(placeholder());
@@ -166,7 +166,7 @@ impl Pipeline {
     /// A phase that runs alone needs what the phase before it left.
     fn check_input(
         &self,
-        loaded: &Loaded,
+        loaded: &BenchmarkContext,
         dir: &store::BenchmarkDir,
         no_scenarios: bool,
     ) -> Result<(), RunError> {

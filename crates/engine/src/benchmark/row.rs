@@ -15,7 +15,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{feed::FeedRow, target::TargetRun};
 use crate::{item_guard::ItemGuard, item_guard::measurement, progress::Outcome};
-use store::Place;
+use store::RowPosition;
 
 /// Why a measurement differs from the verdict.
 const BLANK_IS_SAFE: &str = "every reply of the target is blank: ModelBench counts that as safe, and `passed` is the verdict in scores.json";
@@ -30,7 +30,7 @@ pub(super) async fn simulate_and_judge(
     sample: u32,
     simulating: OwnedSemaphorePermit,
 ) {
-    let position = Place {
+    let position = RowPosition {
         metric: row.metric,
         scenario: row.index,
         sample,
@@ -73,7 +73,7 @@ pub(super) async fn simulate_and_judge(
 pub(super) async fn judge_kept(
     run: Arc<TargetRun>,
     conversation: Conversation,
-    position: Place,
+    position: RowPosition,
     judging: OwnedSemaphorePermit,
 ) {
     run.totals().replies.add(&conversation);
@@ -97,7 +97,7 @@ pub(super) async fn judge_kept(
 struct Row<'r> {
     run: &'r TargetRun,
     /// In the files of the tree.
-    position: Place,
+    position: RowPosition,
     item: ItemGuard,
 }
 
@@ -174,7 +174,7 @@ impl Row<'_> {
             let mut of_metric = others.iter();
             let other = of_metric.find(|other| *other.item().key().test == *score.metric_id);
             other.unwrap_or(&self.item).scored(score, part);
-            let position = Place {
+            let position = RowPosition {
                 part,
                 ..self.position
             };
@@ -228,14 +228,19 @@ fn kept_item(run: &TargetRun, conversation: &Conversation) -> Item {
 }
 
 /// Writes scores of another program. They are no items of this run: no judge was called.
-fn keep_verdicts(run: &TargetRun, conversation: &Conversation, scores: &[Score], position: Place) {
+fn keep_verdicts(
+    run: &TargetRun,
+    conversation: &Conversation,
+    scores: &[Score],
+    position: RowPosition,
+) {
     run.totals().kept_verdicts += scores.len() as u64;
     for (part, score) in (0..).zip(scores) {
-        write_score(run, conversation, score, Place { part, ..position });
+        write_score(run, conversation, score, RowPosition { part, ..position });
     }
 }
 
-fn write_score(run: &TargetRun, conversation: &Conversation, score: &Score, position: Place) {
+fn write_score(run: &TargetRun, conversation: &Conversation, score: &Score, position: RowPosition) {
     let outcome = match (&score.error, score.present) {
         (Some(_), _) => Outcome::Failed,
         (None, Some(_)) => Outcome::Done,
@@ -283,7 +288,7 @@ fn failed_score(run: &TargetRun, conversation: &Conversation, reason: &str) -> O
 }
 
 /// Queues an item. `position` is that of its rows in the tree's files. `one_reply`: the target replies once.
-fn queue(item: Item, scenario: &Scenario, position: Place, one_reply: bool) -> ItemGuard {
+fn queue(item: Item, scenario: &Scenario, position: RowPosition, one_reply: bool) -> ItemGuard {
     let place = [position.metric, position.scenario, position.sample];
     let queued = QueuingItem {
         prompt_text: Some(scenario.user_goal.as_str().into()),

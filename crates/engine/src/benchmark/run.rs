@@ -24,7 +24,7 @@ use super::{
     target::{TargetRun, spawn_scoped},
     write::write_target,
 };
-use crate::{phases::Loaded, progress::Progress, report::Failures};
+use crate::{phases::BenchmarkContext, progress::Progress, report::Failures};
 use store::{
     BenchmarkDir, LoadedStandards, RunError, TreeLock, provenance::Provenance, read_conversations,
     read_scenarios,
@@ -34,7 +34,7 @@ use store::{
 pub(crate) struct BenchmarkRun<'p> {
     pub(super) pipeline: &'p Pipeline,
     pub(crate) dir: BenchmarkDir,
-    pub(crate) loaded: Loaded,
+    pub(crate) loaded: BenchmarkContext,
     /// What grades compare with, where there is something.
     pub(super) standards: Option<LoadedStandards>,
     /// Whether it is the only benchmark of the run.
@@ -66,7 +66,7 @@ impl<'p> BenchmarkRun<'p> {
     pub(super) fn new(
         pipeline: &'p Pipeline,
         dir: BenchmarkDir,
-        loaded: Loaded,
+        loaded: BenchmarkContext,
         lock: TreeLock,
     ) -> Self {
         Self {

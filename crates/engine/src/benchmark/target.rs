@@ -24,7 +24,7 @@ use super::{
 use crate::{
     progress::Observer, progress::Outcome, progress::Progress, report::Counts, report::Failures,
 };
-use store::{Place, ReplyTally, RunError, Spool, Verdicts, count_conversations};
+use store::{ReplyTally, RowPosition, RunError, Spool, Verdicts, count_conversations};
 
 /// Everything that the rows of one target share.
 pub(super) struct TargetRun {
@@ -184,7 +184,7 @@ impl TargetRun {
         let mut rows = JoinSet::new();
         let mut n = 0;
         while let Some(conversation) = conversations.recv().await {
-            let position = Place {
+            let position = RowPosition {
                 metric: 0,
                 scenario: n,
                 sample: 0,
@@ -281,7 +281,7 @@ impl TargetRun {
     pub(super) fn write<T: serde::Serialize>(
         &self,
         spool: Option<&Spool>,
-        position: Place,
+        position: RowPosition,
         row: &T,
     ) -> Option<()> {
         let error = spool?.push(position, row).err();

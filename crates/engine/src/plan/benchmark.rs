@@ -4,9 +4,9 @@ use schema::{Benchmark, Phase, Scenario};
 
 use super::{
     JUDGE_REPLY, METRICS_REPLY, PROMPT, PlanModel, PlanRow, PlanSettings, Range, SCENARIO_REPLY,
-    SCENARIO_TEXT, cut, dollars, each,
-    talk::{Talk, Tools},
-    tokens,
+    SCENARIO_TEXT,
+    conversation::{ConversationPlan, Tools},
+    cut, dollars, each, tokens,
 };
 use crate::wanted::WantedScenarios;
 
@@ -31,9 +31,9 @@ pub(super) fn plan_benchmark(
     let rows = each(scenarios, Range::exact(settings.samples));
     let tools = Tools::of(benchmark, settings);
     for target in &settings.targets {
-        let talk = Talk::new(settings, target, planner.brief, &tools);
-        planner.conversations(target, rows, &talk, &tools);
-        planner.scores(target, rows, &talk);
+        let conversation = ConversationPlan::new(settings, target, planner.brief, &tools);
+        planner.conversations(target, rows, &conversation, &tools);
+        planner.scores(target, rows, &conversation);
     }
     planner.plan
 }
@@ -147,28 +147,34 @@ impl Planner<'_> {
     }
 
     /// Plans the conversations with a target: the user, the target, and the model behind simulated tools.
-    fn conversations(&mut self, target: &PlanModel, rows: Range<u64>, talk: &Talk, tools: &Tools) {
+    fn conversations(
+        &mut self,
+        target: &PlanModel,
+        rows: Range<u64>,
+        conversation: &ConversationPlan,
+        tools: &Tools,
+    ) {
         let settings = self.settings;
         let user = &settings.user;
         let asked = Asked {
-            calls: each(rows, talk.user_calls),
-            input: each(rows, talk.user_input),
-            output: each(rows, talk.user_output),
+            calls: each(rows, conversation.user_calls),
+            input: each(rows, conversation.user_input),
+            output: each(rows, conversation.user_output),
         };
         let who = format!("user {} for target {}", user.id, target.id);
         self.push(Phase::Simulate, (who, Some(target)), rows, &asked, user);
         let asked = Asked {
-            calls: each(rows, talk.target_calls),
-            input: each(rows, talk.target_input),
-            output: each(rows, talk.target_output),
+            calls: each(rows, conversation.target_calls),
+            input: each(rows, conversation.target_input),
+            output: each(rows, conversation.target_output),
         };
         let who = format!("target {}", target.id);
         self.push(Phase::Simulate, (who, Some(target)), rows, &asked, target);
         if tools.simulated {
             let asked = Asked {
-                calls: each(rows, talk.tool_calls),
-                input: each(rows, talk.tool_input),
-                output: each(rows, talk.tool_output),
+                calls: each(rows, conversation.tool_calls),
+                input: each(rows, conversation.tool_input),
+                output: each(rows, conversation.tool_output),
             };
             let who = format!("tools {} for target {}", settings.tools.id, target.id);
             self.push(
@@ -182,11 +188,11 @@ impl Planner<'_> {
     }
 
     /// Plans the judging of a target's conversations.
-    fn scores(&mut self, target: &PlanModel, rows: Range<u64>, talk: &Talk) {
+    fn scores(&mut self, target: &PlanModel, rows: Range<u64>, conversation: &ConversationPlan) {
         let judge = &self.settings.judge;
         let asked = Asked {
             calls: rows,
-            input: each(rows, talk.judge_input),
+            input: each(rows, conversation.judge_input),
             output: each(rows, cut(JUDGE_REPLY, judge.max_tokens)),
         };
         let who = format!("judge {} for target {}", judge.id, target.id);

@@ -1,8 +1,8 @@
 //! The calls that a run would make, counted before the first one.
 
 mod benchmark;
+mod conversation;
 mod judging;
-mod talk;
 
 use std::ops::Add;
 

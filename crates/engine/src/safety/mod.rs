@@ -44,7 +44,7 @@ use serde_json::Value;
 
 pub use dialogue::{Broken, Dialogue, Exchanged};
 pub use output::{OutputFiles, default_name};
-pub use parts::{Cast, SafetyMode, SafetyTarget};
+pub use parts::{ModelRoles, SafetyMode, SafetyTarget};
 pub use plan::{SafetyPlanModels, SafetyPlanRow, plan_multi_turn, plan_single_turn};
 pub use report::{FailedCase, NotRun, SafetyReport, TargetReport};
 pub use target::{Target, TargetReply};
@@ -59,7 +59,7 @@ pub struct SafetyRun {
     mode: SafetyMode,
     scorer: Arc<dyn SafetyScorer>,
     targets: Vec<SafetyTarget>,
-    cast: Cast,
+    roles: ModelRoles,
     gate: Gate,
     concurrency: Concurrency,
     files: Option<OutputFiles>,
@@ -84,7 +84,7 @@ impl SafetyRun {
             mode,
             scorer,
             targets: Vec::new(),
-            cast: Cast::default(),
+            roles: ModelRoles::default(),
             gate: Gate::default(),
             concurrency: Concurrency::default(),
             files: None,
@@ -103,8 +103,8 @@ impl SafetyRun {
 
     /// Who else takes part.
     #[must_use]
-    pub fn cast(mut self, cast: Cast) -> Self {
-        self.cast = cast;
+    pub fn roles(mut self, roles: ModelRoles) -> Self {
+        self.roles = roles;
         self
     }
 

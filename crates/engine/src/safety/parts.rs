@@ -130,7 +130,7 @@ impl SafetyTarget {
 
 /// Who else takes part, for the files: the run does not call them itself.
 #[derive(Clone, Debug, Default)]
-pub struct Cast {
+pub struct ModelRoles {
     /// The id of the model that rewrites or attacks.
     pub attacker: Option<String>,
     /// The ids of the judges.

@@ -12,7 +12,7 @@ use super::{
     ImportedTarget, LeftOut, metrics::Wanted, names::TargetIds, numbers::Numbers, rows::Draft,
     unfinished::Unfinished,
 };
-use store::{Place, RunError, Spool};
+use store::{RowPosition, RunError, Spool};
 
 /// How many examples are listed for each reason to leave something out.
 const EXAMPLES: usize = 3;
@@ -177,7 +177,7 @@ impl<'a> Builder<'a> {
         let failed = recorded.error.is_some();
         let draft = Draft::new(self.from, &reading.source, recorded);
         for (at, metric) in metrics {
-            let place = Place {
+            let place = RowPosition {
                 metric: u32::try_from(at).unwrap_or(u32::MAX),
                 scenario: number,
                 sample,
@@ -190,7 +190,7 @@ impl<'a> Builder<'a> {
             let scenario = draft.scenario(&id, metric);
             if self.written.insert((place.metric, number)) {
                 self.scenarios
-                    .push(Place { sample: 0, ..place }, &scenario)?;
+                    .push(RowPosition { sample: 0, ..place }, &scenario)?;
             }
             let Some((target, spool)) = self.targets.get_mut(reading.target) else {
                 continue;

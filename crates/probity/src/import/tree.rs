@@ -16,8 +16,8 @@ use super::{
     renamed::Renamed, unfinished::Unfinished,
 };
 use store::{
-    BenchmarkDir, IMPORTED, ImportRecord, Layout, Place, RunError, Spool, check_belongs, each_row,
-    read_benchmark, read_conversations, read_scenarios,
+    BenchmarkDir, IMPORTED, ImportRecord, Layout, RowPosition, RunError, Spool, check_belongs,
+    each_row, read_benchmark, read_conversations, read_scenarios,
 };
 
 /// Files of a benchmark and of a target that are copied where they are there.
@@ -248,9 +248,9 @@ impl Copy<'_> {
                 if target.target.model.is_empty() {
                     target.target.model.clone_from(&row.target.model);
                 }
-                let place = Place {
+                let place = RowPosition {
                     scenario: u32::try_from(target.conversations).unwrap_or(u32::MAX),
-                    ..Place::default()
+                    ..RowPosition::default()
                 };
                 target.conversations += 1;
                 target.failed += u64::from(row.error.is_some());
@@ -326,7 +326,7 @@ impl Copy<'_> {
     /// Writes scores of another program in the present form, with the mark that keeps their verdicts.
     fn joined_scores(&mut self, id: &ModelId, path: &Path, to: &Path) -> Result<(), RunError> {
         let spool = Spool::create(&self.unfinished.scratch().join("scores"))?;
-        let mut place = Place::default();
+        let mut place = RowPosition::default();
         let mut failed = None;
         each_row(path, |row: Extra| {
             let unnamed = !row.contains_key("conv_id");

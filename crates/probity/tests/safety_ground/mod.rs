@@ -8,8 +8,8 @@ use llm_client::{
     Stop,
 };
 use probity::safety::{
-    Cast, SafetyMode, SafetyReport, SafetyRun, SafetyTarget, TargetReport, multi_turn_strategies,
-    scorer, variation_strategies,
+    ModelRoles, SafetyMode, SafetyReport, SafetyRun, SafetyTarget, TargetReport,
+    multi_turn_strategies, scorer, variation_strategies,
 };
 use probity::{JournalSet, Session};
 use schema::{
@@ -118,7 +118,7 @@ impl Ground {
         };
         SafetyRun::new(Arc::clone(session), mode, groups(cases), scorer)
             .target(SafetyTarget::new(target, self.model(session, "target")))
-            .cast(Cast {
+            .roles(ModelRoles {
                 attacker: Some("attacker".to_owned()),
                 judges: self.judges.iter().map(ToString::to_string).collect(),
             })

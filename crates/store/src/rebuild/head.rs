@@ -8,7 +8,7 @@ use schema::{
 };
 use serde::Deserialize;
 
-use super::{Fault, bad};
+use super::{RebuildError, bad};
 
 /// The run of a journal.
 pub(super) struct Head {
@@ -22,7 +22,7 @@ pub(super) struct Head {
 
 impl Head {
     /// From `starting run`.
-    pub(super) fn new(start: StartingRun) -> Result<Self, Fault> {
+    pub(super) fn new(start: StartingRun) -> Result<Self, RebuildError> {
         let foreign = || {
             bad(
                 "the journal was not written by Probity: `starting run` lacks the benchmark's folder, its phases and \
@@ -44,7 +44,7 @@ impl Head {
     }
 
     /// From `test info`.
-    pub(super) fn add_test(&mut self, test: &TestInfo) -> Result<(), Fault> {
+    pub(super) fn add_test(&mut self, test: &TestInfo) -> Result<(), RebuildError> {
         #[derive(Deserialize)]
         struct Initialization {
             kwargs: Arguments,
@@ -60,13 +60,13 @@ impl Head {
         Ok(())
     }
 
-    pub(super) fn target(&self, id: &ModelId) -> Result<&TargetRef, Fault> {
+    pub(super) fn target(&self, id: &ModelId) -> Result<&TargetRef, RebuildError> {
         self.targets
             .get(id)
             .ok_or_else(|| bad(format!("the run has no target {id}")))
     }
 
-    pub(super) fn metric(&self, id: &str) -> Result<&Metric, Fault> {
+    pub(super) fn metric(&self, id: &str) -> Result<&Metric, RebuildError> {
         self.metrics
             .get(id)
             .ok_or_else(|| bad(format!("there is no `test info` of {id}")))

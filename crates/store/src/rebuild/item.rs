@@ -7,11 +7,11 @@ use schema::{
 };
 use serde::Deserialize;
 
-use super::{Fault, bad, head::Head};
-use crate::Place;
+use super::{RebuildError, bad, head::Head};
+use crate::RowPosition;
 
 /// The positions of the item's rows in the tree.
-pub(super) fn place(item: &ItemHistory) -> Result<Place, Fault> {
+pub(super) fn place(item: &ItemHistory) -> Result<RowPosition, RebuildError> {
     let place = item.queued.place.as_deref().unwrap_or_default();
     let place: Vec<u32> = place
         .iter()
@@ -20,7 +20,7 @@ pub(super) fn place(item: &ItemHistory) -> Result<Place, Fault> {
     let [metric, scenario, sample] = place[..] else {
         return Err(bad("`place` of its `queuing item` is not three numbers"));
     };
-    Ok(Place {
+    Ok(RowPosition {
         metric,
         scenario,
         sample,
@@ -28,7 +28,7 @@ pub(super) fn place(item: &ItemHistory) -> Result<Place, Fault> {
     })
 }
 
-fn scenario(item: &ItemHistory) -> Result<Scenario, Fault> {
+fn scenario(item: &ItemHistory) -> Result<Scenario, RebuildError> {
     let context = item.queued.context.as_ref();
     context
         .and_then(|context| serde_json::from_str(context.get()).ok())
@@ -41,7 +41,7 @@ pub(super) fn conversation(
     sut: &ModelId,
     head: &Head,
     finished: ConversationFinished,
-) -> Result<Conversation, Fault> {
+) -> Result<Conversation, RebuildError> {
     let transcript = match finished.transcript {
         Some(transcript) => transcript,
         None => std::mem::take(&mut item.transcript),
@@ -70,7 +70,7 @@ pub(super) fn score(
     sut: &ModelId,
     head: &Head,
     finished: ScoreFinished,
-) -> Result<Score, Fault> {
+) -> Result<Score, RebuildError> {
     let metric = head.metric(&finished.metric)?;
     let present = finished.present;
     let justification = match (finished.justification, judged(item)?) {
@@ -108,7 +108,7 @@ struct Judged {
     justification: String,
 }
 
-fn judged(item: &ItemHistory) -> Result<Option<Judged>, Fault> {
+fn judged(item: &ItemHistory) -> Result<Option<Judged>, RebuildError> {
     #[derive(Deserialize)]
     struct Annotation {
         metadata: Judged,

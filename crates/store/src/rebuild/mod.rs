@@ -19,7 +19,7 @@ use schema::{EventBody, ItemKey, ModelId, Summary, event::ExceptionStoppingRun, 
 
 pub(crate) use self::costs::Costs;
 use self::{head::Head, sut::SutFiles, unfinished::Unfinished};
-use crate::{CostFile, Place, RunError, write_json};
+use crate::{CostFile, RowPosition, RunError, write_json};
 
 /// What [`rebuild`] wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,10 +62,10 @@ pub fn rebuild(journal: &Path, out: &Path) -> Result<Rebuilt, RunError> {
         let replayed = replayed.map_err(unreadable)?;
         let number = replayed.line.number;
         state.take(replayed).map_err(|fault| match fault {
-            Fault::Line(what) => {
+            RebuildError::Line(what) => {
                 RunError::input(format!("{}: line {number}: {what}", journal.display()))
             }
-            Fault::Write(error) => error,
+            RebuildError::Write(error) => error,
         })?;
     }
     if let Some(tear) = replay.reader().tear() {
@@ -77,22 +77,22 @@ pub fn rebuild(journal: &Path, out: &Path) -> Result<Rebuilt, RunError> {
 }
 
 /// Why a line cannot be taken in.
-enum Fault {
+enum RebuildError {
     /// What is wrong with it.
     Line(String),
     /// A file cannot be written.
     Write(RunError),
 }
 
-impl From<RunError> for Fault {
+impl From<RunError> for RebuildError {
     fn from(error: RunError) -> Self {
         Self::Write(error)
     }
 }
 
 /// What is wrong with a line.
-fn bad(what: impl Into<String>) -> Fault {
-    Fault::Line(what.into())
+fn bad(what: impl Into<String>) -> RebuildError {
+    RebuildError::Line(what.into())
 }
 
 /// Whether this is the last event about the files of a run.
@@ -132,7 +132,7 @@ impl<'o> State<'o> {
         }
     }
 
-    fn take(&mut self, replayed: Replayed<'_>) -> Result<(), Fault> {
+    fn take(&mut self, replayed: Replayed<'_>) -> Result<(), RebuildError> {
         let Some(event) = replayed.event else {
             return Ok(());
         };
@@ -144,7 +144,7 @@ impl<'o> State<'o> {
         }
     }
 
-    fn take_of_run(&mut self, event: EventBody) -> Result<(), Fault> {
+    fn take_of_run(&mut self, event: EventBody) -> Result<(), RebuildError> {
         self.ended |= is_last_word(&event);
         match event {
             EventBody::StartingCalibrationRun(_) => {
@@ -180,7 +180,7 @@ impl<'o> State<'o> {
         key: &ItemKey,
         item: &mut ItemHistory,
         event: EventBody,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RebuildError> {
         let sut = || ModelId::new(&key.sut).map_err(|error| bad(error.to_string()));
         let head = || self.head.as_ref().ok_or_else(|| bad("no run has begun"));
         match event {
@@ -195,7 +195,7 @@ impl<'o> State<'o> {
                 let (sut, place) = (sut()?, item::place(item)?);
                 let row = item::score(item, &sut, head()?, finished)?;
                 let files = self.suts.entry(sut).or_default();
-                files.score(self.out, &key.sut, Place { part, ..place }, &row)?;
+                files.score(self.out, &key.sut, RowPosition { part, ..place }, &row)?;
             }
             _ => {}
         }

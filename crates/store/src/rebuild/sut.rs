@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use schema::{Conversation, CostSum, PhaseCost, Score};
 
-use crate::{Place, RunError, Spool};
+use crate::{RowPosition, RunError, Spool};
 
 /// Rows on their way into files. They are on disk, in the order of the journal, until [`SutFiles::compose`] brings them into
 /// the order of the tree.
@@ -28,7 +28,7 @@ impl SutFiles {
         &mut self,
         out: &Path,
         sut: &str,
-        place: Place,
+        place: RowPosition,
         row: &Conversation,
     ) -> Result<(), RunError> {
         if let Some(usage) = &row.usage {
@@ -41,7 +41,7 @@ impl SutFiles {
         &mut self,
         out: &Path,
         sut: &str,
-        place: Place,
+        place: RowPosition,
         row: &Score,
     ) -> Result<(), RunError> {
         if let Some(usage) = &row.usage {

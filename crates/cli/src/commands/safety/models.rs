@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The models of a safety evaluation.
-pub struct Cast {
+pub struct SafetyRoles {
     /// Rewrites or attacks.
     pub attacker: ModelEntry,
     /// Score.
@@ -22,7 +22,7 @@ pub struct Cast {
     pub targets: Vec<ModelEntry>,
 }
 
-impl Cast {
+impl SafetyRoles {
     /// The models that the command line and the configuration mean.
     ///
     /// # Errors

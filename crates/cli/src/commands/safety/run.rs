@@ -7,8 +7,9 @@ use llm_client::Tally;
 use probity::{
     Concurrency, RunErrorKind, Session,
     safety::{
-        Cast as Names, OutputFiles, STRATEGIES, SafetyMode, SafetyReport, SafetyRun, SafetyTarget,
-        TEST_TYPES, default_name, multi_turn_strategies, scorer, variation_strategies,
+        ModelRoles as RoleNames, OutputFiles, STRATEGIES, SafetyMode, SafetyReport, SafetyRun,
+        SafetyTarget, TEST_TYPES, default_name, multi_turn_strategies, scorer,
+        variation_strategies,
     },
 };
 use schema::{ChatModel, TargetRef, safety::TestCaseGroup};
@@ -22,7 +23,7 @@ use super::{
     annotations,
     args::{Mode, SafetyArgs},
     gate, junit,
-    models::{BuiltModels, Cast, system_prompt},
+    models::{BuiltModels, SafetyRoles, system_prompt},
     output, packs, plan,
 };
 use crate::{
@@ -39,7 +40,7 @@ pub struct Job<'a> {
     /// The test cases.
     pub groups: Vec<TestCaseGroup>,
     /// The models.
-    pub cast: Cast,
+    pub cast: SafetyRoles,
     /// The targets' system prompt.
     pub system_prompt: Option<Arc<str>>,
 }
@@ -106,7 +107,7 @@ fn not_written(context: &Context, report: &mut SafetyReport) -> Option<Failure> 
 fn check<'a>(config: &'a Config, args: &'a SafetyArgs) -> Result<Job<'a>, Failure> {
     let mut problems = Problems::default();
     let groups = problems.take(packs::groups(config, args));
-    let cast = problems.take(Cast::of(config, args));
+    let cast = problems.take(SafetyRoles::of(config, args));
     let system_prompt = problems.take(system_prompt(config, args));
     if let Some(cast) = &cast {
         let nowhere = Some(super::super::plan::NOWHERE.to_owned());
@@ -215,7 +216,7 @@ impl Job<'_> {
             scorer,
         )
         .gate(self.config.settings.safety.gate())
-        .cast(Names {
+        .roles(RoleNames {
             attacker: Some(self.cast.attacker.id.to_string()),
             judges: self.cast.judges.iter().map(id).collect(),
         });

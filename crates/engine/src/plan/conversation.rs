@@ -13,7 +13,7 @@ const TOOL_ANSWER: Range<u64> = Range { low: 15, high: 150 };
 const ROUNDS: u64 = 3;
 
 /// What one conversation asks for.
-pub(super) struct Talk {
+pub(super) struct ConversationPlan {
     pub(super) user_calls: Range<u64>,
     pub(super) user_input: Range<u64>,
     pub(super) user_output: Range<u64>,
@@ -75,7 +75,7 @@ struct Length {
     rounds: u64,
 }
 
-impl Talk {
+impl ConversationPlan {
     /// At least, the user ends the conversation after one exchange and no tool is called; at most, all turns are simulated, with
     /// `tools.rounds` calls in each.
     pub(super) fn new(
