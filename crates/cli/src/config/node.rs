@@ -23,9 +23,9 @@ use super::{
     vars::Vars,
 };
 
-/// The name of a newtype that wants a scalar as written and its place.
+/// The name of a newtype that takes a scalar as written and its place.
 pub const TEXT: &str = "$text";
-/// The name of a newtype that wants the place of a table. As the key of a struct, it is in every table.
+/// The name of a newtype that takes the place of a table. As the key of a struct, it is in every table.
 pub const PLACE: &str = "$place";
 /// The name of an enum whose variants `text`, `list` and `table` are chosen by the form of the value.
 pub const FORM: &str = "$form";
@@ -36,7 +36,7 @@ pub struct Context<'a> {
     pub vars: &'a Vars,
     /// The key paths of values that are wrong: they are passed over, so that the next mistake is found.
     pub left_out: BTreeSet<String>,
-    /// Unknown keys, each with the known key that was meant.
+    /// Unknown keys, each with whether it is an error.
     pub unknown: RefCell<Vec<(ConfigProblem, bool)>>,
 }
 
