@@ -111,7 +111,12 @@ impl Terminal {
     /// A line of progress.
     pub fn line(&self, text: &str) {
         if !self.quiet() {
-            self.write(format!("{}\n", spell_bidi(text)).as_bytes());
+            let options = textwrap::Options::new(self.message_width().max(40))
+                .subsequent_indent(INDENT)
+                .break_words(false)
+                .word_splitter(textwrap::WordSplitter::NoHyphenation);
+            let lines = textwrap::fill(&keep_commands_whole(&spell_bidi(text)), options);
+            self.write(format!("{}\n", lines.replace(NO_BREAK, " ")).as_bytes());
         }
     }
 

@@ -12,11 +12,13 @@ use schema::{is_out_of_files, out_of_files, yaml::YamlError};
 ///
 /// Failed rows are no such error: they are in the run's report.
 #[derive(Debug, thiserror::Error)]
-#[error("{}{reason}", self.at_file())]
+#[error("{}{reason}{}", self.at_file(), self.help_line())]
 pub struct RunError {
     kind: RunErrorKind,
     file: Option<FilePosition>,
     reason: String,
+    /// What to do about it.
+    help: Option<Box<str>>,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -57,6 +59,7 @@ impl RunError {
             kind: RunErrorKind::Input,
             file: None,
             reason: message.into(),
+            help: None,
             source: None,
         }
     }
@@ -141,6 +144,19 @@ impl RunError {
         }
     }
 
+    /// Adds what to do about it, as a sentence without a full stop: it is shown on a line of its own.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into().into_boxed_str());
+        self
+    }
+
+    /// What to do about it, where that is known.
+    #[must_use]
+    pub fn help(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
     /// Adds the error underneath.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
@@ -161,6 +177,12 @@ impl RunError {
             position if position.is_empty() => self.reason.clone(),
             position => format!("{position}: {}", self.reason),
         }
+    }
+
+    /// The advice as the line behind the message.
+    fn help_line(&self) -> String {
+        self.help()
+            .map_or_else(String::new, |help| format!("\nhelp: {help}"))
     }
 
     /// `line 3, column 7`.

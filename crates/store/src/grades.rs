@@ -60,10 +60,11 @@ pub fn read_grades(path: &Path) -> Result<Grades, RunError> {
         return Ok(grades);
     }
     Err(bad(format!(
-        "format is {:?}, and this version of Probity reads {}. `aggregate` rewrites the file",
+        "format is {:?}, and this version of Probity reads {}",
         grades.format,
         Grades::FORMAT
-    )))
+    ))
+    .with_help("aggregate the scores again: that rewrites the file"))
 }
 
 /// The scores of one system under test from its `scores.json`, read row by row; graded where there are `standards`.

@@ -4,7 +4,7 @@ use std::{collections::HashSet, fs, path::Path};
 
 use schema::{Benchmark, Scenario};
 
-use crate::RunError;
+use crate::{BenchmarkDir, RunError};
 
 /// Reads and checks `scenarios.json`. A missing file is an empty list.
 ///
@@ -52,7 +52,7 @@ pub fn read_scenarios(path: &Path) -> Result<Vec<Scenario>, RunError> {
 /// Checks that the rows were written for this benchmark. Rows of a metric that has been removed are fine, as long as some
 /// rows belong to a metric that is.
 pub fn check_belongs(
-    path: &Path,
+    dir: &BenchmarkDir,
     rows: &[Scenario],
     benchmark: &Benchmark,
 ) -> Result<(), RunError> {
@@ -77,8 +77,13 @@ pub fn check_belongs(
     let first = rows.first().map(named).unwrap_or_default();
     Err(RunError::input(format!(
         "{}: these scenarios belong to another benchmark: the first is for metric {first}, and no row fits a metric of \
-         benchmark.yaml. Restore the right file, or replace the scenarios with `gen-scenarios --force`",
-        path.display()
+         benchmark.yaml",
+        dir.scenarios().display()
+    ))
+    .with_help(format!(
+        "restore the right file, or replace the scenarios with `{} gen-scenarios {} --force`",
+        dir.command(),
+        dir.name()
     )))
 }
 

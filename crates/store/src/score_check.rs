@@ -64,7 +64,11 @@ pub fn find_score_faults(
             false => ControlFlow::Continue(()),
         })
     })?;
-    let mend = format!("`evaluate {} --target {target}`", dir.name());
+    let mend = format!(
+        "`{} evaluate {} --target {target}`",
+        dir.command(),
+        dir.name()
+    );
     let number = check.row;
     let contradiction = check.contradiction.map(|what| {
         format!(
@@ -394,7 +398,7 @@ mod tests {
                 "{error}"
             );
             assert!(error.contains(words), "{error}");
-            assert!(error.contains("`evaluate b --target a`"), "{error}");
+            assert!(error.contains(" evaluate b --target a`"), "{error}");
         }
         let fine = [
             good,

@@ -102,8 +102,13 @@ fn find(
             return Ok(Some(path.to_owned()));
         } else {
             return Err(RunError::input(format!(
-                "`standards` in the config names {}: no such file or folder. Write it with `calibrate --out`, or leave the key out",
+                "`standards` in the config names {}: no such file or folder",
                 path.display()
+            ))
+            .with_help(format!(
+                "write it with `{} calibrate {} --out FILE`, or leave the key out",
+                dir.command(),
+                dir.name()
             )));
         }
     }

@@ -77,8 +77,9 @@ pub fn read_statistics(path: &Path) -> Result<Statistics, RunError> {
         return Ok(statistics);
     }
     Err(bad(format!(
-        "format is {:?}, and this version of Probity reads {}. `aggregate` rewrites the file",
+        "format is {:?}, and this version of Probity reads {}",
         statistics.format,
         Statistics::FORMAT
-    )))
+    ))
+    .with_help("aggregate the scores again: that rewrites the file"))
 }

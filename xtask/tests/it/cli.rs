@@ -100,7 +100,7 @@ fn init_writes_two_files_and_never_overwrites() {
         first.out,
         "wrote benchmarks/my-benchmark/benchmark.yaml\nwrote config.yaml\n\nNext:\n  \
          1. describe in benchmarks/my-benchmark/benchmark.yaml what you want to measure\n  \
-         2. set a key and choose models in the config (or leave it: --scripted needs none)\n  \
+         2. choose models and set a key in the config (--scripted needs neither)\n  \
          3. cargo xtask doctor\n  4. cargo xtask plan my-benchmark\n  5. cargo xtask run my-benchmark\n"
     );
     ground.write("benchmarks/my-benchmark/benchmark.yaml", "name: mine\n");

@@ -32,6 +32,7 @@ mod frozen;
 mod full_disk;
 mod golden;
 mod hints;
+mod hints_of_the_library;
 mod impactbench;
 mod import;
 mod import_bad_input;

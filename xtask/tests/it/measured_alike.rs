@@ -200,7 +200,7 @@ async fn scores_that_contradict_themselves_make_no_rate() {
             &ran,
             "scores.json: row 2: m01_s002_v01, metric m01: `present` is",
         );
-        says(&ran, "`evaluate flattery --target careful`");
+        says(&ran, "`cargo xtask evaluate flattery --target careful`");
         assert_eq!(ground.read("benchmarks/flattery/results.json"), results);
     }
     let ran = ground.run(&["export", "csv", "flattery"]);

@@ -37,8 +37,7 @@ pub fn run(context: &Context, name: &str) -> Result<Exit, Failure> {
     text.push_str(&config_step(context)?);
     let xtask = context.layout.command();
     text.push_str(&format!(
-        "\nNext:\n  1. describe in {} what you want to measure\n  2. set a key and choose models in the config (or leave it: --scripted \
-         needs none)\n  \
+        "\nNext:\n  1. describe in {} what you want to measure\n  2. choose models and set a key in the config (--scripted needs neither)\n  \
          3. {xtask} doctor\n  4. {xtask} plan {name}\n  5. {xtask} run {name}\n",
         file.display()
     ));

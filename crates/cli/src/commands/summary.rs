@@ -375,7 +375,7 @@ fn tell_failures(context: &Context, report: &RunReport, spent: &Tally, width: us
         RunOutcome::FailedRows | RunOutcome::NothingRan if groups.skipped() > 0 => {
             context.terminal.line(BUDGET_SPENT);
         }
-        RunOutcome::FailedRows => context.terminal.line(what_next(report)),
+        RunOutcome::FailedRows => context.terminal.line(&what_next(context, report)),
         // Replies came, and no row got to its end with them.
         RunOutcome::NothingRan if spent.replies > 0 => context.terminal.line(
             "no row was finished; the replies received are kept, and the same command continues from there",
@@ -390,15 +390,19 @@ fn tell_failures(context: &Context, report: &RunReport, spent: &Tally, width: us
 }
 
 /// What to do about failed rows. A verdict that could not be used is in the cache, and the same command gets it again.
-fn what_next(report: &RunReport) -> &'static str {
-    let mut counts = report
-        .benchmarks
-        .iter()
-        .flat_map(|benchmark| benchmark.counts.values());
-    if counts.any(|counts| counts.all_abstained()) {
-        "a target has no measurement: its judge gave no usable verdict. Change the judge, its max_tokens or its prompt, or call it \
-         again with `evaluate --force`"
-    } else {
-        "some rows are missing; run the same command to retry them"
+fn what_next(context: &Context, report: &RunReport) -> String {
+    let mut benchmarks = report.benchmarks.iter();
+    let abstained = benchmarks.find(|benchmark| {
+        let mut counts = benchmark.counts.values();
+        counts.any(|counts| counts.all_abstained())
+    });
+    match abstained {
+        Some(benchmark) => format!(
+            "a target has no measurement: its judge gave no usable verdict. Change the judge, its max_tokens or its prompt, or call it \
+             again with `{} evaluate {} --force`",
+            context.layout.command(),
+            benchmark.name
+        ),
+        None => "some rows are missing; run the same command to retry them".to_owned(),
     }
 }

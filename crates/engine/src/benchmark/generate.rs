@@ -140,7 +140,7 @@ impl<'r> Generation<'r> {
         } else {
             read_scenarios(&path)?
         };
-        check_belongs(&path, &kept, benchmark)?;
+        check_belongs(&self.run.dir, &kept, benchmark)?;
         kept.iter_mut()
             .for_each(|row| fill_from_metrics(row, benchmark));
         let wanted = self.wanted(&kept, force);

@@ -87,7 +87,7 @@ impl Pipeline {
         let scenarios = read_scenarios(&dir.scenarios())?;
         let replaced = self.replaces() && self.runs(Phase::GenScenarios);
         if !replaced {
-            check_belongs(&dir.scenarios(), &scenarios, &benchmark)?;
+            check_belongs(&dir, &scenarios, &benchmark)?;
             if self.runs(Phase::Simulate) {
                 check_scenario_tools(&dir.scenarios(), &scenarios, &benchmark)?;
             }
@@ -172,18 +172,24 @@ impl Pipeline {
     ) -> Result<(), RunError> {
         let missing = |what: &str, path: std::path::PathBuf, phase: Phase| {
             Err(RunError::input(format!(
-                "{}: no {what}. Run `{} {}` first, or `run {2}`",
-                path.display(),
+                "{}: no {what}",
+                path.display()
+            ))
+            .with_help(format!(
+                "`{program} {} {name}` makes them, or `{program} run {name}` all that is missing",
                 phase.command(),
-                loaded.name
+                program = dir.command(),
+                name = loaded.name
             )))
         };
         if self.replaces() && self.runs(Phase::GenMetrics) && !loaded.benchmark.hazards.is_empty() {
             return Err(RunError::input(format!(
-                "{}: `hazards` groups the existing metrics, which would be replaced. Remove `hazards` first, and add it again with the \
-                 ids of the new metrics",
+                "{}: `hazards` groups the existing metrics, which would be replaced",
                 dir.yaml().display()
-            )));
+            ))
+            .with_help(
+                "remove `hazards` first, and add it again with the ids of the new metrics",
+            ));
         }
         let later = [Phase::GenScenarios, Phase::Simulate, Phase::Evaluate];
         if loaded.benchmark.metrics.is_empty()

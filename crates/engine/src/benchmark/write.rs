@@ -143,8 +143,9 @@ impl TargetWriter<'_> {
         if kept > 0 {
             let target = self.id;
             self.run.note(&format!(
-                "{target}: kept {} of another program; `evaluate {} --force` judges these rows",
+                "{target}: kept {} of another program; `{} evaluate {} --force` judges these rows",
                 counted(kept, "verdict", "verdicts"),
+                self.run.dir.command(),
                 self.run.dir.name()
             ));
         }

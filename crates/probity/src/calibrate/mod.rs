@@ -61,8 +61,12 @@ pub fn calibrate(
     let dir = layout.benchmark(name)?;
     if !dir.yaml().exists() {
         return Err(RunError::input(format!(
-            "{}: no such benchmark. `run {name}` measures a shipped one, `init {name}` creates one",
+            "{}: no such benchmark",
             dir.root().display()
+        ))
+        .with_help(format!(
+            "`{program} run {name}` measures a shipped one, `{program} init {name}` creates one",
+            program = dir.command()
         )));
     }
     let benchmark = read_benchmark(&dir)?;
@@ -147,10 +151,12 @@ fn check_references(
         ));
     }
     if benchmark.metrics.is_empty() {
-        return Err(RunError::input(format!(
-            "{}: no metrics. `run {name}` writes them and measures the targets",
-            dir.yaml().display()
-        )));
+        return Err(
+            RunError::input(format!("{}: no metrics", dir.yaml().display())).with_help(format!(
+                "`{} run {name}` writes them and measures the targets",
+                dir.command()
+            )),
+        );
     }
     let mut seen = HashSet::new();
     let have = scored_targets(dir)?;
@@ -167,8 +173,12 @@ fn check_references(
             known => format!("There are scores of {}", known.join(", ")),
         };
         return Err(RunError::input(format!(
-            "{}: no scores of {id}. {known}. Measure it with `run {name} --target {id}`, then calibrate again",
+            "{}: no scores of {id}. {known}",
             dir.runs().display()
+        ))
+        .with_help(format!(
+            "measure it with `{} run {name} --target {id}`, then calibrate again",
+            dir.command()
         )));
     }
     Ok(())
