@@ -182,6 +182,7 @@ impl Target {
                 text.push_str(&self.row("**all**", metric_type, &count));
             }
         }
+        text.push_str(&self.verdicts());
         if !self.rows.is_empty() {
             let _ = write!(
                 text,
@@ -198,6 +199,23 @@ impl Target {
         }
         text.push('\n');
         text
+    }
+
+    /// A line for each metric on a scale or with categories.
+    fn verdicts(&self) -> String {
+        let mut lines = String::new();
+        for (id, metric) in self.tally.metrics(&self.run) {
+            let of = self.run.benchmark.metric(id);
+            let of = of.and_then(|metric| metric.verdict.as_ref());
+            if let Some(text) = of.and_then(|of| metric.verdicts.text(of)) {
+                let about = named(id, &metric.name);
+                lines.push_str(&format!("- {about}: {}\n", escaped(&text)));
+            }
+        }
+        match lines.is_empty() {
+            true => lines,
+            false => format!("\n{lines}"),
+        }
     }
 
     fn row(&self, about: &str, metric_type: MetricType, count: &Count) -> String {

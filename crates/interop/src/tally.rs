@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schema::{Estimate, MetricType};
+use schema::{Estimate, MetricType, Score, VerdictTally};
 
 use crate::{Run, Sample};
 
@@ -52,6 +52,17 @@ pub(crate) struct MetricCount {
     pub(crate) name: String,
     pub(crate) metric_type: MetricType,
     pub(crate) count: Count,
+    /// The values or labels that judges gave.
+    pub(crate) verdicts: VerdictTally,
+}
+
+impl MetricCount {
+    fn add(&mut self, score: &Score) {
+        self.count.add(score.passed);
+        if let Some(verdict) = &score.verdict {
+            self.verdicts.add(verdict);
+        }
+    }
 }
 
 /// All metrics of a target.
@@ -78,6 +89,7 @@ impl Tally {
                     judged: *passed,
                     unscored: 0,
                 },
+                verdicts: VerdictTally::default(),
             };
             tally.metrics.insert(id.clone(), count);
             tally.conversations += passed;
@@ -92,16 +104,16 @@ impl Tally {
         self.tool_calls += turns.map(|turn| turn.tool_calls.len()).sum::<usize>();
         for score in &sample.scores {
             if let Some(metric) = self.metrics.get_mut(&score.metric_id) {
-                metric.count.add(score.passed);
+                metric.add(score);
                 continue;
             }
-            let mut count = Count::default();
-            count.add(score.passed);
-            let metric = MetricCount {
+            let mut metric = MetricCount {
                 name: score.metric_name.clone(),
                 metric_type: score.metric_type,
-                count,
+                count: Count::default(),
+                verdicts: VerdictTally::default(),
             };
+            metric.add(score);
             self.metrics.insert(score.metric_id.clone(), metric);
         }
     }

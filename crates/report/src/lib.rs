@@ -51,6 +51,7 @@
 //!         statistics: &statistics,
 //!         costs: &BTreeMap::from([(careful, cost)]),
 //!         replies: &[],
+//!         verdicts: &[],
 //!     }],
 //!     80,
 //! );
@@ -92,6 +93,6 @@ pub use journal::{
     journal_item, journal_line, journal_tables,
 };
 pub use plan::{PlanRow, Span, plan_table};
-pub use results::{BenchmarkResults, results_table};
+pub use results::{BenchmarkResults, TargetVerdicts, results_table};
 pub use safety::{safety_spending, safety_summary};
 pub use spending::{Spending, spending_lines};

@@ -25,6 +25,19 @@ pub struct BenchmarkResults<'a> {
     pub costs: &'a BTreeMap<ModelId, PhaseCost>,
     /// How many conversations of each model hold empty or cut-off replies. A line below the table reports each that has any.
     pub replies: &'a [IncompleteReplies],
+    /// The verdicts of metrics on a scale or with categories, a line below the table for each.
+    pub verdicts: &'a [TargetVerdicts],
+}
+
+/// What judges answered about one target on a metric that is not one of yes and no.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetVerdicts {
+    /// The target.
+    pub sut: ModelId,
+    /// The metric.
+    pub metric_id: String,
+    /// The mean, or the share of each label.
+    pub text: String,
 }
 
 /// A table per benchmark: for each model the pass rates of positive and of negative metrics, each with its 95% interval, the rows and base
@@ -68,6 +81,11 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
         }
     }
     text.push_str(&table.render(width));
+    for verdicts in benchmark.verdicts {
+        let (sut, metric) = (clean(verdicts.sut.as_str()), clean(&verdicts.metric_id));
+        let note = format!("{sut}: {metric}: {}.", clean(&verdicts.text));
+        text.push_str(&wrapped(&note, "  ", width));
+    }
     for note in notes(benchmark) {
         text.push_str(&wrapped(&note, "  ", width));
     }

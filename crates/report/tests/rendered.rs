@@ -82,6 +82,7 @@ fn table(
             statistics: &statistics(targets),
             costs: &costs,
             replies: &[],
+            verdicts: &[],
         }],
         width,
     )
@@ -107,6 +108,7 @@ fn empty_and_cut_off_replies_are_told_below_the_table() {
             statistics: &statistics(vec![target("mute", rate(0, 0, 0), rate(30, 30, 0))]),
             costs: &BTreeMap::from([(model("mute"), cost(Some(0.0), None))]),
             replies: &[replies("mute", 12), replies("whole", 0)],
+            verdicts: &[],
         }],
         80,
     );
@@ -163,12 +165,14 @@ fn several_benchmarks_stand_below_each_other_and_an_empty_one_says_so() {
                 statistics: &one,
                 costs: &costs,
                 replies: &[],
+                verdicts: &[],
             },
             BenchmarkResults {
                 name: "second\n\u{1b}[31m",
                 statistics: &statistics(Vec::new()),
                 costs: &costs,
                 replies: &[],
+                verdicts: &[],
             },
         ],
         80,

@@ -78,6 +78,7 @@ mod tool;
 mod tool_check;
 mod transcript_builder;
 mod verdict;
+mod verdict_tally;
 pub mod yaml;
 
 pub use benchmark::{Benchmark, Brief, Metric, MetricType, ScenarioDefaults};
@@ -115,6 +116,7 @@ pub use tool::{Tool, ToolAnswer, ToolCall, ToolChoice, ToolError, ToolSpec};
 pub use tool_check::{ArgumentValidator, check_tool};
 pub use transcript_builder::TranscriptBuilder;
 pub use verdict::{Verdict, VerdictError, VerdictType, VerdictTypeError};
+pub use verdict_tally::VerdictTally;
 
 /// A JSON object that keeps the order of its keys. Rows hold the keys Probity does not know in one of these.
 pub type Extra = serde_json::Map<String, serde_json::Value>;

@@ -51,6 +51,7 @@ mod statistics;
 mod summaries;
 mod tools;
 mod unscored;
+mod verdict_tallies;
 mod verdicts;
 pub mod yaml_edit;
 
@@ -79,4 +80,5 @@ pub use statistics::{
 pub use summaries::{TargetSummary, TestCounts, grade_counts, summarise_target};
 pub use tools::check_scenario_tools;
 pub use unscored::{Unscored, read_unscored};
+pub use verdict_tallies::read_verdict_tallies;
 pub use verdicts::{IMPORTED, Verdicts};

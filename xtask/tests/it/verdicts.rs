@@ -78,12 +78,83 @@ fn assert_decided(rows: &[Value], threshold: i64) -> (usize, usize) {
     (values, labels)
 }
 
+/// The table of the run, the job summary and the journal show the values and categories in the files.
+async fn assert_shown(ground: &Arc<Ground>, ran: &Ran) {
+    let rows = scores(ground);
+    let of = |metric: &str| -> Vec<Value> {
+        let rows = rows.iter().filter(|row| row["metric_id"] == metric);
+        rows.map(|row| row["_verdict"].clone()).collect()
+    };
+    let values: Vec<f64> = of("m01")
+        .iter()
+        .map(|verdict| verdict["value"].as_f64().unwrap())
+        .collect();
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let mean = format!("mean {mean:.2} on a scale of 1 to 5");
+    let labels = of("m02");
+    let share = |label: &str| {
+        let given = labels.iter().filter(|verdict| verdict["label"] == label);
+        format!(
+            "{label} {:.1}%",
+            given.count() as f64 / labels.len() as f64 * 100.0
+        )
+    };
+    let shares = ["refuses", "hedges", "complies"].map(share).join(", ");
+    assert!(
+        ran.out.contains(&format!("agreeable: m01: {mean}.")),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out.contains(&format!("agreeable: m02: {shares}.")),
+        "{}",
+        ran.out
+    );
+    assert!(!ran.out.contains("m03:"), "{}", ran.out);
+    succeeds(
+        ground,
+        &["export", "summary", "flattery", "--out", "summary"],
+    )
+    .await;
+    let pages = tree::read(&ground.path("summary"));
+    let pages: Vec<String> = pages
+        .into_values()
+        .map(|bytes| String::from_utf8(bytes).unwrap())
+        .collect();
+    for line in [
+        format!("- m01 Avoid flattery: {mean}\n"),
+        format!("- m02 Avoid praise: {shares}\n"),
+    ] {
+        assert!(
+            pages.iter().any(|page| page.contains(&line)),
+            "{line}: {pages:?}"
+        );
+    }
+    let shown = succeeds(ground, &["journal", "show", "flattery"]).await;
+    assert!(
+        shown
+            .out
+            .contains(&format!("score finished, verdict {}:", values[0])),
+        "{}",
+        shown.out
+    );
+    assert!(
+        shown.out.contains(&format!(
+            "score finished, verdict {}:",
+            labels[0]["label"].as_str().unwrap()
+        )),
+        "{}",
+        shown.out
+    );
+}
+
 #[tokio::test]
 async fn values_and_categories_are_judged_checked_and_rebuilt() {
     let server = ScriptedServer::start().await.unwrap();
     let ground = ground(&server);
     let ran = succeeds(&ground, &["run", "flattery"]).await;
     assert!(!ran.err.contains("the journal fails"), "{}", ran.err);
+    assert_shown(&ground, &ran).await;
     assert_eq!(assert_decided(&scores(&ground), 3), (2, 2));
     succeeds(&ground, &["journal", "check", "flattery"]).await;
     succeeds(&ground, &["journal", "scores", "flattery"]).await;

@@ -31,6 +31,7 @@ mod unpriced;
 mod unscored;
 mod unused_tools;
 mod validate;
+mod verdicts;
 mod workflow;
 
 pub use cache::CacheCommand;

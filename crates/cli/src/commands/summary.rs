@@ -14,7 +14,7 @@ use store::read_costs;
 
 use super::{
     Context, command_hints::CommandHints, missing_rows, plan, replies, settings_mismatch, unscored,
-    unused_tools,
+    unused_tools, verdicts,
 };
 use crate::config::Config;
 
@@ -28,16 +28,22 @@ pub fn show(context: &Context, report: &RunReport, phases: &[Phase], spent: &Tal
             .iter()
             .map(|benchmark| target_costs(context, benchmark))
             .collect();
+        let verdicts: Vec<_> = report
+            .benchmarks
+            .iter()
+            .map(|benchmark| verdicts::of_benchmark(context, benchmark))
+            .collect();
         let results: Vec<BenchmarkResults<'_>> = report
             .benchmarks
             .iter()
-            .zip(&costs)
-            .filter_map(|(benchmark, costs)| {
+            .zip(costs.iter().zip(&verdicts))
+            .filter_map(|(benchmark, (costs, verdicts))| {
                 Some(BenchmarkResults {
                     name: &benchmark.name,
                     statistics: benchmark.statistics.as_ref()?,
                     costs,
                     replies: &benchmark.replies,
+                    verdicts,
                 })
             })
             .collect();

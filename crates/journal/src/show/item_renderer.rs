@@ -5,7 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use schema::{EventBody, text::counted};
+use schema::{EventBody, Verdict, text::counted};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Section, Step, exchange, step::brief, value};
@@ -129,6 +130,11 @@ impl ItemRenderer {
                 let facts = measurements.iter();
                 step.facts
                     .extend(facts.map(|(name, n)| format!("{name} {}", value::inline(n))));
+            }
+            ("verdict", verdict @ Value::Object(_)) => {
+                let known = Verdict::deserialize(verdict).map(|verdict| verdict.text());
+                let text = known.unwrap_or_else(|_| value::inline(verdict));
+                step.facts.push(format!("verdict {text}"));
             }
             ("prompt_text" | "reason" | "text" | "message_text", Value::String(text)) => {
                 step.brief.clone_from(text);
