@@ -180,6 +180,11 @@ pub enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Write the manual pages into a folder
+    Man {
+        /// The folder, such as ~/.local/share/man/man1; made where it is missing
+        folder: PathBuf,
+    },
 }
 
 /// Options of every command.

@@ -83,6 +83,33 @@ fn bash_accepts_the_completion_script_and_it_names_the_program() {
 }
 
 #[test]
+fn each_command_has_a_manual_page_named_after_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let probity = Path::new(env!("CARGO_BIN_EXE_probity"));
+    let done = run(probity, folder.path(), &["man", "share/man1"]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    for (page, word) in [
+        ("probity.1", "gen\\-scenarios"),
+        ("probity-run.1", "max\\-cost"),
+        ("probity-journal-check.1", "journal"),
+    ] {
+        let page = fs::read_to_string(folder.path().join("share/man1").join(page)).unwrap();
+        assert!(
+            page.contains(".TH") && page.contains(word),
+            "no {word} in {page}"
+        );
+    }
+    fs::write(folder.path().join("file"), "").unwrap();
+    let done = run(probity, folder.path(), &["man", "file"]);
+    assert!(!done.status.success());
+    assert!(
+        text(&done.stderr).starts_with("error: file: "),
+        "{}",
+        text(&done.stderr)
+    );
+}
+
+#[test]
 fn every_shell_has_a_completion_script() {
     let folder = tempfile::tempdir().unwrap();
     let probity = Path::new(env!("CARGO_BIN_EXE_probity"));

@@ -13,6 +13,7 @@ mod import;
 mod imported;
 mod init;
 mod journal;
+mod man;
 mod missing_rows;
 mod models;
 mod output;
@@ -88,7 +89,7 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
     };
     if !matches!(
         cli.command,
-        Command::Validate(_) | Command::Completions { .. }
+        Command::Validate(_) | Command::Completions { .. } | Command::Man { .. }
     ) {
         context.report_project();
     }
@@ -109,6 +110,7 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
         Command::Cache(command) => cache::run(&context, &command),
         Command::Validate(args) => validate::run(&context, &args),
         Command::Completions { shell } => completions::run(&context, line, shell),
+        Command::Man { folder } => man::run(&context, line, &folder),
         Command::Init { name } => init::run(&context, &name),
     };
     let exit = done.unwrap_or_else(|failure| {

@@ -1,0 +1,30 @@
+//! `man`: the manual pages.
+
+use std::{fs, path::Path};
+
+use super::Context;
+use crate::exit::{Exit, Failure};
+
+/// Writes a manual page for each command of the command line `line` into `folder`, which is made where it is missing.
+///
+/// # Errors
+/// Where the program is called by two words, which name no manual page; where the folder cannot be written.
+pub fn run(context: &Context, line: clap::Command, folder: &Path) -> Result<Exit, Failure> {
+    let program = context.layout.program().to_owned();
+    if program.contains(char::is_whitespace) {
+        return Err(Failure::usage(format!(
+            "there are no manual pages of `{program}`, only those of an installed program\nhelp: cargo install --path crates/cli, then \
+             `probity man {}`",
+            folder.display()
+        )));
+    }
+    let unwritten = |error: std::io::Error| {
+        Failure::nothing_ran(format!("{}: cannot write: {error}", folder.display()))
+    };
+    fs::create_dir_all(folder).map_err(unwritten)?;
+    clap_mangen::generate_to(line.name(program), folder).map_err(unwritten)?;
+    context
+        .terminal
+        .print(&format!("wrote manual pages into {}\n", folder.display()));
+    Ok(Exit::Complete)
+}
