@@ -47,7 +47,7 @@ async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_a
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:#?}");
     assert!(
         rest.iter()
-            .any(|line| line.contains("1 cases were not run because the run was stopped")),
+            .any(|line| line.contains("1 case was not run because the run was stopped")),
         "{rest:#?}"
     );
     let results = file(&ground, "out.json").results;
