@@ -70,7 +70,7 @@ fn sample(run: &Run, n: usize) -> Sample {
 }
 
 /// Makes an exporter that writes into a folder.
-type Make = fn(&Path) -> Box<dyn Exporter>;
+type MakeExporter = fn(&Path) -> Box<dyn Exporter>;
 
 fn exports(criterion: &mut Criterion) {
     let run = run();
@@ -83,7 +83,7 @@ fn exports(criterion: &mut Criterion) {
     let bytes = u64::try_from(rows.sum::<usize>()).unwrap();
     let mut group = criterion.benchmark_group("export");
     group.sample_size(10).throughput(Throughput::Bytes(bytes));
-    let formats: [(&str, Make); 5] = [
+    let formats: [(&str, MakeExporter); 5] = [
         ("eee", |out| Box::new(Eee::new(out, EeeOptions::default()))),
         ("jsonl", |out| Box::new(Jsonl::new(out))),
         ("csv", |out| Box::new(Csv::new(out))),

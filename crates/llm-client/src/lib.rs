@@ -15,7 +15,7 @@
 //! So a cached reply takes no permit and no budget, and a retry that sleeps holds no permit. [`ModelFactory`] puts all of them
 //! together; a layer can also be used alone, around any `ChatModel`.
 //!
-//! The settings of a model's calls are in its [`ModelSettings`]; [`Source`] knows the addresses of common providers. Once a [`Stop`]
+//! The settings of a model's calls are in its [`ModelSettings`]; [`ProviderPreset`] knows the addresses of common providers. Once a [`Stop`]
 //! is thrown, no new call is made and those in flight finish.
 //!
 //! ```
@@ -24,7 +24,7 @@
 //! use llm_client::{HttpClient, ModelSettings, ModelFactory};
 //! use schema::{CallContext, ChatRequest, Message, ModelId, Purpose, Role};
 //!
-//! // A server in the process. With a real one: Source::parse("openai")?.settings(id, "gpt-4o") and an api_key.
+//! // A server in the process. With a real one: ProviderPreset::parse("openai")?.settings(id, "gpt-4o") and an api_key.
 //! let server = scripted_llm::ScriptedServer::start().await?;
 //! let id = ModelId::new("careful")?;
 //! let settings = ModelSettings::new(id, "scripted-careful", server.base_url());
@@ -90,6 +90,7 @@ mod negotiate;
 mod one_call;
 mod openai;
 mod price_table;
+mod provider_preset;
 mod rate;
 mod retried;
 mod retry_after;
@@ -98,7 +99,6 @@ mod scrub;
 mod settings;
 mod settings_error;
 mod shown;
-mod source;
 mod stop;
 mod transport;
 mod unreached;
@@ -121,12 +121,12 @@ pub use meter::{Meter, MeterKey, Tally};
 pub use model_factory::{ModelFactory, SetupError};
 pub use openai::OpenAi;
 pub use price_table::{PriceError, PriceRow, PriceTable};
+pub use provider_preset::{ProviderPreset, UnknownProvider, wire_name};
 pub use retried::{Retried, RetryPolicy};
 pub use scrub::{is_secretive, masked};
 pub use secrecy::{ExposeSecret, SecretString};
 pub use settings::{ModelSettings, Price, StructuredSupport, TokenLimitName};
 pub use settings_error::SettingsError;
 pub use shown::{HIDDEN, is_key_for_a_name, looks_like_key, shown_url};
-pub use source::{Source, UnknownSource, wire_name};
 pub use stop::Stop;
 pub use wire::Canonical;

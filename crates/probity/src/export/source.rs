@@ -9,7 +9,7 @@ use std::{
 
 use interop::{Judge, Run};
 use jiff::Timestamp;
-use llm_client::Source;
+use llm_client::ProviderPreset;
 use schema::{Extra, ModelId, TargetRef, text::hex};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -122,7 +122,7 @@ fn unasked(judge: TargetRef) -> Judge {
 
 /// Whether models of the provider `source` run on a server of the user's own; `None` where nobody knows.
 pub(super) fn self_hosted(source: &str) -> Option<bool> {
-    match Source::parse(source) {
+    match ProviderPreset::parse(source) {
         Ok(provider) => Some(provider.is_local()),
         // The scripted models run in the process.
         Err(_) => (source == "scripted").then_some(true),

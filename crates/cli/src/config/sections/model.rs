@@ -1,7 +1,7 @@
 //! A model: where it is configured, how it is reached, and how it is called.
 
 use indexmap::IndexMap;
-use llm_client::{Source, StructuredSupport, TokenLimitName, masked, wire_name};
+use llm_client::{ProviderPreset, StructuredSupport, TokenLimitName, masked, wire_name};
 use schema::{Extra, IdError, ModelId, nearest, reasoning::ReasoningOpening};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize, Serializer};
@@ -124,7 +124,7 @@ pub enum Route {
     /// The scripted server in this process.
     Scripted,
     /// A provider that is known by name.
-    Source(Source),
+    Source(ProviderPreset),
     /// An endpoint that is known by its `base_url` only.
     Endpoint,
 }
@@ -321,7 +321,7 @@ impl Resolver<'_> {
         if let Some(route) = known_route(source) {
             return Some(route);
         }
-        let mut names = Source::ALL.map(Source::name).to_vec();
+        let mut names = ProviderPreset::ALL.map(ProviderPreset::name).to_vec();
         names.push(SCRIPTED);
         let meant = nearest(source, names.iter().copied());
         // With a base_url the source is no more than a name.
@@ -369,7 +369,7 @@ fn known_route(source: &str) -> Option<Route> {
     if source.eq_ignore_ascii_case(SCRIPTED) {
         Some(Route::Scripted)
     } else {
-        Source::parse(source).ok().map(Route::Source)
+        ProviderPreset::parse(source).ok().map(Route::Source)
     }
 }
 

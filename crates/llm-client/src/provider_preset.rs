@@ -9,16 +9,16 @@ use crate::settings::{ModelSettings, StructuredSupport, TokenLimitName};
 /// A provider that is known by name: where its OpenAI-compatible endpoint is, and how it wants to be asked.
 ///
 /// ```
-/// use llm_client::Source;
+/// use llm_client::ProviderPreset;
 ///
-/// let source = Source::parse("groq")?;
+/// let source = ProviderPreset::parse("groq")?;
 /// assert_eq!(source.key_variable(), Some("GROQ_API_KEY"));
-/// assert!(Source::parse("gorq").unwrap_err().to_string().contains("did you mean groq?"));
-/// # Ok::<(), llm_client::UnknownSource>(())
+/// assert!(ProviderPreset::parse("gorq").unwrap_err().to_string().contains("did you mean groq?"));
+/// # Ok::<(), llm_client::UnknownProvider>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Source {
+pub enum ProviderPreset {
     /// OpenAI.
     OpenAi,
     /// Anthropic, by its OpenAI-compatible endpoint.
@@ -53,7 +53,7 @@ struct Preset {
     structured: StructuredSupport,
 }
 
-impl Source {
+impl ProviderPreset {
     /// All of them.
     pub const ALL: [Self; 12] = [
         Self::OpenAi,
@@ -173,12 +173,12 @@ impl Source {
     ///
     /// # Errors
     /// When there is none; the error lists the names and suggests the nearest.
-    pub fn parse(name: &str) -> Result<Self, UnknownSource> {
+    pub fn parse(name: &str) -> Result<Self, UnknownProvider> {
         let wanted = name.trim().to_ascii_lowercase();
         Self::ALL
             .into_iter()
             .find(|source| source.name() == wanted)
-            .ok_or_else(|| UnknownSource {
+            .ok_or_else(|| UnknownProvider {
                 nearest: nearest(&wanted, Self::ALL.map(Self::name)),
                 name: name.to_owned(),
             })
@@ -238,7 +238,7 @@ impl Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for ProviderPreset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -263,14 +263,14 @@ pub fn wire_name<'a>(source: &str, model: &'a str) -> &'a str {
 #[error(
     "unknown source {name:?}{} Known sources: {}. For any other OpenAI-compatible endpoint, set base_url",
     self.hint(),
-    Source::ALL.map(Source::name).join(", ")
+    ProviderPreset::ALL.map(ProviderPreset::name).join(", ")
 )]
-pub struct UnknownSource {
+pub struct UnknownProvider {
     name: String,
     nearest: Option<&'static str>,
 }
 
-impl UnknownSource {
+impl UnknownProvider {
     fn hint(&self) -> String {
         let hint = |nearest| format!("; did you mean {nearest}?");
         self.nearest.map(hint).unwrap_or_default()
@@ -283,9 +283,12 @@ mod tests {
 
     #[test]
     fn every_source_is_found_by_its_name() {
-        for source in Source::ALL {
-            assert_eq!(Source::parse(source.name()), Ok(source));
-            assert_eq!(Source::parse(&source.name().to_uppercase()), Ok(source));
+        for source in ProviderPreset::ALL {
+            assert_eq!(ProviderPreset::parse(source.name()), Ok(source));
+            assert_eq!(
+                ProviderPreset::parse(&source.name().to_uppercase()),
+                Ok(source)
+            );
             assert_eq!(source.needs_key(), source.base_url().starts_with("https"));
             assert_eq!(
                 source.is_local(),
@@ -296,9 +299,9 @@ mod tests {
 
     #[test]
     fn an_unknown_source_is_told_the_names() {
-        let error = Source::parse("opneai").unwrap_err().to_string();
+        let error = ProviderPreset::parse("opneai").unwrap_err().to_string();
         assert!(error.contains("did you mean openai?"), "{error}");
-        let error = Source::parse("zzz").unwrap_err().to_string();
+        let error = ProviderPreset::parse("zzz").unwrap_err().to_string();
         assert!(!error.contains("did you mean"), "{error}");
         assert!(error.contains("llamacpp"), "{error}");
     }
