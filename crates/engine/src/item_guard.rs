@@ -216,7 +216,9 @@ mod tests {
     use std::sync::Arc;
 
     use llm_client::ModelSettings;
-    use schema::{ChatRequest, Journal, Message, ModelId, Purpose, Scenario, Spend, TargetRef};
+    use schema::{
+        ChatRequest, EventKind, Journal, Message, ModelId, Purpose, Scenario, Spend, TargetRef,
+    };
     use scripted_llm::{Answer, ScriptedServer};
     use serde_json::Value;
     use watched_llm::KeptEvents;
@@ -271,10 +273,10 @@ mod tests {
     }
 
     /// The messages of the events of one test.
-    fn messages(events: &[Value], test: &str) -> Vec<String> {
+    fn messages(events: &[Value], test: &str) -> Vec<EventKind> {
         let of_test = events.iter().filter(|event| event["test"] == test);
         of_test
-            .map(|event| event["message"].as_str().unwrap().to_owned())
+            .map(|event| EventKind::of(event["message"].as_str().unwrap()).unwrap())
             .collect()
     }
 
@@ -288,13 +290,13 @@ mod tests {
         assert_eq!(
             messages(&journal.events(), "m01"),
             [
-                "queuing item",
-                "fetched sut response",
-                "translated user response",
-                "translated sut response",
-                "conversation finished",
-                "measured item quality",
-                "item finished",
+                EventKind::QueuingItem,
+                EventKind::FetchedSutResponse,
+                EventKind::TranslatedUserResponse,
+                EventKind::TranslatedSutResponse,
+                EventKind::ConversationFinished,
+                EventKind::MeasuredItemQuality,
+                EventKind::ItemFinished,
             ]
         );
     }
@@ -316,17 +318,20 @@ mod tests {
         assert_eq!(
             messages(&events, "m02"),
             [
-                "queuing item",
-                "translated user response",
-                "using cached sut response",
-                "translated sut response",
-                "item failed",
+                EventKind::QueuingItem,
+                EventKind::TranslatedUserResponse,
+                EventKind::UsingCachedSutResponse,
+                EventKind::TranslatedSutResponse,
+                EventKind::ItemFailed,
             ]
         );
         let of_other = events.iter().filter(|event| event["test"] == "m02");
         let sources: Vec<&Value> = of_other.filter_map(|event| event.get("source")).collect();
         assert_eq!(sources, ["test m01"; 3]);
-        assert_eq!(messages(&events, "m01").last().unwrap(), "item finished");
+        assert_eq!(
+            messages(&events, "m01").last().unwrap(),
+            &EventKind::ItemFinished
+        );
     }
 
     #[test]
@@ -337,11 +342,14 @@ mod tests {
         drop(guard);
         let events = journal.events();
         for test in ["m01", "m02"] {
-            assert_eq!(messages(&events, test), ["queuing item", "item failed"]);
+            assert_eq!(
+                messages(&events, test),
+                [EventKind::QueuingItem, EventKind::ItemFailed]
+            );
         }
         let failed = events
             .iter()
-            .filter(|event| event["message"] == "item failed");
+            .filter(|event| event["message"] == EventKind::ItemFailed);
         assert!(failed.clone().count() == 2);
         assert!(
             failed

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use schema::{
     IncompleteReplies, ModelId, PhaseCost,
     statistics::{RateStatistics, Statistics, TargetStatistics},
-    text::counted,
 };
 
 use crate::{
@@ -131,10 +130,10 @@ fn notes(benchmark: &BenchmarkResults<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     for replies in benchmark.replies.iter().filter(|all| all.incomplete > 0) {
         notes.push(format!(
-            "{}: {} of {} hold an empty or cut-off reply.",
+            "{}: {} of {} conversations hold an empty or cut-off reply.",
             clean(replies.sut.as_str()),
             replies.incomplete,
-            counted(replies.conversations, "conversation", "conversations")
+            replies.conversations
         ));
     }
     if targets.iter().any(|target| target.rates.negative.rows > 0) {

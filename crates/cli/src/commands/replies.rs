@@ -12,10 +12,10 @@ pub fn incomplete(context: &Context, report: &BenchmarkReport) -> Vec<String> {
     let line = |replies: &IncompleteReplies| {
         let imported = imported.iter().any(|target| target.id == replies.sut);
         format!(
-            "{}: {} of {} of {} hold an empty or cut-off reply ({}). An empty reply passes negative metrics. {}",
+            "{}: {} of {} conversations of {} hold an empty or cut-off reply ({}). An empty reply passes negative metrics. {}",
             report.name,
             replies.incomplete,
-            counted(replies.conversations, "conversation", "conversations"),
+            replies.conversations,
             replies.sut,
             kinds(replies),
             advice(replies, imported)
