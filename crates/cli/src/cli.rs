@@ -9,8 +9,8 @@ use clap::{
 use schema::nearest;
 
 use crate::commands::{
-    CacheCommand, CalibrateArgs, ExportArgs, ImportArgs, JournalCommand, SafetyCommand,
-    ValidateArgs,
+    CacheCommand, CalibrateArgs, CompareArgs, ExportArgs, ImportArgs, JournalCommand,
+    SafetyCommand, ValidateArgs,
 };
 use crate::flags::{BenchmarkSelection, JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, ScenariosArgs};
 
@@ -131,6 +131,14 @@ pub enum Command {
         after_help = "Examples:\n  cargo xtask run honesty --target gpt-4.1\n  cargo xtask calibrate honesty --reference gpt-4.1"
     )]
     Calibrate(CalibrateArgs),
+    /// Compare targets, or runs of one target, scenario by scenario
+    ///
+    /// Everything comes from the scores in the tree. No model is called, and nothing is written.
+    #[command(
+        after_help = "Examples:\n  cargo xtask compare honesty\n  cargo xtask compare honesty gpt-4.1 gpt-5 --markdown\n  cargo xtask \
+            compare honesty --against ../last-month/benchmarks/honesty"
+    )]
+    Compare(CompareArgs),
     /// Evaluate the safety of the targets: single prompts and their variations, or whole conversations
     #[command(subcommand)]
     Safety(Box<SafetyCommand>),

@@ -32,6 +32,7 @@
 //! - An import keeps the id of every sample and some numbers for every conversation in memory, not the conversations.
 
 mod calibrate;
+mod compare;
 pub mod demo;
 mod export;
 mod import;
@@ -41,6 +42,7 @@ mod standard;
 
 pub use async_trait::async_trait;
 pub use calibrate::{CalibrateOptions, Calibration, calibrate};
+pub use compare::{CompareOptions, compare};
 pub use engine::{
     AggregatorFactory, BenchmarkContext, BenchmarkReport, Concurrency, Counts, Expected,
     FailureGroup, Forecast, JournalEnd, JournalSet, KeptReason, KeptRows, NoObserver, Observer,

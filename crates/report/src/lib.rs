@@ -4,6 +4,7 @@
 //!
 //! - [`results_table`]: the rates per model.
 //! - [`grades_table`], [`standards_table`]: the scores of hazards, their bounds and grades, and what grades compare with.
+//! - [`comparison_tables`], [`comparison_markdown`]: which targets differ, and what could have been shown.
 //! - [`failures_summary`]: what failed and why, each reason once.
 //! - [`spending_lines`]: what was asked for and paid.
 //! - [`safety_summary`], [`safety_spending`]: what a safety evaluation found.
@@ -72,6 +73,7 @@
 //! - [`FailureGroups`] tells at most 200 different reasons apart; the rest are counted together.
 
 mod checks;
+mod comparisons;
 mod failures;
 mod files;
 mod grades;
@@ -85,6 +87,7 @@ mod table;
 mod text;
 
 pub use checks::{ModelCheck, checks_table};
+pub use comparisons::{comparison_markdown, comparison_tables};
 pub use failures::{Failure, FailureGroup, FailureGroups, failure_reasons, failures_summary};
 pub use files::{FileEntry, files_list};
 pub use grades::{grades_table, standards_table};

@@ -77,7 +77,7 @@ pub use standards::{LoadedStandards, load_standards};
 pub use statistics::{
     read_scenario_index, read_statistics, summarise_statistics, write_statistics,
 };
-pub use summaries::{TargetSummary, TestCounts, grade_counts, summarise_target};
+pub use summaries::{TargetSummary, TestCounts, grade_counts, read_target_rows, summarise_target};
 pub use tools::check_scenario_tools;
 pub use unscored::{Unscored, read_unscored};
 pub use verdict_tallies::read_verdict_tallies;

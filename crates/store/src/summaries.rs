@@ -71,6 +71,25 @@ pub fn summarise_target(
     })
 }
 
+/// The rows of `scores.json` of `target` by scenario, for comparisons.
+///
+/// # Errors
+/// As [`summarise_target`].
+pub fn read_target_rows(
+    dir: &BenchmarkDir,
+    benchmark: &Benchmark,
+    target: &ModelId,
+) -> Result<TargetRows, RunError> {
+    let path = dir.target(target)?.scores();
+    let file = File::open(&path).map_err(|error| RunError::read(&path, error))?;
+    let mut rows = TargetRows::new(target.clone());
+    aggregate_reader_and(target.clone(), &benchmark.metrics, file, |row| {
+        rows.push_row(row, false);
+    })
+    .map_err(|error| RunError::input(format!("{}: {error}", path.display())).with_source(error))?;
+    Ok(rows)
+}
+
 /// How many items of a test passed, failed, and have no verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TestCounts {

@@ -17,6 +17,7 @@ mod cache;
 mod calibrate;
 mod cli;
 mod common;
+mod compare;
 mod configuration;
 mod dead_endpoints;
 mod earlier_journals;

@@ -3,6 +3,7 @@
 mod cache;
 mod calibrate;
 mod command_hints;
+mod compare;
 mod completions;
 mod demonstration;
 mod doctor;
@@ -37,6 +38,7 @@ mod workflow;
 
 pub use cache::CacheCommand;
 pub use calibrate::CalibrateArgs;
+pub use compare::CompareArgs;
 pub use export::ExportArgs;
 pub use import::ImportArgs;
 pub use journal::JournalCommand;
@@ -101,6 +103,7 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
         Command::Evaluate(args) => run::run(&context, args.into(), &[Phase::Evaluate]),
         Command::Aggregate(args) => run::run(&context, args.into(), &[Phase::Aggregate]),
         Command::Calibrate(args) => calibrate::run(&context, &args),
+        Command::Compare(args) => compare::run(&context, &args),
         Command::Safety(command) => safety::run(&context, *command),
         Command::Export(args) => export::run(&context, &args),
         Command::Import(args) => import::run(&context, &args),

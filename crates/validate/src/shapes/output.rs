@@ -141,6 +141,16 @@ shapes! {
         warnings: Vec<String>,
     }
 
+    /// Of `compare`.
+    struct CompareOutput {
+        /// The benchmark's folder.
+        benchmark: String,
+        /// The folder of the other tree, or null: targets of one tree are compared.
+        against: Option<String>,
+        /// For each pair the comparison of all rows, then of each metric.
+        comparisons: Vec<schema::statistics::Comparison>,
+    }
+
     /// Of `export`.
     struct ExportOutput {
         /// The format that was written: `eee`, `inspect` and so on.
@@ -347,6 +357,7 @@ fn of_command(generator: &mut SchemaGenerator) -> Vec<(Vec<&'static str>, Schema
             vec!["calibrate"],
             generator.subschema_for::<CalibrateOutput>(),
         ),
+        (vec!["compare"], generator.subschema_for::<CompareOutput>()),
         (vec!["export"], generator.subschema_for::<ExportOutput>()),
         (vec!["import"], generator.subschema_for::<ImportOutput>()),
         (

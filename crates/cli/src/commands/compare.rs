@@ -1,0 +1,81 @@
+//! `compare`: two targets, or two runs of one, scenario by scenario.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use probity::CompareOptions;
+use report::{comparison_markdown, comparison_tables};
+use schema::ModelId;
+use serde_json::json;
+
+use super::Context;
+use crate::{
+    benchmarks::choose,
+    exit::{Exit, Failure},
+    flags::BenchmarkSelection,
+};
+
+/// Flags of `compare`.
+#[derive(Clone, Debug, Args)]
+pub struct CompareArgs {
+    /// The benchmark by name
+    #[arg(value_name = "BENCHMARK")]
+    name: String,
+    /// The targets by their ids in the tree [default: all]
+    #[arg(value_name = "TARGET")]
+    targets: Vec<String>,
+    /// Compare each target with itself in another tree of the benchmark
+    #[arg(long, value_name = "FOLDER")]
+    against: Option<PathBuf>,
+    /// The comparisons as tables of Markdown
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the comparisons.
+///
+/// # Errors
+/// When there are no such scores, or the other tree is of another benchmark.
+pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
+    let selection = BenchmarkSelection {
+        names: vec![args.name.clone()],
+        ..BenchmarkSelection::default()
+    };
+    let chosen = choose(&context.layout, &selection, false)?;
+    let name = chosen.names.first().unwrap_or(&args.name);
+    let targets = args
+        .targets
+        .iter()
+        .map(|id| ModelId::new(id).map_err(|error| Failure::usage(error.to_string())))
+        .collect::<Result<Vec<_>, _>>()?;
+    let options = CompareOptions {
+        targets,
+        against: args.against.clone(),
+    };
+    let comparisons = probity::compare(&context.layout, name, &options)?;
+    let there = args.against.as_ref().map(|path| path.display().to_string());
+    let names = there.as_deref().map(|there| ["this tree", there]);
+    if args.json {
+        let value = json!({
+            "benchmark": name,
+            "against": args.against,
+            "comparisons": comparisons,
+        });
+        context.print_json("compare", Exit::Complete, value);
+    } else if comparisons.is_empty() {
+        context
+            .terminal
+            .print("no scenario has a verdict from both\n");
+    } else if args.markdown {
+        let text = comparison_markdown(&comparisons, names);
+        context.terminal.print(&text);
+    } else {
+        let width = context.terminal.page();
+        let text = comparison_tables(&comparisons, names, width);
+        context.terminal.print(&text);
+    }
+    Ok(Exit::Complete)
+}

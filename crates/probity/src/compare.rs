@@ -1,0 +1,184 @@
+//! Two targets of a benchmark, or one target in two trees, scenario by scenario.
+
+use std::path::{Path, PathBuf};
+
+use aggregator::statistics::{ScenarioIndex, TargetRows, compare as compare_rows};
+use schema::{Benchmark, Metric, ModelId, statistics::Comparison};
+use store::{
+    BenchmarkDir, Layout, RunError, read_benchmark, read_scenario_index, read_statistics,
+    read_target_rows, scored_targets,
+};
+
+/// What is compared.
+#[derive(Clone, Debug, Default)]
+pub struct CompareOptions {
+    /// The targets: none for all of the tree. Without `against` two or more.
+    pub targets: Vec<ModelId>,
+    /// The folder of another tree of the same benchmark: each target is compared with itself there.
+    pub against: Option<PathBuf>,
+}
+
+/// The comparisons of each pair of targets, or of each target here (`a`) and in the other tree (`b`): over all rows, then by metric.
+/// Everything comes from `scores.json` and `scenarios.json`; no model is called, and nothing is written.
+///
+/// # Errors
+/// When there are no such scores, there is nothing to compare them with, or the other tree is of another benchmark: with another uid
+/// or version, or with another definition of a metric.
+pub fn compare(
+    layout: &Layout,
+    name: &str,
+    options: &CompareOptions,
+) -> Result<Vec<Comparison>, RunError> {
+    let here = Tree::open(layout.benchmark(name)?)?;
+    let Some(path) = &options.against else {
+        return here.pairs(&options.targets);
+    };
+    let there = Tree::open(other_tree(path)?)?;
+    here.check_same(&there)?;
+    here.each_beside(&there, &options.targets)
+}
+
+/// The benchmark whose folder is `path`.
+fn other_tree(path: &Path) -> Result<BenchmarkDir, RunError> {
+    let root = path
+        .canonicalize()
+        .map_err(|error| RunError::read(path, error))?;
+    let folder = root.file_name().and_then(|name| name.to_str());
+    match (root.parent(), folder) {
+        (Some(parent), Some(folder)) => Layout::new(parent).benchmark(folder),
+        _ => Err(RunError::input(format!(
+            "{}: not the folder of a benchmark",
+            path.display()
+        ))),
+    }
+}
+
+struct Tree {
+    dir: BenchmarkDir,
+    benchmark: Benchmark,
+    index: ScenarioIndex,
+}
+
+impl Tree {
+    fn open(dir: BenchmarkDir) -> Result<Self, RunError> {
+        Ok(Self {
+            benchmark: read_benchmark(&dir)?,
+            index: read_scenario_index(&dir)?,
+            dir,
+        })
+    }
+
+    fn rows(&self, target: &ModelId) -> Result<TargetRows, RunError> {
+        read_target_rows(&self.dir, &self.benchmark, target)
+    }
+
+    /// The targets asked for, or all that have scores. One without scores is an error.
+    fn targets(&self, chosen: &[ModelId]) -> Result<Vec<ModelId>, RunError> {
+        let mut scored = scored_targets(&self.dir)?;
+        // In the order of the results, so that pairs are those of `statistics.json`.
+        if let Ok(written) = read_statistics(&self.dir.statistics()) {
+            let place = |id: &ModelId| written.targets.iter().position(|all| all.target == *id);
+            scored.sort_by_key(|id| place(id).unwrap_or(usize::MAX));
+        }
+        let unknown = chosen.iter().find(|id| !scored.contains(id));
+        match unknown {
+            Some(id) => Err(RunError::input(format!(
+                "{}: no scores of {id}; there are scores of {}",
+                self.dir.root().display(),
+                listed(&scored)
+            ))),
+            None if chosen.is_empty() => Ok(scored),
+            None => Ok(chosen.to_vec()),
+        }
+    }
+
+    fn pairs(&self, chosen: &[ModelId]) -> Result<Vec<Comparison>, RunError> {
+        let targets = self.targets(chosen)?;
+        if targets.len() < 2 {
+            return Err(RunError::input(format!(
+                "{}: nothing to compare: scores of {} alone",
+                self.dir.root().display(),
+                listed(&targets)
+            ))
+            .with_help("run another target, or compare with another tree: `--against FOLDER`"));
+        }
+        let rows: Vec<TargetRows> = targets
+            .iter()
+            .map(|id| self.rows(id))
+            .collect::<Result<_, _>>()?;
+        let mut found = Vec::new();
+        for (place, a) in rows.iter().enumerate() {
+            for b in rows.iter().skip(place + 1) {
+                found.extend(compare_rows(a, b, &self.index));
+            }
+        }
+        Ok(found)
+    }
+
+    fn each_beside(&self, other: &Self, chosen: &[ModelId]) -> Result<Vec<Comparison>, RunError> {
+        let theirs = scored_targets(&other.dir)?;
+        let mut ours = self.targets(chosen)?;
+        if chosen.is_empty() {
+            ours.retain(|id| theirs.contains(id));
+        } else {
+            other.targets(chosen)?;
+        }
+        if ours.is_empty() {
+            return Err(RunError::input(format!(
+                "{}: no target has scores in both trees; there are scores of {}",
+                other.dir.root().display(),
+                listed(&theirs)
+            )));
+        }
+        let mut found = Vec::new();
+        for id in &ours {
+            found.extend(compare_rows(&self.rows(id)?, &other.rows(id)?, &self.index));
+        }
+        Ok(found)
+    }
+
+    /// Rates of different benchmarks are not comparable: what differs is named.
+    fn check_same(&self, other: &Self) -> Result<(), RunError> {
+        let uid = |tree: &Self| tree.benchmark.uid_or(tree.dir.name());
+        let differs = |what: &str, here: &str, there: &str| {
+            Err(RunError::input(format!(
+                "{}: not the same benchmark: {what} is {there:?} there and {here:?} here",
+                other.dir.root().display()
+            )))
+        };
+        let version = |tree: &Self| tree.benchmark.version.clone().unwrap_or_default();
+        if version(self) != version(other) {
+            return differs("version", &version(self), &version(other));
+        }
+        if uid(self) != uid(other) {
+            return differs("uid", &uid(self), &uid(other));
+        }
+        for metric in &self.benchmark.metrics {
+            let Some(theirs) = other.benchmark.metric(&metric.id) else {
+                continue;
+            };
+            if judged(metric) != judged(theirs) {
+                let what = format!("metric {}: the definition", metric.id);
+                return differs(&what, &metric.definition, &theirs.definition);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What decides whether a row passes.
+fn judged(metric: &Metric) -> impl PartialEq {
+    (
+        metric.metric_type,
+        metric.definition.clone(),
+        metric.verdict.clone(),
+    )
+}
+
+fn listed(targets: &[ModelId]) -> String {
+    let names: Vec<&str> = targets.iter().map(ModelId::as_str).collect();
+    match names.is_empty() {
+        true => "no target".to_owned(),
+        false => names.join(", "),
+    }
+}

@@ -1,0 +1,134 @@
+//! Comparisons of targets.
+
+use std::fmt::Write as _;
+
+use schema::statistics::{Comparison, DifferenceStatistics};
+
+use crate::{
+    numbers::percent,
+    table::Table,
+    text::{clean, wrapped},
+};
+
+/// A table for each pair: both rates, their difference with its 95% interval, and the p-value to be read, over all rows and by metric; below
+/// it, in words, what may be said. `names` are what the two sides of a pair are called: their ids where it is `None`.
+#[must_use]
+pub fn comparison_tables(
+    comparisons: &[Comparison],
+    names: Option<[&str; 2]>,
+    width: usize,
+) -> String {
+    let mut text = String::new();
+    for pair in pairs(comparisons) {
+        let Some(first) = pair.first() else { continue };
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        // Writing to a text does not fail.
+        let _ = writeln!(text, "{}", title(first, names));
+        let mut table = Table::new(1, &["metric", "A", "B", "difference", "95% interval", "p"]);
+        for comparison in pair {
+            let mut row = vec![comparison.scope.clone()];
+            row.extend(cells(&comparison.difference));
+            table.row(row);
+        }
+        text.push_str(&table.render(width));
+        for line in words(pair) {
+            text.push_str(&wrapped(&line, "  ", width));
+        }
+    }
+    text
+}
+
+/// The same as tables of Markdown.
+#[must_use]
+pub fn comparison_markdown(comparisons: &[Comparison], names: Option<[&str; 2]>) -> String {
+    let mut text = String::new();
+    for pair in pairs(comparisons) {
+        let Some(first) = pair.first() else { continue };
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let _ = writeln!(text, "**{}**\n", escaped(&title(first, names)));
+        text.push_str("| metric | A | B | difference | 95% interval | p (Holm) | says |\n");
+        text.push_str("|---|--:|--:|--:|---|--:|---|\n");
+        for comparison in pair {
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} |",
+                escaped(&comparison.scope),
+                cells(&comparison.difference).join(" | "),
+                comparison.difference.says
+            );
+        }
+    }
+    text
+}
+
+/// The comparisons of each pair: those that stand next to each other.
+fn pairs(comparisons: &[Comparison]) -> impl Iterator<Item = &[Comparison]> {
+    // A pair begins with the comparison of all rows; the same pair can come again, from another tree.
+    comparisons.chunk_by(|one, next| (&one.a, &one.b) == (&next.a, &next.b))
+}
+
+fn title(first: &Comparison, names: Option<[&str; 2]>) -> String {
+    let (a, b) = (clean(first.a.as_str()), clean(first.b.as_str()));
+    match names {
+        None => format!("A {a}, B {b}"),
+        Some([here, there]) => format!("{a}: A {}, B {}", clean(here), clean(there)),
+    }
+}
+
+fn cells(difference: &DifferenceStatistics) -> [String; 5] {
+    [
+        percent(Some(difference.rate_a)),
+        percent(Some(difference.rate_b)),
+        signed(difference.difference),
+        format!(
+            "{} to {}",
+            signed(difference.lower),
+            signed(difference.upper)
+        ),
+        match difference.p_holm {
+            p if p < 0.001 => "<0.001".to_owned(),
+            p => format!("{p:.3}"),
+        },
+    ]
+}
+
+/// A difference with its sign; what is not quite 0 or 1 never looks like it.
+fn signed(difference: f64) -> String {
+    match format!("{difference:+.2}").as_str() {
+        "+0.00" | "-0.00" if difference > 0.0 => "<+0.01".to_owned(),
+        "+0.00" | "-0.00" if difference < 0.0 => ">-0.01".to_owned(),
+        "-0.00" => "+0.00".to_owned(),
+        "+1.00" if difference < 1.0 => ">+0.99".to_owned(),
+        "-1.00" if difference > -1.0 => "<-0.99".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+/// What may be said, each sentence once, with what it is about.
+fn words(pair: &[Comparison]) -> Vec<String> {
+    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
+    for comparison in pair {
+        let says = comparison.difference.says.as_str();
+        let scope = clean(&comparison.scope);
+        match found.iter_mut().find(|(known, _)| *known == says) {
+            Some((_, scopes)) => scopes.push(scope),
+            None => found.push((says, vec![scope])),
+        }
+    }
+    let lines = found.into_iter();
+    lines
+        .map(|(says, scopes)| format!("{}: {says}.", scopes.join(", ")))
+        .collect()
+}
+
+/// Text for one cell.
+fn escaped(text: &str) -> String {
+    clean(text)
+        .replace('\\', "\\\\")
+        .replace('|', "\\|")
+        .replace('<', "&lt;")
+}
