@@ -4,7 +4,11 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use schema::{Benchmark, Metric, VerdictType, nearest, text::is_blank, yaml::YamlError};
 
-use super::{broken_rule::BrokenRule, hazards::check_hazards, tools::check_tools};
+use super::{
+    broken_rule::BrokenRule,
+    hazards::{check_hazards, check_names},
+    tools::check_tools,
+};
 use crate::{BenchmarkDir, RunError};
 
 /// Reads and checks `benchmark.yaml`. The name defaults to the folder's.
@@ -22,9 +26,14 @@ pub fn read_benchmark(dir: &BenchmarkDir) -> Result<Benchmark, RunError> {
     if benchmark.name.trim().is_empty() {
         dir.name().clone_into(&mut benchmark.name);
     }
-    check(&benchmark)
-        .map_err(|broken| RunError::in_file(&path, broken.line(text), broken.to_string()))?;
-    Ok(benchmark)
+    match broken_rules(&benchmark).first() {
+        None => Ok(benchmark),
+        Some(broken) => Err(RunError::in_file(
+            &path,
+            broken.line(text),
+            broken.to_string(),
+        )),
+    }
 }
 
 fn parse(path: &Path, text: &str) -> Result<Benchmark, RunError> {
@@ -39,17 +48,21 @@ fn parse(path: &Path, text: &str) -> Result<Benchmark, RunError> {
         .map_err(|error| RunError::in_yaml(path, &YamlError::new(&error, text)))
 }
 
-fn check(benchmark: &Benchmark) -> Result<(), BrokenRule> {
+/// All rules that a benchmark breaks, in the order of the file's sections. A run refuses it for the first; `validate` lists them.
+#[must_use]
+pub fn broken_rules(benchmark: &Benchmark) -> Vec<BrokenRule> {
     if benchmark.metrics.is_empty() && is_blank(&benchmark.description) {
         let reason = format!(
             "it has neither metrics nor a description to write them from{}. Add `description` or `metrics`",
             mistyped(benchmark)
         );
-        return Err(BrokenRule::new("", reason));
+        return vec![BrokenRule::new("", reason)];
     }
-    metrics_fit(&benchmark.metrics)?;
-    check_hazards(benchmark)?;
-    check_tools(benchmark)
+    let mut broken = metrics_fit(&benchmark.metrics);
+    broken.extend(check_names(benchmark));
+    broken.extend(check_hazards(&benchmark.hazards, Some(&benchmark.metrics)));
+    broken.extend(check_tools(benchmark));
+    broken
 }
 
 /// The keys that were meant to be `description` or `metrics`, as a hint.
@@ -66,43 +79,50 @@ fn mistyped(benchmark: &Benchmark) -> String {
 
 /// Checks that judges and files can work with the metrics. `path`: where they come from, for people.
 pub fn check_metrics(path: &Path, metrics: &[Metric]) -> Result<(), RunError> {
-    metrics_fit(metrics).map_err(|broken| RunError::in_file(path, None, broken.to_string()))
+    match metrics_fit(metrics).first() {
+        None => Ok(()),
+        Some(broken) => Err(RunError::in_file(path, None, broken.to_string())),
+    }
 }
 
-fn metrics_fit(metrics: &[Metric]) -> Result<(), BrokenRule> {
+fn metrics_fit(metrics: &[Metric]) -> Vec<BrokenRule> {
+    let mut broken = Vec::new();
     let mut seen = BTreeSet::new();
     for (index, metric) in metrics.iter().enumerate() {
-        let place = format!("metrics[{index}]");
-        if metric.id.trim().is_empty() {
-            return Err(BrokenRule::new(place, "the id is empty"));
-        }
-        if metric.id.contains(['/', '\\'])
-            || metric.id.contains("__")
-            || metric.id.chars().any(char::is_control)
-        {
-            let reason = format!(
-                "the id {:?} holds a slash, `__` or a control character",
-                metric.id
-            );
-            return Err(BrokenRule::new(place, reason));
-        }
-        if !seen.insert(&metric.id) {
-            let reason = format!("duplicate id {:?}. Each metric needs its own id", metric.id);
-            return Err(BrokenRule::new(place, reason));
+        let entry = format!("metrics[{index}]");
+        if let Some(reason) = wrong_id(metric, &mut seen) {
+            broken.push(BrokenRule::new(&entry, reason).at("id"));
         }
         if is_blank(&metric.definition) {
             let reason = "the definition is empty, and the judge sees nothing else of the metric";
-            return Err(BrokenRule::new(place, reason).of(&metric.id));
+            let rule = BrokenRule::new(&entry, reason);
+            broken.push(rule.of(&metric.id).at("definition"));
         }
         if let Some(Err(error)) = metric.verdict.as_ref().map(VerdictType::check) {
-            let place = match error.key() {
-                (key, Some(index)) => format!("{place}.verdict.{key}[{index}]"),
-                (key, None) => format!("{place}.verdict.{key}"),
+            let entry = match error.key() {
+                (key, Some(index)) => format!("{entry}.verdict.{key}[{index}]"),
+                (key, None) => format!("{entry}.verdict.{key}"),
             };
-            return Err(BrokenRule::new(place, error.to_string()).of(&metric.id));
+            broken.push(BrokenRule::new(entry, error.to_string()).of(&metric.id));
         }
     }
-    Ok(())
+    broken
+}
+
+/// What is wrong with the id of a metric, where `seen` are those before it.
+fn wrong_id<'m>(metric: &'m Metric, seen: &mut BTreeSet<&'m str>) -> Option<String> {
+    let id = metric.id.as_str();
+    if id.trim().is_empty() {
+        Some("the id is empty".to_owned())
+    } else if id.contains(['/', '\\']) || id.contains("__") || id.chars().any(char::is_control) {
+        Some(format!(
+            "the id {id:?} holds a slash, `__` or a control character"
+        ))
+    } else if seen.insert(id) {
+        None
+    } else {
+        Some(format!("duplicate id {id:?}. Each metric needs its own id"))
+    }
 }
 
 #[cfg(test)]

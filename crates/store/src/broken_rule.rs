@@ -5,15 +5,15 @@ use schema::yaml::line_of;
 /// Which rule of `benchmark.yaml` is broken, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", self.place())]
-pub(super) struct BrokenRule {
+pub struct BrokenRule {
     /// The key path of the entry at fault, such as `tools[0]`; empty where the file as a whole is at fault.
-    pub(super) entry: String,
+    pub entry: String,
     /// The entry's name or id.
-    pub(super) name: Option<String>,
+    pub name: Option<String>,
     /// The key path within the entry, such as `parameters.required`; empty where the entry as a whole is at fault.
-    pub(super) key: String,
+    pub key: String,
     /// What is wrong.
-    pub(super) reason: String,
+    pub reason: String,
 }
 
 impl BrokenRule {
@@ -41,6 +41,20 @@ impl BrokenRule {
             key: key.to_owned(),
             ..self
         }
+    }
+
+    /// The JSON pointer of what is at fault. What lies within the parameters of a tool is a schema of its own: the pointer ends there.
+    #[must_use]
+    pub fn pointer(&self) -> String {
+        let within = match self.entry.starts_with("tools[") {
+            true if self.key.starts_with("parameters") => "parameters",
+            true if self.key != "name" => "",
+            _ => self.key.as_str(),
+        };
+        let parts = self.entry.split(['.', '[']).chain(within.split(['.', '[']));
+        let parts = parts.map(|part| part.trim_end_matches(']'));
+        let parts = parts.filter(|part| !part.is_empty());
+        parts.flat_map(|part| ["/", part]).collect()
     }
 
     /// The line of the item of a list that is at fault, or of the deepest key in it that is in `text`.
@@ -84,6 +98,25 @@ mod tests {
         ] {
             let broken = BrokenRule::new(entry, "x").at(key);
             assert_eq!(broken.line(text), expected, "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn a_broken_rule_has_a_pointer() {
+        for (entry, key, expected) in [
+            ("", "", ""),
+            ("uid", "", "/uid"),
+            (
+                "metrics[3]",
+                "verdict.labels[1]",
+                "/metrics/3/verdict/labels/1",
+            ),
+            ("hazards[0].metrics[1]", "", "/hazards/0/metrics/1"),
+            ("tools[2]", "name", "/tools/2/name"),
+            ("tools[2]", "answer", "/tools/2"),
+            ("tools[2]", "parameters.type.x", "/tools/2/parameters"),
+        ] {
+            assert_eq!(BrokenRule::new(entry, "x").at(key).pointer(), expected);
         }
     }
 

@@ -2,106 +2,109 @@
 
 use std::collections::{HashMap, HashSet};
 
-use schema::{Benchmark, Hazard, nearest};
+use schema::{Benchmark, Hazard, Metric, nearest};
 
 use super::broken_rule::BrokenRule;
 
-/// Checks that every metric is in exactly one hazard, and that the benchmark's own names can be used. The error says where.
-pub(super) fn check_hazards(benchmark: &Benchmark) -> Result<(), BrokenRule> {
-    for (key, text) in [
+/// The rules that hazards break. With the benchmark's `metrics` every one of them is in exactly one hazard; a list of hazards by itself
+/// is checked without.
+#[must_use]
+pub fn check_hazards(hazards: &[Hazard], metrics: Option<&[Metric]>) -> Vec<BrokenRule> {
+    let mut broken = Vec::new();
+    let mut ids = HashSet::new();
+    let mut owners: HashMap<&str, &str> = HashMap::new();
+    for (index, hazard) in hazards.iter().enumerate() {
+        let entry = format!("hazards[{index}]");
+        check_id(&entry, hazard, &mut broken);
+        if !ids.insert(hazard.id.as_str()) {
+            let reason = format!("duplicate id {:?}. Each hazard needs its own id", hazard.id);
+            broken.push(BrokenRule::new(&entry, reason).at("id"));
+        }
+        check_metrics(&entry, hazard, metrics, &mut owners, &mut broken);
+    }
+    if hazards.is_empty() {
+        return broken;
+    }
+    let known = metrics.unwrap_or_default().iter();
+    for metric in known.filter(|metric| !owners.contains_key(metric.id.as_str())) {
+        let reason = format!(
+            "the metric {:?} is in no hazard. Add it to one, or leave `hazards` out: then each metric is a hazard",
+            metric.id
+        );
+        broken.push(BrokenRule::new("hazards", reason));
+    }
+    broken
+}
+
+/// The rules that the benchmark's own names break: together they name files.
+pub(super) fn check_names(benchmark: &Benchmark) -> Vec<BrokenRule> {
+    let names = [
         ("uid", &benchmark.uid),
         ("version", &benchmark.version),
         ("locale", &benchmark.locale),
-    ] {
-        // Together they name files.
+    ];
+    let mut broken = Vec::new();
+    for (key, text) in names {
         let text = text.as_deref().unwrap_or_default();
         if text.contains(['/', '\\']) || text.chars().any(char::is_control) {
             let reason = format!("{text:?} holds a slash or a control character");
-            return Err(BrokenRule::new(key, reason));
+            broken.push(BrokenRule::new(key, reason));
         }
     }
-    let mut ids = HashSet::new();
-    let mut owners: HashMap<&str, &str> = HashMap::new();
-    for (index, hazard) in benchmark.hazards.iter().enumerate() {
-        let place = format!("hazards[{index}]");
-        check_id(&place, hazard)?;
-        if !ids.insert(hazard.id.as_str()) {
-            let reason = format!("duplicate id {:?}. Each hazard needs its own id", hazard.id);
-            return Err(BrokenRule::new(place, reason));
-        }
-        check_metrics(&place, hazard, benchmark, &mut owners)?;
-    }
-    let alone = benchmark
-        .metrics
-        .iter()
-        .find(|metric| !owners.contains_key(metric.id.as_str()));
-    match alone {
-        Some(metric) if !benchmark.hazards.is_empty() => {
-            let reason = format!(
-                "the metric {:?} is in no hazard. Add it to one, or leave `hazards` out: then each metric is a hazard",
-                metric.id
-            );
-            Err(BrokenRule::new("hazards", reason))
-        }
-        _ => Ok(()),
-    }
+    broken
 }
 
-fn check_id(place: &str, hazard: &Hazard) -> Result<(), BrokenRule> {
+fn check_id(entry: &str, hazard: &Hazard, broken: &mut Vec<BrokenRule>) {
     if hazard.id.trim().is_empty() {
-        return Err(BrokenRule::new(place, "the id is empty"));
-    }
-    if hazard.id.chars().any(char::is_control) {
+        broken.push(BrokenRule::new(entry, "the id is empty").at("id"));
+    } else if hazard.id.chars().any(char::is_control) {
         let reason = format!("the id {:?} holds a control character", hazard.id);
-        return Err(BrokenRule::new(place, reason));
+        broken.push(BrokenRule::new(entry, reason).at("id"));
     }
     if hazard.metrics.is_empty() {
         let reason = "`metrics` is empty. Add the metrics of the hazard";
-        return Err(BrokenRule::new(place, reason).of(&hazard.id).at("metrics"));
+        let rule = BrokenRule::new(entry, reason);
+        broken.push(rule.of(&hazard.id).at("metrics"));
     }
-    Ok(())
 }
 
 fn check_metrics<'b>(
-    place: &str,
+    entry: &str,
     hazard: &'b Hazard,
-    benchmark: &'b Benchmark,
+    metrics: Option<&[Metric]>,
     owners: &mut HashMap<&'b str, &'b str>,
-) -> Result<(), BrokenRule> {
+    broken: &mut Vec<BrokenRule>,
+) {
     for (index, id) in hazard.metrics.iter().enumerate() {
-        let broken = |reason: String| {
-            BrokenRule::new(format!("{place}.metrics[{index}]"), reason).of(&hazard.id)
+        let mut add = |reason: String| {
+            let entry = format!("{entry}.metrics[{index}]");
+            broken.push(BrokenRule::new(entry, reason).of(&hazard.id));
         };
-        if benchmark.metric(id).is_none() {
-            return Err(broken(format!(
-                "unknown metric {id:?}{}",
-                meant(id, benchmark)
-            )));
+        if let Some(metrics) = metrics
+            && !metrics.iter().any(|metric| metric.id == *id)
+        {
+            add(format!("unknown metric {id:?}{}", meant(id, metrics)));
+            continue;
         }
         match owners.insert(id, &hazard.id) {
             None => {}
-            Some(owner) if owner == hazard.id => {
-                return Err(broken(format!("duplicate metric {id:?}")));
-            }
-            Some(owner) => {
-                return Err(broken(format!(
-                    "the metric {id:?} is in the hazard {owner:?} already, and its samples would count twice"
-                )));
-            }
+            Some(owner) if owner == hazard.id => add(format!("duplicate metric {id:?}")),
+            Some(owner) => add(format!(
+                "the metric {id:?} is in the hazard {owner:?} already, and its samples would count twice"
+            )),
         }
     }
-    Ok(())
 }
 
 /// The metric that may have been meant by `id`, or all of them.
-fn meant(id: &str, benchmark: &Benchmark) -> String {
-    if benchmark.metrics.is_empty() {
+fn meant(id: &str, metrics: &[Metric]) -> String {
+    if metrics.is_empty() {
         return ". There are no metrics yet: leave `hazards` out until they are written".to_owned();
     }
-    let ids = benchmark.metrics.iter().map(|metric| metric.id.as_str());
+    let ids = metrics.iter().map(|metric| metric.id.as_str());
     // By name, too: people remember names better than numbers.
-    let mut metrics = benchmark.metrics.iter();
     let by_name = metrics
+        .iter()
         .find(|metric| metric.name.eq_ignore_ascii_case(id))
         .map(|metric| metric.id.as_str());
     // Ids differ in digits only: of several near ones none is more likely than another.
@@ -124,7 +127,12 @@ mod tests {
 - {id: m02, name: Correct claims, type: positive, definition: y}
 ";
         let benchmark: Benchmark = serde_saphyr::from_str(&format!("{metrics}{yaml}")).unwrap();
-        check_hazards(&benchmark).map_err(|broken| broken.to_string())
+        let names = check_names(&benchmark);
+        let hazards = check_hazards(&benchmark.hazards, Some(&benchmark.metrics));
+        match names.into_iter().chain(hazards).next() {
+            None => Ok(()),
+            Some(broken) => Err(broken.to_string()),
+        }
     }
 
     #[test]

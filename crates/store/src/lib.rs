@@ -57,10 +57,12 @@ pub mod yaml_edit;
 
 pub use aggregator::{sort_summaries, statistics::TargetRows};
 pub use atomic::{check_writable, remove_unfinished, write_atomically, write_json};
-pub use benchmark::{check_metrics, read_benchmark};
+pub use benchmark::{broken_rules, check_metrics, read_benchmark};
+pub use broken_rule::BrokenRule;
 pub use cost::{CostEntry, CostFile, read_costs, write_cost};
 pub use error::{RunError, RunErrorKind};
 pub use grades::{read_grades, score_tree, scored_targets, simulated_targets, write_grades};
+pub use hazards::check_hazards;
 pub use import_record::{ImportRecord, imported_targets};
 pub use layout::{BenchmarkDir, Layout, TargetDir};
 pub use lock::TreeLock;

@@ -7,26 +7,29 @@ use schema::{Benchmark, Scenario, nearest};
 use super::broken_rule::BrokenRule;
 use crate::RunError;
 
-/// Checks that every tool can be offered and answered, and that no name is duplicated. The error names the place.
-pub(super) fn check_tools(benchmark: &Benchmark) -> Result<(), BrokenRule> {
+/// The rules that tools break: every tool can be offered and answered, and no name is duplicated.
+pub(super) fn check_tools(benchmark: &Benchmark) -> Vec<BrokenRule> {
+    let mut broken = Vec::new();
     let mut names = HashSet::new();
     for (index, tool) in benchmark.tools.iter().enumerate() {
-        let place = format!("tools[{index}]");
+        let entry = format!("tools[{index}]");
         if !names.insert(tool.name.as_str()) {
             let reason = format!(
                 "duplicate name {:?}. Each tool needs its own name",
                 tool.name
             );
-            return Err(BrokenRule::new(place, reason));
+            broken.push(BrokenRule::new(&entry, reason).at("name"));
         }
-        schema::check_tool(tool).map_err(|error| BrokenRule {
-            entry: place,
-            name: Some(tool.name.clone()),
-            key: error.key,
-            reason: error.reason,
-        })?;
+        if let Err(error) = schema::check_tool(tool) {
+            broken.push(BrokenRule {
+                entry,
+                name: Some(tool.name.clone()),
+                key: error.key,
+                reason: error.reason,
+            });
+        }
     }
-    Ok(())
+    broken
 }
 
 /// Checks that the scenarios name no tool that `benchmark.yaml` does not have.
@@ -98,10 +101,13 @@ mod tests {
                 "tools[0] (a): `parameters.properties` is no JSON schema",
             ),
         ] {
-            let error = check_tools(&benchmark(tools)).unwrap_err().to_string();
+            let error = check_tools(&benchmark(tools))[0].to_string();
             assert!(error.starts_with(reason), "{error}");
         }
-        check_tools(&benchmark(r#"[{"name": "a", "simulated": true}]"#)).unwrap();
+        assert_eq!(
+            check_tools(&benchmark(r#"[{"name": "a", "simulated": true}]"#)),
+            []
+        );
     }
 
     #[test]

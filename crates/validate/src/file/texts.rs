@@ -51,7 +51,7 @@ pub(super) fn tree(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut
             found
         }
         Kind::Hazards => match serde_json::from_value::<Vec<Hazard>>(tree.value.clone()) {
-            Ok(hazards) => check_hazard_list(&hazards, ""),
+            Ok(hazards) => check_hazard_list(&hazards),
             Err(error) => vec![Found::problem("", error.to_string())],
         },
         _ => Vec::new(),
