@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     )?;
     fs::write(
         root.join("scenarios.json"),
-        "[{\"id\": \"m01_s001_v01\", \"metric_id\": \"m01\", \"persona\": 7},\n {\"id\": \"x\", \"metric_id\": \"m02\"}]\n",
+        "[{\"id\": \"m01_s001_v01\", \"metric_id\": \"m01\", \"persona\": 7},\n {\"id\": \"x\", \"metric_id\": \"m02\", \"metric_name\": \"Removed\"}]\n",
     )?;
 
     let report = check(folder.path(), &Options::default())?;
