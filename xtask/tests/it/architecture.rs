@@ -75,6 +75,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("rusqlite", &["probity-llm-client"]),
     // The scripted server is a program of its own too.
     ("clap", &["probity-cli", "probity-scripted-llm", "xtask"]),
+    ("config", &["probity-cli"]),
     ("dotenvy", &["probity-cli"]),
     ("indicatif", &["probity-cli"]),
     ("tracing-subscriber", &["probity-cli"]),

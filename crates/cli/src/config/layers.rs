@@ -1,7 +1,11 @@
 //! The layers of the configuration: defaults < file < environment < flags.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
+use ::config::{Environment, Source};
 use schema::unreadable_special;
 
 use super::{
@@ -125,16 +129,24 @@ fn read(folder: &Path, path: &Path) -> Result<Table, ConfigError> {
 
 /// The variables `PROBITY_A__B` as a table `a.b`. A value that begins with `[` or `{` is read as YAML; an empty one counts as not set.
 fn environment(vars: &Vars) -> Result<Table, ConfigError> {
+    let own = vars
+        .with_prefix(PREFIX)
+        .map(|(name, text)| (name.to_owned(), text.to_owned()))
+        .collect();
+    let source = Environment::with_prefix(PREFIX.trim_end_matches('_'))
+        .prefix_separator("_")
+        .separator("__")
+        .ignore_empty(true)
+        .source(Some(own));
+    let values = source.collect().map_err(|error| {
+        ConfigError::new(format!("the environment variables cannot be read: {error}"))
+    })?;
     let mut table = Table::new();
-    for (name, text) in vars.with_prefix(PREFIX) {
-        let key = name.get(PREFIX.len()..).unwrap_or_default();
-        if key.is_empty() || text.is_empty() {
-            continue;
-        }
-        let path = key.to_lowercase().replace("__", ".");
-        let value = file::inline(&Origin::new(name), text)?;
+    // Sorted, a key comes before those below it: a variable for a single phase wins over one for all.
+    for (path, value) in values.into_iter().collect::<BTreeMap<_, _>>() {
+        let name = format!("{PREFIX}{}", path.replace('.', "__").to_uppercase());
+        let value = file::inline(&Origin::new(name), &value.kind.to_string())?;
         tree::set(&mut table, &path, value);
-        // Before the next variable: one for a single phase wins over one for all.
         spread_concurrency(&mut table);
     }
     Ok(table)
