@@ -32,7 +32,7 @@
 //! - A row is taken for what it says: whether `passed` fits `present` and `score`, whether a row is there twice, and which
 //!   `target_model` it names are not checked.
 //! - Every sample counts as one row. There is no weighting, and no agreement between samples. The intervals of hazards take
-//!   samples for independent of each other; several samples of one scenario are less than that, so the true interval is wider.
+//!   samples for independent of each other; several samples of one scenario are less than that, so the true interval is wider. [`statistics`] has intervals that know it.
 //! - Intervals are exact to 1e-9 relative and better up to a million samples. Above 2^53 samples counts are rounded.
 //! - One row may be 256 MiB long at most. Text in keys that are not needed is skipped without checking that it is UTF-8.
 //! - The summary itself grows with the number of distinct scenarios: about 90 bytes each.

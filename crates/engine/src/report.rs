@@ -7,7 +7,7 @@ use std::{
 };
 
 use schema::{
-    Grades, IncompleteReplies, MetricType, ModelId, Phase, PhaseCost, ReasoningReplies, Summary,
+    Grades, IncompleteReplies, ModelId, Phase, PhaseCost, ReasoningReplies, Summary,
     statistics::Statistics, without_attempts,
 };
 use serde::Serialize;
@@ -84,8 +84,6 @@ pub struct BenchmarkReport {
     pub rates: Vec<Summary>,
     /// The statistics of either: the content of `statistics.json`, when it was written.
     pub statistics: Option<Statistics>,
-    /// The types of the benchmark's metrics by id, which tell the rows of a rate apart.
-    pub metric_types: BTreeMap<String, MetricType>,
     /// Whether `results.json` is not what the scores of the tree sum up to, after a run that judged and did not sum up.
     pub results_outdated: bool,
     /// The content of `grades.json`, when it was written.

@@ -112,11 +112,6 @@ impl<'p> BenchmarkRun<'p> {
         let replies = replies.into_iter();
         (report.replies, report.reasoning) = replies.map(|(id, tally)| tally.of(&id)).unzip();
         report.reference_turns = self.standards.map(|all| all.turns).unwrap_or_default();
-        let metrics = &self.loaded.benchmark.metrics;
-        report.metric_types = metrics
-            .iter()
-            .map(|metric| (metric.id.clone(), metric.metric_type))
-            .collect();
         report.error = error;
         report.failures = Arc::try_unwrap(self.failures)
             .map(Failures::into_groups)
@@ -124,7 +119,7 @@ impl<'p> BenchmarkRun<'p> {
         BenchmarkEnd {
             report,
             fingerprints,
-            metrics: metrics.len(),
+            metrics: self.loaded.benchmark.metrics.len(),
         }
     }
 
