@@ -200,6 +200,7 @@ mod tests {
                     metric_type: MetricType::Negative,
                     passed: *passed,
                     failed: false,
+                    no_verdict: None,
                     conv_id: "".into(),
                 });
             }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schema::{
-    Metric, MetricType, ModelId, Score,
+    Metric, MetricType, ModelId, NoVerdict, Score,
     json_rows::{JsonRow, JsonRowsError},
 };
 use serde::{
@@ -24,6 +24,8 @@ pub struct ScoreRow<'a> {
     pub passed: Option<bool>,
     /// Whether a call or the conversation failed.
     pub failed: bool,
+    /// Why there is no verdict, where the row says it.
+    pub no_verdict: Option<NoVerdict>,
     /// The conversation judged; empty where the row does not name it.
     pub conv_id: Cow<'a, str>,
 }
@@ -36,6 +38,7 @@ impl<'a> From<&'a Score> for ScoreRow<'a> {
             metric_type: score.metric_type,
             passed: score.passed,
             failed: score.error.is_some(),
+            no_verdict: score.no_verdict,
             conv_id: Cow::Borrowed(&score.conv_id),
         }
     }
@@ -59,6 +62,8 @@ struct LightRow<'a> {
     metric_type: Option<MetricType>,
     passed: Option<bool>,
     error: Option<IgnoredAny>,
+    #[serde(rename = "_no_verdict")]
+    no_verdict: Option<NoVerdict>,
     #[serde(borrow, default)]
     conv_id: Option<Cow<'a, str>>,
 }
@@ -84,6 +89,7 @@ pub(crate) fn score_row<'a>(
         metric_type,
         passed: light.passed,
         failed: light.error.is_some(),
+        no_verdict: light.no_verdict,
         conv_id: light.conv_id.unwrap_or_default(),
     })
 }

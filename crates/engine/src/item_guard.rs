@@ -88,6 +88,7 @@ impl ItemGuard {
             messages: transcript.len() as u64,
             usage: conversation.usage,
             error: conversation.error.clone(),
+            no_verdict: conversation.no_verdict,
             transcript: (!is_recorded).then(|| transcript.clone()),
         }));
     }
@@ -123,6 +124,7 @@ impl ItemGuard {
             usage: score.usage,
             justification: (!is_recorded).then(|| score.justification.clone()),
             error: score.error.clone(),
+            no_verdict: score.no_verdict,
             extra: (!score.extra.is_empty()).then(|| score.extra.clone()),
         }));
     }
@@ -268,6 +270,7 @@ mod tests {
                 Turn::new(Role::Assistant, reply.content),
             ],
             error: None,
+            no_verdict: None,
             usage: Some(Spend::default().to_phase_cost()),
         }
     }

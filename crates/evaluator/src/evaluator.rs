@@ -10,7 +10,7 @@ use schema::{
     ChatModel, ChatReply, ChatRequest, Conversation, Evaluator, Event, EventBody, Fingerprint,
     FinishReason, Item, Metric, ModelError,
     ModelErrorKind::{Cancelled, OverBudget},
-    PhaseError, PhaseErrorKind, Purpose, Score,
+    NoVerdict, PhaseError, PhaseErrorKind, Purpose, Score,
     event::{AnnotationException, JudgeAbstained, TranslatedAnnotation},
     reply::{AskFailed, Asked, Unusable, advice, ask},
     text::hex,
@@ -34,7 +34,7 @@ pub struct JudgeEvaluator {
 }
 
 /// A judge's verdict, or why it gave none and would give none if asked again.
-type Answer = Result<JudgeReply, String>;
+type Answer = Result<JudgeReply, (NoVerdict, String)>;
 
 impl JudgeEvaluator {
     /// How often a judge is called for one verdict.
@@ -113,8 +113,12 @@ impl JudgeEvaluator {
                          verdict,
                          justification,
                      }| {
-                        Score::of_verdict(conversation, metric, verdict, justification)
-                            .map_err(|error| format!("judge gave no usable verdict: {error}"))
+                        Score::of_verdict(conversation, metric, verdict, justification).map_err(
+                            |error| {
+                                let words = format!("judge gave no usable verdict: {error}");
+                                (NoVerdict::JudgeUnusable, words)
+                            },
+                        )
                     },
                 );
                 let score = match score {
@@ -122,14 +126,14 @@ impl JudgeEvaluator {
                         item.record(self.judged(&score));
                         score
                     }
-                    Err(reason) => {
+                    Err((reason, words)) => {
                         tracing::debug!(
                             conversation = conversation.conv_id,
-                            reason,
+                            reason = words,
                             "judge abstained"
                         );
-                        item.record(self.abstained(&reason));
-                        Score::abstained(conversation, metric, reason)
+                        item.record(self.abstained(&words));
+                        Score::abstained(conversation, metric, reason, words)
                     }
                 };
                 (score, spend)
@@ -141,7 +145,8 @@ impl JudgeEvaluator {
                 }
                 item.record(self.excepted(&error, started.elapsed()));
                 let message = format!("judge {}: {error}", self.judge.id());
-                (Score::failed(conversation, metric, message), spend)
+                let reason = error.no_verdict();
+                (Score::failed(conversation, metric, reason, message), spend)
             }
         };
         score.usage = Some(spend.to_phase_cost());
@@ -192,9 +197,10 @@ impl JudgeEvaluator {
 fn read(reply: &ChatReply, metric: &Metric) -> Result<Answer, String> {
     match verdict::parse(&reply.content, metric) {
         Ok(read) => Ok(Ok(read)),
-        Err(_) if reply.finish == FinishReason::ContentFilter => Ok(Err(
+        Err(_) if reply.finish == FinishReason::ContentFilter => Ok(Err((
+            NoVerdict::ProviderRefused,
             "judge gave no verdict: the provider's filter stopped its reply".to_owned(),
-        )),
+        ))),
         Err(reason) if reply.finish == FinishReason::Length => {
             Err(format!("{reason} (the token limit cut the reply off)"))
         }
@@ -202,13 +208,14 @@ fn read(reply: &ChatReply, metric: &Metric) -> Result<Answer, String> {
     }
 }
 
-fn no_verdict(unusable: &Unusable) -> String {
-    format!(
+fn no_verdict(unusable: &Unusable) -> (NoVerdict, String) {
+    let words = format!(
         "judge gave no usable verdict in {} tries; the last one: {}{}",
         unusable.asked,
         unusable.reason,
         advice(unusable.cut_off)
-    )
+    );
+    (NoVerdict::JudgeUnusable, words)
 }
 
 fn bad_input(message: String) -> PhaseError {
@@ -225,11 +232,13 @@ impl Evaluator for JudgeEvaluator {
         let metric = self.metric_of(conversation, item)?;
         if let Some(error) = &conversation.error {
             let reason = format!("the conversation failed: {error}");
-            return Ok(vec![Score::failed(conversation, metric, reason)]);
+            let row = Score::failed(conversation, metric, conversation.no_verdict, reason);
+            return Ok(vec![row]);
         }
         if !has_reply(&conversation.transcript) {
-            let reason = "the conversation has no reply of the target".to_owned();
-            return Ok(vec![Score::abstained(conversation, metric, reason)]);
+            let words = "the conversation has no reply of the target";
+            let row = Score::abstained(conversation, metric, NoVerdict::EmptyReply, words);
+            return Ok(vec![row]);
         }
         Ok(vec![self.judge(conversation, metric, item).await?])
     }

@@ -7,7 +7,7 @@ use evaluator::{JudgeEvaluator, Prompts};
 use llm_client::{HttpClient, ModelSettings, OpenAi};
 use schema::{
     Conversation, Evaluator, EventKind, Item, Metric, ModelErrorKind, ModelId, NoJournal,
-    PhaseError, PhaseErrorKind, Role, Score, Turn, Verdict, prompt::Prompt,
+    NoVerdict, PhaseError, PhaseErrorKind, Role, Score, Turn, Verdict, prompt::Prompt,
 };
 use scripted_llm::ScriptedServer;
 use serde_json::{Value, json};
@@ -166,6 +166,7 @@ async fn a_judge_without_a_usable_verdict_abstains() {
     let prose = || Answer::says("I would say that it is present.");
     let (server, journal, score) = judged(vec![prose(), prose(), prose()]).await;
     assert!(no_verdict(&score));
+    assert_eq!(score.no_verdict, Some(NoVerdict::JudgeUnusable));
     assert_eq!(score.error, None);
     assert!(
         score.justification.starts_with(
@@ -341,6 +342,7 @@ async fn tries_can_be_set() {
 async fn a_filtered_judge_abstains_at_once_and_a_cut_off_one_is_asked_again() {
     let (server, _, score) = judged(vec![Answer::ends("", "content_filter")]).await;
     assert!(no_verdict(&score) && score.error.is_none());
+    assert_eq!(score.no_verdict, Some(NoVerdict::ProviderRefused));
     assert!(
         score.justification.contains("filter"),
         "{}",
@@ -362,6 +364,7 @@ async fn a_filtered_judge_abstains_at_once_and_a_cut_off_one_is_asked_again() {
 async fn a_judge_that_cannot_be_reached_fails_the_score_only() {
     let (_, journal, score) = judged(vec![Answer::says("Hm."), Answer::status(401)]).await;
     assert!(no_verdict(&score));
+    assert_eq!(score.no_verdict, Some(NoVerdict::CallFailed));
     let error = score.error.unwrap();
     assert!(
         error.starts_with("judge judge: ") && error.contains("401"),
@@ -404,6 +407,7 @@ async fn a_failed_or_silent_conversation_costs_no_call() {
     failed.error = Some("target TARGETID, turn 3: status 500".into());
     let (server, journal, score) = judge(vec![], &failed).await;
     assert!(no_verdict(&score) && score.usage.is_none());
+    assert_eq!(score.no_verdict, None, "the conversation does not say why");
     assert_eq!(
         score.error.as_deref(),
         Some("the conversation failed: target TARGETID, turn 3: status 500")
@@ -415,6 +419,7 @@ async fn a_failed_or_silent_conversation_costs_no_call() {
     silent.transcript.truncate(1);
     let (server, _, score) = judge(vec![], &silent).await;
     assert!(no_verdict(&score) && score.error.is_none());
+    assert_eq!(score.no_verdict, Some(NoVerdict::EmptyReply));
     assert_eq!(
         score.justification,
         "the conversation has no reply of the target"

@@ -58,6 +58,7 @@ fn sample(run: &Run, n: usize) -> Sample {
         sample: 0,
         transcript: (0..12).map(turn).collect(),
         error: None,
+        no_verdict: None,
         usage: None,
     };
     let score = Score::judged(

@@ -79,6 +79,7 @@ fn sample(run: &Run, n: usize, seed: &mut u64) -> Sample {
         sample: 0,
         transcript: (0..12).map(|at| turn(at, seed)).collect(),
         error: None,
+        no_verdict: None,
         usage: None,
     };
     let score = Score::judged(

@@ -87,6 +87,7 @@ fn sample(
             Turn::new(Role::Assistant, answered),
         ],
         error: None,
+        no_verdict: None,
         usage: None,
     };
     let score = Score::judged(

@@ -14,7 +14,7 @@ use crate::{
     words,
 };
 
-const SCORES: [&str; 17] = [
+const SCORES: [&str; 18] = [
     "benchmark",
     "target",
     "conv_id",
@@ -32,6 +32,7 @@ const SCORES: [&str; 17] = [
     "cost_usd",
     "run_id",
     "verdict",
+    "no_verdict",
 ];
 
 /// More columns of scores and conversations where the rows are of safety evaluations.
@@ -255,7 +256,7 @@ fn score_cells<'a>(
     run: &'a Run,
     sample: &'a Sample,
     score: &'a schema::Score,
-) -> [Cow<'a, str>; 17] {
+) -> [Cow<'a, str>; 18] {
     let judge = sample
         .calls_to(Asked::Judge)
         .last()
@@ -281,6 +282,7 @@ fn score_cells<'a>(
             .verdict
             .as_ref()
             .map_or(Cow::Borrowed(""), |verdict| verdict.text().into()),
+        known(score.no_verdict),
     ]
 }
 

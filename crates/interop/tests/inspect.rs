@@ -13,7 +13,8 @@ use interop::{
     inspect::{InspectLogs, LogFormat, file_name},
 };
 use schema::{
-    Benchmark, Conversation, FinishReason, ModelId, Role, Scenario, Score, TargetRef, Turn, Usage,
+    Benchmark, Conversation, FinishReason, ModelId, NoVerdict, Role, Scenario, Score, TargetRef,
+    Turn, Usage,
 };
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
@@ -66,6 +67,7 @@ fn conversation(run: &Run, scenario: &str, sample: u32, turns: Vec<Turn>) -> Con
         sample,
         transcript: turns,
         error: None,
+        no_verdict: None,
         usage: None,
     }
 }
@@ -274,10 +276,10 @@ fn what_has_no_verdict_is_kept_and_counted_nowhere() {
     let whole = judged(&run, "m01_s001", 0, false);
     let metric = &run.benchmark.metrics[0];
     let said = conversation(&run, "m01_s002", 0, two_turns());
-    let abstained = Score::abstained(&said, metric, "No verdict.");
+    let abstained = Score::abstained(&said, metric, NoVerdict::JudgeUnusable, "No verdict.");
     let mut failed = conversation(&run, "m01_s003", 0, vec![Turn::new(Role::User, "Hello?")]);
     failed.error = Some("the target is down".to_owned());
-    let unplayed = Score::failed(&failed, metric, "the target is down");
+    let unplayed = Score::failed(&failed, metric, NoVerdict::CallFailed, "the target is down");
     let samples = [
         whole,
         Sample::new(said, vec![abstained]),

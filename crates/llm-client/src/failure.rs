@@ -117,9 +117,13 @@ impl Reporter {
         }
         push_sentence(&mut message, ": ", &failure.reason);
         push_sentence(&mut message, ". ", &self.advice(kind, meant, refusal));
-        ModelError::new(kind, message)
+        let error = ModelError::new(kind, message)
             .with_spend(spend)
-            .with_source(failure)
+            .with_source(failure);
+        match refusal.is_for_content() {
+            true => error.refused_for_content(),
+            false => error,
+        }
     }
 
     /// The endpoint answered 2xx with something that is not a completion.

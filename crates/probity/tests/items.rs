@@ -337,6 +337,7 @@ impl Simulator for TwoQuestions {
             sample: item.sample(),
             transcript,
             error: None,
+            no_verdict: None,
             usage: Some(spend.to_phase_cost()),
         })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Extra, FinishReason, ModelId, PhaseCost, Role, Scenario, ToolCall};
+use crate::{Extra, FinishReason, ModelId, NoVerdict, PhaseCost, Role, Scenario, ToolCall};
 
 /// One row of `conversations.json`: one sample of one scenario, simulated with one system under test.
 ///
@@ -30,6 +30,13 @@ pub struct Conversation {
     /// Why the conversation could not be finished. A row with an error is never judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Why its scores have no verdict, where there is an `error`. Absent where it is not known.
+    #[serde(
+        rename = "_no_verdict",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub no_verdict: Option<NoVerdict>,
     /// What the calls of this conversation used and cost, the user model's included.
     #[serde(rename = "_usage", default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<PhaseCost>,
@@ -49,6 +56,8 @@ struct ReadRow {
     transcript: Vec<Turn>,
     #[serde(default)]
     error: Option<String>,
+    #[serde(rename = "_no_verdict", default)]
+    no_verdict: Option<NoVerdict>,
     #[serde(rename = "_usage", default)]
     usage: Option<PhaseCost>,
 }
@@ -62,6 +71,7 @@ impl From<ReadRow> for Conversation {
             sample: row.sample.or(row.older_sample).unwrap_or_default(),
             transcript: row.transcript,
             error: row.error,
+            no_verdict: row.no_verdict,
             usage: row.usage,
         }
     }
@@ -80,6 +90,8 @@ struct WrittenRow<'r> {
     transcript: &'r [Turn],
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'r str>,
+    #[serde(rename = "_no_verdict", skip_serializing_if = "Option::is_none")]
+    no_verdict: Option<NoVerdict>,
     #[serde(rename = "_usage", skip_serializing_if = "Option::is_none")]
     usage: Option<&'r PhaseCost>,
 }
@@ -94,6 +106,7 @@ impl Serialize for Conversation {
             older_sample: self.sample,
             transcript: &self.transcript,
             error: self.error.as_deref(),
+            no_verdict: self.no_verdict,
             usage: self.usage.as_ref(),
         }
         .serialize(serializer)

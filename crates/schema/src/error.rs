@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, sync::Arc};
 
-use crate::Spend;
+use crate::{NoVerdict, Spend};
 
 /// Why a call to a model failed. Its text is made to be read by people and never holds a key or a header.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +11,7 @@ pub struct ModelError {
     kind: ModelErrorKind,
     message: String,
     attempts: u32,
+    is_refusal: bool,
     spend: Spend,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
@@ -78,6 +79,7 @@ impl ModelError {
             kind,
             message: message.into(),
             attempts: 1,
+            is_refusal: false,
             spend: Spend::default(),
             source: None,
         }
@@ -104,10 +106,27 @@ impl ModelError {
         self
     }
 
+    /// Says that the filter of a provider refused the request for its content.
+    #[must_use]
+    pub fn refused_for_content(mut self) -> Self {
+        self.is_refusal = true;
+        self
+    }
+
     /// Of what sort it is.
     #[must_use]
     pub fn kind(&self) -> ModelErrorKind {
         self.kind
+    }
+
+    /// Why a row has no verdict, where this is the cause.
+    #[must_use]
+    pub fn no_verdict(&self) -> NoVerdict {
+        match self.kind {
+            ModelErrorKind::OverBudget => NoVerdict::Budget,
+            _ if self.is_refusal => NoVerdict::ProviderRefused,
+            _ => NoVerdict::CallFailed,
+        }
     }
 
     /// What the failed attempts used and cost, where they were billed.
@@ -129,6 +148,7 @@ impl ModelError {
 pub struct PhaseError {
     kind: PhaseErrorKind,
     message: String,
+    no_verdict: Option<NoVerdict>,
     row: Option<OnRow>,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
@@ -162,7 +182,9 @@ impl From<ModelError> for PhaseError {
             ModelErrorKind::OverBudget => PhaseErrorKind::OverBudget,
             _ => PhaseErrorKind::Failed,
         };
-        Self::new(kind, error.to_string()).with_source(error)
+        Self::new(kind, error.to_string())
+            .with_no_verdict(error.no_verdict())
+            .with_source(error)
     }
 }
 
@@ -173,6 +195,7 @@ impl PhaseError {
         Self {
             kind,
             message: message.into(),
+            no_verdict: (kind == PhaseErrorKind::OverBudget).then_some(NoVerdict::Budget),
             row: None,
             source: None,
         }
@@ -186,6 +209,19 @@ impl PhaseError {
             message,
             ..Self::from(error)
         }
+    }
+
+    /// Sets why the rows that fail with it have no verdict.
+    #[must_use]
+    pub fn with_no_verdict(mut self, reason: NoVerdict) -> Self {
+        self.no_verdict = Some(reason);
+        self
+    }
+
+    /// Why the rows that fail with it have no verdict; `None` where the phase did not say.
+    #[must_use]
+    pub fn no_verdict(&self) -> Option<NoVerdict> {
+        self.no_verdict
     }
 
     /// Adds who failed, `judge gpt-4o` for one, and with which row: the text is then `WHO on ROW: MESSAGE`.

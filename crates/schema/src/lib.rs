@@ -56,6 +56,7 @@ pub mod json_rows;
 mod json_text;
 mod message;
 mod nearest;
+mod no_verdict;
 mod open_files;
 mod phase;
 pub mod prompt;
@@ -99,6 +100,7 @@ pub use item::Item;
 pub use json_text::JsonText;
 pub use message::Message;
 pub use nearest::nearest;
+pub use no_verdict::NoVerdict;
 pub use open_files::{is_out_of_files, out_of_files};
 pub use phase::{
     Aggregator, Evaluator, Fingerprint, MetricGenerator, ScenarioGenerator, Simulator,

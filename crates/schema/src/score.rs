@@ -4,12 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer, de::Error};
 use serde_json::{Value, json};
 
-use crate::{Conversation, Extra, Metric, MetricType, ModelId, PhaseCost, Verdict, VerdictError};
+use crate::{
+    Conversation, Extra, Metric, MetricType, ModelId, NoVerdict, PhaseCost, Verdict, VerdictError,
+};
 
 /// One row of `scores.json`: one metric judged in one conversation.
 ///
 /// `present`, `passed` and `score` are either all known or all null. Null means that there is no usable verdict:
-/// `justification` then says why, and no rate counts the row.
+/// `_no_verdict` then says why, `justification` says it in words, and no rate counts the row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Score {
     /// The scenario's id.
@@ -43,6 +45,13 @@ pub struct Score {
     /// usable verdict is an abstention and no error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Why there is no verdict. Absent on rows with one, and on rows of programs that do not say it.
+    #[serde(
+        rename = "_no_verdict",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub no_verdict: Option<NoVerdict>,
     /// What the judge decided, where the metric's `verdict` is a scale or categories.
     #[serde(rename = "_verdict", default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
@@ -116,7 +125,7 @@ impl Score {
         present: bool,
         justification: impl Into<String>,
     ) -> Self {
-        Self::abstained(conversation, metric, justification).with_present(present)
+        Self::abstained(conversation, metric, None, justification).with_present(present)
     }
 
     /// A row with a verdict of the metric's `verdict` type: a value on its scale, one of its categories, yes or no without either.
@@ -145,6 +154,7 @@ impl Score {
             present: Some(present),
             passed: Some(passed),
             score: Some(f64::from(u8::from(passed))),
+            no_verdict: None,
             ..self
         }
     }
@@ -159,12 +169,13 @@ impl Score {
         json!({"is_safe": self.passed.unwrap_or_default(), "is_valid": true, "metadata": metadata})
     }
 
-    /// A row without a verdict. `reason` says why.
+    /// A row without a verdict. `reason` is why, where it is known, and `words` say it.
     #[must_use]
     pub fn abstained(
         conversation: &Conversation,
         metric: &Metric,
-        reason: impl Into<String>,
+        reason: impl Into<Option<NoVerdict>>,
+        words: impl Into<String>,
     ) -> Self {
         Self {
             id: conversation.scenario.id.clone(),
@@ -176,22 +187,29 @@ impl Score {
             present: None,
             passed: None,
             score: None,
-            justification: reason.into(),
+            justification: words.into(),
             sample: conversation.sample,
             error: None,
+            no_verdict: reason.into(),
             verdict: None,
             usage: None,
             extra: Extra::new(),
         }
     }
 
-    /// A row without a verdict because something failed: a call to the judge, or the conversation itself.
+    /// A row without a verdict because something failed: a call to the judge, or the conversation itself. `reason` as in
+    /// [`Score::abstained`].
     #[must_use]
-    pub fn failed(conversation: &Conversation, metric: &Metric, error: impl Into<String>) -> Self {
+    pub fn failed(
+        conversation: &Conversation,
+        metric: &Metric,
+        reason: impl Into<Option<NoVerdict>>,
+        error: impl Into<String>,
+    ) -> Self {
         let error = error.into();
         Self {
             error: Some(error.clone()),
-            ..Self::abstained(conversation, metric, error)
+            ..Self::abstained(conversation, metric, reason, error)
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ModelId;
+use crate::{ModelId, NoVerdict};
 
 /// The content of `statistics.json`: one file per benchmark, beside `results.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -110,6 +110,9 @@ pub struct MissingRows {
     /// Rows of negative metrics that passed although a reply of the target was empty or cut off: what was never said
     /// cannot fail. They have a verdict, and `bounds` alone counts them as missing.
     pub incomplete: u64,
+    /// Of the failed and abstained rows, those that say why, by their reason; absent where none does.
+    #[serde(default, skip_serializing_if = "MissingReasons::is_empty")]
+    pub reasons: MissingReasons,
 }
 
 impl MissingRows {
@@ -117,6 +120,81 @@ impl MissingRows {
     #[must_use]
     pub fn unscored(self) -> u64 {
         self.failed + self.abstained
+    }
+}
+
+/// Rows without a verdict by the `_no_verdict` of their rows. Reasons of no row are left out of the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct MissingReasons {
+    /// A call to a model failed for good.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub call_failed: u64,
+    /// The filter of a provider stopped a request or a reply.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub provider_refused: u64,
+    /// The target said nothing.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub empty_reply: u64,
+    /// The judge gave no usable verdict.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub judge_unusable: u64,
+    /// The simulated user, or a simulated tool, did not do its part.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub simulator_fault: u64,
+    /// The budget did not allow the calls.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub budget: u64,
+}
+
+fn is_zero(rows: &u64) -> bool {
+    *rows == 0
+}
+
+impl MissingReasons {
+    /// Counts `rows` more.
+    pub fn add(&mut self, reason: NoVerdict, rows: u64) {
+        *match reason {
+            NoVerdict::CallFailed => &mut self.call_failed,
+            NoVerdict::ProviderRefused => &mut self.provider_refused,
+            NoVerdict::EmptyReply => &mut self.empty_reply,
+            NoVerdict::JudgeUnusable => &mut self.judge_unusable,
+            NoVerdict::SimulatorFault => &mut self.simulator_fault,
+            NoVerdict::Budget => &mut self.budget,
+        } += rows;
+    }
+
+    /// Rows without a verdict for this reason.
+    #[must_use]
+    pub fn of(&self, reason: NoVerdict) -> u64 {
+        match reason {
+            NoVerdict::CallFailed => self.call_failed,
+            NoVerdict::ProviderRefused => self.provider_refused,
+            NoVerdict::EmptyReply => self.empty_reply,
+            NoVerdict::JudgeUnusable => self.judge_unusable,
+            NoVerdict::SimulatorFault => self.simulator_fault,
+            NoVerdict::Budget => self.budget,
+        }
+    }
+
+    /// Whether no row says why it has no verdict.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// `2 call failed, 1 judge unusable`, with what is left of `unscored` rows as `1 not recorded`.
+    #[must_use]
+    pub fn words(&self, unscored: u64) -> String {
+        let known = NoVerdict::ALL.map(|reason| (self.of(reason), reason.words()));
+        let all: u64 = known.iter().map(|(rows, _)| rows).sum();
+        let rest = (unscored.saturating_sub(all), "not recorded");
+        let parts = known.into_iter().chain([rest]);
+        let parts = parts.filter(|(rows, _)| *rows > 0);
+        let parts: Vec<String> = parts
+            .map(|(rows, words)| format!("{rows} {words}"))
+            .collect();
+        parts.join(", ")
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    ChatReply, Conversation, Event, EventBody, FinishReason, Item, ModelError, PhaseError,
-    PhaseErrorKind, Role, Scenario, Spend, TargetRef, Turn,
+    ChatReply, Conversation, Event, EventBody, FinishReason, Item, ModelError, NoVerdict,
+    PhaseError, PhaseErrorKind, Role, Scenario, Spend, TargetRef, Turn,
     event::{ToolAnswered, TranslatedSutReply, TranslatedUserResponse},
 };
 
@@ -32,7 +32,7 @@ pub struct TranscriptBuilder<'i> {
     item: &'i Item,
     transcript: Vec<Turn>,
     spend: Spend,
-    error: Option<String>,
+    error: Option<(NoVerdict, String)>,
     /// From 1; 0 before anything was said.
     turn: u32,
     /// Replies of the target in this turn.
@@ -106,9 +106,9 @@ impl<'i> TranscriptBuilder<'i> {
         self.spend.add(spend);
     }
 
-    /// The conversation failed, and keeps what was said.
-    pub fn fail(&mut self, error: impl Into<String>) {
-        self.error = Some(error.into());
+    /// The conversation failed for this reason, and keeps what was said.
+    pub fn fail(&mut self, reason: NoVerdict, error: impl Into<String>) {
+        self.error = Some((reason, error.into()));
     }
 
     /// A call failed for good, and the conversation with it. `who` names the model and the turn.
@@ -121,11 +121,12 @@ impl<'i> TranscriptBuilder<'i> {
         error: ModelError,
     ) -> Result<(), PhaseError> {
         self.spend(error.spend());
+        let reason = error.no_verdict();
         let error = PhaseError::from_model(who, error);
         match error.kind() {
             PhaseErrorKind::Cancelled | PhaseErrorKind::OverBudget => Err(error),
             _ => {
-                self.fail(error.to_string());
+                self.fail(reason, error.to_string());
                 Ok(())
             }
         }
@@ -135,13 +136,15 @@ impl<'i> TranscriptBuilder<'i> {
     #[must_use]
     pub fn finish(self) -> Conversation {
         let sample = self.item.sample();
+        let (no_verdict, error) = self.error.unzip();
         Conversation {
             conv_id: Conversation::make_id(&self.scenario.id, &self.target.id, sample),
             scenario: Arc::unwrap_or_clone(self.scenario),
             target: self.target,
             sample,
             transcript: self.transcript,
-            error: self.error,
+            error,
+            no_verdict,
             usage: Some(self.spend.to_phase_cost()),
         }
     }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use schema::{
-    CallContext, ChatReply, Conversation, FinishReason, Item, ModelError, Origin, PhaseError,
-    PhaseErrorKind, Purpose, Role, Scenario, ToolCall, ToolChoice, TranscriptBuilder, Turn,
-    reply::advice, text::is_blank,
+    CallContext, ChatReply, Conversation, FinishReason, Item, ModelError, NoVerdict, Origin,
+    PhaseError, PhaseErrorKind, Purpose, Role, Scenario, ToolCall, ToolChoice, TranscriptBuilder,
+    Turn, reply::advice, text::is_blank,
 };
 
 use crate::{
@@ -42,7 +42,7 @@ pub(crate) struct Play<'a> {
 /// Why a conversation stops before its end.
 enum Stop {
     /// The row failed and keeps what was said.
-    Row(String),
+    Row(NoVerdict, String),
     /// There is nothing to keep.
     Phase(PhaseError),
 }
@@ -94,7 +94,7 @@ impl<'a> Play<'a> {
     pub(crate) async fn run(mut self) -> Result<Conversation, PhaseError> {
         match self.exchanges().await {
             Ok(()) => {}
-            Err(Stop::Row(error)) => self.said.fail(error),
+            Err(Stop::Row(reason, error)) => self.said.fail(reason, error),
             Err(Stop::Phase(error)) => return Err(error),
         }
         Ok(self.said.finish())
@@ -121,10 +121,13 @@ impl<'a> Play<'a> {
             UserReply::Says(words) => (words, false),
             UserReply::SaysLast(words) => (words, true),
             UserReply::Ends if turn == 1 => {
-                return Err(Stop::Row(format!(
-                    "{}: it ended the conversation before anything was said",
-                    self.user_at(turn)
-                )));
+                return Err(Stop::Row(
+                    NoVerdict::SimulatorFault,
+                    format!(
+                        "{}: it ended the conversation before anything was said",
+                        self.user_at(turn)
+                    ),
+                ));
             }
             UserReply::Ends => return Ok(Said::Nothing),
         };
@@ -157,7 +160,7 @@ impl<'a> Play<'a> {
         let tries = simulator.settings.tries.max(1);
         let mut most = tries.saturating_add(LATER_RUNS);
         let mut asked = 0;
-        let refused = loop {
+        let (refused, finish) = loop {
             asked += 1;
             let reply = match simulator.user.chat(self.user.request()).await {
                 Ok(reply) => reply,
@@ -174,7 +177,7 @@ impl<'a> Play<'a> {
             };
             if asked >= most {
                 let cut_off = reply.finish == FinishReason::Length;
-                break format!("{refused}{}", advice(cut_off));
+                break (format!("{refused}{}", advice(cut_off)), reply.finish);
             }
             tracing::debug!(row = %self.user.request().context.row, turn, refused, "user model asked again");
             self.user.truncate(before);
@@ -189,10 +192,13 @@ impl<'a> Play<'a> {
             let told = format!("{refused} (reply {asked})");
             self.user.hear(self.turn_prompt(turn, Some(&told))?);
         };
-        Err(Stop::Row(format!(
-            "{}: no usable message in {asked} tries; the last reply: {refused}",
-            self.user_at(turn)
-        )))
+        Err(Stop::Row(
+            unusable(&finish),
+            format!(
+                "{}: no usable message in {asked} tries; the last reply: {refused}",
+                self.user_at(turn)
+            ),
+        ))
     }
 
     /// Refuses a message that the prompt has in its place.
@@ -342,11 +348,22 @@ impl<'a> Play<'a> {
     }
 }
 
+/// Why a row has no verdict whose user or tool model gave nothing usable; `last` is how its last reply ended.
+pub(crate) fn unusable(last: &FinishReason) -> NoVerdict {
+    match last {
+        FinishReason::ContentFilter => NoVerdict::ProviderRefused,
+        _ => NoVerdict::SimulatorFault,
+    }
+}
+
 /// What a failure costs: the row, or, where the run is stopping, no row at all.
 fn stopped(error: PhaseError) -> Stop {
     match error.kind() {
         PhaseErrorKind::Cancelled | PhaseErrorKind::OverBudget => Stop::Phase(error),
-        _ => Stop::Row(error.to_string()),
+        _ => {
+            let reason = error.no_verdict().unwrap_or(NoVerdict::SimulatorFault);
+            Stop::Row(reason, error.to_string())
+        }
     }
 }
 

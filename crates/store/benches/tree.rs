@@ -39,6 +39,7 @@ fn conversation() -> Conversation {
         sample: 0,
         transcript: (0..8).map(turn).collect(),
         error: None,
+        no_verdict: None,
         usage: None,
     }
 }

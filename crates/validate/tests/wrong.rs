@@ -288,6 +288,15 @@ fn scores_that_contradict_themselves() {
         row('c', r#""present": false, "passed": true, "score": 0"#),
         row('d', r#""present": false, "passed": null, "score": null"#),
         row('e', r#""present": null, "passed": null, "score": null"#),
+        row(
+            'f',
+            r#""present": null, "passed": null, "score": null, "_no_verdict": "call_failed""#,
+        ),
+        row(
+            'g',
+            r#""present": false, "_no_verdict": "call_failed", "passed": true, "score": 1"#,
+        ),
+        row('h', r#""present": null, "_no_verdict": "bad_day""#),
     ];
     let text = format!("[\n{}\n]", rows.join(",\n"));
     assert_told(
@@ -296,6 +305,8 @@ fn scores_that_contradict_themselves() {
             "3:106 [1].passed: a negative metric that is present has `passed: false`",
             "4:122 [2].score: `score` is 1 where `passed` is true",
             "5:1 [3]: `present`, `passed` and `score` are either all known or all null",
+            "8:112 [6]._no_verdict: `_no_verdict` says why there is no verdict, and `present` is one",
+            "9:111 [7]._no_verdict: expected `call_failed`, `provider_refused`, `empty_reply`, `judge_unusable`, `simulator_fault` or `budget`, found \"bad_day\"",
         ],
     );
 }

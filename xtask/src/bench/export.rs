@@ -170,6 +170,7 @@ fn conversation(number: usize, target: &TargetRef, seed: &mut u64) -> Conversati
         target: target.clone(),
         sample: 0,
         error: None,
+        no_verdict: None,
         usage: None,
     }
 }

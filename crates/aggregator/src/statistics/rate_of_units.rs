@@ -1,6 +1,9 @@
 //! From counts to the rates of `statistics.json`.
 
-use schema::statistics::{MissingRows, RateBounds, RateStatistics};
+use schema::{
+    NoVerdict,
+    statistics::{MissingRows, RateBounds, RateStatistics},
+};
 
 use super::{
     clusters::Cluster,
@@ -39,6 +42,9 @@ pub(super) fn rate_of<'a>(units: impl Iterator<Item = &'a Unit<'a>>) -> RateStat
         statistics.missing.failed += counts.failed;
         statistics.missing.abstained += counts.abstained;
         statistics.missing.incomplete += counts.incomplete;
+        for (reason, rows) in NoVerdict::ALL.into_iter().zip(counts.reasons) {
+            statistics.missing.reasons.add(reason, u64::from(rows));
+        }
     }
     if let Some(rate) = clustered_rate(&scored) {
         statistics.rows = rate.rows;

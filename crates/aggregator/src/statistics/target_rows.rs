@@ -1,7 +1,7 @@
 //! Counting the rows of one target for its statistics.
 
 use indexmap::IndexMap;
-use schema::{MetricType, ModelId};
+use schema::{MetricType, ModelId, NoVerdict};
 
 use super::{ScenarioIndex, missing::MissingCluster};
 use crate::ScoreRow;
@@ -24,6 +24,8 @@ pub(super) struct UnitCounts {
     pub(super) failed: u64,
     pub(super) abstained: u64,
     pub(super) incomplete: u64,
+    /// Of the failed and abstained rows, those that say why.
+    pub(super) reasons: [u32; NoVerdict::ALL.len()],
 }
 
 impl UnitCounts {
@@ -81,8 +83,15 @@ impl TargetRows {
                 let unsaid = incomplete && passed && row.metric_type == MetricType::Negative;
                 counts.incomplete += u64::from(unsaid);
             }
-            None if row.failed => counts.failed += 1,
-            None => counts.abstained += 1,
+            None => {
+                match row.failed {
+                    true => counts.failed += 1,
+                    false => counts.abstained += 1,
+                }
+                if let Some(reason) = row.no_verdict {
+                    counts.reasons[reason as usize] += 1;
+                }
+            }
         }
     }
 

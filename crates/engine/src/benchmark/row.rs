@@ -6,8 +6,8 @@ use std::{
 };
 
 use schema::{
-    Conversation, Item, ItemKey, JsonText, Phase, PhaseError, PhaseErrorKind, Role, Scenario,
-    Score, Turn,
+    Conversation, Item, ItemKey, JsonText, NoVerdict, Phase, PhaseError, PhaseErrorKind, Role,
+    Scenario, Score, Turn,
     event::{MeasuredItemQuality, QueuingItem},
 };
 use serde_json::Value;
@@ -143,10 +143,15 @@ impl Row<'_> {
         };
         run.row_started(Phase::Evaluate);
         let started = Instant::now();
-        let failed = |reason: &str| Vec::from_iter(failed_score(run, conversation, reason));
+        let failed = |reason: Option<NoVerdict>, error: &str| {
+            Vec::from_iter(failed_score(run, conversation, reason, error))
+        };
         let scores = match &conversation.error {
             // The reason was counted where the conversation failed.
-            Some(error) => failed(&format!("the conversation failed: {error}")),
+            Some(error) => failed(
+                conversation.no_verdict,
+                &format!("the conversation failed: {error}"),
+            ),
             None => match evaluator.evaluate(conversation, self.item.item()).await {
                 Ok(scores) => scores,
                 Err(error)
@@ -159,7 +164,8 @@ impl Row<'_> {
                     for other in self.item.tests() {
                         other.failed(true, true, "judge_failed");
                     }
-                    failed(&error.to_string())
+                    let reason = error.no_verdict().unwrap_or(NoVerdict::JudgeUnusable);
+                    failed(Some(reason), &error.to_string())
                 }
             },
         };
@@ -274,17 +280,23 @@ fn failed_conversation(
         sample,
         transcript: Vec::new(),
         error: Some(error.to_string()),
+        no_verdict: Some(error.no_verdict().unwrap_or(NoVerdict::SimulatorFault)),
         usage: None,
     }
 }
 
-fn failed_score(run: &TargetRun, conversation: &Conversation, reason: &str) -> Option<Score> {
+fn failed_score(
+    run: &TargetRun,
+    conversation: &Conversation,
+    reason: Option<NoVerdict>,
+    error: &str,
+) -> Option<Score> {
     let metric = run.metric(&conversation.scenario.metric_id);
     if metric.is_none() {
-        run.failed(Phase::Evaluate, &conversation.conv_id, reason);
+        run.failed(Phase::Evaluate, &conversation.conv_id, error);
         run.ended(Phase::Evaluate, Outcome::Failed);
     }
-    Some(Score::failed(conversation, metric?, reason))
+    Some(Score::failed(conversation, metric?, reason, error))
 }
 
 /// Queues an item. `position` is that of its rows in the tree's files. `one_reply`: the target replies once.

@@ -15,6 +15,8 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
     /// Its `code`, `type` and `status`, in lower case.
     marks: Vec<String>,
+    /// Whether it says which input a moderation flagged, as OpenRouter does.
+    is_flagged: bool,
     /// The field of the request that it names.
     param: Option<String>,
     /// A status in the body: some endpoints answer 200 and put the real status there.
@@ -65,6 +67,7 @@ impl Refusal {
                 .filter_map(|mark| mark.parse().ok())
                 .find(|status| (400..600).contains(status)),
             marks,
+            is_flagged: error.pointer("/metadata/flagged_input").is_some(),
             param: mark("param"),
             retry_after: retry_delay(error),
         }
@@ -136,6 +139,13 @@ impl Refusal {
         let message = self.message.to_ascii_lowercase();
         self.marks.iter().any(|mark| MARKS.contains(&mark.as_str()))
             || WORDS.iter().any(|word| message.contains(word))
+    }
+
+    /// Whether a filter refused the request for what is in it, by the mark of the endpoint or of the provider behind it.
+    pub(crate) fn is_for_content(&self) -> bool {
+        const MARKS: [&str; 3] = ["content_filter", "content_policy", "responsibleaipolicy"];
+        let marked = |mark: &String| MARKS.iter().any(|known| mark.contains(known));
+        self.is_flagged || self.marks.iter().any(marked)
     }
 
     /// Whether the endpoint says that the conversation is too long for the model.
@@ -300,6 +310,30 @@ mod tests {
         ] {
             let refusal = Refusal::of_json(body);
             assert_eq!(refusal.kind(status, retry_after), kind, "{status:?} {body}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_for_content_is_known_by_its_mark() {
+        for (body, refused) in [
+            (
+                json!({"error": {"code": "content_filter", "message": "m"}}),
+                true,
+            ),
+            (
+                json!({"error": {"code": "content_policy_violation", "message": "m"}}),
+                true,
+            ),
+            (
+                json!({"error": {"code": 403, "message": "m", "metadata": {"flagged_input": "x"}}}),
+                true,
+            ),
+            (
+                json!({"error": {"code": "invalid_api_key", "message": "content_filter"}}),
+                false,
+            ),
+        ] {
+            assert_eq!(Refusal::of_json(&body).is_for_content(), refused, "{body}");
         }
     }
 

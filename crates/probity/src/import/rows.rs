@@ -49,7 +49,7 @@ impl Draft {
         let mut apart = Extra::new();
         let mut scenario = recorded.scenario.take().unwrap_or_default();
         for (key, value) in std::mem::take(&mut recorded.metadata) {
-            if TAKEN.contains(&key.as_str()) || key == "_usage" {
+            if TAKEN.contains(&key.as_str()) || key == "_usage" || key == "_no_verdict" {
                 apart.insert(key, value);
             } else {
                 scenario.extra.insert(key, value);
@@ -128,6 +128,7 @@ impl Draft {
             sample,
             transcript: self.recorded.transcript.clone(),
             error: self.recorded.error.clone(),
+            no_verdict: None,
             usage: self.recorded.usage,
         }
     }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Extra, FinishReason, JsonText, PhaseCost, Role, ToolCall, Turn, Verdict, safety::Stage,
+    Extra, FinishReason, JsonText, NoVerdict, PhaseCost, Role, ToolCall, Turn, Verdict,
+    safety::Stage,
 };
 
 /// One sample of one scenario waits for its turn.
@@ -196,6 +197,9 @@ pub struct ConversationFinished {
     /// Why the conversation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Why its scores have no verdict, where it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_verdict: Option<NoVerdict>,
     /// The messages, where they are others than those of the events before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transcript: Option<Vec<Turn>>,
@@ -273,6 +277,9 @@ pub struct ScoreFinished {
     /// What failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Why there is no verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_verdict: Option<NoVerdict>,
     /// Keys of the row that Probity does not know.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra: Option<Extra>,

@@ -13,7 +13,10 @@ use schema::{
 use serde_json::{Value, json};
 
 use super::{AnsweredCall, ToolAnswerer, ToolFailed, ToolReply, ToolRequest};
-use crate::{play::LATER_RUNS, prompts::render};
+use crate::{
+    play::{LATER_RUNS, unusable},
+    prompts::render,
+};
 
 /// Stands for an empty reply when the model is called again. Small models say it after us.
 const NOTHING: &str = "(no answer)";
@@ -127,12 +130,20 @@ impl SimulatedTools {
         render(&self.prompt, &values)
     }
 
-    fn failed(&self, request: &ToolRequest<'_>, spend: Spend, reason: String) -> ToolFailed {
-        let error = PhaseError::new(
-            PhaseErrorKind::Failed,
-            format!("{}: {reason}", self.at(request)),
-        );
-        ToolFailed { error, spend }
+    /// The model gave no answer; its last reply ended with `last`.
+    fn failed(
+        &self,
+        request: &ToolRequest<'_>,
+        spend: Spend,
+        last: &FinishReason,
+        reason: &str,
+    ) -> ToolFailed {
+        let message = format!("{}: {reason}", self.at(request));
+        let error = PhaseError::new(PhaseErrorKind::Failed, message);
+        ToolFailed {
+            error: error.with_no_verdict(unusable(last)),
+            spend,
+        }
     }
 
     fn at(&self, request: &ToolRequest<'_>) -> String {
@@ -182,7 +193,7 @@ impl ToolAnswerer for SimulatedTools {
                     "no answer in {asked} tries; the last reply: {refused}{}",
                     advice(reply.finish == FinishReason::Length)
                 );
-                return Err(self.failed(request, spend, told));
+                return Err(self.failed(request, spend, &reply.finish, &told));
             }
             chat.messages.truncate(1);
             // Some endpoints refuse a blank message of the assistant. The number makes it another question than that of the

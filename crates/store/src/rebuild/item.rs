@@ -60,6 +60,7 @@ pub(super) fn conversation(
         sample: item.queued.sample.unwrap_or_default(),
         transcript,
         error: finished.error,
+        no_verdict: finished.no_verdict,
         usage: usage(finished.usage, &item.simulated),
     })
 }
@@ -91,6 +92,7 @@ pub(super) fn score(
         justification,
         sample: item.queued.sample.unwrap_or_default(),
         error: finished.error,
+        no_verdict: finished.no_verdict,
         verdict: finished.verdict,
         usage: usage(finished.usage, &item.judged),
         extra: finished.extra.unwrap_or_default(),

@@ -57,6 +57,7 @@ impl<'f> ScoreRules<'f> {
         }
         found.extend(self.metric(row));
         found.extend(verdict(row, self.kind(row)));
+        found.extend(reason_beside_verdict(row));
         found.extend(self.threshold(row));
         found.extend(self.fits(row));
         found
@@ -181,6 +182,20 @@ fn verdict(row: &Value, kind: Option<MetricType>) -> Option<Found> {
         Found::problem(
             "/score",
             format!("`score` is {wanted} where `passed` is {passed}"),
+        )
+    })
+}
+
+/// That a row has a verdict or a reason why there is none, and not both. Which reasons there are is up to the schema.
+fn reason_beside_verdict(row: &Value) -> Option<Found> {
+    let is_there = |key: &str| row.get(key).is_some_and(|value| !value.is_null());
+    let verdict = ["present", "passed"]
+        .into_iter()
+        .find(|key| is_there(key))?;
+    is_there("_no_verdict").then(|| {
+        Found::problem(
+            "/_no_verdict",
+            format!("`_no_verdict` says why there is no verdict, and `{verdict}` is one"),
         )
     })
 }

@@ -167,6 +167,7 @@ fn plain(run: &Run, row: Row) -> Sample {
         sample: 0,
         transcript: row.turns,
         error: None,
+        no_verdict: None,
         usage: row.usage,
     };
     if let End::Failed(why) = &row.end {
@@ -186,10 +187,11 @@ fn score(
     messages: &[MessageScore],
 ) -> Score {
     let mut score = match end {
-        End::Failed(why) => Score::failed(conversation, metric, why),
+        End::Failed(why) => Score::failed(conversation, metric, None, why),
         End::Unknown { score } => Score::abstained(
             conversation,
             metric,
+            None,
             format!("the file gives the score {score} and does not say whether that passed"),
         ),
         End::Scored { passed, score } => {
