@@ -7,7 +7,7 @@ use std::io::{self, Read};
 
 use serde::{Deserialize, de::IgnoredAny};
 
-use crate::SourceLocation;
+use crate::{SourceLocation, json_locate::locate};
 
 /// Bytes that are read at a time.
 const CHUNK: usize = 1 << 18;
@@ -72,6 +72,20 @@ impl<'a> JsonRow<'a> {
     /// When the row is not a `T`.
     pub fn parse<T: Deserialize<'a>>(&self) -> Result<T, JsonRowsError> {
         serde_json::from_slice(self.text).map_err(|error| self.error(&error))
+    }
+
+    /// An error about the value that a JSON pointer means in this row, and about the row where it has no such value.
+    #[must_use]
+    pub fn error_at(&self, pointer: &str, reason: impl Into<String>) -> JsonRowsError {
+        let places = locate(self.text, &[pointer.to_owned()]);
+        let before = places
+            .get(pointer)
+            .and_then(|(_, value)| self.text.get(..*value));
+        JsonRowsError {
+            row: self.number,
+            location: self.location.after(before.unwrap_or_default()),
+            fault: JsonRowsFault::Row(reason.into()),
+        }
     }
 
     /// `error`, found in this row's text, with the row and the location in the file.

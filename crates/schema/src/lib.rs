@@ -20,7 +20,8 @@
 //! - [`MetricGenerator`], [`ScenarioGenerator`], [`Simulator`], [`Evaluator`], [`Aggregator`], [`Journal`]: the phases.
 //! - [`reply`]: strict parsing of a model's JSON reply, and asking again with what was wrong.
 //! - [`prompt`]: prompt templates that a user can replace.
-//! - [`json_rows`]: the rows of a large JSON list, one at a time.
+//! - [`json_rows`]: the rows of a large JSON list, one at a time. [`json_locate`]: the locations of values in a JSON text; [`json_pointer`]:
+//!   their names.
 //! - [`nearest`]: the known word that a misspelled one stands for.
 //! - [`yaml`]: why a YAML text cannot be read, in words for its author.
 //! - [`safety`]: seed cases, settings, scores and files of safety evaluations, and the traits of their parts.
@@ -52,6 +53,8 @@ mod grades;
 mod hazard;
 mod id;
 mod item;
+pub mod json_locate;
+pub mod json_pointer;
 pub mod json_rows;
 mod json_text;
 mod message;

@@ -1,12 +1,12 @@
-//! Rules of `benchmark.yaml` that are broken.
+//! Rules of `benchmark.yaml` and `scenarios.json` that are broken.
 
 use schema::yaml::line_of;
 
-/// Which rule of `benchmark.yaml` is broken, and where.
+/// Which rule of `benchmark.yaml`, or of a row of `scenarios.json`, is broken, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", self.place())]
 pub struct BrokenRule {
-    /// The key path of the entry at fault, such as `tools[0]`; empty where the file as a whole is at fault.
+    /// The key path of the entry at fault, such as `tools[0]`; empty where the file or the row as a whole is at fault.
     pub entry: String,
     /// The entry's name or id.
     pub name: Option<String>,

@@ -6,7 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use schema::{is_out_of_files, out_of_files, yaml::YamlError};
+use schema::{
+    is_out_of_files,
+    json_rows::{JsonRowsError, JsonRowsFault},
+    out_of_files,
+    yaml::YamlError,
+};
 
 /// Why a run could not start or could not write. Made to be read by people: it names the file and says what to do.
 ///
@@ -86,6 +91,14 @@ impl RunError {
                 column: location.map(|location| location.column),
             }),
             ..Self::input(error.at_key())
+        }
+    }
+
+    /// A list of rows that cannot be used: the text has row, line and column.
+    pub fn in_rows(path: &Path, error: JsonRowsError) -> Self {
+        match error.fault {
+            JsonRowsFault::Read(error) => Self::read(path, error),
+            _ => Self::in_file(path, None, error.to_string()),
         }
     }
 

@@ -22,7 +22,7 @@
 //!
 //! # Limits
 //! - The lock on a tree holds on one machine. Two machines that share a folder over a network can run into each other.
-//! - `scenarios.json` is read whole; conversations and scores row by row.
+//! - The scenarios of a benchmark are in memory as a whole; conversations and scores are read row by row.
 
 mod atomic;
 mod benchmark;
@@ -71,7 +71,9 @@ pub use prompt_names::PROMPT_NAMES;
 pub use record::{RecordOf, write_record};
 pub use replies::{ReplyTally, count_replies};
 pub use rows::{count_conversations, each_json_row, each_row, read_conversations};
-pub use scenarios::{check_belongs, fill_from_metrics, read_scenarios};
+pub use scenarios::{
+    ScenarioRules, check_belongs, check_scenario_tools, fill_from_metrics, read_scenarios,
+};
 pub use score_check::{ScoreFaults, check_scores, find_score_faults};
 pub use special::{check_readable, check_replaceable, check_tree};
 pub use spool::{RowPosition, Spool};
@@ -80,7 +82,6 @@ pub use statistics::{
     read_scenario_index, read_statistics, summarise_statistics, write_statistics,
 };
 pub use summaries::{TargetSummary, TestCounts, grade_counts, read_target_rows, summarise_target};
-pub use tools::check_scenario_tools;
 pub use unscored::{Unscored, read_unscored};
 pub use verdict_tallies::read_verdict_tallies;
 pub use verdicts::{IMPORTED, Verdicts};

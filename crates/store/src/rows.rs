@@ -4,7 +4,7 @@ use std::{collections::HashMap, fs::File, ops::ControlFlow, path::Path, sync::Ar
 
 use schema::{
     Benchmark, Conversation, Extra, Scenario, TargetRef,
-    json_rows::{JsonRow, JsonRows, JsonRowsError, JsonRowsFault},
+    json_rows::{JsonRow, JsonRows, JsonRowsError},
 };
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::{Value, json};
@@ -150,8 +150,5 @@ pub fn each_json_row(
         }
         Ok(())
     };
-    read().map_err(|error: JsonRowsError| match error.fault {
-        JsonRowsFault::Read(error) => RunError::read(path, error),
-        _ => RunError::input(format!("{}: {error}", path.display())),
-    })
+    read().map_err(|error| RunError::in_rows(path, error))
 }

@@ -1,90 +1,224 @@
 //! `scenarios.json`.
 
-use std::{collections::HashSet, fs, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    fs::File,
+    io::ErrorKind,
+    path::Path,
+};
 
-use schema::{Benchmark, Scenario};
+use schema::{
+    Benchmark, Scenario,
+    json_rows::{JsonRows, JsonRowsError, JsonRowsFault},
+};
+use serde_json::Value;
 
-use crate::{BenchmarkDir, RunError};
+use crate::{BenchmarkDir, BrokenRule, RunError, tools::unknown_tools};
 
 /// Reads and checks `scenarios.json`. A missing file is an empty list.
 ///
 /// # Errors
-/// When the file is not a JSON list of scenarios, is cut off, or holds an id twice or an id that is blank.
+/// When the file is not a JSON list of scenarios, is cut off, or breaks one of the [`ScenarioRules`]. The text has row, line and column.
 pub fn read_scenarios(path: &Path) -> Result<Vec<Scenario>, RunError> {
-    let text = match fs::read(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(RunError::read(path, error)),
-    };
-    let bad = |what: String| RunError::input(format!("{}: {what}", path.display()));
-    let text =
-        std::str::from_utf8(&text).map_err(|error| RunError::not_utf8(path, &text, error))?;
-    let rows: Vec<Scenario> = serde_json::from_str(text).map_err(|error| {
-        if error.is_eof() {
-            bad(format!(
-                "the file ends in the middle of a row (line {}). Restore it, or delete it to generate the scenarios again",
-                error.line()
-            ))
-        } else {
-            bad(error.to_string())
-        }
-    })?;
-    let mut seen = HashSet::new();
-    for (index, row) in rows.iter().enumerate() {
-        if row.id.trim().is_empty() || row.id.chars().any(char::is_control) {
-            return Err(bad(format!(
-                "row {}: the id {:?} is blank or holds a control character",
-                index + 1,
-                row.id
-            )));
-        }
-        if !seen.insert(row.id.as_str()) {
-            return Err(bad(format!(
-                "row {}: duplicate id {:?}. Ids must be unique",
-                index + 1,
-                row.id
-            )));
-        }
+    match File::open(path) {
+        Ok(file) => read_rows(file).map_err(|error| refused(path, error)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(RunError::read(path, error)),
     }
-    Ok(rows)
 }
 
-/// Checks that the rows were written for this benchmark. Rows of a metric that has been removed are fine, as long as some
-/// rows belong to a metric that is.
+fn read_rows(file: File) -> Result<Vec<Scenario>, JsonRowsError> {
+    let mut rules = ScenarioRules::new(None);
+    let mut scenarios = Vec::new();
+    let mut rows = JsonRows::new(file);
+    while let Some(row) = rows.next_row()? {
+        let scenario: Scenario = row.parse()?;
+        if let Some(broken) = rules.row(&scenario, row.location.line).first() {
+            return Err(row.error_at(&broken.pointer(), broken.to_string()));
+        }
+        scenarios.push(scenario);
+    }
+    Ok(scenarios)
+}
+
+fn refused(path: &Path, error: JsonRowsError) -> RunError {
+    let is_lost = matches!(
+        error.fault,
+        JsonRowsFault::Empty | JsonRowsFault::CutOffInRow | JsonRowsFault::CutOffInList
+    );
+    let error = RunError::in_rows(path, error);
+    match is_lost {
+        true => error.with_help("restore it, or delete it to generate the scenarios again"),
+        false => error,
+    }
+}
+
+/// The rules of `scenarios.json`, row by row. A run refuses the file for the first that is broken; `validate` lists them all.
+///
+/// ```
+/// use schema::Scenario;
+/// use store::ScenarioRules;
+///
+/// let row: Scenario = serde_json::from_str(r#"{"id": "m01_s001_v01", "metric_id": "m01"}"#)?;
+/// let mut rules = ScenarioRules::new(None);
+/// assert_eq!(rules.row(&row, 2), []);
+/// assert_eq!(rules.row(&row, 3)[0].pointer(), "/id");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ScenarioRules<'b> {
+    benchmark: Option<&'b Benchmark>,
+    /// The lines in which ids come first.
+    lines: HashMap<String, u64>,
+    /// The metric of the first row, for people.
+    first: Option<String>,
+    /// Whether a row fits a metric.
+    belongs: bool,
+}
+
+impl<'b> ScenarioRules<'b> {
+    /// The rules of rows by themselves, and with a benchmark those between the two files.
+    #[must_use]
+    pub fn new(benchmark: Option<&'b Benchmark>) -> Self {
+        Self {
+            benchmark,
+            lines: HashMap::new(),
+            first: None,
+            belongs: false,
+        }
+    }
+
+    /// The rules that the next row breaks, with places within the row. `line`: where it begins.
+    pub fn row(&mut self, row: &Scenario, line: u64) -> Vec<BrokenRule> {
+        let mut broken = Vec::new();
+        broken.extend(self.wrong_id(row, line));
+        broken.extend(wrong_base(row));
+        if let Some(benchmark) = self.benchmark {
+            broken.extend(unknown_tools(row, benchmark));
+            self.hold_against(row, benchmark);
+        }
+        broken
+    }
+
+    /// The rule that the list as a whole breaks, after its last row: some row fits a metric of the benchmark. Rows of a metric that has
+    /// been removed are fine beside such a row.
+    #[must_use]
+    pub fn finish(&self) -> Option<BrokenRule> {
+        let has_metrics = self
+            .benchmark
+            .is_some_and(|benchmark| !benchmark.metrics.is_empty());
+        let first = self
+            .first
+            .as_ref()
+            .filter(|_| has_metrics && !self.belongs)?;
+        let reason = format!(
+            "these scenarios belong to another benchmark: the first is for metric {first}, and no row fits a metric of benchmark.yaml"
+        );
+        Some(BrokenRule::new("", reason))
+    }
+
+    /// The ids of the rows.
+    #[must_use]
+    pub fn into_ids(self) -> HashSet<String> {
+        self.lines.into_keys().collect()
+    }
+
+    fn wrong_id(&mut self, row: &Scenario, line: u64) -> Option<BrokenRule> {
+        let id = &row.id;
+        let reason = if id.trim().is_empty() || id.chars().any(char::is_control) {
+            format!("the id {id:?} is blank or holds a control character")
+        } else if let Some(first) = self.lines.get(id) {
+            format!("duplicate id {id:?}, first in line {first}. Each scenario needs its own id")
+        } else {
+            self.lines.insert(id.clone(), line);
+            return None;
+        };
+        Some(BrokenRule::new("", reason).at("id"))
+    }
+
+    fn hold_against(&mut self, row: &Scenario, benchmark: &Benchmark) {
+        self.first.get_or_insert_with(|| match &row.metric_name {
+            Some(name) => format!("{} ({name})", row.metric_id),
+            None => row.metric_id.clone(),
+        });
+        // One metric under another name was renamed by hand; all of several make another benchmark.
+        let renamed = benchmark.metrics.len() == 1;
+        let name = row.metric_name.as_ref();
+        self.belongs |= benchmark
+            .metric(&row.metric_id)
+            .is_some_and(|metric| renamed || name.is_none_or(|name| *name == metric.name));
+    }
+}
+
+/// A blank `base_scenario_id` counts as absent: the id then tells the base scenario. What is no text would only be found when the rows
+/// have been paid for, by the statistics.
+fn wrong_base(row: &Scenario) -> Option<BrokenRule> {
+    let found = match row.extra.get("base_scenario_id")? {
+        Value::Null | Value::String(_) => return None,
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        plain => plain.to_string(),
+    };
+    let reason = format!("expected text or null, found {found}");
+    Some(BrokenRule::new("base_scenario_id", reason))
+}
+
+/// Checks that the rows were written for this benchmark: see [`ScenarioRules::finish`].
+///
+/// # Errors
+/// When no row fits a metric of the benchmark.
 pub fn check_belongs(
     dir: &BenchmarkDir,
     rows: &[Scenario],
     benchmark: &Benchmark,
 ) -> Result<(), RunError> {
-    // One metric under another name was renamed by hand; all of several make another benchmark.
-    let renamed = benchmark.metrics.len() == 1;
-    let belongs = |row: &Scenario| {
-        benchmark.metric(&row.metric_id).is_some_and(|metric| {
-            renamed
-                || row
-                    .metric_name
-                    .as_ref()
-                    .is_none_or(|name| *name == metric.name)
-        })
-    };
-    if rows.is_empty() || benchmark.metrics.is_empty() || rows.iter().any(belongs) {
+    let mut rules = ScenarioRules::new(Some(benchmark));
+    rows.iter()
+        .for_each(|row| rules.hold_against(row, benchmark));
+    let Some(broken) = rules.finish() else {
         return Ok(());
-    }
-    let named = |row: &Scenario| match &row.metric_name {
-        Some(name) => format!("{} ({name})", row.metric_id),
-        None => row.metric_id.clone(),
     };
-    let first = rows.first().map(named).unwrap_or_default();
-    Err(RunError::input(format!(
-        "{}: these scenarios belong to another benchmark: the first is for metric {first}, and no row fits a metric of \
-         benchmark.yaml",
-        dir.scenarios().display()
-    ))
-    .with_help(format!(
-        "restore the right file, or replace the scenarios with `{} gen-scenarios {} --force`",
-        dir.command(),
-        dir.name()
-    )))
+    Err(
+        RunError::in_file(&dir.scenarios(), None, broken.to_string()).with_help(format!(
+            "restore the right file, or replace the scenarios with `{} gen-scenarios {} --force`",
+            dir.command(),
+            dir.name()
+        )),
+    )
+}
+
+/// Checks that the scenarios at `path` name no tool that `benchmark.yaml` does not have.
+///
+/// # Errors
+/// When one does.
+pub fn check_scenario_tools(
+    path: &Path,
+    rows: &[Scenario],
+    benchmark: &Benchmark,
+) -> Result<(), RunError> {
+    for (number, row) in (1..).zip(rows) {
+        if let Some(broken) = unknown_tools(row, benchmark).first() {
+            return Err(in_row(path, number, broken));
+        }
+    }
+    Ok(())
+}
+
+/// Why a row cannot be used. The file is read again for line and column.
+fn in_row(path: &Path, number: u64, broken: &BrokenRule) -> RunError {
+    let located = || {
+        let mut rows = JsonRows::new(File::open(path).ok()?);
+        while let Some(row) = rows.next_row().ok()? {
+            if row.number == number {
+                return Some(row.error_at(&broken.pointer(), broken.to_string()));
+            }
+        }
+        None
+    };
+    match located() {
+        Some(error) => RunError::in_rows(path, error),
+        None => RunError::in_file(path, None, format!("row {number}: {broken}")),
+    }
 }
 
 /// Fills in what older files leave out: the metric's name and type.

@@ -1,11 +1,10 @@
 //! The tools of `benchmark.yaml`, and the scenarios that narrow them.
 
-use std::{collections::HashSet, path::Path};
+use std::collections::HashSet;
 
 use schema::{Benchmark, Scenario, nearest};
 
 use super::broken_rule::BrokenRule;
-use crate::RunError;
 
 /// The rules that tools break: every tool can be offered and answered, and no name is duplicated.
 pub(super) fn check_tools(benchmark: &Benchmark) -> Vec<BrokenRule> {
@@ -32,30 +31,18 @@ pub(super) fn check_tools(benchmark: &Benchmark) -> Vec<BrokenRule> {
     broken
 }
 
-/// Checks that the scenarios name no tool that `benchmark.yaml` does not have.
-pub fn check_scenario_tools(
-    path: &Path,
-    rows: &[Scenario],
-    benchmark: &Benchmark,
-) -> Result<(), RunError> {
-    let known: HashSet<&str> = benchmark
-        .tools
-        .iter()
-        .map(|tool| tool.name.as_str())
-        .collect();
-    for (index, row) in rows.iter().enumerate() {
-        let names = row.tools.as_deref().unwrap_or_default();
-        if let Some(name) = names.iter().find(|name| !known.contains(name.as_str())) {
-            return Err(RunError::input(format!(
-                "{}: row {} ({}): `tools` names {name:?}, which benchmark.yaml does not have{}",
-                path.display(),
-                index + 1,
-                row.id,
-                meant(name, benchmark)
-            )));
-        }
-    }
-    Ok(())
+/// The rules that the `tools` of a scenario break: the benchmark has every one of them.
+pub(super) fn unknown_tools(row: &Scenario, benchmark: &Benchmark) -> Vec<BrokenRule> {
+    let names = row.tools.iter().flatten().enumerate();
+    let unknown = names.filter(|(_, name)| benchmark.tools.iter().all(|tool| tool.name != **name));
+    let broken = unknown.map(|(index, name)| {
+        let reason = format!(
+            "benchmark.yaml has no tool {name:?}{}",
+            meant(name, benchmark)
+        );
+        BrokenRule::new(format!("tools[{index}]"), reason)
+    });
+    broken.collect()
 }
 
 fn meant(name: &str, benchmark: &Benchmark) -> String {
@@ -63,7 +50,7 @@ fn meant(name: &str, benchmark: &Benchmark) -> String {
     match nearest(name, names()) {
         Some(near) => format!("; did you mean {near:?}?"),
         None if benchmark.tools.is_empty() => {
-            ": it has no `tools`. Declare the tool there, or take `tools` out of the row".to_owned()
+            "; it has no `tools`. Declare the tool there, or take `tools` out of the row".to_owned()
         }
         None => format!(". Its tools are {}", names().collect::<Vec<_>>().join(", ")),
     }
@@ -113,24 +100,26 @@ mod tests {
     #[test]
     fn an_unknown_tool_of_a_scenario_is_named_with_the_nearest() {
         let benchmark = benchmark(r#"[{"name": "send_money", "answer": 1}]"#);
-        let rows = |name: &str| {
+        let error = |name: &str, benchmark: &Benchmark| {
             let row = Scenario {
-                id: "s1".into(),
                 tools: Some(vec!["send_money".into(), name.into()]),
                 ..Scenario::default()
             };
-            [Scenario::default(), row]
-        };
-        let error = |name: &str, benchmark: &Benchmark| {
-            check_scenario_tools(Path::new("x/scenarios.json"), &rows(name), benchmark)
-                .unwrap_err()
-                .to_string()
+            let broken = unknown_tools(&row, benchmark);
+            broken.last().map(ToString::to_string)
         };
         assert_eq!(
-            error("send_mony", &benchmark),
-            "x/scenarios.json: row 2 (s1): `tools` names \"send_mony\", which benchmark.yaml does not have; did you mean \"send_money\"?"
+            error("send_mony", &benchmark).as_deref(),
+            Some(
+                "tools[1]: benchmark.yaml has no tool \"send_mony\"; did you mean \"send_money\"?"
+            )
         );
-        assert!(error("fly", &benchmark).ends_with("Its tools are send_money"));
-        assert!(error("fly", &Benchmark::default()).contains("it has no `tools`"));
+        let ends = |text: Option<String>, end: &str| text.is_some_and(|text| text.ends_with(end));
+        assert!(ends(error("fly", &benchmark), "Its tools are send_money"));
+        assert!(ends(
+            error("fly", &Benchmark::default()),
+            "take `tools` out of the row"
+        ));
+        assert_eq!(error("send_money", &benchmark), None);
     }
 }

@@ -3,14 +3,17 @@
 use std::collections::{HashMap, HashSet};
 
 use jsonschema::Validator;
+use schema::{
+    json_locate::{LineIndex, locate},
+    json_pointer,
+};
 use serde_json::Value;
 
 use crate::{
     Finding, Kind, Severity, SourceLocation,
     explain::{Wrong, explain},
-    json::{Index, locate},
     near_keys::near_keys,
-    pointer, schemas,
+    schemas,
     tree::Tree,
 };
 
@@ -121,7 +124,7 @@ pub(crate) fn placed(
         CheckedText::Tree(_) => HashMap::new(),
         CheckedText::Json { text, at } => {
             let wanted: Vec<String> = found.iter().map(|found| found.pointer.clone()).collect();
-            let index = Index::new(text, *at);
+            let index = LineIndex::new(text, *at);
             let places = locate(text, &wanted).into_iter();
             places
                 .map(|(pointer, (key, value))| (pointer, (index.place(key), index.place(value))))
@@ -140,7 +143,7 @@ pub(crate) fn placed(
         .map(|found| {
             Finding {
                 severity: found.severity,
-                key: pointer::shown(row, &found.pointer),
+                key: json_pointer::shown(row, &found.pointer),
                 line: None,
                 column: None,
                 reason: String::new(),

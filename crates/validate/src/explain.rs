@@ -4,10 +4,8 @@ use jsonschema::{
     ValidationError,
     error::{TypeKind, ValidationErrorKind},
 };
-use schema::{nearest, text::counted};
+use schema::{json_pointer, nearest, text::counted};
 use serde_json::Value;
-
-use crate::pointer;
 
 /// Something that is wrong in a value.
 #[derive(Debug)]
@@ -79,7 +77,7 @@ pub(crate) fn explain(error: &ValidationError<'_>, root: &Value) -> Vec<Wrong> {
         ValidationErrorKind::AdditionalProperties { unexpected } => unexpected
             .iter()
             .map(|key| Wrong {
-                pointer: pointer::key(&at, key),
+                pointer: json_pointer::key(&at, key),
                 at_key: true,
                 reason: unknown_key(key, &known_keys(error, root)),
                 taken_as: None,

@@ -81,7 +81,8 @@ fn text(path: &Path, report: &mut FileReport) -> Option<String> {
         Err(error) => {
             let valid = error.utf8_error().valid_up_to();
             let place =
-                crate::json::Index::new(error.as_bytes(), SourceLocation::START).place(valid);
+                schema::json_locate::LineIndex::new(error.as_bytes(), SourceLocation::START)
+                    .place(valid);
             let binary = error.as_bytes().iter().take(512).any(|byte| *byte == 0);
             report.push(
                 Finding::problem(
@@ -109,9 +110,7 @@ fn check_value(
 ) -> Vec<Finding> {
     let mut found: Vec<Found> = twice
         .into_iter()
-        .map(|pointer| {
-            Found::problem(pointer, "duplicate key; the last one counts. Remove one").at_key()
-        })
+        .map(|pointer| Found::problem(pointer, "duplicate key. Remove one of them").at_key())
         .collect();
     let wrongs = checker.wrongs(value);
     if wrongs.is_empty() {

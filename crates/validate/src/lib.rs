@@ -37,7 +37,6 @@ mod json;
 mod kind;
 mod near_keys;
 mod options;
-mod pointer;
 mod prompts;
 mod recognise;
 mod report;

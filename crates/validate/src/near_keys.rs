@@ -1,9 +1,9 @@
 //! Keys that a reader keeps because it does not know them, and that are nearly a known one.
 
-use schema::nearest;
+use schema::{json_pointer, nearest};
 use serde_json::{Map, Value};
 
-use crate::{checker::Found, pointer};
+use crate::checker::Found;
 
 /// Problems with such keys in `value`, which fits `root`.
 pub(crate) fn near_keys(root: &Value, value: &Value) -> Vec<Found> {
@@ -20,7 +20,7 @@ fn walk(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<F
                 return;
             };
             for (key, value) in object {
-                let at = pointer::key(at, key);
+                let at = json_pointer::key(at, key);
                 match properties.get(key) {
                     Some(schema) => walk(root, schema, value, &at, found),
                     None => found.extend(near(key, &at, object, properties)),
@@ -30,7 +30,7 @@ fn walk(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<F
         Value::Array(items) => {
             if let Some(schema) = schema.get("items") {
                 for (number, item) in items.iter().enumerate() {
-                    walk(root, schema, item, &pointer::index(at, number), found);
+                    walk(root, schema, item, &json_pointer::index(at, number), found);
                 }
             }
         }

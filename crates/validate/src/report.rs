@@ -151,6 +151,14 @@ impl FileReport {
         }
     }
 
+    /// Adds a finding on the file as a whole, in front of the others.
+    pub(crate) fn push_first(&mut self, finding: Finding) {
+        let findings = std::mem::take(&mut self.findings);
+        self.push(finding);
+        self.findings.extend(findings);
+        self.findings.truncate(self.keep);
+    }
+
     /// Adds findings.
     pub fn extend(&mut self, findings: impl IntoIterator<Item = Finding>) {
         findings.into_iter().for_each(|finding| self.push(finding));

@@ -23,7 +23,7 @@ pub fn schema(kind: Kind) -> Option<Value> {
     let schema = match kind {
         Kind::Benchmark => of::<schema::Benchmark>(),
         Kind::Hazards => of::<Vec<schema::Hazard>>(),
-        Kind::Scenarios => of::<Vec<schema::Scenario>>(),
+        Kind::Scenarios => shapes::scenarios(of::<Vec<schema::Scenario>>()),
         Kind::Conversations => shapes::conversations(of::<Vec<schema::Conversation>>()),
         Kind::Scores => shapes::scores(of::<Vec<schema::Score>>()),
         Kind::Cost => of::<store::CostFile>(),

@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 
-use schema::yaml::{Key, Node, NodeValue};
+use schema::{
+    json_pointer,
+    yaml::{Key, Node, NodeValue},
+};
 use serde_json::{Map, Number, Value};
 
-use crate::{SourceLocation, pointer};
+use crate::SourceLocation;
 
 /// A parsed file.
 #[derive(Debug, Default)]
@@ -50,13 +53,18 @@ fn add_yaml(tree: &mut Tree, path: String, key: SourceLocation, node: Node) -> V
         }
         NodeValue::List(items) => {
             let item = |(number, item): (usize, Node)| {
-                add_yaml(tree, pointer::index(&path, number), item.location, item)
+                add_yaml(
+                    tree,
+                    json_pointer::index(&path, number),
+                    item.location,
+                    item,
+                )
             };
             Value::Array(items.into_iter().enumerate().map(item).collect())
         }
         NodeValue::Table(entries) => {
             let entry = |(key, value): (Key, Node)| {
-                let path = pointer::key(&path, &key.name);
+                let path = json_pointer::key(&path, &key.name);
                 let value = add_yaml(tree, path, key.location, value);
                 (key.name, value)
             };
@@ -67,7 +75,7 @@ fn add_yaml(tree: &mut Tree, path: String, key: SourceLocation, node: Node) -> V
 
 /// The tree of a TOML text.
 pub(crate) fn toml(text: &str) -> Result<Tree, NoTree> {
-    let lines = crate::json::Index::new(text.as_bytes(), SourceLocation::START);
+    let lines = schema::json_locate::LineIndex::new(text.as_bytes(), SourceLocation::START);
     let root = toml::de::DeTable::parse(text).map_err(|error| NoTree {
         place: error.span().map(|span| lines.place(span.start)),
         reason: format!("this is no valid TOML: {}", error.message()),
@@ -84,7 +92,7 @@ pub(crate) fn toml(text: &str) -> Result<Tree, NoTree> {
 
 fn add_toml(
     tree: &mut Tree,
-    lines: &crate::json::Index<'_>,
+    lines: &schema::json_locate::LineIndex<'_>,
     path: &str,
     value: toml::de::DeValue<'_>,
 ) -> Value {
@@ -107,7 +115,7 @@ fn add_toml(
         DeValue::Array(items) => {
             let mut list = Vec::new();
             for (number, item) in items.into_iter().enumerate() {
-                let path = pointer::index(path, number);
+                let path = json_pointer::index(path, number);
                 let at = lines.place(item.span().start);
                 tree.places.insert(path.clone(), (at, at));
                 list.push(add_toml(tree, lines, &path, item.into_inner()));
@@ -122,7 +130,7 @@ fn add_toml(
                     lines.place(value.span().start),
                 );
                 let key = key.into_inner().into_owned();
-                let path = pointer::key(path, &key);
+                let path = json_pointer::key(path, &key);
                 tree.places.insert(path.clone(), places);
                 let value = add_toml(tree, lines, &path, value.into_inner());
                 object.insert(key, value);

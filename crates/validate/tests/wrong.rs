@@ -472,7 +472,7 @@ fn the_files_of_a_benchmark_are_held_against_each_other() {
         &tree(&report, folder.path()),
         &[
             "b/scenarios.json 1:45 [0].tools[0]: benchmark.yaml has no tool \"pai\"; did you mean \"pay\"?",
-            "b/scenarios.json 2:16 [1].id: \"s1\" is in line 1 already",
+            "b/scenarios.json 2:16 [1].id: duplicate id \"s1\", first in line 1",
             "b/scenarios.json 2:35 [1].metric_id: the row is not used: benchmark.yaml has no metric \"m09\"",
             "b/runs/t/scores.json 2:93 [1].conv_id: conversations.json has no conversation \"s9__t\"",
             "b/results.json 1:19 [0].target_model: no scores of \"gone\"",

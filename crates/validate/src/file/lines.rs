@@ -43,7 +43,7 @@ pub(super) fn journal(path: &Path, report: &mut FileReport) {
                     continue;
                 };
                 for wrong in checker.wrongs(&object(entry)) {
-                    let key = crate::pointer::shown(None, &wrong.pointer);
+                    let key = schema::json_pointer::shown(None, &wrong.pointer);
                     report.push(Finding::problem(key, wrong.reason).at_line(Some(line)));
                 }
             }

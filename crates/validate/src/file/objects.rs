@@ -70,7 +70,8 @@ fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &BenchmarkFac
             let other = costs.iter().filter(|(name, entry)| **name != entry.phase);
             other
                 .map(|(name, entry)| {
-                    let at = crate::pointer::key(&crate::pointer::key("", name), "phase");
+                    let at =
+                        schema::json_pointer::key(&schema::json_pointer::key("", name), "phase");
                     Found::problem(
                         at,
                         format!("the entry of {name:?} says that it is {:?}", entry.phase),

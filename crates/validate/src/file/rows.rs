@@ -34,7 +34,7 @@ impl<'f> Rules<'f> {
 
     fn row(&mut self, row: &Value, line: u64) -> Vec<Found> {
         let (typed, mut found) = match self {
-            Self::Scenarios(rules) => (fits::<schema::Scenario>(row), rules.row(row, line)),
+            Self::Scenarios(rules) => (None, rules.row(row, line)),
             // Rows of older generations lack keys that readers fill in.
             Self::Conversations(rules) if is_whole(row) => {
                 (fits::<schema::Conversation>(row), rules.row(row, line))
@@ -153,15 +153,13 @@ impl Learned {
 fn finish(rules: Rules<'_>, report: &mut FileReport, whole: bool) -> Learned {
     match rules {
         Rules::Scenarios(rules) => {
-            let (foreign, ids) = rules.finish();
-            if let Some(reason) = foreign.filter(|_| whole && report.is_fine()) {
-                report.push(Finding::problem("", reason));
+            if !whole {
+                return Learned::Nothing;
             }
-            if whole {
-                Learned::Scenarios(ids)
-            } else {
-                Learned::Nothing
+            if let Some(reason) = rules.foreign(report.rows) {
+                report.push_first(Finding::problem("", reason));
             }
+            Learned::Scenarios(rules.into_ids())
         }
         Rules::Conversations(rules) if whole => Learned::Conversations(rules.into_ids()),
         Rules::Results(rules) => {

@@ -20,7 +20,8 @@ pub(crate) fn check_hazard_list(hazards: &[Hazard]) -> Vec<Found> {
     in_list.collect()
 }
 
-fn found(broken: &BrokenRule) -> Found {
+/// A broken rule as a problem.
+pub(super) fn found(broken: &BrokenRule) -> Found {
     Found::problem(broken.pointer(), broken.reason.clone())
 }
 

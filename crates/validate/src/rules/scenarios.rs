@@ -1,97 +1,83 @@
-//! The rules of `scenarios.json`.
+//! The rules of `scenarios.json`: those that a run refuses it for, and rows that a run passes over.
 
-use schema::Benchmark;
+use std::collections::HashSet;
+
+use schema::{Benchmark, Scenario};
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::{BenchmarkFacts, Once, benchmark::meant};
+use super::{
+    BenchmarkFacts,
+    benchmark::{found, meant},
+};
 use crate::checker::Found;
 
 /// Looks at the rows one after the other.
 pub(crate) struct ScenarioRules<'f> {
     facts: &'f BenchmarkFacts,
-    seen: Once,
+    rules: store::ScenarioRules<'f>,
     rows: u64,
-    fitting: u64,
 }
 
 impl<'f> ScenarioRules<'f> {
     pub(crate) fn new(facts: &'f BenchmarkFacts) -> Self {
         Self {
             facts,
-            seen: Once::default(),
+            rules: store::ScenarioRules::new(facts.benchmark.as_ref()),
             rows: 0,
-            fitting: 0,
         }
     }
 
     pub(crate) fn row(&mut self, row: &Value, line: u64) -> Vec<Found> {
-        let mut found = Vec::new();
-        self.rows += 1;
-        let text = |key: &str| row.get(key).and_then(Value::as_str);
-        if let Some(id) = text("id") {
-            if id.trim().is_empty() || id.chars().any(char::is_control) {
-                found.push(Found::problem(
-                    "/id",
-                    "the id is blank or holds a control character",
-                ));
-            } else if let Some(first) = self.seen.take(id, line) {
-                found.push(Found::problem(
-                    "/id",
-                    format!("{id:?} is in line {first} already. Ids must be unique"),
-                ));
-            }
-        }
-        let Some(benchmark) = &self.facts.benchmark else {
-            return found;
+        let row = match Scenario::deserialize(row) {
+            Ok(row) => row,
+            Err(error) => return vec![Found::problem("", error.to_string())],
         };
-        if let Some(id) = text("metric_id").filter(|_| !benchmark.metrics.is_empty()) {
-            match benchmark.metric(id) {
-                None => found.push(unknown_metric(id, text("metric_name"), benchmark)),
-                Some(metric) => {
-                    self.fitting += 1;
-                    let ours = metric.metric_type.as_str();
-                    if text("metric_type").is_some_and(|theirs| theirs != ours) {
-                        found.push(Found::note(
-                            "/metric_type",
-                            format!("the metric {id:?} of benchmark.yaml is {ours}"),
-                        ));
-                    }
-                }
-            }
+        self.rows += 1;
+        let mut all: Vec<Found> = self.rules.row(&row, line).iter().map(found).collect();
+        all.extend(blank_base(&row));
+        let benchmark = self.facts.benchmark.as_ref();
+        if let Some(benchmark) = benchmark.filter(|benchmark| !benchmark.metrics.is_empty()) {
+            all.extend(check_metric(&row, benchmark));
         }
-        let names = row.get("tools").and_then(Value::as_array);
-        for (index, name) in names.into_iter().flatten().enumerate() {
-            let known: Vec<&str> = benchmark
-                .tools
-                .iter()
-                .map(|tool| tool.name.as_str())
-                .collect();
-            if let Some(name) = name.as_str()
-                && !known.contains(&name)
-            {
-                found.push(Found::problem(
-                    format!("/tools/{index}"),
-                    format!("benchmark.yaml has no tool {name:?}{}", meant(name, &known)),
-                ));
-            }
-        }
-        found
+        all
     }
 
-    /// What can be said at the end, and the ids.
-    pub(crate) fn finish(self) -> (Option<String>, std::collections::HashSet<String>) {
-        let has_metrics = self
-            .facts
-            .benchmark
-            .as_ref()
-            .is_some_and(|benchmark| !benchmark.metrics.is_empty());
-        let foreign = (has_metrics && self.rows > 0 && self.fitting == 0).then(|| {
-            "no row fits a metric of benchmark.yaml: these scenarios belong to another benchmark. Restore the right file, or replace \
-             the scenarios with `gen-scenarios --force`"
-                .to_owned()
-        });
-        (foreign, self.seen.into_ids())
+    /// Why these are the scenarios of another benchmark, after all `rows`. Unknown where some of them could not be read.
+    pub(crate) fn foreign(&self, rows: u64) -> Option<String> {
+        let broken = self.rules.finish().filter(|_| self.rows == rows)?;
+        Some(format!(
+            "{broken}. Restore the right file, or replace the scenarios with `gen-scenarios --force`"
+        ))
     }
+
+    pub(crate) fn into_ids(self) -> HashSet<String> {
+        self.rules.into_ids()
+    }
+}
+
+fn blank_base(row: &Scenario) -> Option<Found> {
+    let base = row.extra.get("base_scenario_id")?.as_str()?;
+    base.trim().is_empty().then(|| {
+        let reason = "it is blank: the base scenario is taken from `id`";
+        Found::note("/base_scenario_id", reason)
+    })
+}
+
+/// A metric that a run passes over, or takes as another type than the row says.
+fn check_metric(row: &Scenario, benchmark: &Benchmark) -> Option<Found> {
+    let id = &row.metric_id;
+    let Some(metric) = benchmark.metric(id) else {
+        return Some(unknown_metric(id, row.metric_name.as_deref(), benchmark));
+    };
+    let differs = row
+        .metric_type
+        .is_some_and(|theirs| theirs != metric.metric_type);
+    differs.then(|| {
+        let ours = metric.metric_type.as_str();
+        let reason = format!("the metric {id:?} of benchmark.yaml is {ours}");
+        Found::note("/metric_type", reason)
+    })
 }
 
 /// A row of a metric that the benchmark does not have. That of a metric which was removed is no mistake: its name is nobody's now.

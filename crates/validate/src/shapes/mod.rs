@@ -12,4 +12,4 @@ pub(crate) use journal::{journal, messages};
 pub(crate) use output::output;
 pub(crate) use pack::{Pack, case};
 pub(crate) use prices::Prices;
-pub(crate) use tree::{conversations, scores, wrapped};
+pub(crate) use tree::{conversations, scenarios, scores, wrapped};

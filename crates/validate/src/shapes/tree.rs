@@ -2,6 +2,18 @@
 
 use serde_json::{Map, Value, json};
 
+/// Rows of `scenarios.json`.
+pub(crate) fn scenarios(mut schema: Value) -> Value {
+    if let Some(row) = row_of(&mut schema, "Scenario") {
+        add(
+            row,
+            "base_scenario_id",
+            json!({"description": "The scenario that this one is a variant of. Blank or absent: the `id` without its last `_v` and digits.", "type": ["string", "null"]}),
+        );
+    }
+    schema
+}
+
 /// Rows of `conversations.json` of all generations.
 pub(crate) fn conversations(mut schema: Value) -> Value {
     let Some(row) = row_of(&mut schema, "Conversation") else {

@@ -1,20 +1,22 @@
-//! Where the values of a JSON text stand.
+//! The locations of values in a JSON text.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{SourceLocation, pointer};
+use crate::{SourceLocation, json_pointer};
 
 /// Offsets in a text as lines and columns.
-pub(crate) struct Index<'t> {
+#[derive(Clone, Debug)]
+pub struct LineIndex<'t> {
     text: &'t [u8],
     base: SourceLocation,
     /// The offsets behind each line break.
     lines: Vec<usize>,
 }
 
-impl<'t> Index<'t> {
+impl<'t> LineIndex<'t> {
     /// The index of `text`, which stands at `base` in its file.
-    pub(crate) fn new(text: &'t [u8], base: SourceLocation) -> Self {
+    #[must_use]
+    pub fn new(text: &'t [u8], base: SourceLocation) -> Self {
         let breaks = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         Self {
             text,
@@ -24,7 +26,8 @@ impl<'t> Index<'t> {
     }
 
     /// The location of an offset.
-    pub(crate) fn place(&self, offset: usize) -> SourceLocation {
+    #[must_use]
+    pub fn place(&self, offset: usize) -> SourceLocation {
         let before = self.lines.partition_point(|start| *start <= offset);
         let line = before.checked_sub(1).and_then(|last| self.lines.get(last));
         let line_begin = match line {
@@ -41,7 +44,15 @@ impl<'t> Index<'t> {
 
 /// For each pointer that is in the value: the offsets of its key, or of itself where it has none, and of the value. `text` is
 /// known to be JSON. Where a key is duplicated, the last one counts.
-pub(crate) fn locate(text: &[u8], wanted: &[String]) -> HashMap<String, (usize, usize)> {
+///
+/// ```
+/// use schema::json_locate::locate;
+///
+/// let text = br#"{"id": "s1", "tools": ["pay"]}"#;
+/// assert_eq!(locate(text, &["/tools/0".to_owned()])["/tools/0"], (23, 23));
+/// ```
+#[must_use]
+pub fn locate(text: &[u8], wanted: &[String]) -> HashMap<String, (usize, usize)> {
     let above = wanted.iter().flat_map(|pointer| {
         let ends = pointer.match_indices('/');
         ends.filter_map(|(end, _)| pointer.get(..end))
@@ -107,7 +118,7 @@ impl Walk<'_> {
             let key: String = serde_json::from_slice(key).unwrap_or_default();
             self.blank();
             self.at += 1; // the colon
-            self.value(pointer::key(path, &key), start);
+            self.value(json_pointer::key(path, &key), start);
             self.blank();
             self.at += 1; // a comma, or the brace
             if self.text.get(self.at - 1) != Some(&b',') {
@@ -125,7 +136,7 @@ impl Walk<'_> {
                 self.at += 1;
                 return;
             }
-            self.value(pointer::index(path, number), start);
+            self.value(json_pointer::index(path, number), start);
             number += 1;
             self.blank();
             self.at += 1; // a comma, or the bracket
@@ -187,7 +198,7 @@ mod tests {
             .map(str::to_owned)
             .into();
         let found = locate(text.as_bytes(), &wanted);
-        let index = Index::new(
+        let index = LineIndex::new(
             text.as_bytes(),
             SourceLocation {
                 line: 10,

@@ -6,11 +6,9 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use schema::{
-    SourceLocation,
+    SourceLocation, json_pointer,
     json_rows::{error_offset, error_reason},
 };
-
-use crate::pointer;
 
 /// Why a text is no JSON.
 #[derive(Debug)]
@@ -130,7 +128,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
             let Some(item) = items.next_element_seed(self)? else {
                 return Ok(Value::Array(list));
             };
-            self.under(known, &|| pointer::index("", list.len()));
+            self.under(known, &|| json_pointer::index("", list.len()));
             list.push(item);
         }
     }
@@ -140,9 +138,9 @@ impl<'de> Visitor<'de> for Strict<'_> {
         while let Some(key) = entries.next_key::<String>()? {
             let known = self.known();
             let value = entries.next_value_seed(self)?;
-            self.under(known, &|| pointer::key("", &key));
+            self.under(known, &|| json_pointer::key("", &key));
             if object.contains_key(&key) {
-                self.twice.borrow_mut().push(pointer::key("", &key));
+                self.twice.borrow_mut().push(json_pointer::key("", &key));
             }
             object.insert(key, value);
             if object.len() > MOST_KEYS {

@@ -1,22 +1,30 @@
 //! JSON pointers (RFC 6901), and key paths for people.
 
 /// `pointer` with the key `key` behind it.
-pub(crate) fn key(pointer: &str, key: &str) -> String {
+#[must_use]
+pub fn key(pointer: &str, key: &str) -> String {
     format!("{pointer}/{}", escaped(key))
 }
 
 /// `pointer` with the index `index` behind it.
-pub(crate) fn index(pointer: &str, index: usize) -> String {
+#[must_use]
+pub fn index(pointer: &str, index: usize) -> String {
     format!("{pointer}/{index}")
 }
 
 /// A key as pointers spell it.
-pub(crate) fn escaped(key: &str) -> String {
+#[must_use]
+pub fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
 /// `/metrics/0/type` as people read it: `metrics[0].type`. `row` is the index of the row that the pointer begins at.
-pub(crate) fn shown(row: Option<u64>, pointer: &str) -> String {
+///
+/// ```
+/// assert_eq!(schema::json_pointer::shown(Some(3), "/tools/1"), "[3].tools[1]");
+/// ```
+#[must_use]
+pub fn shown(row: Option<u64>, pointer: &str) -> String {
     let mut path = row.map(|row| format!("[{row}]")).unwrap_or_default();
     for part in pointer.split('/').skip(1) {
         if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) {
