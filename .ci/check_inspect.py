@@ -95,17 +95,32 @@ def check_tools(place, transcript, said, sample):
         same(f"{place}: tools offered", sorted(offered), sorted(tool.name for tool in event.tools))
 
 
-def check_rates(place, scores, log):
+def check_interval(place, ours, metrics):
+    """Interval and standard error are those of statistics.json."""
+    shown = (metrics["pass_rate"].metadata or {}) if "pass_rate" in metrics else {}
+    same(f"{place}: interval", (ours.get("lower"), ours.get("upper")), (shown.get("lower"), shown.get("upper")))
+    stderr = metrics.get("stderr")
+    same(f"{place}: standard error", ours.get("standard_error"), stderr.value if stderr else None)
+
+
+def check_rates(place, scores, intervals, log):
     rates = defaultdict(list)
     for row in scores:
         rates[row["metric_id"]].append(row["score"])
     for score in log.results.scores:
         known = [value for value in rates.pop(score.name, []) if value is not None]
         same(f"{place}: {score.name}: scored", len(known), score.scored_samples)
-        rate = round(sum(known) / len(known), 4) if known else None
+        rate = sum(known) / len(known) if known else None
         theirs = score.metrics.get("pass_rate")
         same(f"{place}: {score.name}: pass rate", rate, theirs.value if theirs else None)
+        check_interval(f"{place}: {score.name}", intervals.get(score.name, {}), score.metrics)
     same(f"{place}: metrics that the log does not have", [], list(rates))
+
+
+def intervals_of(tree, target):
+    """The rates of metrics in statistics.json."""
+    statistics = json.loads((tree / "statistics.json").read_text(encoding="utf-8"))
+    return next(entry["rates"]["metrics"] for entry in statistics["targets"] if entry["target"] == target)
 
 
 def check_usage(place, log):
@@ -157,7 +172,7 @@ def check_log(tree, path):
         listed, own = summaries[key].scores or {}, sample.summary().scores or {}
         short = [(name, str(score.value), score.explanation, score.reason) for name, score in listed.items()]
         same(f"{place}, {key}: summary", [(name, str(s.value), s.explanation, s.reason) for name, s in own.items()], short)
-    check_rates(place, scores, log)
+    check_rates(place, scores, intervals_of(tree, target), log)
     check_usage(place, log)
     return target
 

@@ -5,11 +5,15 @@
 
 use std::{borrow::Cow, path::Path};
 
-use schema::{Conversation, Metric, MetricType, Role};
+use schema::{
+    Conversation, Metric, MetricType, Role,
+    statistics::{RateStatistics, Statistics},
+};
 use serde_json::Value;
 
 use crate::{
     Asked, ExportError, Exported, Exporter, OutFile, Run, Sample,
+    run::Scope,
     tally::{Count, Tally},
     words,
 };
@@ -65,7 +69,7 @@ const CONVERSATIONS: [&str; 24] = [
     "run_id",
 ];
 
-const SUMMARY: [&str; 14] = [
+const SUMMARY: [&str; 19] = [
     "benchmark",
     "target",
     "model",
@@ -80,6 +84,11 @@ const SUMMARY: [&str; 14] = [
     "lower_95",
     "upper_95",
     "run_id",
+    "standard_error",
+    "confidence_level",
+    "interval_method",
+    "scenarios",
+    "effective_rows",
 ];
 
 /// Writes CSV.
@@ -206,13 +215,17 @@ impl Exporter for Csv {
         };
         for (id, metric) in tally.metrics(&run) {
             let about = ["metric", id, &metric.name, metric.metric_type.as_str()];
-            files.summary.row(&summary(&run, about, &metric.count))?;
+            let rate = metric.count.statistics(&run, Scope::Metric(id));
+            files
+                .summary
+                .row(&summary(&run, about, &metric.count, rate))?;
         }
         for metric_type in [MetricType::Positive, MetricType::Negative] {
             let count = tally.of_type(metric_type);
             if count != Count::default() {
                 let about = ["all", "", "", metric_type.as_str()];
-                files.summary.row(&summary(&run, about, &count))?;
+                let rate = count.statistics(&run, Scope::Type(metric_type));
+                files.summary.row(&summary(&run, about, &count, rate))?;
             }
         }
         Ok(())
@@ -333,8 +346,8 @@ fn summary<'a>(
     run: &'a Run,
     [scope, id, name, metric_type]: [&'a str; 4],
     count: &Count,
-) -> [Cow<'a, str>; 14] {
-    let bounds = count.bounds(run);
+    rate: Option<&RateStatistics>,
+) -> [Cow<'a, str>; 19] {
     [
         text(&run.folder),
         text(run.target.id.as_str()),
@@ -347,9 +360,14 @@ fn summary<'a>(
         count.judged.to_string().into(),
         count.unscored.to_string().into(),
         known(count.rate()),
-        known(bounds.map(|bounds| bounds.lower)),
-        known(bounds.map(|bounds| bounds.upper)),
+        known(rate.and_then(|rate| rate.lower)),
+        known(rate.and_then(|rate| rate.upper)),
         text(run.run_id.as_deref().unwrap_or_default()),
+        known(rate.and_then(|rate| rate.standard_error)),
+        known(rate.map(|_| Statistics::LEVEL)),
+        known(rate.map(|_| Statistics::METHOD)),
+        known(rate.map(|rate| rate.scenarios)),
+        known(rate.and_then(|rate| rate.effective_rows)),
     ]
 }
 

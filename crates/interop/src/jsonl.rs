@@ -6,7 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
-use schema::{Conversation, Score};
+use schema::{
+    Conversation, Score,
+    statistics::{Statistics, TargetStatistics},
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -39,6 +42,15 @@ struct ScoreLine<'a> {
     benchmark: &'a str,
     #[serde(flatten)]
     row: &'a Score,
+}
+
+/// An entry of `statistics.json`, with what the whole file says of its intervals.
+#[derive(Serialize)]
+struct RunStatistics<'a> {
+    level: f64,
+    method: &'static str,
+    #[serde(flatten)]
+    of_target: &'a TargetStatistics,
 }
 
 impl Jsonl {
@@ -131,6 +143,11 @@ fn run_line(run: &Run) -> Value {
         "tool_model": run.tool_model,
         "judges": judges,
         "fingerprints": run.fingerprints,
+        "statistics": run.statistics.as_ref().map(|of_target| RunStatistics {
+            level: Statistics::LEVEL,
+            method: Statistics::METHOD,
+            of_target,
+        }),
     })
 }
 

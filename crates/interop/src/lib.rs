@@ -53,4 +53,4 @@ mod text;
 mod words;
 
 pub use export::{ExportError, Exported, Exporter, OutFile};
-pub use run::{Asked, Call, Interval, Judge, Run, Sample};
+pub use run::{Asked, Call, Judge, Run, Sample};

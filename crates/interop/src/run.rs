@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use schema::{Benchmark, Conversation, Estimate, Extra, Scenario, Score, TargetRef, Tool, Usage};
+use schema::{
+    Benchmark, Conversation, Extra, MetricType, Scenario, Score, TargetRef, Tool, Usage,
+    statistics::{RateStatistics, TargetStatistics},
+};
 
 /// What holds for all samples of one target of one benchmark.
 ///
@@ -57,8 +60,8 @@ pub struct Run {
     pub tool_model: Option<TargetRef>,
     /// As [`Run::source`].
     pub tool_source: Option<String>,
-    /// How sure a rate is; `None`: exporters write rates without bounds.
-    pub interval: Option<Interval>,
+    /// The target's rates with their intervals, as `statistics.json` has them; `None`: exporters write rates without intervals.
+    pub statistics: Option<TargetStatistics>,
     /// How many more conversations passed a metric than there are samples of, by metric id: some files list failures only. They are
     /// counted in rates, and cannot be shown.
     pub unlisted: Vec<(String, u64)>,
@@ -98,7 +101,7 @@ impl Run {
             user_source: None,
             tool_model: None,
             tool_source: None,
-            interval: None,
+            statistics: None,
             unlisted: Vec::new(),
             fingerprints: Extra::new(),
         }
@@ -122,6 +125,23 @@ impl Run {
         self.dated_by_files || self.time == Timestamp::UNIX_EPOCH
     }
 
+    /// The statistics of the rate of `passed` among `judged` rows. `None` where they are of other rows, such as scores whose
+    /// conversation is not there: a rate never gets the interval of another.
+    pub(crate) fn rate(
+        &self,
+        scope: Scope<'_>,
+        passed: u64,
+        judged: u64,
+    ) -> Option<&RateStatistics> {
+        let rates = &self.statistics.as_ref()?.rates;
+        let rate = match scope {
+            Scope::Metric(id) => rates.metrics.get(id)?,
+            Scope::Type(MetricType::Positive) => &rates.positive,
+            Scope::Type(MetricType::Negative) => &rates.negative,
+        };
+        (judged > 0 && (rate.passed, rate.rows) == (passed, judged)).then_some(rate)
+    }
+
     /// The tools that the target may call in `scenario`: those of the benchmark, narrowed by the scenario.
     pub fn tools<'a>(&'a self, scenario: &'a Scenario) -> impl Iterator<Item = &'a Tool> {
         let offered = |tool: &&Tool| match &scenario.tools {
@@ -130,6 +150,15 @@ impl Run {
         };
         self.benchmark.tools.iter().filter(offered)
     }
+}
+
+/// What a rate is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Scope<'a> {
+    /// The metric with this id.
+    Metric(&'a str),
+    /// All metrics of a type.
+    Type(MetricType),
 }
 
 /// A model that judged.
@@ -146,17 +175,6 @@ pub struct Judge {
     /// Its prompt, role and text; `{{ definition }}`, `{{ examples }}` and `{{ transcript }}` stand where those were. Empty when it
     /// is not known.
     pub prompt: Vec<(String, String)>,
-}
-
-/// How the bounds of a rate are found.
-#[derive(Clone, Copy, Debug)]
-pub struct Interval {
-    /// The method's name, such as `clopper-pearson`.
-    pub method: &'static str,
-    /// Confidence level, 0 to 1.
-    pub level: f64,
-    /// The bounds of `passed` among `samples`; `None` where there are no samples.
-    pub of: fn(u64, u64) -> Option<Estimate>,
 }
 
 /// One sample of one scenario, with all that is known of it.

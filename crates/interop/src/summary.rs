@@ -10,11 +10,13 @@ use std::{
 
 use schema::{
     MetricType,
-    text::{counted, spell_bidi},
+    statistics::{RateStatistics, Statistics},
+    text::{counted, percent, spell_bidi},
 };
 
 use crate::{
     ExportError, Exported, Exporter, OutFile, Run, Sample,
+    run::Scope,
     tally::{Count, Tally},
 };
 
@@ -168,20 +170,7 @@ impl Target {
             "{}{failed}{called}.\n",
             counted(self.tally.conversations, "conversation", "conversations")
         );
-        text.push_str(
-            "| metric | type | passed | judged | no verdict | pass rate | 95% interval |\n",
-        );
-        text.push_str("|---|---|--:|--:|--:|--:|---|\n");
-        for (id, metric) in self.tally.metrics(run) {
-            let about = named(id, &metric.name);
-            text.push_str(&self.row(&about, metric.metric_type, &metric.count));
-        }
-        for metric_type in [MetricType::Positive, MetricType::Negative] {
-            let count = self.tally.of_type(metric_type);
-            if count != Count::default() {
-                text.push_str(&self.row("**all**", metric_type, &count));
-            }
-        }
+        text.push_str(&self.rates());
         text.push_str(&self.verdicts());
         if !self.rows.is_empty() {
             let _ = write!(
@@ -201,6 +190,38 @@ impl Target {
         text
     }
 
+    /// The table of rates.
+    fn rates(&self) -> String {
+        let run = &self.run;
+        let mut text = "| metric | type | passed | judged | no verdict | pass rate | 95% interval | standard error | scenarios |\n\
+            |---|---|--:|--:|--:|--:|---|--:|--:|\n"
+            .to_owned();
+        let mut clustered = false;
+        for (id, metric) in self.tally.metrics(run) {
+            let rate = metric.count.statistics(run, Scope::Metric(id));
+            clustered |= rate.is_some();
+            let about = named(id, &metric.name);
+            text.push_str(&row(&about, metric.metric_type, &metric.count, rate));
+        }
+        for metric_type in [MetricType::Positive, MetricType::Negative] {
+            let count = self.tally.of_type(metric_type);
+            if count != Count::default() {
+                let rate = count.statistics(run, Scope::Type(metric_type));
+                text.push_str(&row("**all**", metric_type, &count, rate));
+            }
+        }
+        if clustered {
+            // Writing to a text does not fail.
+            let _ = writeln!(
+                text,
+                "\nIntervals: {} of {}. Rows of one base scenario count as alike.",
+                Statistics::METHOD,
+                percent(Statistics::LEVEL)
+            );
+        }
+        text
+    }
+
     /// A line for each metric on a scale or with categories.
     fn verdicts(&self) -> String {
         let mut lines = String::new();
@@ -217,22 +238,29 @@ impl Target {
             false => format!("\n{lines}"),
         }
     }
+}
 
-    fn row(&self, about: &str, metric_type: MetricType, count: &Count) -> String {
-        let percent = |share: f64| format!("{:.1}%", share * 100.0);
-        let bounds = count.bounds(&self.run);
-        let bounds =
-            bounds.map(|bounds| format!("{} to {}", percent(bounds.lower), percent(bounds.upper)));
-        format!(
-            "| {about} | {} | {} | {} | {} | {} | {} |\n",
-            metric_type.as_str(),
-            count.passed,
-            count.judged,
-            count.unscored,
-            count.rate().map_or_else(|| "–".to_owned(), percent),
-            bounds.unwrap_or_else(|| "–".to_owned())
-        )
-    }
+/// A row of the table of rates.
+fn row(
+    about: &str,
+    metric_type: MetricType,
+    count: &Count,
+    rate: Option<&RateStatistics>,
+) -> String {
+    let known = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+    let ends = rate.and_then(|rate| rate.lower.zip(rate.upper));
+    let standard_error = rate.and_then(|rate| rate.standard_error);
+    format!(
+        "| {about} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+        metric_type.as_str(),
+        count.passed,
+        count.judged,
+        count.unscored,
+        known(count.rate().map(percent)),
+        known(ends.map(|(lower, upper)| format!("{} to {}", percent(lower), percent(upper)))),
+        known(standard_error.map(percent)),
+        known(rate.map(|rate| rate.scenarios.to_string())),
+    )
 }
 
 /// A metric by id and name.
@@ -270,6 +298,26 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_that_is_not_all_is_not_shown_as_all() {
+        let count = Count {
+            passed: 2_999,
+            judged: 3_000,
+            unscored: 0,
+        };
+        let rate = RateStatistics {
+            lower: Some(0.9981),
+            upper: Some(0.999_99),
+            standard_error: Some(0.000_333),
+            scenarios: 3_000,
+            ..RateStatistics::default()
+        };
+        assert_eq!(
+            row("m01", MetricType::Positive, &count, Some(&rate)),
+            "| m01 | positive | 2999 | 3000 | 0 | >99.9% | 99.8% to >99.9% | <0.1% | 3000 |\n"
+        );
+    }
 
     #[test]
     fn a_cell_stays_a_cell() {

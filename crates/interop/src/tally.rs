@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use schema::{Estimate, MetricType, Score, VerdictTally};
+use schema::{MetricType, Score, VerdictTally, statistics::RateStatistics};
 
-use crate::{Run, Sample};
+use crate::{Run, Sample, run::Scope};
 
 /// Rows of one metric, or of several.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,9 +40,13 @@ impl Count {
         (self.judged > 0).then(|| self.passed as f64 / self.judged as f64)
     }
 
-    /// The bounds of the rate, where `run` has a method for them.
-    pub(crate) fn bounds(&self, run: &Run) -> Option<Estimate> {
-        (run.interval?.of)(self.passed, self.judged)
+    /// The statistics of the rate, where `run` has those of these rows.
+    pub(crate) fn statistics<'r>(
+        &self,
+        run: &'r Run,
+        scope: Scope<'_>,
+    ) -> Option<&'r RateStatistics> {
+        run.rate(scope, self.passed, self.judged)
     }
 }
 
@@ -116,6 +120,11 @@ impl Tally {
             metric.add(score);
             self.metrics.insert(score.metric_id.clone(), metric);
         }
+    }
+
+    /// The rows of one metric.
+    pub(crate) fn of_metric(&self, id: &str) -> Option<&Count> {
+        self.metrics.get(id).map(|metric| &metric.count)
     }
 
     /// The metrics in the order of the benchmark; those it does not have come last.

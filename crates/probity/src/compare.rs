@@ -69,7 +69,7 @@ impl Tree {
     }
 
     fn rows(&self, target: &ModelId) -> Result<TargetRows, RunError> {
-        read_target_rows(&self.dir, &self.benchmark, target)
+        read_target_rows(&self.dir, &self.benchmark, target, None)
     }
 
     /// The targets asked for, or all that have scores. One without scores is an error.

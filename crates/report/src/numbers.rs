@@ -6,14 +6,7 @@ pub(crate) const UNKNOWN: &str = "-";
 /// A rate from 0 to 1 in percent with one decimal; `-` where there is none. What is not quite nothing or all never
 /// looks like it: `<0.1%`, `>99.9%`.
 pub(crate) fn percent(rate: Option<f64>) -> String {
-    let Some(rate) = rate else {
-        return UNKNOWN.to_owned();
-    };
-    match format!("{:.1}%", rate * 100.0).as_str() {
-        "0.0%" if rate > 0.0 => "<0.1%".to_owned(),
-        "100.0%" if rate < 1.0 => ">99.9%".to_owned(),
-        text => text.to_owned(),
-    }
+    rate.map_or_else(|| UNKNOWN.to_owned(), schema::text::percent)
 }
 
 /// The ends of an interval in percent; `-` where there is none.

@@ -25,6 +25,8 @@ pub struct Statistics {
 impl Statistics {
     /// The version of the format that is written.
     pub const FORMAT: &str = "1.0.0";
+    /// The confidence of all intervals.
+    pub const LEVEL: f64 = 0.95;
     /// Clopper and Pearson's interval at the number of effective rows, scenarios as clusters.
     pub const METHOD: &str = "clopper-pearson-clustered";
     /// With more targets than this, pairs are not compared in the file.

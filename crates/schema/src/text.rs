@@ -28,6 +28,24 @@ fn shows_nothing(c: char) -> bool {
     c.is_whitespace() || c.is_control() || is_invisible(c)
 }
 
+/// A share from 0 to 1 in percent with one decimal, for people. What is not quite nothing or all never looks like it.
+///
+/// ```
+/// use schema::text::percent;
+///
+/// assert_eq!(percent(0.6667), "66.7%");
+/// assert_eq!(percent(0.9999), ">99.9%");
+/// assert_eq!(percent(1.0), "100.0%");
+/// ```
+#[must_use]
+pub fn percent(share: f64) -> String {
+    match format!("{:.1}%", share * 100.0).as_str() {
+        "0.0%" if share > 0.0 => "<0.1%".to_owned(),
+        "100.0%" if share < 1.0 => ">99.9%".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
 /// Whether a character has no shape of its own: those that Unicode calls `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt
 /// of Unicode 16), and two that are drawn as empty space, the blank Braille pattern and the interlinear annotation marks.
 #[must_use]

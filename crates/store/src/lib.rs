@@ -79,7 +79,8 @@ pub use special::{check_readable, check_replaceable, check_tree};
 pub use spool::{RowPosition, Spool};
 pub use standards::{LoadedStandards, load_standards};
 pub use statistics::{
-    read_scenario_index, read_statistics, summarise_statistics, write_statistics,
+    read_scenario_index, read_statistics, same_rows, summarise_statistics, target_statistics,
+    write_statistics,
 };
 pub use summaries::{TargetSummary, TestCounts, grade_counts, read_target_rows, summarise_target};
 pub use unscored::{Unscored, read_unscored};

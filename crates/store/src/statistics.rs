@@ -6,9 +6,12 @@ use std::{
 };
 
 use aggregator::statistics::{ScenarioIndex, TargetRows, compare};
-use schema::{Benchmark, statistics::Statistics};
+use schema::{
+    Benchmark, ModelId,
+    statistics::{RateStatistics, Statistics, TargetStatistics},
+};
 
-use crate::{BenchmarkDir, RunError, write_json};
+use crate::{BenchmarkDir, RunError, count_replies, read_target_rows, write_json};
 
 /// What statistics need of the benchmark's `scenarios.json`. Without the file base scenarios come from the ids alone, and
 /// there are no variants.
@@ -41,7 +44,7 @@ pub fn summarise_statistics(
     let hazards = benchmark.scored_hazards();
     let mut statistics = Statistics {
         format: Statistics::FORMAT.to_owned(),
-        level: 0.95,
+        level: Statistics::LEVEL,
         method: Statistics::METHOD.to_owned(),
         targets: targets
             .iter()
@@ -57,6 +60,51 @@ pub fn summarise_statistics(
         }
     }
     Ok(statistics)
+}
+
+/// The statistics of one target from the rows that the tree has now, as every run and `aggregate` write them. Conversations that
+/// cannot be read are no error: scores alone give all but the incomplete rows.
+///
+/// # Errors
+/// When `scores.json` cannot be read, or is not a list of score rows.
+pub fn target_statistics(
+    dir: &BenchmarkDir,
+    benchmark: &Benchmark,
+    target: &ModelId,
+    index: &ScenarioIndex,
+) -> Result<TargetStatistics, RunError> {
+    let replies = count_replies(&dir.target(target)?.conversations(), benchmark).ok();
+    let rows = read_target_rows(dir, benchmark, target, replies.as_ref())?;
+    Ok(rows.statistics(index, &benchmark.scored_hazards()))
+}
+
+/// Whether both are of the same rows: the counts of each rate are equal, and so are the intervals, which depend on the scenarios of
+/// the rows.
+#[must_use]
+pub fn same_rows(a: &TargetStatistics, b: &TargetStatistics) -> bool {
+    let rates = |of: &TargetStatistics| {
+        let rates = &of.rates;
+        let metrics = rates.metrics.values().cloned();
+        let pooled = [&rates.all, &rates.positive, &rates.negative];
+        pooled
+            .into_iter()
+            .cloned()
+            .chain(metrics)
+            .collect::<Vec<_>>()
+    };
+    let (one, other) = (rates(a), rates(b));
+    a.rates.metrics.keys().eq(b.rates.metrics.keys())
+        && one.iter().zip(&other).all(|(a, b)| same_rate(a, b))
+}
+
+fn same_rate(a: &RateStatistics, b: &RateStatistics) -> bool {
+    let counts = |rate: &RateStatistics| (rate.passed, rate.rows, rate.scenarios, rate.missing);
+    // Another version of the program may differ in the last digits.
+    let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() <= 1e-9,
+        (a, b) => a == b,
+    };
+    counts(a) == counts(b) && near(a.lower, b.lower) && near(a.upper, b.upper)
 }
 
 /// Writes `statistics.json` of a benchmark.

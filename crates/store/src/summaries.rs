@@ -71,7 +71,7 @@ pub fn summarise_target(
     })
 }
 
-/// The rows of `scores.json` of `target` by scenario, for comparisons.
+/// The rows of `scores.json` of `target` by scenario. `replies` as in [`summarise_target`].
 ///
 /// # Errors
 /// As [`summarise_target`].
@@ -79,12 +79,14 @@ pub fn read_target_rows(
     dir: &BenchmarkDir,
     benchmark: &Benchmark,
     target: &ModelId,
+    replies: Option<&ReplyTally>,
 ) -> Result<TargetRows, RunError> {
     let path = dir.target(target)?.scores();
     let file = File::open(&path).map_err(|error| RunError::read(&path, error))?;
     let mut rows = TargetRows::new(target.clone());
     aggregate_reader_and(target.clone(), &benchmark.metrics, file, |row| {
-        rows.push_row(row, false);
+        let incomplete = replies.is_some_and(|replies| replies.is_incomplete(&row.conv_id));
+        rows.push_row(row, incomplete);
     })
     .map_err(|error| RunError::input(format!("{}: {error}", path.display())).with_source(error))?;
     Ok(rows)

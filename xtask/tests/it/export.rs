@@ -94,7 +94,7 @@ fn every_eval_ever_has_what_tree_and_journal_know() {
     let metric = &aggregate["evaluation_results"][0];
     assert_eq!(
         metric["score_details"]["uncertainty"]["confidence_interval"]["method"],
-        "clopper-pearson"
+        "clopper-pearson-clustered"
     );
     let judging = &metric["metric_config"]["llm_scoring"];
     assert_eq!(judging["judges"][0]["model_info"]["name"], "scripted-judge");

@@ -26,6 +26,7 @@ mod export;
 mod export_again;
 mod export_agentic;
 mod export_bad_input;
+mod export_intervals;
 mod export_runs;
 mod export_safety;
 mod exports;

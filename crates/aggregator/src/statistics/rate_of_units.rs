@@ -1,7 +1,9 @@
 //! From counts to the rates of `statistics.json`.
 
+use std::collections::BTreeMap;
+
 use schema::{
-    NoVerdict,
+    MetricType, NoVerdict,
     statistics::{MissingRows, RateBounds, RateStatistics},
 };
 
@@ -9,11 +11,61 @@ use super::{
     clusters::Cluster,
     interval::clustered_rate,
     missing::{MissingCluster, missing_bounds},
-    target_rows::Unit,
+    target_rows::{Unit, UnitCounts},
 };
 
 /// More than this share of rows without a verdict is noted.
 const MUCH_MISSING: f64 = 0.05;
+
+/// How one row of [`rate_of_rows`] ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowVerdict {
+    /// It counts towards the rate.
+    Yes,
+    /// It does not.
+    No,
+    /// A call or the conversation failed.
+    Failed,
+    /// There is no usable verdict.
+    Abstained,
+}
+
+/// The rate of rows that come with the name of their cluster, such as the case of a safety evaluation, in any order.
+///
+/// ```
+/// use aggregator::statistics::{RowVerdict, rate_of_rows};
+///
+/// let rows = [("a", RowVerdict::Yes), ("a", RowVerdict::Yes), ("b", RowVerdict::No)];
+/// let rate = rate_of_rows(rows);
+/// assert_eq!((rate.passed, rate.rows, rate.scenarios), (2, 3, 2));
+/// ```
+#[must_use]
+pub fn rate_of_rows<'a>(rows: impl IntoIterator<Item = (&'a str, RowVerdict)>) -> RateStatistics {
+    let mut clusters: BTreeMap<&str, UnitCounts> = BTreeMap::new();
+    for (cluster, verdict) in rows {
+        let counts = clusters.entry(cluster).or_default();
+        match verdict {
+            RowVerdict::Yes => {
+                counts.passed += 1;
+                counts.scored += 1;
+            }
+            RowVerdict::No => counts.scored += 1,
+            RowVerdict::Failed => counts.failed += 1,
+            RowVerdict::Abstained => counts.abstained += 1,
+        }
+    }
+    let units: Vec<Unit<'_>> = clusters
+        .into_iter()
+        .map(|(cluster, counts)| Unit {
+            base: cluster,
+            scenario: cluster,
+            metric: "",
+            metric_type: MetricType::Positive,
+            counts,
+        })
+        .collect();
+    rate_of(units.iter())
+}
 
 /// The rate of units, which are sorted by base scenario.
 pub(super) fn rate_of<'a>(units: impl Iterator<Item = &'a Unit<'a>>) -> RateStatistics {

@@ -1,13 +1,16 @@
 //! The aggregate file of a target, as JSON values: it is small, and written once.
 
-use schema::{Estimate, Extra, MetricType, TargetRef, Tool};
+use schema::{
+    Extra, MetricType, TargetRef, Tool,
+    statistics::{RateStatistics, Statistics},
+};
 use serde_json::{Map, Value, json};
 
 use super::{
     counts::{Count, Counts},
     names::{ModelName, texts},
 };
-use crate::{Judge, Run, words};
+use crate::{Judge, Run, run::Scope, words};
 
 /// Where the instance file lies, and what is in it.
 pub(super) struct Instances {
@@ -114,7 +117,8 @@ impl Aggregate<'_> {
             let Some(((metric_type, name), count)) = self.counts.metrics.get(id) else {
                 continue;
             };
-            results.extend(self.result(id, self.metric(id, name, *metric_type), count));
+            let metric = self.metric(id, name, *metric_type);
+            results.extend(self.result(Scope::Metric(id), metric, count));
         }
         for metric_type in [MetricType::Positive, MetricType::Negative] {
             let mut sum = Count::default();
@@ -126,17 +130,21 @@ impl Aggregate<'_> {
                     sum.unlisted += count.unlisted;
                 }
             }
-            let id = metric_type.as_str();
-            results.extend(self.result(id, polarity(metric_type), &sum));
+            let scope = Scope::Type(metric_type);
+            results.extend(self.result(scope, polarity(metric_type), &sum));
         }
         results
     }
 
     /// An entry of `evaluation_results`; none where no row has a verdict.
-    fn result(&self, id: &str, mut metric: Value, count: &Count) -> Option<Value> {
+    fn result(&self, scope: Scope<'_>, mut metric: Value, count: &Count) -> Option<Value> {
         if count.judged == 0 {
             return None;
         }
+        let id = match scope {
+            Scope::Metric(id) => id,
+            Scope::Type(metric_type) => metric_type.as_str(),
+        };
         let uid = self.run.benchmark_uid();
         if let Some(metric) = metric.as_object_mut() {
             metric.insert("metric_id".into(), format!("{uid}.{id}").into());
@@ -151,13 +159,8 @@ impl Aggregate<'_> {
         #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
         let (passed, judged) = (count.passed as f64, count.judged as f64);
         let rate = passed / judged;
-        let deviation = (rate * (1.0 - rate)).sqrt();
-        let interval = self.run.interval.and_then(|interval| {
-            let Estimate { lower, upper, .. } = (interval.of)(count.passed, count.judged)?;
-            Some(json!({
-                "lower": lower, "upper": upper, "confidence_level": interval.level, "method": interval.method,
-            }))
-        });
+        let statistics = self.run.rate(scope, count.passed, count.judged);
+        let (standard_error, interval) = statistics.map(uncertainty).unzip();
         Some(json!({
             "evaluation_result_id": format!("{}#{id}", self.evaluation_id),
             "evaluation_name": format!("{uid}.{id}"),
@@ -166,11 +169,11 @@ impl Aggregate<'_> {
             "metric_config": metric,
             "score_details": {
                 "score": rate,
-                "details": count.texts(),
+                "details": count.texts(statistics),
                 "uncertainty": {
-                    "standard_error": {"value": deviation / judged.sqrt(), "method": "analytic"},
+                    "standard_error": standard_error,
                     "confidence_interval": interval,
-                    "standard_deviation": deviation,
+                    "standard_deviation": (rate * (1.0 - rate)).sqrt(),
                     "num_samples": count.judged,
                 },
             },
@@ -308,6 +311,20 @@ impl Aggregate<'_> {
         }
         json!({"generation_args": arguments, "additional_details": details})
     }
+}
+
+/// The standard error and the interval of a rate. A rate of 0 or 1 has no standard error.
+fn uncertainty(rate: &RateStatistics) -> (Value, Value) {
+    let standard_error = rate
+        .standard_error
+        .map(|value| json!({"value": value, "method": "analytic"}));
+    let interval = json!({
+        "lower": rate.lower,
+        "upper": rate.upper,
+        "confidence_level": Statistics::LEVEL,
+        "method": Statistics::METHOD,
+    });
+    (standard_error.into(), interval)
 }
 
 /// When the evaluation ran, where that is known.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schema::{MetricType, Score};
+use schema::{MetricType, Score, statistics::RateStatistics};
 use serde_json::{Value, json};
 
 use crate::{Run, Sample};
@@ -35,15 +35,23 @@ impl Count {
         self.highest = self.highest.max(number);
     }
 
-    /// As `{"passed": …}` texts.
-    pub(super) fn texts(&self) -> Value {
+    /// As `{"n_passed": …}` texts, with what the interval of `rate` is made of.
+    pub(super) fn texts(&self, rate: Option<&RateStatistics>) -> Value {
         let mut texts = json!({
             "n_passed": self.passed.to_string(),
             "n_judged": self.judged.to_string(),
             "n_without_verdict": self.unscored.to_string(),
         });
-        if let Some(texts) = texts.as_object_mut().filter(|_| self.unlisted > 0) {
-            texts.insert("n_passed_unlisted".into(), self.unlisted.to_string().into());
+        if let Some(texts) = texts.as_object_mut() {
+            if self.unlisted > 0 {
+                texts.insert("n_passed_unlisted".into(), self.unlisted.to_string().into());
+            }
+            if let Some(rate) = rate {
+                texts.insert("n_scenarios".into(), rate.scenarios.to_string().into());
+            }
+            if let Some(rows) = rate.and_then(|rate| rate.effective_rows) {
+                texts.insert("n_effective_rows".into(), rows.to_string().into());
+            }
         }
         texts
     }

@@ -2,12 +2,12 @@
 
 use indexmap::IndexMap;
 use jiff::Timestamp;
-use schema::Rate;
+use schema::statistics::Statistics;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{json::ScoreValue, sample::SampleParts, usage::Used};
-use crate::{Run, Sample};
+use crate::{Run, Sample, run::Scope};
 
 /// Sums up samples one after the other. Of a sample it keeps two numbers.
 #[derive(Default)]
@@ -186,38 +186,23 @@ impl Tally {
         }
     }
 
-    /// The standard error over the means of the sample ids; `None` with fewer than two.
-    fn stderr(&self) -> Option<f64> {
-        let means: Vec<f64> = self
-            .by_id
-            .values()
-            .filter_map(|(sum, n)| mean(*sum, *n))
-            .collect();
-        #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
-        let n = means.len() as f64;
-        if n < 2.0 {
-            return None;
-        }
-        let middle = means.iter().sum::<f64>() / n;
-        let squares: f64 = means.iter().map(|mean| (mean - middle).powi(2)).sum();
-        Some((squares / (n - 1.0) / n).sqrt())
-    }
-
     fn score(&self, name: &str, run: &Run, epochs: u64) -> Value {
         let mut metrics = serde_json::Map::new();
-        if let Some(rate) = Rate::new(self.passed, self.scored).pass_rate {
+        let statistics = run.rate(Scope::Metric(name), self.passed, self.scored);
+        if self.scored > 0 {
+            #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
+            let rate = self.passed as f64 / self.scored as f64;
             let mut metric = json!({"name": "pass_rate", "value": rate, "params": {}});
-            let bounds = run
-                .interval
-                .and_then(|interval| Some((interval, (interval.of)(self.passed, self.scored)?)));
-            if let (Some((interval, estimate)), Some(metric)) = (bounds, metric.as_object_mut()) {
+            if let (Some(rate), Some(metric)) = (statistics, metric.as_object_mut()) {
                 metric.insert(
                     "metadata".to_owned(),
                     json!({
-                        "lower": estimate.lower,
-                        "upper": estimate.upper,
-                        "level": interval.level,
-                        "method": interval.method,
+                        "lower": rate.lower,
+                        "upper": rate.upper,
+                        "level": Statistics::LEVEL,
+                        "method": Statistics::METHOD,
+                        "scenarios": rate.scenarios,
+                        "effective_rows": rate.effective_rows,
                     }),
                 );
             }
@@ -230,7 +215,7 @@ impl Tally {
             let metric = json!({"name": "mean", "value": mean, "params": {}});
             metrics.insert("mean".to_owned(), metric);
         }
-        if let Some(error) = self.stderr() {
+        if let Some(error) = statistics.and_then(|rate| rate.standard_error) {
             let metric = json!({"name": "stderr", "value": error, "params": {}});
             metrics.insert("stderr".to_owned(), metric);
         }

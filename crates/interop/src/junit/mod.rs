@@ -1,6 +1,6 @@
 //! JUnit XML: `junit.xml`, with a suite for each target and metric, and a case for each conversation judged.
 //!
-//! A conversation that did not pass is a failure with the judge's justification; one that failed is an error; one without a verdict is
+//! Properties of a suite are the rate of its metric and the interval of it. A conversation that did not pass is a failure with the judge's justification; one that failed is an error; one without a verdict is
 //! skipped. Characters that XML 1.0 cannot hold become U+FFFD. [`JUnitReport`] writes such a report of anything else.
 
 mod report;
@@ -14,9 +14,11 @@ use std::{
 
 pub use report::{JUnitCase, JUnitReason, JUnitReport, JUnitResult, JUnitSuite};
 
-use schema::Verdict;
+use schema::{Verdict, statistics::Statistics};
 
-use crate::{Asked, ExportError, Exported, Exporter, OutFile, Run, Sample};
+use crate::{
+    Asked, ExportError, Exported, Exporter, OutFile, Run, Sample, run::Scope, tally::Tally,
+};
 
 /// Writes JUnit XML.
 #[derive(Debug)]
@@ -24,7 +26,7 @@ pub struct JUnit {
     path: PathBuf,
     /// The suites of targets that have ended.
     report: JUnitReport,
-    target: Option<Run>,
+    target: Option<(Run, Tally)>,
     /// Of the present target, by metric.
     open: BTreeMap<String, JUnitSuite>,
 }
@@ -51,7 +53,7 @@ impl JUnit {
     }
 
     fn case(&mut self, sample: &Sample, metric: &str, name: &str, end: &End<'_>) -> io::Result<()> {
-        let Some(run) = &self.target else {
+        let Some((run, _)) = &self.target else {
             return Ok(());
         };
         let name = if name == metric { "" } else { name };
@@ -88,8 +90,14 @@ impl JUnit {
     }
 
     fn close(&mut self) -> io::Result<()> {
-        let mut suites = std::mem::take(&mut self.open).into_values();
-        suites.try_for_each(|suite| self.report.push(suite))
+        let target = self.target.take();
+        for (metric, mut suite) in std::mem::take(&mut self.open) {
+            if let Some((run, tally)) = &target {
+                add_rate(&mut suite, run, tally, &metric);
+            }
+            self.report.push(suite)?;
+        }
+        Ok(())
     }
 
     fn told<T>(&self, done: io::Result<T>) -> Result<T, ExportError> {
@@ -100,11 +108,14 @@ impl JUnit {
 impl Exporter for JUnit {
     fn begin(&mut self, run: &Run) -> Result<(), ExportError> {
         self.open.clear();
-        self.target = Some(run.clone());
+        self.target = Some((run.clone(), Tally::of(run)));
         Ok(())
     }
 
     fn push(&mut self, sample: &Sample) -> Result<(), ExportError> {
+        if let Some((_, tally)) = &mut self.target {
+            tally.add(sample);
+        }
         let row = &sample.conversation;
         if sample.scores.is_empty() {
             let end = match &row.error {
@@ -130,9 +141,7 @@ impl Exporter for JUnit {
 
     fn end(&mut self) -> Result<(), ExportError> {
         let closed = self.close();
-        self.told(closed)?;
-        self.target = None;
-        Ok(())
+        self.told(closed)
     }
 
     fn finish(self: Box<Self>) -> Result<Exported, ExportError> {
@@ -143,6 +152,31 @@ impl Exporter for JUnit {
             files: vec![file.keep()?],
             ..Exported::default()
         })
+    }
+}
+
+/// Adds the rate of the suite's metric with its interval, where they are known.
+fn add_rate(suite: &mut JUnitSuite, run: &Run, tally: &Tally, metric: &str) {
+    let Some(count) = tally.of_metric(metric) else {
+        return;
+    };
+    let Some(rate) = count.statistics(run, Scope::Metric(metric)) else {
+        return;
+    };
+    let number = |value: Option<f64>| value.map(|value| value.to_string());
+    for (name, value) in [
+        ("pass_rate", number(rate.estimate)),
+        ("lower", number(rate.lower)),
+        ("upper", number(rate.upper)),
+        ("confidence_level", Some(Statistics::LEVEL.to_string())),
+        ("interval_method", Some(Statistics::METHOD.to_owned())),
+        ("standard_error", number(rate.standard_error)),
+        ("scenarios", Some(rate.scenarios.to_string())),
+        ("effective_rows", number(rate.effective_rows)),
+    ] {
+        if let Some(value) = value {
+            suite.property(name, value);
+        }
     }
 }
 

@@ -60,6 +60,18 @@ impl JUnitReport {
         writer.get_mut().write_all(b"  ")?;
         writer.write_event(Event::Start(suite.totals.attributes_of(start, skipped)))?;
         writer.get_mut().write_all(b"\n")?;
+        if !suite.properties.is_empty() {
+            writer.get_mut().write_all(b"    ")?;
+            let element = writer.create_element("properties");
+            element.write_inner_content(|writer| {
+                suite.properties.iter().try_for_each(|(name, value)| {
+                    let element = writer.create_element("property");
+                    let element = element.with_attributes([("name", *name), ("value", value)]);
+                    element.write_empty().map(|_| ())
+                })
+            })?;
+            writer.get_mut().write_all(b"\n")?;
+        }
         suite.cases.seek(SeekFrom::Start(0))?;
         io::copy(&mut suite.cases, writer.get_mut())?;
         writer.get_mut().write_all(b"  ")?;
@@ -98,6 +110,7 @@ impl Default for JUnitReport {
 #[derive(Debug)]
 pub struct JUnitSuite {
     name: String,
+    properties: Vec<(&'static str, String)>,
     cases: SpooledTempFile,
     totals: Totals,
 }
@@ -108,9 +121,16 @@ impl JUnitSuite {
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
+            properties: Vec::new(),
             cases: SpooledTempFile::new(IN_MEMORY),
             totals: Totals::default(),
         }
+    }
+
+    /// Adds a property of the suite as a whole.
+    pub fn property(&mut self, name: &'static str, value: impl Into<String>) {
+        self.properties
+            .push((name, xml_text(&value.into()).into_owned()));
     }
 
     /// Adds a case.

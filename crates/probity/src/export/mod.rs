@@ -11,10 +11,11 @@ mod rows;
 mod safety;
 mod scores;
 mod source;
+mod statistics;
 
 use std::{ops::ControlFlow, path::Path, thread};
 
-use interop::{ExportError, Exported, Exporter, Interval, Sample};
+use interop::{ExportError, Exported, Exporter, Sample};
 use schema::{Benchmark, ModelId, TargetRef};
 
 pub use self::safety::export_safety;
@@ -24,6 +25,7 @@ use self::{
     replies::Replies,
     rows::Rows,
     scores::Scores,
+    statistics::StatisticsSource,
 };
 use store::{
     BenchmarkDir, Layout, RunError, RunErrorKind, ScoreFaults, find_score_faults, read_benchmark,
@@ -165,6 +167,7 @@ struct Bench {
     benchmark: Benchmark,
     /// Rows of `scenarios.json` whose metric is there; `None`: the file cannot be read.
     scenarios: Option<u64>,
+    statistics: StatisticsSource,
 }
 
 impl<'a> Work<'a> {
@@ -192,8 +195,11 @@ impl<'a> Work<'a> {
             let journals = find::journals(self.layout, name, &targets, &replies);
             let mut index = JournalIndex::read(&journals, &targets)?;
             self.report.problems.extend(index.notes().iter().cloned());
+            let mut statistics = StatisticsSource::read(&dir);
+            self.report.problems.extend(statistics.take_problems());
             let bench = Bench {
                 scenarios: find::count_scenarios(&dir, &benchmark),
+                statistics,
                 benchmark,
                 dir,
             };
@@ -245,10 +251,11 @@ impl<'a> Work<'a> {
         }
         self.report.add_problems(&place, faults.unrecognised);
         // Both read through large files.
-        let (content, scores) = thread::scope(|scope| {
+        let (content, statistics, scores) = thread::scope(|scope| {
             let content = scope.spawn(|| source::content(index, &id, &files));
+            let statistics = scope.spawn(|| bench.statistics.of(&bench.dir, &bench.benchmark, &id));
             let scores = Scores::read(&files.scores(), &id, &bench.benchmark.metrics);
-            (content.join(), scores)
+            (content.join(), statistics.join(), scores)
         });
         let mut scores = match scores {
             Ok(scores) => scores,
@@ -262,7 +269,13 @@ impl<'a> Work<'a> {
             Err(error) => return Err(error),
         };
         let content = content.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        let statistics = statistics.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let mut problems = Problems::new(scores.take_note());
+        if let Some(now) = &statistics {
+            problems
+                .lines
+                .extend(bench.statistics.outdated(&bench.dir, now));
+        }
         if let Some(why) = scores.cut() {
             self.report.scores_cut = true;
             let evaluate = format!("{} evaluate {}", self.layout.command(), bench.dir.name());
@@ -281,7 +294,7 @@ impl<'a> Work<'a> {
             samples: run.samples_per_scenario.unwrap_or_default(),
         };
         if let Err(error) = exporter.begin(&interop::Run {
-            interval: Some(INTERVAL),
+            statistics: statistics.clone(),
             ..run
         }) {
             return self.report.refuse(&place, error);
@@ -304,6 +317,9 @@ impl<'a> Work<'a> {
             problems.lines.push(line);
         }
         self.report.conversations += problems.rows;
+        if let Some(statistics) = &statistics {
+            problems.rates(&statistics.rates.all);
+        }
         let lines = problems.finish(expected, scores.left(), &self.layout.command());
         self.report.add_problems(&place, lines);
         match exporter.end() {
@@ -332,13 +348,6 @@ fn explained(error: &impl std::fmt::Display) -> String {
     }
     text
 }
-
-/// The bounds of rates, as in `grades.json`.
-const INTERVAL: Interval = Interval {
-    method: "clopper-pearson",
-    level: 0.95,
-    of: aggregator::estimate,
-};
 
 /// The target as the first row names it, and whether that row has only the id of its scenario.
 fn first_row(path: &Path, id: &ModelId, bench: &Bench) -> (TargetRef, bool) {

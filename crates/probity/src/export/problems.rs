@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use interop::Sample;
-use schema::text::counted;
+use schema::{statistics::RateStatistics, text::counted};
 
 /// How many rows a complete run has.
 #[derive(Clone, Copy, Default)]
@@ -20,6 +20,9 @@ pub(super) struct Problems {
     failed: u64,
     not_judged: u64,
     abstained: u64,
+    /// Scores that passed, and scores with a verdict.
+    passed: u64,
+    judged: u64,
     by_sample: BTreeSet<u32>,
     /// Whether not all scores could be read.
     scores_cut: bool,
@@ -33,6 +36,8 @@ impl Problems {
             failed: 0,
             not_judged: 0,
             abstained: 0,
+            passed: 0,
+            judged: 0,
             by_sample: BTreeSet::new(),
             scores_cut: false,
         }
@@ -58,12 +63,27 @@ impl Problems {
     pub(super) fn add(&mut self, sample: &Sample) {
         self.rows += 1;
         self.by_sample.insert(sample.conversation.sample);
+        for passed in sample.scores.iter().filter_map(|score| score.passed) {
+            self.judged += 1;
+            self.passed += u64::from(passed);
+        }
         if sample.conversation.error.is_some() {
             self.failed += 1;
         } else if sample.scores.is_empty() {
             self.not_judged += 1;
         } else if sample.scores.iter().any(|score| score.passed.is_none()) {
             self.abstained += 1;
+        }
+    }
+
+    /// A rate of fewer rows than `all` of the tree gets no interval: that one is of other rows.
+    pub(super) fn rates(&mut self, all: &RateStatistics) {
+        if (self.passed, self.judged) != (all.passed, all.rows) {
+            self.lines.push(format!(
+                "{} of {} are exported: rates that leave some out have no interval",
+                self.judged,
+                counted(all.rows, "score with a verdict", "scores with a verdict")
+            ));
         }
     }
 

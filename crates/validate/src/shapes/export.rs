@@ -1,7 +1,7 @@
 //! The lines of the JSONL export.
 
 use interop::Call;
-use schema::{Benchmark, Conversation, Extra, Score, TargetRef};
+use schema::{Benchmark, Conversation, Extra, Score, TargetRef, statistics::TargetStatistics};
 use schemars::JsonSchema;
 
 /// A line of `runs.jsonl`: what holds for all rows of one system under test of one benchmark. Null: not known.
@@ -46,6 +46,21 @@ pub(crate) struct ExportRun {
     judges: Vec<Judge>,
     /// Names of implementations, their versions and the hashes of their prompts, by phase.
     fingerprints: Extra,
+    /// Its rates with their intervals.
+    statistics: Option<ExportStatistics>,
+}
+
+/// The entry of the system under test in `statistics.json`, and what that file says of all intervals.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct ExportStatistics {
+    /// The confidence of all intervals: 0.95.
+    level: f64,
+    /// How intervals are made: `clopper-pearson-clustered`.
+    method: String,
+    /// The entry.
+    #[serde(flatten)]
+    of_target: TargetStatistics,
 }
 
 /// A model that judged.

@@ -2,6 +2,7 @@
 
 mod rows;
 mod run;
+mod statistics;
 
 use std::{
     fs,

@@ -29,6 +29,8 @@ pub(super) struct Rows {
     pub(super) groups: IndexMap<String, CaseKind>,
     /// By group: conversations that passed and whose text is not in the file.
     pub(super) unlisted: Vec<(String, u64)>,
+    /// Group and case of those whose case is known.
+    pub(super) unlisted_cases: Vec<(String, String)>,
     /// Conversations that failed and are not in the file.
     pub(super) missing: u64,
     /// Cases that were not run.
@@ -225,6 +227,8 @@ impl Rows {
         for detail in details.flat_map(|details| &details.conversations) {
             if detail.passed && passed > 0 && !listed.contains(&detail.conversation_id) {
                 *groups.entry(detail.group.clone()).or_default() += 1;
+                self.unlisted_cases
+                    .push((detail.group.clone(), detail.case_id.clone()));
                 self.groups
                     .entry(detail.group.clone())
                     .or_insert(detail.kind);

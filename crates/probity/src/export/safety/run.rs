@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{
-    super::{INTERVAL, find, journal_index::JournalIndex, source},
+    super::{find, journal_index::JournalIndex, source},
     rows::Rows,
+    statistics::statistics,
 };
 use store::{Layout, Manifest, RunError};
 
@@ -107,7 +108,7 @@ impl RunSource<'_> {
             user_model: self.attacker(&manifest),
             user_source: source::source(user).filter(|_| self.is_attacker(user)),
             self_hosted: source::self_hosted,
-            interval: Some(INTERVAL),
+            statistics: statistics(rows, &self.target().id),
             unlisted: rows.unlisted.clone(),
             fingerprints: given.map(fingerprints).unwrap_or_default(),
             ..Run::new(

@@ -1,0 +1,71 @@
+//! The statistics that are exported: those of the rows in the tree, whatever `statistics.json` says.
+
+use aggregator::statistics::ScenarioIndex;
+use schema::{
+    Benchmark, ModelId,
+    statistics::{Statistics, TargetStatistics},
+};
+use store::{
+    BenchmarkDir, RunError, read_scenario_index, read_statistics, same_rows, target_statistics,
+};
+
+/// What the statistics of a benchmark's targets are made of.
+pub(super) struct StatisticsSource {
+    /// `None`: `scenarios.json` cannot be read, so which rows are alike is not known.
+    index: Option<ScenarioIndex>,
+    /// `statistics.json`; `None`: there is none, or it cannot be read.
+    written: Option<Statistics>,
+    /// Why something of the above is missing.
+    problems: Vec<String>,
+}
+
+impl StatisticsSource {
+    pub(super) fn read(dir: &BenchmarkDir) -> Self {
+        let mut problems = Vec::new();
+        let mut known = |error: RunError| problems.push(error.to_string());
+        let index = read_scenario_index(dir).map_err(|error| {
+            let why = "Rates are exported without intervals";
+            known(RunError::input(format!("{error}. {why}")));
+        });
+        let path = dir.statistics();
+        let written = match path.try_exists() {
+            Ok(false) => None,
+            _ => read_statistics(&path).map_err(known).ok(),
+        };
+        Self {
+            index: index.ok(),
+            written,
+            problems,
+        }
+    }
+
+    /// What is wrong with the files.
+    pub(super) fn take_problems(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.problems)
+    }
+
+    /// The statistics of the rows of `target`; `None` where they cannot be read, which is reported where rows are read.
+    pub(super) fn of(
+        &self,
+        dir: &BenchmarkDir,
+        benchmark: &Benchmark,
+        target: &ModelId,
+    ) -> Option<TargetStatistics> {
+        let index = self.index.as_ref()?;
+        target_statistics(dir, benchmark, target, index).ok()
+    }
+
+    /// A line where `statistics.json` is of other rows than `now`.
+    pub(super) fn outdated(&self, dir: &BenchmarkDir, now: &TargetStatistics) -> Option<String> {
+        let written = self.written.as_ref()?.target(&now.target);
+        let is_same = written.is_some_and(|written| same_rows(written, now));
+        (!is_same).then(|| {
+            format!(
+                "statistics.json is not of the scores in the tree: rates and intervals are exported as the scores give them; \
+                 `{} aggregate {}` rewrites the file",
+                dir.command(),
+                dir.name()
+            )
+        })
+    }
+}
