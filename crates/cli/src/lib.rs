@@ -1,4 +1,4 @@
-//! The command `probity`: flags, configuration, progress, and wiring. Nothing here knows what a phase does.
+//! The command `probity`: flags, loading the configuration, progress, and wiring. Nothing here knows what a phase does.
 //!
 //! [`main()`] is the whole command line over phases of one's own: `run`, `plan`, `resume` by running again, `journal`, `export` and the
 //! rest. A program needs this one dependency; the library is here as [`probity`].

@@ -1,7 +1,7 @@
 //! Measures how language models behave under conversational pressure. This is the one dependency of a program of one's own.
 //!
 //! [`Pipeline`] takes [`Phases`] (the shipped ones by [`standard_phases`], any of them replaced by one's own), a [`Layout`] of files and
-//! [`RunOptions`], and runs benchmarks. [`plan()`] says beforehand what a run would ask for. [`safety`] runs safety evaluations.
+//! [`RunOptions`], and runs benchmarks. [`config`] reads the settings of a run from a configuration file's text. [`plan()`] says beforehand what a run would ask for. [`safety`] runs safety evaluations.
 //! [`export()`], [`import()`] and [`calibrate()`] work on the files of runs that have ended; [`check_journal`] and [`rebuild`] on their
 //! journals.
 //!
@@ -33,6 +33,7 @@
 
 mod calibrate;
 mod compare;
+pub mod config;
 pub mod demo;
 mod export;
 mod import;

@@ -6,17 +6,10 @@ use std::{
 };
 
 use ::config::{Environment, Source};
-use schema::unreadable_special;
-
-use super::{
-    error::{ConfigError, ConfigProblem},
-    file,
-    tree::{self, Data, Origin, Table, Value},
-    vars::Vars,
-};
+use probity::config::{ConfigError, Layers, Vars};
 
 /// Every variable of Probity begins with this.
-pub(super) const PREFIX: &str = "PROBITY_";
+const PREFIX: &str = "PROBITY_";
 
 /// A value given on the command line: where it goes, the flag, and the value as text.
 #[derive(Clone, Debug)]
@@ -29,14 +22,6 @@ pub struct Flag {
     pub value: String,
 }
 
-/// All layers in one.
-pub struct Merged {
-    /// The merged values.
-    pub root: Value,
-    /// The file that was read.
-    pub file: Option<PathBuf>,
-}
-
 /// Puts the layers over the defaults together. `given` is the file of `--config`; without it, `config.yaml` or `probity.toml` in
 /// `folder` is read.
 ///
@@ -47,29 +32,20 @@ pub fn merge(
     given: Option<&Path>,
     vars: &Vars,
     flags: &[Flag],
-) -> Result<Merged, ConfigError> {
+) -> Result<Layers, ConfigError> {
     let file = match given {
         Some(path) => Some(path.to_owned()),
         None => find(folder)?,
     };
-    let mut root = match &file {
-        Some(path) => read(folder, path)?,
-        None => Table::new(),
-    };
-    tree::merge(&mut root, environment(vars)?);
-    for flag in flags {
-        let value = Value::text(Origin::new(flag.name), &flag.value);
-        tree::set(&mut root, flag.key, value);
+    let mut layers = Layers::default();
+    if let Some(path) = &file {
+        layers.add_file(folder, path)?;
     }
-    let origin = file.as_ref().map_or_else(
-        || "configuration".to_owned(),
-        |file| file.display().to_string(),
-    );
-    let root = Value {
-        origin: Origin::new(origin),
-        data: Data::Table(root),
-    };
-    Ok(Merged { root, file })
+    add_environment(&mut layers, vars)?;
+    for flag in flags {
+        layers.set(flag.key, flag.name, &flag.value);
+    }
+    Ok(layers)
 }
 
 /// The configuration file of `folder`, if there is one.
@@ -90,45 +66,8 @@ fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
     }
 }
 
-fn read(folder: &Path, path: &Path) -> Result<Table, ConfigError> {
-    let name = path.display().to_string();
-    let full = folder.join(path);
-    let there = std::fs::metadata(&full).ok();
-    if let Some(reason) = there.and_then(|there| unreadable_special(&full, &there)) {
-        let problem = ConfigProblem::in_origin(Origin::new(&name), reason);
-        return Err(ConfigError::new(problem));
-    }
-    let bytes = std::fs::read(full).map_err(|error| {
-        let reason = format!("the configuration cannot be read: {error}");
-        ConfigError::new(ConfigProblem::in_origin(Origin::new(&name), reason))
-    })?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let before = error
-            .as_bytes()
-            .iter()
-            .take(error.utf8_error().valid_up_to());
-        let line = before.filter(|byte| **byte == b'\n').count() as u64 + 1;
-        let origin = Origin::new(&name).at_line(Some(line));
-        ConfigError::new(ConfigProblem::in_origin(
-            origin,
-            "the file is not UTF-8 text",
-        ))
-    })?;
-    let text = text.trim_start_matches('\u{feff}');
-    let is_toml = path
-        .extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
-    let mut table = if is_toml {
-        file::toml(&name, text)?
-    } else {
-        file::yaml(&name, text)?
-    };
-    spread_concurrency(&mut table);
-    Ok(table)
-}
-
-/// The variables `PROBITY_A__B` as a table `a.b`. A value that begins with `[` or `{` is read as YAML; an empty one counts as not set.
-fn environment(vars: &Vars) -> Result<Table, ConfigError> {
+/// The variables `PROBITY_A__B` as values at `a.b`. An empty one counts as not set.
+fn add_environment(layers: &mut Layers, vars: &Vars) -> Result<(), ConfigError> {
     let own = vars
         .with_prefix(PREFIX)
         .map(|(name, text)| (name.to_owned(), text.to_owned()))
@@ -141,27 +80,15 @@ fn environment(vars: &Vars) -> Result<Table, ConfigError> {
     let values = source.collect().map_err(|error| {
         ConfigError::new(format!("the environment variables cannot be read: {error}"))
     })?;
-    let mut table = Table::new();
     // Sorted, a key comes before those below it: a variable for a single phase wins over one for all.
-    for (path, value) in values.into_iter().collect::<BTreeMap<_, _>>() {
-        let name = format!("{PREFIX}{}", path.replace('.', "__").to_uppercase());
-        let value = file::inline(&Origin::new(name), &value.kind.to_string())?;
-        tree::set(&mut table, &path, value);
-        spread_concurrency(&mut table);
-    }
-    Ok(table)
-}
-
-/// `concurrency: 8` stands for 8 in every phase, whatever a lower layer says of single phases.
-fn spread_concurrency(table: &mut Table) {
-    let Some(Data::Table(run)) = table.get_mut("run").map(|run| &mut run.data) else {
-        return;
-    };
-    if let Some(value) = run.get_mut("concurrency")
-        && matches!(value.data, Data::Text(_))
-    {
-        let all = ["gen_scenarios", "simulate", "evaluate"];
-        let each = all.map(|phase| (phase.to_owned(), value.clone()));
-        value.data = Data::Table(each.into_iter().collect());
-    }
+    let values: BTreeMap<String, String> = values
+        .into_iter()
+        .map(|(path, value)| (path, value.kind.to_string()))
+        .collect();
+    let variable = |path: &str| format!("{PREFIX}{}", path.replace('.', "__").to_uppercase());
+    layers.add_values(
+        values
+            .iter()
+            .map(|(path, text)| (path.as_str(), variable(path), text.as_str())),
+    )
 }

@@ -1,6 +1,6 @@
 //! The section `safety`: how safety evaluations are run.
 
-use probity::safety::{STRATEGIES, TEST_TYPES};
+use crate::safety::{STRATEGIES, TEST_TYPES};
 use schema::{
     nearest,
     safety::{Gate, GoOn, MaxTurns, MultiTurnSettings, Share, SingleTurnSettings, Threshold},

@@ -2,8 +2,8 @@
 
 use std::{borrow::Cow, fmt};
 
+use crate::PROMPT_NAMES;
 use indexmap::IndexMap;
-use probity::PROMPT_NAMES;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
     Deserialize, Deserializer, Serialize,

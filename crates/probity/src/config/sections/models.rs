@@ -21,9 +21,12 @@ pub struct Models {
 
 impl Models {
     /// The models of the demonstration, which need no key and no network.
+    ///
+    /// # Errors
+    /// None, as long as these names are good ids.
     pub fn scripted() -> Result<Self, IdError> {
         let part = |path, model| ModelEntry::scripted(path, model).map(Some);
-        Ok(Self {
+        let mut models = Self {
             user: part("user_model", "scripted-user")?,
             tool: None,
             generator: part("generator_model", "scripted-generator")?,
@@ -32,7 +35,18 @@ impl Models {
                 ModelEntry::scripted("targets[0]", "scripted-agreeable")?,
                 ModelEntry::scripted("targets[1]", "scripted-careful")?,
             ],
-        })
+        };
+        models.fill_in();
+        Ok(models)
+    }
+
+    /// The user model writes metrics and scenarios, and answers calls of simulated tools, where no other does.
+    pub(in crate::config) fn fill_in(&mut self) {
+        for part in [&mut self.generator, &mut self.tool] {
+            if part.is_none() {
+                part.clone_from(&self.user);
+            }
+        }
     }
 
     /// All models there are.

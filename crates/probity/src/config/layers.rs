@@ -1,0 +1,146 @@
+//! The layers of a configuration: a file's text, and what overrides it.
+
+use std::path::{Path, PathBuf};
+
+use schema::unreadable_special;
+
+use super::{
+    Config,
+    error::{ConfigError, ConfigProblem},
+    file,
+    read::{Problems, read},
+    sections::Settings,
+    tree::{self, Data, Origin, Table, Value},
+    vars::Vars,
+};
+
+/// What is set over the defaults. Of two layers that set a key, the one that was added later counts; tables are merged key by key.
+#[derive(Default)]
+pub struct Layers {
+    root: Table,
+    file: Option<PathBuf>,
+}
+
+impl Layers {
+    /// Adds the file `path`, which starts in `folder`. See [`Layers::add_text`].
+    ///
+    /// # Errors
+    /// When it cannot be read, or is not YAML or TOML.
+    pub fn add_file(&mut self, folder: &Path, path: &Path) -> Result<(), ConfigError> {
+        self.add_text(path, &text_of(folder, path)?)
+    }
+
+    /// Adds the text of the file `path`: TOML where it has that ending, otherwise YAML. Messages call it by `path`, and paths in it start
+    /// in its folder.
+    ///
+    /// # Errors
+    /// When it is not YAML or TOML, or is something other than one table.
+    pub fn add_text(&mut self, path: &Path, text: &str) -> Result<(), ConfigError> {
+        let name = path.display().to_string();
+        let text = text.trim_start_matches('\u{feff}');
+        let is_toml = path
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+        let mut table = if is_toml {
+            file::toml(&name, text)?
+        } else {
+            file::yaml(&name, text)?
+        };
+        spread_concurrency(&mut table);
+        tree::merge(&mut self.root, table);
+        self.file = Some(path.to_owned());
+        Ok(())
+    }
+
+    /// Adds one layer of single values, each with its key path, such as `generation.turns`, and what it is called in messages, such as
+    /// `PROBITY_GENERATION__TURNS`. A value that begins with `[` or `{` is read as YAML. A key path comes before those below it.
+    ///
+    /// # Errors
+    /// When a value begins like a list or a table and is none.
+    pub fn add_values<'a>(
+        &mut self,
+        values: impl IntoIterator<Item = (&'a str, String, &'a str)>,
+    ) -> Result<(), ConfigError> {
+        let mut table = Table::new();
+        for (key, name, text) in values {
+            let value = file::inline(&Origin::new(name), text)?;
+            tree::set(&mut table, key, value);
+            spread_concurrency(&mut table);
+        }
+        tree::merge(&mut self.root, table);
+        Ok(())
+    }
+
+    /// Sets one value, which is `text` as it stands. `name` is what messages call it, such as `--turns`.
+    pub fn set(&mut self, key: &str, name: &str, text: &str) {
+        tree::set(&mut self.root, key, Value::text(Origin::new(name), text));
+    }
+
+    /// Reads the settings. `vars` are the variables that `${NAME}` may stand for.
+    ///
+    /// # Errors
+    /// All that is wrong, each with file, line and key.
+    pub fn read(self, vars: Vars) -> Result<Config, ConfigError> {
+        let origin = self.file.as_ref().map_or_else(
+            || "configuration".to_owned(),
+            |file| file.display().to_string(),
+        );
+        let root = Value {
+            origin: Origin::new(origin),
+            data: Data::Table(self.root),
+        };
+        let mut problems = Problems::default();
+        let settings = read::<Settings>(&root, &vars, &mut problems);
+        let mut settings = settings.unwrap_or_default();
+        settings.resolve(&vars, &mut problems);
+        settings.file = self.file;
+        problems.errors.sort();
+        ConfigError::check(problems.errors)?;
+        settings.models.fill_in();
+        Ok(Config {
+            settings,
+            vars,
+            warnings: problems.warnings,
+        })
+    }
+}
+
+fn text_of(folder: &Path, path: &Path) -> Result<String, ConfigError> {
+    let name = path.display().to_string();
+    let full = folder.join(path);
+    let there = std::fs::metadata(&full).ok();
+    if let Some(reason) = there.and_then(|there| unreadable_special(&full, &there)) {
+        let problem = ConfigProblem::in_origin(Origin::new(&name), reason);
+        return Err(ConfigError::new(problem));
+    }
+    let bytes = std::fs::read(full).map_err(|error| {
+        let reason = format!("the configuration cannot be read: {error}");
+        ConfigError::new(ConfigProblem::in_origin(Origin::new(&name), reason))
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let before = error
+            .as_bytes()
+            .iter()
+            .take(error.utf8_error().valid_up_to());
+        let line = before.filter(|byte| **byte == b'\n').count() as u64 + 1;
+        let origin = Origin::new(&name).at_line(Some(line));
+        ConfigError::new(ConfigProblem::in_origin(
+            origin,
+            "the file is not UTF-8 text",
+        ))
+    })
+}
+
+/// `concurrency: 8` stands for 8 in every phase, whatever a lower layer says of single phases.
+fn spread_concurrency(table: &mut Table) {
+    let Some(Data::Table(run)) = table.get_mut("run").map(|run| &mut run.data) else {
+        return;
+    };
+    if let Some(value) = run.get_mut("concurrency")
+        && matches!(value.data, Data::Text(_))
+    {
+        let all = ["gen_scenarios", "simulate", "evaluate"];
+        let each = all.map(|phase| (phase.to_owned(), value.clone()));
+        value.data = Data::Table(each.into_iter().collect());
+    }
+}

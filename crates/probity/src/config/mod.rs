@@ -1,0 +1,133 @@
+//! The configuration: a file's text and what overrides it, read into typed settings with the place of every mistake.
+//!
+//! [`Layers`] takes texts and single values, the later over the earlier, and reads them into a [`Config`]: the [`Settings`], each key
+//! with its default, and what may be a mistake. [`Endpoints`] resolves its models to those of [`llm_client`]. Nothing here reads the
+//! environment: a caller passes in, as [`Vars`], the variables that `${NAME}` may stand for.
+//!
+//! ```
+//! use probity::config::{Layers, Vars};
+//!
+//! let text = "user_model: openai/gpt-4.1\ngeneration:\n  turns: 6\n";
+//! let mut layers = Layers::default();
+//! layers.add_text("config.yaml".as_ref(), text)?;
+//! layers.set("generation.num_samples", "--num-samples", "3");
+//! let settings = layers.read(Vars::default())?.settings;
+//! assert_eq!((*settings.generation.turns, *settings.generation.num_samples), (6, 3));
+//!
+//! let mut layers = Layers::default();
+//! layers.add_text("config.yaml".as_ref(), "seed: x\ngeneration:\n  turn: 6\n")?;
+//! let error = layers.read(Vars::default()).err().map(|error| error.to_string());
+//! let expected = "config.yaml, line 1: seed: expected a whole number of 0 or more, found `x`\n\
+//!                 config.yaml, line 3: generation.turn: unknown key `turn`; did you mean `turns`?";
+//! assert_eq!(error.as_deref(), Some(expected));
+//! # Ok::<(), probity::config::ConfigError>(())
+//! ```
+//!
+//! # How it works
+//! - `sections`: what can be set; a file for each section with its keys, defaults and checks.
+//! - `values` and `text`: the types of single values, with their ranges and schemas.
+//! - `vars`: `${NAME}`.
+//! - `file`: YAML and TOML as a `tree` with lines; `layers` merges the trees of all layers.
+//! - `node`: a tree as a serde `Deserializer`; `read`: all mistakes at once; `error`: mistakes with their places.
+//! - `endpoint`: models with their keys, when they are used; `published`: the schema.
+
+mod endpoint;
+mod error;
+mod file;
+mod layers;
+mod node;
+mod published;
+mod read;
+mod sections;
+mod text;
+mod tree;
+mod values;
+mod vars;
+
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+pub use endpoint::Endpoints;
+pub use error::{ConfigError, ConfigProblem, KeyPlace};
+pub use layers::Layers;
+pub use published::schema;
+pub use sections::{Axis, Limits, ModelEntry, Models, Route, Settings};
+pub use text::Text;
+pub use tree::Origin;
+pub use values::Whole;
+pub use vars::Vars;
+
+/// The settings, the environment they are resolved with, and what may be a mistake in them.
+pub struct Config {
+    /// The settings.
+    pub settings: Settings,
+    /// The environment.
+    pub vars: Vars,
+    /// Unknown keys, and the like.
+    pub warnings: Vec<ConfigProblem>,
+}
+
+impl Config {
+    /// The folder of the configuration file: paths in it start there.
+    pub fn folder(&self) -> PathBuf {
+        let file = self.settings.file.as_ref();
+        file.and_then(|file| file.parent())
+            .map(PathBuf::from)
+            .unwrap_or_default()
+    }
+
+    /// The configured prompt templates by name.
+    ///
+    /// # Errors
+    /// When a variable is missing, or one names no file.
+    pub fn prompt_files(&self) -> Result<BTreeMap<String, PathBuf>, ConfigError> {
+        let mut files = BTreeMap::new();
+        let mut problems = Vec::new();
+        for (name, file) in &self.settings.prompts.0 {
+            match file.resolve(&self.vars) {
+                Ok(path) => {
+                    let path = self.folder().join(path);
+                    if !path.is_file() {
+                        let reason = format!("{}: not a file", path.display());
+                        problems.extend(file.error(reason).into_problems());
+                    }
+                    files.insert(name.clone(), path);
+                }
+                Err(error) => problems.extend(error.into_problems()),
+            }
+        }
+        ConfigError::check(problems).map(|()| files)
+    }
+
+    /// What grades compare with, as configured: a file, or a folder of files.
+    ///
+    /// # Errors
+    /// When a variable is missing.
+    pub fn standards(&self) -> Result<Option<PathBuf>, ConfigError> {
+        let path = |file: &Text| Ok(self.folder().join(file.resolve(&self.vars)?));
+        self.settings.standards.as_ref().map(path).transpose()
+    }
+
+    /// Checks that the files are there that the configuration names.
+    ///
+    /// # Errors
+    /// All that are not, each with its place.
+    pub fn check_files(&self) -> Result<(), ConfigError> {
+        let mut problems = Vec::new();
+        if let Err(error) = self.prompt_files() {
+            problems.extend(error.into_problems());
+        }
+        let missing = match (self.standards(), &self.settings.standards) {
+            (Err(error), _) => Some(error),
+            (Ok(Some(path)), Some(text)) if !path.exists() => Some(text.error(format!(
+                "{}: no such file or folder; write one with `calibrate --out`, or leave the key out",
+                path.display()
+            ))),
+            _ => None,
+        };
+        problems.extend(missing.map(ConfigError::into_problems).unwrap_or_default());
+        ConfigError::check(problems)
+    }
+}
