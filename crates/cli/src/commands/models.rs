@@ -1,28 +1,17 @@
 //! The models of a run, with their keys and all policy around them.
 
-use std::{num::NonZeroU32, sync::Arc};
-
-use async_trait::async_trait;
-use llm_client::{
-    Budget, BudgetLimits, Cache, CacheMode, CacheSettings, HttpClient, HttpOptions, LimitSettings,
-    ModelFactory, ModelSettings, RetryPolicy,
-};
+use llm_client::{Cache, HttpClient, HttpOptions, ModelFactory, ModelSettings};
 use probity::{Models, Phase, Session};
-use schema::{
-    ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, TargetRef, nearest,
-};
+use schema::{TargetRef, nearest};
 use scripted_llm::ScriptedServer;
 
 use super::imported::Imported;
 use crate::{
-    config::{ConfigError, ConfigProblem, Endpoints, Limits, ModelEntry, Route, Settings, Whole},
+    config::{BuiltModels, ModelEntries, ModelEntry, Route, Settings},
     exit::Failure,
     open_files,
     terminal::Terminal,
 };
-
-/// Calls in flight at one endpoint, unless the settings say otherwise or need more.
-const IN_FLIGHT: usize = 64;
 
 /// The parts of the configured models that some phases need.
 pub struct ModelRoles<'a> {
@@ -153,28 +142,6 @@ fn find_target<'a>(targets: &'a [ModelEntry], id: &str) -> Result<&'a ModelEntry
     }))
 }
 
-/// Resolves models; tells all that is missing at once.
-///
-/// # Errors
-/// Every missing key and variable.
-pub fn resolve<'a>(
-    entries: impl IntoIterator<Item = &'a ModelEntry>,
-    endpoints: &Endpoints<'_>,
-) -> Result<Vec<(&'a ModelEntry, ModelSettings)>, ConfigError> {
-    let mut resolved = Vec::new();
-    let mut problems: Vec<ConfigProblem> = Vec::new();
-    for entry in entries {
-        match endpoints.resolve(entry) {
-            Ok(settings) => resolved.push((entry, settings)),
-            Err(error) => problems.extend(error.into_problems()),
-        }
-    }
-    let mut seen = std::collections::BTreeSet::new();
-    problems.retain(|problem| seen.insert(problem.clone()));
-    ConfigError::check(problems)?;
-    Ok(resolved)
-}
-
 /// Hands out models under the policy of `settings`. `resolved` are all the models there will be.
 ///
 /// # Errors
@@ -185,20 +152,13 @@ pub fn model_factory(
     cache: Cache,
     terminal: &Terminal,
 ) -> Result<ModelFactory, Failure> {
-    let concurrency = &settings.run.concurrency;
     let targets = settings.models.targets.len().max(1);
-    let needed = concurrency
-        .gen_scenarios
-        .max(concurrency.simulate.saturating_mul(targets))
-        .max(concurrency.evaluate.saturating_mul(targets));
-    let most = needed.max(IN_FLIGHT);
-    let limits = limit_settings(&settings.limits, &Limits::default(), most);
     // Both ends of a connection to the scripted server are in this process.
     let scripted = resolved
         .iter()
         .any(|(entry, _)| entry.route == Route::Scripted);
     let connections = open_files::for_connections(targets, if scripted { 2 } else { 1 })?;
-    if connections < limits.max_concurrency.min(needed)
+    if connections < settings.most_calls()
         && let Some(limit) = open_files::limit()
     {
         terminal.warning(&format!(
@@ -207,46 +167,10 @@ pub fn model_factory(
         ));
     }
     let http = HttpClient::new(HttpOptions {
-        concurrency: most,
         max_connections: connections,
-        ..HttpOptions::default()
+        ..settings.http_options()
     });
-    let mut factory = ModelFactory::new(http)
-        .with_cache(cache)
-        .with_retries(RetryPolicy {
-            max_attempts: *settings.retries.max_attempts,
-            ..RetryPolicy::default()
-        })
-        .with_circuit_breaker(settings.retries.circuit_breaker.0)
-        .with_limits(limits);
-    let limits = BudgetLimits {
-        dollars: settings.budget.dollars(),
-        tokens: settings.budget.tokens(),
-    };
-    if limits.dollars.is_some() || limits.tokens.is_some() {
-        factory = factory.with_budget(Budget::new(limits));
-    }
-    for (entry, model) in resolved {
-        if entry.table.limits != Limits::default() {
-            let limits = limit_settings(&settings.limits, &entry.table.limits, most);
-            factory = factory.with_endpoint_limits(model.endpoint(), limits);
-        }
-    }
-    Ok(factory)
-}
-
-fn limit_settings(global: &Limits, own: &Limits, most: usize) -> LimitSettings {
-    let max = own
-        .max_concurrency
-        .or(global.max_concurrency)
-        .map_or(most, |max| *max as usize);
-    let rate =
-        |own: Option<Whole<u32, 1>>, global| own.or(global).and_then(|n| NonZeroU32::new(*n));
-    LimitSettings {
-        requests_per_minute: rate(own.requests_per_minute, global.requests_per_minute),
-        tokens_per_minute: rate(own.tokens_per_minute, global.tokens_per_minute),
-        ..LimitSettings::up_to(max)
-    }
+    Ok(settings.model_factory(http, resolved).with_cache(cache))
 }
 
 /// The cache file, used as `settings` say.
@@ -254,17 +178,8 @@ fn limit_settings(global: &Limits, own: &Limits, most: usize) -> LimitSettings {
 /// # Errors
 /// When it cannot be opened.
 pub fn open_cache(settings: &Settings, path: &std::path::Path) -> Result<Cache, Failure> {
-    let mode = if settings.run.force {
-        CacheMode::Refresh
-    } else {
-        CacheMode::Use
-    };
-    let cache_settings = CacheSettings {
-        mode,
-        max_age: settings.cache.expiry.map(|length| length.0),
-        ..CacheSettings::default()
-    };
-    Cache::open(path, cache_settings).map_err(|error| Failure::nothing_ran(error.to_string()))
+    Cache::open(path, settings.cache_settings())
+        .map_err(|error| Failure::nothing_ran(error.to_string()))
 }
 
 /// The models of a run by part.
@@ -276,63 +191,15 @@ pub fn build(
     resolved: Vec<(&ModelEntry, ModelSettings)>,
     session: &Session,
 ) -> Result<Models, Failure> {
-    let mut made: Vec<(&str, Arc<dyn ChatModel>)> = Vec::new();
-    let mut problems = Vec::new();
-    for (entry, settings) in resolved {
-        match session.model(settings) {
-            Ok(model) => made.push((entry.path.as_str(), model)),
-            Err(error) => problems.push(format!("{}: {error}", entry.path).into()),
-        }
-    }
-    ConfigError::check(problems)?;
-    let part = |entry: Option<&ModelEntry>, part: &'static str| {
-        let model = entry.and_then(|entry| made.iter().find(|(path, _)| *path == entry.path));
-        Ok::<_, Failure>(match model {
-            Some((_, model)) => Arc::clone(model),
-            None => Arc::new(Unused::new(part)?),
-        })
+    let entries = ModelEntries {
+        user: parts.user.cloned(),
+        tool: parts.tool.cloned(),
+        generator: parts.generator.cloned(),
+        evaluator: parts.evaluator.cloned(),
+        targets: parts.targets.iter().copied().cloned().collect(),
     };
-    let mut targets = Vec::new();
-    for entry in &parts.targets {
-        let target = TargetRef {
-            id: entry.id.clone(),
-            model: entry.model.raw.clone(),
-        };
-        targets.push((target, part(Some(*entry), "target")?));
-    }
-    Ok(Models {
-        generator: part(parts.generator, "generator_model")?,
-        user: part(parts.user, "user_model")?,
-        tools: part(parts.tool, "tool_model")?,
-        judge: part(parts.evaluator, "evaluator_model")?,
-        targets,
-    })
-}
-
-/// Stands where a phase that does not run would have its model.
-struct Unused {
-    id: ModelId,
-}
-
-impl Unused {
-    fn new(part: &str) -> Result<Self, Failure> {
-        let id = ModelId::new(part).map_err(|error| Failure::usage(error.to_string()))?;
-        Ok(Self { id })
-    }
-}
-
-#[async_trait]
-impl ChatModel for Unused {
-    fn id(&self) -> &ModelId {
-        &self.id
-    }
-
-    async fn chat(&self, _request: &ChatRequest) -> Result<ChatReply, ModelError> {
-        Err(ModelError::new(
-            ModelErrorKind::Permanent,
-            format!("{} is not set up for this command", self.id),
-        ))
-    }
+    let models = BuiltModels::new(resolved, session)?.by_part(&entries);
+    models.map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// Starts the scripted server where one of `models` is scripted.

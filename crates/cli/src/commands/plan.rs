@@ -10,7 +10,6 @@ use super::{
     Context, demonstration, forecast,
     imported::Imported,
     models::{ModelRoles, open_cache},
-    run::{demographics, options, phase_settings},
     typos,
 };
 use crate::{
@@ -102,9 +101,9 @@ fn cached(
             ModelRoles::and_imported(&config.settings, phases, &args.targets, imported.clone())
                 .ok()?;
         let chosen = choose(&context.layout, &args.selection, false).ok()?;
-        let settings = phase_settings(config).ok()?;
+        let settings = config.phase_settings().ok()?;
         let cache = open_cache(&config.settings, &path).ok()?;
-        let options = options(config, phases);
+        let options = config.run_options(phases).ok()?;
         let runtime = Context::runtime().ok()?;
         let names = &chosen.names;
         let look = forecast::look(context, config, &parts, settings, &options, names, &cache);
@@ -223,7 +222,7 @@ fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings
     let settings = &config.settings;
     let endpoints = Endpoints::new(settings, &config.vars, Some(NOWHERE.to_owned()))?;
     let plan_model = |entry: Option<&ModelEntry>| plan_model(&endpoints, entry);
-    let axes = demographics(config)?;
+    let axes = config.demographics()?;
     let generation = &settings.generation;
     Ok(PlanSettings {
         metrics: Range {

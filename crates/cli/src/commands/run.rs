@@ -1,14 +1,9 @@
 //! `run` and the single phases.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
-use indexmap::IndexMap;
 use llm_client::Tally;
-use probity::{
-    Concurrency, Expected, Layout, Phase, PhaseSettings, Pipeline, RunOptions, RunReport, Session,
-};
-use scenario_gen::ScenarioSettings;
-use simulator::SimulatorSettings;
+use probity::{Layout, Phase, PhaseSettings, Pipeline, RunOptions, RunReport, Session};
 use store::read_benchmark;
 
 use super::{
@@ -16,12 +11,12 @@ use super::{
     command_hints::CommandHints,
     demonstration, forecast, git,
     imported::Imported,
-    models::{ModelRoles, build, resolve, scripted_server},
+    models::{ModelRoles, build, scripted_server},
     output, plan, session, signals, summary, typos,
 };
 use crate::{
     benchmarks::{Chosen, choose},
-    config::{Axis, Config, ConfigError, Endpoints},
+    config::{Config, ConfigError, Endpoints},
     exit::{Exit, Failure, Problems},
     flags::PhaseArgs,
 };
@@ -90,14 +85,14 @@ fn check<'a>(
         // Its key need not be there.
         parts.tool = None;
     }
-    let keys = |parts: &ModelRoles<'_>| {
+    let keys = |parts: &ModelRoles<'_>| -> Result<(), ConfigError> {
         let nowhere = Some(plan::NOWHERE.to_owned());
         let endpoints = Endpoints::new(&config.settings, &config.vars, nowhere)?;
-        resolve(parts.called(), &endpoints).map(|_| ())
+        endpoints.resolve_all(parts.called()).map(|_| ())
     };
     let keys = parts.as_ref().map_or(Ok(()), keys);
     problems.take(keys);
-    let settings = problems.take(phase_settings(config));
+    let settings = problems.take(config.phase_settings());
     problems.take(config.standards());
     let chosen = problems.take(chosen);
     if let Some(chosen) = &chosen {
@@ -150,7 +145,7 @@ impl Job<'_> {
             &config.vars,
             server.as_ref().map(|server| server.base_url()),
         )?;
-        let resolved = resolve(self.parts.called(), &endpoints)?;
+        let resolved = endpoints.resolve_all(self.parts.called())?;
         self.chosen.copy(&context.layout, &context.terminal)?;
         if !self.parts.called().is_empty() {
             context.tell_scripted(config);
@@ -171,7 +166,8 @@ impl Job<'_> {
         phases.targets.extend(self.parts.imported.iter().cloned());
         let options = RunOptions {
             add_scenarios: self.add,
-            ..options(config, self.phases)
+            git: git::state(),
+            ..config.run_options(self.phases)?
         };
         self.tell_forecast(&options, &session).await;
         let pipeline = Pipeline::new(
@@ -216,62 +212,4 @@ impl Job<'_> {
             self.context.terminal.note(&line);
         }
     }
-}
-
-pub fn options(config: &Config, phases: &[Phase]) -> RunOptions {
-    let settings = &config.settings;
-    RunOptions {
-        phases: phases.iter().copied().collect::<BTreeSet<_>>(),
-        force: settings.run.force,
-        add_scenarios: false,
-        targets: Vec::new(),
-        samples: *settings.generation.num_samples,
-        concurrency: Concurrency {
-            simulate: *settings.run.concurrency.simulate,
-            evaluate: *settings.run.concurrency.evaluate,
-        },
-        expected: Expected {
-            scenarios_per_metric: Some(*settings.generation.scenarios_per_metric),
-            turns: Some(*settings.generation.turns),
-            demographics: demographics(config).ok(),
-        },
-        config: settings.to_public_json(),
-        git: git::state(),
-        standards: config.standards().ok().flatten(),
-    }
-}
-
-pub fn phase_settings(config: &Config) -> Result<PhaseSettings, ConfigError> {
-    let settings = &config.settings;
-    let defaults = PhaseSettings::default();
-    Ok(PhaseSettings {
-        metrics: settings.generation.metrics.0.clone(),
-        scenarios: ScenarioSettings {
-            scenarios_per_metric: *settings.generation.scenarios_per_metric,
-            turns: *settings.generation.turns,
-            demographics: demographics(config)?,
-            landmarks: settings.landmarks,
-            concurrency: *settings.run.concurrency.gen_scenarios,
-            tries: defaults.tries,
-        },
-        simulator: SimulatorSettings {
-            turns: *settings.generation.turns,
-            landmarks: settings.landmarks,
-            perfunctory: settings.perfunctory,
-            seed: *settings.seed,
-            max_tool_steps: *settings.generation.max_tool_steps,
-            ..SimulatorSettings::default()
-        },
-        tries: defaults.tries,
-        prompts: config.prompt_files()?,
-    })
-}
-
-/// The demographic axes with their variables resolved.
-pub fn demographics(config: &Config) -> Result<IndexMap<String, Vec<String>>, ConfigError> {
-    let axis = |(name, axis): (&String, &Axis)| {
-        let values = axis.0.iter().map(|value| value.resolve(&config.vars));
-        Ok((name.clone(), values.collect::<Result<_, _>>()?))
-    };
-    config.settings.demographics.iter().map(axis).collect()
 }

@@ -13,10 +13,11 @@ use std::path::Path;
 
 pub use layers::Flag;
 pub use probity::config::{
-    Axis, Config, ConfigError, ConfigProblem, Endpoints, Limits, ModelEntry, Route, Settings, Whole,
+    BuiltModels, Config, ConfigError, ConfigProblem, Endpoints, ModelEntries, ModelEntry, Route,
+    Settings,
 };
 
-use probity::config::{Layers, Models, Vars};
+use probity::config::{Layers, Vars};
 use serde_json::Value;
 use validate::Kind;
 
@@ -74,7 +75,7 @@ fn load_with(
     let settings = &mut config.settings;
     let none = settings.models.all().next().is_none();
     if scripted || (settings.file.is_none() && none) {
-        let models = Models::scripted();
+        let models = ModelEntries::scripted();
         settings.models = models.map_err(|error| ConfigError::new(error.to_string()))?;
         settings.safety.attacker = None;
         settings.safety.judges.clear();

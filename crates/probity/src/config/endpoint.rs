@@ -1,5 +1,7 @@
 //! From a configured model to what the client needs: keys are read and variables resolved here, when the model is used.
 
+use std::collections::BTreeSet;
+
 use llm_client::{
     ModelSettings, Price, PriceRow, PriceTable, SecretString, StructuredSupport, TokenLimitName,
     wire_name,
@@ -50,6 +52,27 @@ impl<'a> Endpoints<'a> {
             prices,
             scripted,
         })
+    }
+
+    /// The settings of all `entries`, with their keys.
+    ///
+    /// # Errors
+    /// Every missing key and variable, each once.
+    pub fn resolve_all<'e>(
+        &self,
+        entries: impl IntoIterator<Item = &'e ModelEntry>,
+    ) -> Result<Vec<(&'e ModelEntry, ModelSettings)>, ConfigError> {
+        let mut resolved = Vec::new();
+        let mut problems = Vec::new();
+        for entry in entries {
+            match self.resolve(entry) {
+                Ok(settings) => resolved.push((entry, settings)),
+                Err(error) => problems.extend(error.into_problems()),
+            }
+        }
+        let mut seen = BTreeSet::new();
+        problems.retain(|problem| seen.insert(problem.clone()));
+        ConfigError::check(problems).map(|()| resolved)
     }
 
     /// The settings of `entry`, with its key.

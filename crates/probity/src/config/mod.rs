@@ -1,8 +1,9 @@
 //! The configuration: a file's text and what overrides it, read into typed settings with the place of every mistake.
 //!
 //! [`Layers`] takes texts and single values, the later over the earlier, and reads them into a [`Config`]: the [`Settings`], each key
-//! with its default, and what may be a mistake. [`Endpoints`] resolves its models to those of [`llm_client`]. Nothing here reads the
-//! environment: a caller passes in, as [`Vars`], the variables that `${NAME}` may stand for.
+//! with its default, and what may be a mistake. [`Endpoints`] resolves its models with their keys, [`Settings::model_factory`] has the
+//! policy around them, [`BuiltModels`] are those that can be called. Nothing here reads the environment: a caller passes in, as
+//! [`Vars`], the variables that `${NAME}` may stand for. `examples/config.rs` runs a benchmark from a text.
 //!
 //! ```
 //! use probity::config::{Layers, Vars};
@@ -29,15 +30,18 @@
 //! - `vars`: `${NAME}`.
 //! - `file`: YAML and TOML as a `tree` with lines; `layers` merges the trees of all layers.
 //! - `node`: a tree as a serde `Deserializer`; `read`: all mistakes at once; `error`: mistakes with their places.
-//! - `endpoint`: models with their keys, when they are used; `published`: the schema.
+//! - `endpoint`: models with their keys, when they are used; `policy`, `built`, `run`: the parts of a run; `published`: the schema.
 
+mod built;
 mod endpoint;
 mod error;
 mod file;
 mod layers;
 mod node;
+mod policy;
 mod published;
 mod read;
+mod run;
 mod sections;
 mod text;
 mod tree;
@@ -49,11 +53,12 @@ mod tests;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+pub use built::BuiltModels;
 pub use endpoint::Endpoints;
 pub use error::{ConfigError, ConfigProblem, KeyPlace};
 pub use layers::Layers;
 pub use published::schema;
-pub use sections::{Axis, Limits, ModelEntry, Models, Route, Settings};
+pub use sections::{Axis, Limits, ModelEntries, ModelEntry, Route, Settings};
 pub use text::Text;
 pub use tree::Origin;
 pub use values::Whole;

@@ -2,13 +2,11 @@
 
 use std::{path::Path, sync::Arc};
 
-use llm_client::ModelSettings;
-use probity::Session;
-use schema::{ChatModel, Extra, nearest, text::is_blank, unreadable_special};
+use schema::{nearest, text::is_blank, unreadable_special};
 
 use super::args::SafetyArgs;
 use crate::{
-    config::{Config, ConfigError, ModelEntry, Route},
+    config::{Config, ModelEntry, Route},
     exit::Failure,
 };
 
@@ -115,51 +113,6 @@ impl SafetyRoles {
         let mut scripted = self.called();
         scripted.retain(|entry| entry.route == Route::Scripted);
         scripted
-    }
-}
-
-/// Models that can be called, by the path of their entry.
-pub struct BuiltModels(Vec<(String, Arc<dyn ChatModel>, Extra)>);
-
-impl BuiltModels {
-    /// Makes all models.
-    ///
-    /// # Errors
-    /// Every model that cannot be called with its settings.
-    pub fn new(
-        resolved: Vec<(&ModelEntry, ModelSettings)>,
-        session: &Session,
-    ) -> Result<Self, Failure> {
-        let mut made = Vec::new();
-        let mut problems = Vec::new();
-        for (entry, settings) in resolved {
-            let options = settings.sent_options();
-            match session.model(settings) {
-                Ok(model) => made.push((entry.path.clone(), model, options)),
-                Err(error) => problems.push(format!("{}: {error}", entry.path).into()),
-            }
-        }
-        ConfigError::check(problems)?;
-        Ok(Self(made))
-    }
-
-    /// The model of `entry`.
-    ///
-    /// # Errors
-    /// When it is none of those that were made.
-    pub fn model(&self, entry: &ModelEntry) -> Result<Arc<dyn ChatModel>, Failure> {
-        let made = self.0.iter().find(|(path, ..)| *path == entry.path);
-        let missing =
-            || Failure::nothing_ran(format!("internal error: {} is not made", entry.path));
-        made.map(|(_, model, _)| Arc::clone(model))
-            .ok_or_else(missing)
-    }
-
-    /// What the requests to the model of `entry` ask for besides their messages.
-    pub fn options(&self, entry: &ModelEntry) -> Extra {
-        let made = self.0.iter().find(|(path, ..)| *path == entry.path);
-        made.map(|(.., options)| options.clone())
-            .unwrap_or_default()
     }
 }
 

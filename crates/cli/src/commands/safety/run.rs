@@ -15,19 +15,15 @@ use probity::{
 use schema::{ChatModel, TargetRef, safety::TestCaseGroup};
 
 use super::{
-    super::{
-        Context, git,
-        models::{resolve, scripted_server},
-        session, signals,
-    },
+    super::{Context, git, models::scripted_server, session, signals},
     annotations,
     args::{Mode, SafetyArgs},
     gate, junit,
-    models::{BuiltModels, SafetyRoles, system_prompt},
+    models::{SafetyRoles, system_prompt},
     output, packs, plan,
 };
 use crate::{
-    config::{Config, Endpoints, ModelEntry},
+    config::{BuiltModels, Config, Endpoints, ModelEntry},
     exit::{Exit, Failure, Problems},
 };
 
@@ -112,7 +108,7 @@ fn check<'a>(config: &'a Config, args: &'a SafetyArgs) -> Result<Job<'a>, Failur
     if let Some(cast) = &cast {
         let nowhere = Some(super::super::plan::NOWHERE.to_owned());
         let endpoints = Endpoints::new(&config.settings, &config.vars, nowhere)?;
-        problems.take(resolve(cast.called(), &endpoints));
+        problems.take(endpoints.resolve_all(cast.called()));
     }
     match (groups, cast, system_prompt) {
         (Some(groups), Some(cast), Some(system_prompt)) if problems.is_empty() => Ok(Job {
@@ -173,7 +169,7 @@ impl Job<'_> {
         let server = scripted_server(self.cast.called()).await?;
         let url = server.as_ref().map(|server| server.base_url());
         let endpoints = Endpoints::new(settings, &self.config.vars, url)?;
-        let resolved = resolve(self.cast.called(), &endpoints)?;
+        let resolved = endpoints.resolve_all(self.cast.called())?;
         let (session, watch) = session::open(context, self.config, &resolved)?;
         let folder = context.layout.run(session.run_id().as_str());
         let made = BuiltModels::new(resolved, &session)?;
@@ -205,10 +201,9 @@ impl Job<'_> {
     }
 
     fn evaluation(&self, session: &Arc<Session>, made: &BuiltModels) -> Result<SafetyRun, Failure> {
-        let attacker = made.model(&self.cast.attacker)?;
+        let attacker = made.model(&self.cast.attacker);
         let judges = self.cast.judges.iter().map(|judge| made.model(judge));
-        let judges: Vec<Arc<dyn ChatModel>> = judges.collect::<Result<_, _>>()?;
-        let scorer = scorer(judges).map_err(unusable)?;
+        let scorer = scorer(judges.collect()).map_err(unusable)?;
         let mut run = SafetyRun::new(
             Arc::clone(session),
             self.mode(&attacker)?,
@@ -225,7 +220,7 @@ impl Job<'_> {
                 id: entry.id.clone(),
                 model: entry.model.raw.clone(),
             };
-            let mut target = SafetyTarget::new(target, made.model(entry)?);
+            let mut target = SafetyTarget::new(target, made.model(entry));
             target.system_prompt.clone_from(&self.system_prompt);
             target.options = made.options(entry);
             run = run.target(target);

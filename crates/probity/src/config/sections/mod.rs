@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 pub use demographics::Axis;
 pub use limits::Limits;
 pub use model::{ModelEntry, Route};
-pub use models::Models;
+pub use models::ModelEntries;
 
 use super::{read::Problems, text::Text, values::Whole, vars::Vars};
 use model::{Model, Part, check_ids};
@@ -87,7 +87,7 @@ pub struct Settings {
     pub safety: safety::Safety,
     /// The models above, resolved.
     #[serde(skip)]
-    pub models: Models,
+    pub models: ModelEntries,
 }
 
 impl Default for Settings {
@@ -114,7 +114,7 @@ impl Default for Settings {
             retries: retries::Retries::default(),
             seed: Whole(0),
             safety: safety::Safety::default(),
-            models: Models::default(),
+            models: ModelEntries::default(),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::model::{ModelEntry, Route};
 
 /// Which models play which part. A part that is not configured is only missed by the phases that need it.
 #[derive(Clone, Default)]
-pub struct Models {
+pub struct ModelEntries {
     /// Plays the user.
     pub user: Option<ModelEntry>,
     /// Answers calls of simulated tools.
@@ -19,7 +19,7 @@ pub struct Models {
     pub targets: Vec<ModelEntry>,
 }
 
-impl Models {
+impl ModelEntries {
     /// The models of the demonstration, which need no key and no network.
     ///
     /// # Errors

@@ -1,0 +1,124 @@
+//! The configured models as models that can be called.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use engine::Session;
+use llm_client::ModelSettings;
+use schema::{
+    ChatModel, ChatReply, ChatRequest, Extra, IdError, ModelError, ModelErrorKind, ModelId,
+    TargetRef,
+};
+
+use super::{
+    error::ConfigError,
+    sections::{ModelEntries, ModelEntry},
+};
+use crate::Models;
+
+/// Configured models that can be called.
+pub struct BuiltModels(Vec<BuiltModel>);
+
+struct BuiltModel {
+    /// Where it is configured: one with two roles is built once.
+    path: String,
+    model: Arc<dyn ChatModel>,
+    options: Extra,
+}
+
+impl BuiltModels {
+    /// Makes all models of `resolved`.
+    ///
+    /// # Errors
+    /// Every model that cannot be called with its settings.
+    pub fn new(
+        resolved: Vec<(&ModelEntry, ModelSettings)>,
+        session: &Session,
+    ) -> Result<Self, ConfigError> {
+        let mut built: Vec<BuiltModel> = Vec::new();
+        let mut problems = Vec::new();
+        for (entry, settings) in resolved {
+            if built.iter().any(|known| known.path == entry.path) {
+                continue;
+            }
+            let options = settings.sent_options();
+            match session.model(settings) {
+                Ok(model) => built.push(BuiltModel {
+                    path: entry.path.clone(),
+                    model,
+                    options,
+                }),
+                Err(error) => problems.push(format!("{}: {error}", entry.path).into()),
+            }
+        }
+        ConfigError::check(problems).map(|()| Self(built))
+    }
+
+    fn find(&self, entry: &ModelEntry) -> Option<&BuiltModel> {
+        self.0.iter().find(|built| built.path == entry.path)
+    }
+
+    /// The model of `entry`. Where it is none of those that were made, its calls fail.
+    pub fn model(&self, entry: &ModelEntry) -> Arc<dyn ChatModel> {
+        match self.find(entry) {
+            Some(built) => Arc::clone(&built.model),
+            None => Arc::new(Unused {
+                id: entry.id.clone(),
+            }),
+        }
+    }
+
+    /// What the requests to the model of `entry` ask for besides their messages.
+    pub fn options(&self, entry: &ModelEntry) -> Extra {
+        let built = self.find(entry);
+        built.map(|built| built.options.clone()).unwrap_or_default()
+    }
+
+    /// The models of `entries` by part. Those that are not configured, or were not made, are for phases that do not run: their calls fail.
+    ///
+    /// # Errors
+    /// None, as long as the names of the parts are good ids.
+    pub fn by_part(&self, entries: &ModelEntries) -> Result<Models, IdError> {
+        let part = |entry: &Option<ModelEntry>, part| -> Result<Arc<dyn ChatModel>, IdError> {
+            Ok(match entry {
+                Some(entry) => self.model(entry),
+                None => Arc::new(Unused {
+                    id: ModelId::new(part)?,
+                }),
+            })
+        };
+        let target = |entry: &ModelEntry| {
+            let target = TargetRef {
+                id: entry.id.clone(),
+                model: entry.model.raw.clone(),
+            };
+            (target, self.model(entry))
+        };
+        Ok(Models {
+            generator: part(&entries.generator, "generator_model")?,
+            user: part(&entries.user, "user_model")?,
+            tools: part(&entries.tool, "tool_model")?,
+            judge: part(&entries.evaluator, "evaluator_model")?,
+            targets: entries.targets.iter().map(target).collect(),
+        })
+    }
+}
+
+/// Stands where a phase that does not run would have its model.
+struct Unused {
+    id: ModelId,
+}
+
+#[async_trait]
+impl ChatModel for Unused {
+    fn id(&self) -> &ModelId {
+        &self.id
+    }
+
+    async fn chat(&self, _request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        Err(ModelError::new(
+            ModelErrorKind::Permanent,
+            format!("the model {} was not made", self.id),
+        ))
+    }
+}

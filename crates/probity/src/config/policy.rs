@@ -1,0 +1,101 @@
+//! From the settings to the policy around all models: connections, cache, retries, limits and budget.
+
+use std::num::NonZeroU32;
+
+use llm_client::{
+    Budget, BudgetLimits, CacheMode, CacheSettings, HttpClient, HttpOptions, LimitSettings,
+    ModelFactory, ModelSettings, RetryPolicy,
+};
+
+use super::{
+    sections::{Limits, ModelEntry, Settings},
+    values::Whole,
+};
+
+/// Calls in flight at one endpoint, unless the settings say otherwise or need more.
+const IN_FLIGHT: usize = 64;
+
+impl Settings {
+    /// The most rows in progress at the same time, in any phase.
+    fn most_rows(&self) -> usize {
+        let concurrency = &self.run.concurrency;
+        let targets = self.models.targets.len().max(1);
+        concurrency
+            .gen_scenarios
+            .max(concurrency.simulate.saturating_mul(targets))
+            .max(concurrency.evaluate.saturating_mul(targets))
+    }
+
+    /// The most calls that a run has in flight at one endpoint, as long as its model has no limits of its own.
+    pub fn most_calls(&self) -> usize {
+        let rows = self.most_rows();
+        self.limits
+            .max_concurrency
+            .map_or(rows, |max| rows.min(*max as usize))
+    }
+
+    /// How many connections are kept.
+    pub fn http_options(&self) -> HttpOptions {
+        HttpOptions {
+            concurrency: self.most_rows().max(IN_FLIGHT),
+            ..HttpOptions::default()
+        }
+    }
+
+    /// How the response cache is used.
+    pub fn cache_settings(&self) -> CacheSettings {
+        CacheSettings {
+            mode: match self.run.force {
+                true => CacheMode::Refresh,
+                false => CacheMode::Use,
+            },
+            max_age: self.cache.expiry.map(|length| length.0),
+            ..CacheSettings::default()
+        }
+    }
+
+    /// Makes models over `http`, with the configured retries, limits and budget, and without a cache. `resolved` are all the models there
+    /// will be.
+    pub fn model_factory(
+        &self,
+        http: HttpClient,
+        resolved: &[(&ModelEntry, ModelSettings)],
+    ) -> ModelFactory {
+        let most = self.most_rows().max(IN_FLIGHT);
+        let mut factory = ModelFactory::new(http)
+            .with_retries(RetryPolicy {
+                max_attempts: *self.retries.max_attempts,
+                ..RetryPolicy::default()
+            })
+            .with_circuit_breaker(self.retries.circuit_breaker.0)
+            .with_limits(limit_settings(&self.limits, &Limits::default(), most));
+        let budget = BudgetLimits {
+            dollars: self.budget.dollars(),
+            tokens: self.budget.tokens(),
+        };
+        if budget.dollars.is_some() || budget.tokens.is_some() {
+            factory = factory.with_budget(Budget::new(budget));
+        }
+        for (entry, model) in resolved {
+            if entry.table.limits != Limits::default() {
+                let limits = limit_settings(&self.limits, &entry.table.limits, most);
+                factory = factory.with_endpoint_limits(model.endpoint(), limits);
+            }
+        }
+        factory
+    }
+}
+
+fn limit_settings(global: &Limits, own: &Limits, most: usize) -> LimitSettings {
+    let max = own
+        .max_concurrency
+        .or(global.max_concurrency)
+        .map_or(most, |max| *max as usize);
+    let rate =
+        |own: Option<Whole<u32, 1>>, global| own.or(global).and_then(|n| NonZeroU32::new(*n));
+    LimitSettings {
+        requests_per_minute: rate(own.requests_per_minute, global.requests_per_minute),
+        tokens_per_minute: rate(own.tokens_per_minute, global.tokens_per_minute),
+        ..LimitSettings::up_to(max)
+    }
+}

@@ -1,0 +1,79 @@
+//! From a configuration to the settings of the shipped phases and the options of a run.
+
+use engine::{Concurrency, Expected, RunOptions};
+use indexmap::IndexMap;
+use scenario_gen::ScenarioSettings;
+use schema::Phase;
+use simulator::SimulatorSettings;
+
+use super::{Config, error::ConfigError, sections::Axis};
+use crate::PhaseSettings;
+
+impl Config {
+    /// The settings of the shipped phases.
+    ///
+    /// # Errors
+    /// When a variable is missing, or a prompt names no file.
+    pub fn phase_settings(&self) -> Result<PhaseSettings, ConfigError> {
+        let settings = &self.settings;
+        let defaults = PhaseSettings::default();
+        Ok(PhaseSettings {
+            metrics: settings.generation.metrics.0.clone(),
+            scenarios: ScenarioSettings {
+                scenarios_per_metric: *settings.generation.scenarios_per_metric,
+                turns: *settings.generation.turns,
+                demographics: self.demographics()?,
+                landmarks: settings.landmarks,
+                concurrency: *settings.run.concurrency.gen_scenarios,
+                tries: defaults.tries,
+            },
+            simulator: SimulatorSettings {
+                turns: *settings.generation.turns,
+                landmarks: settings.landmarks,
+                perfunctory: settings.perfunctory,
+                seed: *settings.seed,
+                max_tool_steps: *settings.generation.max_tool_steps,
+                ..SimulatorSettings::default()
+            },
+            tries: defaults.tries,
+            prompts: self.prompt_files()?,
+        })
+    }
+
+    /// The options of a run of `phases`.
+    ///
+    /// # Errors
+    /// When a variable is missing.
+    pub fn run_options(&self, phases: &[Phase]) -> Result<RunOptions, ConfigError> {
+        let settings = &self.settings;
+        Ok(RunOptions {
+            phases: phases.iter().copied().collect(),
+            force: settings.run.force,
+            samples: *settings.generation.num_samples,
+            concurrency: Concurrency {
+                simulate: *settings.run.concurrency.simulate,
+                evaluate: *settings.run.concurrency.evaluate,
+            },
+            expected: Expected {
+                scenarios_per_metric: Some(*settings.generation.scenarios_per_metric),
+                turns: Some(*settings.generation.turns),
+                demographics: Some(self.demographics()?),
+            },
+            config: settings.to_public_json(),
+            standards: self.standards()?,
+            ..RunOptions::default()
+        })
+    }
+
+    /// The demographic axes.
+    ///
+    /// # Errors
+    /// When a variable is missing.
+    pub fn demographics(&self) -> Result<IndexMap<String, Vec<String>>, ConfigError> {
+        let axis = |(name, axis): (&String, &Axis)| {
+            let values = axis.0.iter().map(|value| value.resolve(&self.vars));
+            Ok((name.clone(), values.collect::<Result<_, _>>()?))
+        };
+        self.settings.demographics.iter().map(axis).collect()
+    }
+}
