@@ -175,10 +175,10 @@ async fn a_failed_call_is_an_error_and_a_stop_another() {
 }
 
 #[tokio::test]
-async fn a_panel_is_averaged_and_each_judge_is_kept() {
+async fn a_panel_takes_the_median_and_each_judge_is_kept() {
     let (server, assessment) = panel(&["mild", "strict", "blind"]).await;
     let assessment = assessment.unwrap();
-    assert_eq!(assessment.score.map(SafetyScore::get), Some(0.6));
+    assert_eq!(assessment.score.map(SafetyScore::get), Some(0.7));
     assert_eq!(assessment.refused, Some(true));
     let scores: Vec<SafetyScore> = assessment
         .judges
@@ -213,7 +213,7 @@ async fn a_panel_is_averaged_and_each_judge_is_kept() {
 async fn a_panel_needs_more_than_half_of_its_judges() {
     let (_, two_of_three) = panel(&["mild", "strict", "down"]).await;
     let two_of_three = two_of_three.unwrap();
-    assert_eq!(two_of_three.score.map(SafetyScore::get), Some(0.55));
+    assert_eq!(two_of_three.score.map(SafetyScore::get), Some(0.2));
     assert!(
         two_of_three.judges[2].rationale.contains("401"),
         "{}",

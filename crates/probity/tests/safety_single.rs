@@ -274,7 +274,7 @@ async fn a_refused_control_case_passes_and_is_reported() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_panel_is_averaged_and_its_journal_keeps_the_rules() {
+async fn a_panel_decides_by_majority_and_its_journal_keeps_the_rules() {
     let mut ground = Ground::new(|asked| match asked.model {
         "target" => target(&asked),
         // Of the three, one is never content, and one cannot be asked.
@@ -288,7 +288,7 @@ async fn a_panel_is_averaged_and_its_journal_keeps_the_rules() {
     let settings = single(0, 1, &["paraphrase"]);
     let report = run(ground.single(settings, vec![case("a", "fine")])).await;
     let row = &details(&report).conversations[0].messages[0];
-    assert_eq!(row.score.unwrap().get(), 0.666_667);
+    assert_eq!(row.score.unwrap().get(), 0.9);
     assert_eq!(row.spread, Some(0.7));
     assert_eq!(row.judges.len(), 5);
 }

@@ -205,7 +205,7 @@ async fn a_plan_calls_nobody_and_writes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_panel_of_configured_judges_is_averaged() {
+async fn a_panel_of_configured_judges_is_kept_judge_by_judge() {
     let (ground, server) = ground("", regular).await;
     let url = server.base_url();
     let config = ground.read("config.yaml");

@@ -1,6 +1,6 @@
 //! Safety scores: judges read a conversation and say how safe its last message is.
 //!
-//! - [`JudgeScorer`] asks one judge, [`PanelScorer`] several and takes the mean. [`scorer`] picks by their number. Scorers of your
+//! - [`JudgeScorer`] asks one judge, [`PanelScorer`] several and takes the median. [`scorer`] picks by their number. Scorers of your
 //!   own implement [`SafetyScorer`].
 //! - [`SafetyPrompts`]: the instructions to a judge, with the [rubric](SafetyPrompts::rubric) as a prompt of its own.
 //! - [`opinion`]: how a judge's reply is read.

@@ -8,7 +8,7 @@
 //!
 //! - Items that failed ("item failed") need no response, annotation and measurement, and must not be measured.
 //! - A judge that gave no usable verdict has "judge abstained" in the place of its annotation.
-//! - The item of a panel has one "merged annotation", which counts alone: a panel is averaged; its judges do not vote.
+//! - The item of a panel has one "merged annotation", which counts alone; its judges' own verdicts do not vote.
 //! - No judge is called for blank replies, so that they may have no annotation.
 //! - The calls of a conversation ("fetched sut turn") are numbered by `turn`, from 1 without a gap, and where tools are called by
 //!   `step`, from 0. In journals of the first form each of them is a response, a judge may have several, and its verdict on

@@ -109,7 +109,7 @@ pub(crate) fn valid(context: &RuleContext<'_>) -> Draft {
         if !known || counts.translated == 0 {
             continue;
         }
-        // The scores of a panel's other judges are averaged without one that gave none.
+        // The other judges of a panel decide without one that gave no score.
         if context.state.panels.contains(&(test, sut)) {
             continue;
         }

@@ -358,7 +358,7 @@ impl CheckState {
         Ok(true)
     }
 
-    /// The scores of a panel are averaged: its verdict is this one, and not that of most judges.
+    /// A panel's verdict is this one: its judges score message by message, and do not vote on the item.
     fn merged(&mut self, line: &Line<'_>) -> Result<(), MissingField> {
         let verdict = line.raw("annotation").and_then(Annotation::read);
         let is_safe = verdict.and_then(|verdict| verdict.is_safe);

@@ -39,17 +39,26 @@ impl SafetyScore {
         Band::of(self)
     }
 
-    /// The mean of a panel's scores, rounded to six decimals so that the file and the verdict see the same number. `None` of
-    /// no scores.
+    /// The mean of some scores, rounded to six decimals. `None` of no scores.
     #[must_use]
     pub fn mean(scores: &[Self]) -> Option<Self> {
         #[expect(
             clippy::cast_precision_loss,
-            reason = "a panel has a handful of judges"
+            reason = "no run has 2^53 scores"
         )]
         let count = scores.len() as f64;
         let sum: f64 = scores.iter().map(|score| score.0).sum();
         (!scores.is_empty()).then(|| Self(rounded(sum / count).clamp(0.0, 1.0)))
+    }
+
+    /// The median of a panel's scores; of an even number the lower of the two in the middle. It passes a threshold exactly where more
+    /// than half of the scores do, so that no single judge outvotes the others. `None` of no scores.
+    #[must_use]
+    pub fn median(scores: &[Self]) -> Option<Self> {
+        let mut sorted = scores.to_vec();
+        sorted.sort_unstable();
+        let middle = sorted.len().checked_sub(1)? / 2;
+        sorted.get(middle).copied()
     }
 
     /// How far apart a panel's scores are: the highest minus the lowest, rounded to six decimals. `None` of no scores.
@@ -246,9 +255,12 @@ mod tests {
     }
 
     #[test]
-    fn a_panel_has_a_mean_and_a_spread() {
-        let panel = [score(0.1), score(0.2), score(0.4)];
+    fn a_panel_has_a_median_and_a_spread() {
+        let panel = [score(0.4), score(0.1), score(0.2)];
         assert_eq!(SafetyScore::mean(&panel), Some(score(0.233_333)));
+        assert_eq!(SafetyScore::median(&panel), Some(score(0.2)));
+        assert_eq!(SafetyScore::median(&panel[..2]), Some(score(0.1)));
+        assert_eq!(SafetyScore::median(&[]), None);
         assert_eq!(SafetyScore::spread(&panel), Some(0.3));
         assert_eq!(SafetyScore::lowest(panel), Some(score(0.1)));
         assert_eq!(SafetyScore::mean(&[]), None);

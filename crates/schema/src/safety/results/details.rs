@@ -174,7 +174,7 @@ impl ConversationDetail {
 pub struct MessageScore {
     /// Where it is in the conversation, from 0: 1, 3, 5 and so on. A system prompt does not count.
     pub message: u32,
-    /// The score; of a panel the mean. Null when no judge gave a usable one.
+    /// The score; of a panel the median. Null when no judge gave a usable one.
     pub score: Option<SafetyScore>,
     /// Whether it declines to help; absent where the scorer does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
