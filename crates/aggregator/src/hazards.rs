@@ -202,6 +202,8 @@ mod tests {
                     failed: false,
                     no_verdict: None,
                     conv_id: "".into(),
+                    present: *passed,
+                    judges: Vec::new(),
                 });
             }
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schema::{
-    Metric, MetricType, ModelId, NoVerdict, Score,
+    JudgeVerdict, Metric, MetricType, ModelId, NoVerdict, Score,
     json_rows::{JsonRow, JsonRowsError},
 };
 use serde::{
@@ -28,6 +28,30 @@ pub struct ScoreRow<'a> {
     pub no_verdict: Option<NoVerdict>,
     /// The conversation judged; empty where the row does not name it.
     pub conv_id: Cow<'a, str>,
+    /// Whether the behaviour was found.
+    pub present: Option<bool>,
+    /// What each judge of a panel said. Empty where there is one judge.
+    pub judges: Vec<JudgeRow<'a>>,
+}
+
+/// What rates need of one judge's verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct JudgeRow<'a> {
+    /// The judge's id.
+    #[serde(borrow)]
+    pub judge: Cow<'a, str>,
+    /// What it found; `None` where it gave no verdict.
+    #[serde(default)]
+    pub present: Option<bool>,
+}
+
+impl<'a> From<&'a JudgeVerdict> for JudgeRow<'a> {
+    fn from(verdict: &'a JudgeVerdict) -> Self {
+        Self {
+            judge: Cow::Borrowed(&verdict.judge),
+            present: verdict.present,
+        }
+    }
 }
 
 impl<'a> From<&'a Score> for ScoreRow<'a> {
@@ -40,6 +64,8 @@ impl<'a> From<&'a Score> for ScoreRow<'a> {
             failed: score.error.is_some(),
             no_verdict: score.no_verdict,
             conv_id: Cow::Borrowed(&score.conv_id),
+            present: score.present,
+            judges: score.judges.iter().map(JudgeRow::from).collect(),
         }
     }
 }
@@ -61,6 +87,10 @@ struct LightRow<'a> {
     metric_id: Cow<'a, str>,
     metric_type: Option<MetricType>,
     passed: Option<bool>,
+    #[serde(default)]
+    present: Option<bool>,
+    #[serde(rename = "_judges", borrow, default)]
+    judges: Option<Vec<JudgeRow<'a>>>,
     error: Option<IgnoredAny>,
     #[serde(rename = "_no_verdict")]
     no_verdict: Option<NoVerdict>,
@@ -91,6 +121,8 @@ pub(crate) fn score_row<'a>(
         failed: light.error.is_some(),
         no_verdict: light.no_verdict,
         conv_id: light.conv_id.unwrap_or_default(),
+        present: light.present,
+        judges: light.judges.unwrap_or_default(),
     })
 }
 

@@ -6,9 +6,9 @@ use aggregator::{
     grade,
     statistics::{
         Agreement, Cluster, ClusteredRate, Difference, Label, MissingCluster, PairedUnit,
-        PlannedMetric, Scale, ScenarioCounts, Side, VariantRow, base_scenario_id, clustered_rate,
-        cohen_kappa, corrected_rate, fleiss_kappa, gwet_ac1, holm, krippendorff_alpha,
-        missing_bounds, paired_difference, pass_hat_k, power, variant_effects,
+        PlannedMetric, Ratings, Scale, ScenarioCounts, Side, VariantRow, base_scenario_id,
+        clustered_rate, cohen_kappa, corrected_rate, fleiss_kappa, gwet_ac1, holm,
+        krippendorff_alpha, missing_bounds, paired_difference, pass_hat_k, power, variant_effects,
     },
 };
 use serde_json::{Value, json};
@@ -279,7 +279,10 @@ fn assert_agreement(ours: &Agreement, name: &str, case: &Value) {
 #[test]
 fn agreement() {
     for case in cases("cohen_kappa", 10) {
-        let ours = cohen_kappa(&ratings(&case["first"]), &ratings(&case["second"]));
+        let ours = cohen_kappa(&Ratings::of_raters(&[
+            ratings(&case["first"]),
+            ratings(&case["second"]),
+        ]));
         assert_agreement(&ours, "kappa", &case);
     }
     for case in cases("fleiss_kappa", 10) {
@@ -289,16 +292,16 @@ fn agreement() {
         assert_agreement(&ours, "kappa", &case);
     }
     for case in cases("krippendorff_nominal", 10) {
-        let ours = krippendorff_alpha(&raters(&case), Scale::Nominal);
+        let ours = krippendorff_alpha(&Ratings::of_raters(&raters(&case)), Scale::Nominal);
         assert_agreement(&ours, "alpha", &case);
     }
     for case in cases("krippendorff_ordinal", 10) {
-        let ours = krippendorff_alpha(&raters(&case), Scale::Ordinal);
+        let ours = krippendorff_alpha(&Ratings::of_raters(&raters(&case)), Scale::Ordinal);
         assert_agreement(&ours, "alpha", &case);
     }
     for case in cases("gwet_ac1", 10) {
         let categories: Vec<u32> = ratings(&case["categories"]).into_iter().flatten().collect();
-        let ours = gwet_ac1(&raters(&case), &categories);
+        let ours = gwet_ac1(&Ratings::of_raters(&raters(&case)), &categories);
         assert_agreement(&ours, "ac1", &case);
     }
 }

@@ -196,7 +196,11 @@ impl Look<'_> {
         let item = Item::of(conversation, Arc::new(NoJournal));
         let scores = evaluator.evaluate(conversation, &item).await;
         let scores = scores.unwrap_or_default();
-        let is_cached = !scores.is_empty() && scores.iter().all(|score| score.error.is_none());
+        let failed = |score: &schema::Score| {
+            let mut judges = score.judges.iter();
+            score.error.is_some() || judges.any(|judge| judge.error.is_some())
+        };
+        let is_cached = !scores.is_empty() && !scores.iter().any(failed);
         count.add(is_cached, &conversation.scenario.metric_id);
     }
 

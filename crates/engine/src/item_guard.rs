@@ -121,6 +121,7 @@ impl ItemGuard {
             part: u64::from(part),
             present: score.present,
             verdict: score.verdict.clone(),
+            judges: (!score.judges.is_empty()).then(|| score.judges.clone()),
             usage: score.usage,
             justification: (!is_recorded).then(|| score.justification.clone()),
             error: score.error.clone(),

@@ -6,11 +6,12 @@ use std::{
 };
 
 use async_trait::async_trait;
+use futures::future::join_all;
 use schema::{
     ChatModel, ChatReply, ChatRequest, Conversation, Evaluator, Event, EventBody, Fingerprint,
     FinishReason, Item, Metric, ModelError,
     ModelErrorKind::{Cancelled, OverBudget},
-    NoVerdict, PhaseError, PhaseErrorKind, Purpose, Score,
+    ModelId, NoVerdict, PhaseError, PhaseErrorKind, Purpose, Score, Spend,
     event::{AnnotationException, JudgeAbstained, TranslatedAnnotation},
     reply::{AskFailed, Asked, Unusable, advice, ask},
     text::hex,
@@ -19,18 +20,29 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Prompts,
+    Prompts, panel,
     prompts::bad_prompt,
     transcript::has_reply,
     verdict::{self, JudgeReply},
 };
 
-/// Asks one judge about each conversation: is the behaviour of the item's metric present, or which value or category of its `verdict` fits?
+/// Asks a judge, or each judge of a panel, about each conversation: is the behaviour of the item's metric present, or which value or
+/// category of its `verdict` fits? Of a panel most judges decide: see [`JudgeEvaluator::panel`].
 pub struct JudgeEvaluator {
-    judge: Arc<dyn ChatModel>,
+    /// One, or a panel.
+    judges: Vec<Arc<dyn ChatModel>>,
     metrics: Vec<Metric>,
     prompts: Prompts,
     tries: u32,
+}
+
+/// What one judge made of a conversation.
+struct Opinion {
+    /// The row that the judge by itself would have given.
+    score: Score,
+    /// The call that failed for good, and how long after the first one.
+    failure: Option<(ModelError, Duration)>,
+    spend: Spend,
 }
 
 /// A judge's verdict, or why it gave none and would give none if asked again.
@@ -45,13 +57,37 @@ impl JudgeEvaluator {
     /// # Errors
     /// `BadInput` when two metrics share an id.
     pub fn new(judge: Arc<dyn ChatModel>, metrics: Vec<Metric>) -> Result<Self, PhaseError> {
+        Self::panel(vec![judge], metrics)
+    }
+
+    /// An evaluator with a panel of judges, which are called at the same time; a panel of one is one judge.
+    ///
+    /// - More than half of the judges must give a verdict, and more than half of these decide. On a scale their median does: of an even
+    ///   number the middle of the two in the middle, rounded down, where both say the same of the behaviour.
+    /// - Else, as in a tie, the row has no verdict. It has an error where a call to a judge failed: the verdict may be there next time.
+    /// - What each judge said is in [`Score::judges`].
+    ///
+    /// # Errors
+    /// `BadInput` when there is no judge, two judges have the same id, or two metrics.
+    pub fn panel(
+        judges: Vec<Arc<dyn ChatModel>>,
+        metrics: Vec<Metric>,
+    ) -> Result<Self, PhaseError> {
+        if judges.is_empty() {
+            return Err(bad_input("a panel needs at least one judge".to_owned()));
+        }
+        for (at, judge) in judges.iter().enumerate() {
+            if judges.iter().take(at).any(|other| other.id() == judge.id()) {
+                return Err(bad_input(format!("duplicate judge {}", judge.id())));
+            }
+        }
         for (at, metric) in metrics.iter().enumerate() {
             if metrics.iter().take(at).any(|other| other.id == metric.id) {
                 return Err(bad_input(format!("duplicate metric id {:?}", metric.id)));
             }
         }
         Ok(Self {
-            judge,
+            judges,
             metrics,
             prompts: Prompts::shipped().map_err(bad_prompt)?,
             tries: Self::DEFAULT_TRIES,
@@ -102,55 +138,77 @@ impl JudgeEvaluator {
         metric: &Metric,
         item: &Item,
     ) -> Result<Score, PhaseError> {
+        let asked = self
+            .judges
+            .iter()
+            .map(|judge| self.ask(&**judge, conversation, metric, item));
+        let opinions: Vec<Opinion> = join_all(asked)
+            .await
+            .into_iter()
+            .collect::<Result<_, _>>()?;
+        let mut spend = Spend::default();
+        for (judge, opinion) in self.judges.iter().zip(&opinions) {
+            // Recorded when all have answered, so that a journal has them in the order of the panel.
+            item.record(opinion.event(judge.id()));
+            spend.add(&opinion.spend);
+        }
+        let rows: Vec<(&ModelId, Score)> = self
+            .judges
+            .iter()
+            .map(|judge| judge.id())
+            .zip(opinions.into_iter().map(|opinion| opinion.score))
+            .collect();
+        let mut score = panel::merged(conversation, metric, rows);
+        score.usage = Some(spend.to_phase_cost());
+        Ok(score)
+    }
+
+    /// Asks one judge.
+    async fn ask(
+        &self,
+        judge: &dyn ChatModel,
+        conversation: &Conversation,
+        metric: &Metric,
+        item: &Item,
+    ) -> Result<Opinion, PhaseError> {
         let request = self.request(conversation, metric, item)?;
         let started = Instant::now();
         let read = |reply: &ChatReply| read(reply, metric);
-        let (mut score, spend) = match ask(&*self.judge, request, self.tries, read).await {
+        match ask(judge, request, self.tries, read).await {
             Ok(Asked { answer, spend }) => {
                 let answer = answer.unwrap_or_else(|unusable| Err(no_verdict(&unusable)));
-                let score = answer.and_then(
-                    |JudgeReply {
-                         verdict,
-                         justification,
-                     }| {
-                        Score::of_verdict(conversation, metric, verdict, justification).map_err(
-                            |error| {
-                                let words = format!("judge gave no usable verdict: {error}");
-                                (NoVerdict::JudgeUnusable, words)
-                            },
-                        )
-                    },
-                );
-                let score = match score {
-                    Ok(score) => {
-                        item.record(self.judged(&score));
-                        score
-                    }
-                    Err((reason, words)) => {
-                        tracing::debug!(
-                            conversation = conversation.conv_id,
-                            reason = words,
-                            "judge abstained"
-                        );
-                        item.record(self.abstained(&words));
-                        Score::abstained(conversation, metric, reason, words)
-                    }
-                };
-                (score, spend)
+                let score = answer.and_then(|read| {
+                    Score::of_verdict(conversation, metric, read.verdict, read.justification)
+                        .map_err(|error| {
+                            let words = format!("judge gave no usable verdict: {error}");
+                            (NoVerdict::JudgeUnusable, words)
+                        })
+                });
+                let score = score.unwrap_or_else(|(reason, words)| {
+                    let conv_id = &conversation.conv_id;
+                    tracing::debug!(conversation = conv_id, judge = %judge.id(), reason = words, "judge abstained");
+                    Score::abstained(conversation, metric, reason, words)
+                });
+                Ok(Opinion {
+                    score,
+                    failure: None,
+                    spend,
+                })
+            }
+            Err(AskFailed { error, .. }) if matches!(error.kind(), Cancelled | OverBudget) => {
+                let what = format!("judge {} on {}", judge.id(), conversation.conv_id);
+                Err(PhaseError::from_model(what, error))
             }
             Err(AskFailed { error, spend }) => {
-                if matches!(error.kind(), Cancelled | OverBudget) {
-                    let what = format!("judge {} on {}", self.judge.id(), conversation.conv_id);
-                    return Err(PhaseError::from_model(what, error));
-                }
-                item.record(self.excepted(&error, started.elapsed()));
-                let message = format!("judge {}: {error}", self.judge.id());
+                let message = format!("judge {}: {error}", judge.id());
                 let reason = error.no_verdict();
-                (Score::failed(conversation, metric, reason, message), spend)
+                Ok(Opinion {
+                    score: Score::failed(conversation, metric, reason, message),
+                    failure: Some((error, started.elapsed())),
+                    spend,
+                })
             }
-        };
-        score.usage = Some(spend.to_phase_cost());
-        Ok(score)
+        }
     }
 
     fn request(
@@ -166,30 +224,38 @@ impl JudgeEvaluator {
         })
     }
 
-    /// The judge decided. `score` is the row with its verdict.
-    fn judged(&self, score: &Score) -> Event {
-        Event::new(EventBody::TranslatedAnnotation(TranslatedAnnotation {
-            annotator: self.judge.id().shared(),
-            annotation: score.annotation(),
-        }))
+    /// The judges, as the fingerprint has them: one by its id, a panel as a list.
+    fn judges_json(&self) -> (&'static str, Value) {
+        match self.judges.as_slice() {
+            [judge] => ("judge", json!(judge.id())),
+            judges => (
+                "judges",
+                judges.iter().map(|judge| json!(judge.id())).collect(),
+            ),
+        }
     }
+}
 
-    /// The judge answered without a usable verdict.
-    fn abstained(&self, reason: &str) -> Event {
-        Event::new(EventBody::JudgeAbstained(JudgeAbstained {
-            annotator: Some(self.judge.id().shared()),
-            reason: reason.to_owned(),
-        }))
-    }
-
-    /// A call to the judge failed. The layer around the model has recorded the call; this is the end of the item's judging.
-    fn excepted(&self, error: &ModelError, run_time: Duration) -> Event {
-        let exception = json!({"class": "schema::ModelError", "message": error.to_string()});
-        Event::new(EventBody::AnnotationException(AnnotationException {
-            annotator: Some(self.judge.id().shared()),
-            exception,
-            run_time: Some(run_time.as_secs_f64()),
-        }))
+impl Opinion {
+    /// What the journal has of it: the judge decided, gave no usable verdict, or could not be called. The layer around the model has
+    /// recorded the calls.
+    fn event(&self, judge: &ModelId) -> Event {
+        let annotator = judge.shared();
+        Event::new(match (&self.failure, self.score.passed) {
+            (Some((error, run_time)), _) => EventBody::AnnotationException(AnnotationException {
+                annotator: Some(annotator),
+                exception: json!({"class": "schema::ModelError", "message": error.to_string()}),
+                run_time: Some(run_time.as_secs_f64()),
+            }),
+            (None, Some(_)) => EventBody::TranslatedAnnotation(TranslatedAnnotation {
+                annotator,
+                annotation: self.score.annotation(),
+            }),
+            (None, None) => EventBody::JudgeAbstained(JudgeAbstained {
+                annotator: Some(annotator),
+                reason: self.score.justification.clone(),
+            }),
+        })
     }
 }
 
@@ -249,11 +315,12 @@ impl Evaluator for JudgeEvaluator {
             .iter()
             .map(|metric| (metric.id.clone(), hash(metric).into()))
             .collect();
+        let (judges, ids) = self.judges_json();
         Fingerprint {
             name: "JudgeEvaluator",
             version: 1,
             settings: json!({
-                "judge": self.judge.id(),
+                judges: ids,
                 "tries": self.tries,
                 "prompts": self.prompts.hashes(&self.metrics),
                 "metrics": metrics,

@@ -2,7 +2,7 @@
 //! category it is.
 //!
 //! What is here:
-//! - [`JudgeEvaluator`] asks one judge about each conversation and its metric. It implements [`schema::Evaluator`].
+//! - [`JudgeEvaluator`] asks one judge, or a panel, about each conversation and its metric. It implements [`schema::Evaluator`].
 //! - [`Prompts`]: the instructions to the judge. Every prompt can be replaced by one of your own.
 //! - [`safety`]: how safe a single message is, by one judge or a panel.
 //! - [`transcript`]: a transcript as text whose message borders cannot be forged from inside.
@@ -46,7 +46,7 @@
 //! ```
 //!
 //! # Limits
-//! - One judge and one metric a conversation: the one that its scenario names.
+//! - One metric a conversation: the one that its scenario names.
 //! - The judge reads the whole transcript at once. A transcript longer than the judge's context fails at the endpoint, and the
 //!   score says so; nothing is shortened.
 //! - Messages cannot break the form of the transcript, but a judge is a language model: what a message says can still sway it.
@@ -54,6 +54,7 @@
 //! - A reply with text beside the JSON object is refused, even where a person could guess what is meant.
 
 mod evaluator;
+mod panel;
 mod prompts;
 pub mod safety;
 pub mod transcript;

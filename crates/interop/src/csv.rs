@@ -270,10 +270,16 @@ fn score_cells<'a>(
     sample: &'a Sample,
     score: &'a schema::Score,
 ) -> [Cow<'a, str>; 18] {
-    let judge = sample
-        .calls_to(Asked::Judge)
-        .last()
-        .map(|call| call.model.as_str());
+    let judge = match score.judges.as_slice() {
+        [] => sample
+            .calls_to(Asked::Judge)
+            .last()
+            .map(|call| text(&call.model)),
+        panel => {
+            let ids: Vec<&str> = panel.iter().map(|judge| judge.judge.as_str()).collect();
+            Some(guarded(&ids.join(", ")).into_owned().into())
+        }
+    };
     [
         text(&run.folder),
         text(run.target.id.as_str()),
@@ -288,7 +294,7 @@ fn score_cells<'a>(
         known(score.score),
         text(&score.justification),
         text(score.error.as_deref().unwrap_or_default()),
-        text(judge.unwrap_or_default()),
+        judge.unwrap_or_default(),
         known(score.usage.and_then(|usage| usage.cost)),
         text(run.run_id.as_deref().unwrap_or_default()),
         score

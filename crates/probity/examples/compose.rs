@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         generator: model("scripted-generator")?,
         user: model("scripted-user")?,
         tools: model("scripted-user")?,
-        judge: model("scripted-judge")?,
+        judges: vec![model("scripted-judge")?],
         targets: vec![(target, model("scripted-careful")?)],
     };
     let phases = standard_phases(models, PhaseSettings::default())?;

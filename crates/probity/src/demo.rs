@@ -78,7 +78,7 @@ pub fn models(session: &Session, base_url: impl Into<String>) -> Result<Models, 
         generator: model("generator", "scripted-generator")?,
         tools: Arc::clone(&user),
         user,
-        judge: model("judge", "scripted-judge")?,
+        judges: vec![model("judge", "scripted-judge")?],
         targets: vec![
             target("agreeable", "scripted-agreeable")?,
             target("careful", "scripted-careful")?,

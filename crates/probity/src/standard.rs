@@ -30,8 +30,8 @@ pub struct Models {
     pub user: Arc<dyn ChatModel>,
     /// Answers calls of simulated tools. Usually the user model.
     pub tools: Arc<dyn ChatModel>,
-    /// Judges.
-    pub judge: Arc<dyn ChatModel>,
+    /// Judges: one, or a panel.
+    pub judges: Vec<Arc<dyn ChatModel>>,
     /// The systems under test, and what the rows say of each.
     pub targets: Vec<(TargetRef, Arc<dyn ChatModel>)>,
 }
@@ -42,7 +42,14 @@ impl std::fmt::Debug for Models {
             .field("generator", self.generator.id())
             .field("user", self.user.id())
             .field("tools", self.tools.id())
-            .field("judge", self.judge.id())
+            .field(
+                "judges",
+                &self
+                    .judges
+                    .iter()
+                    .map(|judge| judge.id())
+                    .collect::<Vec<_>>(),
+            )
             .field(
                 "targets",
                 &self
@@ -208,8 +215,8 @@ impl Standard {
             &mut prompts.judge_rating_system,
         )?;
         self.replace(loaded, "judge_rating_user", &mut prompts.judge_rating_user)?;
-        let judge = Arc::clone(&self.models.judge);
-        let evaluator = JudgeEvaluator::new(judge, loaded.benchmark.metrics.clone())
+        let judges = self.models.judges.clone();
+        let evaluator = JudgeEvaluator::panel(judges, loaded.benchmark.metrics.clone())
             .and_then(|evaluator| evaluator.with_prompts(prompts))
             .map_err(unusable)?;
         Ok(Arc::new(evaluator.with_tries(self.settings.tries)))

@@ -78,6 +78,7 @@ mod failures;
 mod files;
 mod grades;
 mod journal;
+mod judges;
 mod numbers;
 mod plan;
 mod results;
@@ -95,6 +96,7 @@ pub use journal::{
     JournalCell, JournalFinding, JournalItem, JournalStep, JournalTable, journal_findings,
     journal_item, journal_line, journal_tables,
 };
+pub use judges::{judges_table, judges_that_never_vary};
 pub use plan::{PlanRow, Span, plan_table};
 pub use results::{BenchmarkResults, TargetVerdicts, results_table};
 pub use safety::{safety_spending, safety_summary};

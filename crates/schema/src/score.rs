@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize, Serializer, de::Error};
 use serde_json::{Value, json};
 
 use crate::{
-    Conversation, Extra, Metric, MetricType, ModelId, NoVerdict, PhaseCost, Verdict, VerdictError,
+    Conversation, Extra, JudgeVerdict, Metric, MetricType, ModelId, NoVerdict, PhaseCost, Verdict,
+    VerdictError,
 };
 
 /// One row of `scores.json`: one metric judged in one conversation.
@@ -55,6 +56,9 @@ pub struct Score {
     /// What the judge decided, where the metric's `verdict` is a scale or categories.
     #[serde(rename = "_verdict", default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
+    /// Each judge of a panel. Empty where there is one judge only.
+    #[serde(rename = "_judges", default, skip_serializing_if = "Vec::is_empty")]
+    pub judges: Vec<JudgeVerdict>,
     /// What the calls for this row used and cost.
     #[serde(rename = "_usage", default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<PhaseCost>,
@@ -192,6 +196,7 @@ impl Score {
             error: None,
             no_verdict: reason.into(),
             verdict: None,
+            judges: Vec::new(),
             usage: None,
             extra: Extra::new(),
         }

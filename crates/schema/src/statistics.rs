@@ -52,6 +52,53 @@ pub struct TargetStatistics {
     /// What the axes of variants do, by metric and axis; empty without variants.
     #[serde(default)]
     pub variants: Vec<VariantStatistics>,
+    /// Its judges, where they were a panel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgeStatistics>,
+}
+
+/// The judges of a system under test's rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JudgeStatistics {
+    /// Judge by judge, in the order of the panel.
+    pub judges: Vec<OneJudgeStatistics>,
+    /// How far they agree on whether the behaviour is present.
+    pub agreement: AgreementStatistics,
+}
+
+/// What one judge said over all rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OneJudgeStatistics {
+    /// The judge's id.
+    pub judge: String,
+    /// Rows with a verdict of this judge.
+    pub rows: u64,
+    /// Those of them where it found the behaviour.
+    pub present: u64,
+    /// Rows without a verdict of this judge.
+    pub missing: u64,
+    /// The share of the rows with both verdicts where it says what the panel does, 0 to 1; null without any.
+    pub with_panel: Option<f64>,
+}
+
+impl OneJudgeStatistics {
+    /// From so many verdicts on, a judge that never varies is worth a warning.
+    pub const ENOUGH_TO_VARY: u64 = 10;
+}
+
+/// How far judges agree, as it was seen and beyond what chance gives.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgreementStatistics {
+    /// Rows with verdicts of two judges or more.
+    pub rows: u64,
+    /// The share of pairs of verdicts of one row that are the same, 0 to 1.
+    pub agreement: Option<f64>,
+    /// Cohen's kappa, with two judges; null where it is not defined, as when all verdicts are the same.
+    pub kappa: Option<f64>,
+    /// Krippendorff's alpha; null where it is not defined.
+    pub alpha: Option<f64>,
+    /// Gwet's AC1.
+    pub ac1: Option<f64>,
 }
 
 /// The rates of one system under test.

@@ -135,7 +135,7 @@ fn phases(session: &Session, base_url: &str) -> Result<Phases, Box<dyn Error>> {
         generator: model("scripted-generator")?,
         user: model("scripted-user")?,
         tools: model("scripted-user")?,
-        judge: model("scripted-judge")?,
+        judges: vec![model("scripted-judge")?],
         targets: vec![(target, model("scripted-careful")?)],
     };
     let mut settings = PhaseSettings::default();

@@ -47,6 +47,7 @@ mod incomplete_replies;
 mod interrupt;
 mod journal;
 mod journals;
+mod judges;
 mod kept_rows;
 mod kill;
 mod killed_commands;

@@ -10,6 +10,33 @@ use super::{TINY, clusters::float};
 /// A rating, or none.
 pub type MaybeRating = Option<u32>;
 
+/// The ratings of items by the same raters. Items with the same ratings are counted together, so that memory does not follow their number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ratings {
+    items: BTreeMap<Vec<MaybeRating>, u64>,
+}
+
+impl Ratings {
+    /// The ratings of each rater, item by item. A rater with fewer items than others did not rate the last ones.
+    #[must_use]
+    pub fn of_raters(raters: &[Vec<MaybeRating>]) -> Self {
+        let items = raters.iter().map(Vec::len).max().unwrap_or(0);
+        let mut ratings = Self::default();
+        for item in 0..items {
+            let of_item = raters
+                .iter()
+                .map(|rater| rater.get(item).copied().flatten());
+            ratings.push(of_item.collect());
+        }
+        ratings
+    }
+
+    /// Takes the ratings of one item, rater by rater.
+    pub fn push(&mut self, item: Vec<MaybeRating>) {
+        *self.items.entry(item).or_default() += 1;
+    }
+}
+
 /// When two ratings are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
@@ -30,23 +57,19 @@ pub struct Agreement {
     pub coefficient: Option<f64>,
 }
 
-/// Cohen's kappa of two raters (Cohen 1960). Items that one of them did not rate are left out.
+/// Cohen's kappa of the first two raters (Cohen 1960). Items that one of them did not rate are left out.
 #[must_use]
-pub fn cohen_kappa(first: &[MaybeRating], second: &[MaybeRating]) -> Agreement {
-    let both: Vec<(u32, u32)> = first
-        .iter()
-        .zip(second)
-        .filter_map(|(a, b)| a.zip(*b))
-        .collect();
-    let items = both.iter().fold(0, |count, _| count + 1);
-    let same = both
-        .iter()
-        .filter(|(a, b)| a == b)
-        .fold(0, |count, _| count + 1);
+pub fn cohen_kappa(ratings: &Ratings) -> Agreement {
+    let (mut items, mut same) = (0, 0);
     let mut shares = BTreeMap::<u32, (u64, u64)>::new();
-    for (a, b) in &both {
-        shares.entry(*a).or_default().0 += 1;
-        shares.entry(*b).or_default().1 += 1;
+    for (item, number) in &ratings.items {
+        let [Some(a), Some(b), ..] = item[..] else {
+            continue;
+        };
+        items += number;
+        same += if a == b { *number } else { 0 };
+        shares.entry(a).or_default().0 += number;
+        shares.entry(b).or_default().1 += number;
     }
     let agreement = ratio(float(same), float(items));
     let n = float(items);
@@ -100,19 +123,19 @@ pub fn fleiss_kappa(table: &[Vec<u64>]) -> Agreement {
     }
 }
 
-/// Krippendorff's alpha (Krippendorff 2011) of ratings by rater and item; ratings may be missing.
+/// Krippendorff's alpha (Krippendorff 2011); ratings may be missing.
 #[must_use]
-pub fn krippendorff_alpha(ratings: &[Vec<MaybeRating>], scale: Scale) -> Agreement {
+pub fn krippendorff_alpha(ratings: &Ratings, scale: Scale) -> Agreement {
     let items = pairable(ratings);
     let mut totals = BTreeMap::<u32, f64>::new();
     let mut pairs = BTreeMap::<(u32, u32), f64>::new();
-    for counts in &items {
-        let raters = float(counts.values().sum());
+    for (counts, number) in &items {
+        let (raters, number) = (float(counts.values().sum()), float(*number));
         for (a, n) in counts {
-            *totals.entry(*a).or_default() += float(*n);
+            *totals.entry(*a).or_default() += float(*n) * number;
             for (b, m) in counts {
                 let others = if a == b { float(*m) - 1.0 } else { float(*m) };
-                *pairs.entry((*a, *b)).or_default() += float(*n) * others / (raters - 1.0);
+                *pairs.entry((*a, *b)).or_default() += float(*n) * others / (raters - 1.0) * number;
             }
         }
     }
@@ -126,35 +149,32 @@ pub fn krippendorff_alpha(ratings: &[Vec<MaybeRating>], scale: Scale) -> Agreeme
         }
     }
     Agreement {
-        items: items.iter().fold(0, |count, _| count + 1),
+        items: items.iter().map(|(_, number)| number).sum(),
         agreement: None,
         coefficient: (expected > TINY).then(|| 1.0 - (all - 1.0) * observed / expected),
     }
 }
 
-/// Gwet's AC1 (Gwet 2008) of ratings by rater and item over `categories`; ratings may be missing.
+/// Gwet's AC1 (Gwet 2008) over `categories`; ratings may be missing.
 #[must_use]
-pub fn gwet_ac1(ratings: &[Vec<MaybeRating>], categories: &[u32]) -> Agreement {
-    let rated = counts_by_item(ratings);
-    let several = rated
-        .iter()
-        .filter(|counts| counts.values().sum::<u64>() >= 2);
+pub fn gwet_ac1(ratings: &Ratings, categories: &[u32]) -> Agreement {
     let mut items = 0;
     let mut agreed = 0.0;
-    for counts in several {
+    for (counts, number) in pairable(ratings) {
         let raters = float(counts.values().sum());
         let pairs: f64 = counts.values().map(|n| float(*n) * (float(*n) - 1.0)).sum();
-        agreed += pairs / (raters * (raters - 1.0));
-        items += 1;
+        agreed += pairs / (raters * (raters - 1.0)) * float(number);
+        items += number;
     }
-    let rated: Vec<_> = rated.iter().filter(|counts| !counts.is_empty()).collect();
-    let rated_items = rated.iter().fold(0.0, |count, _| count + 1.0);
+    let mut rated = counts_by_item(ratings);
+    rated.retain(|(counts, _)| !counts.is_empty());
+    let rated_items = float(rated.iter().map(|(_, number)| number).sum());
     let share = |category: &u32| {
-        let of_item = |counts: &&BTreeMap<u32, u64>| {
+        let of_items = |(counts, number): &(Counts, u64)| {
             let chosen = counts.get(category).copied().unwrap_or(0);
-            float(chosen) / float(counts.values().sum())
+            float(chosen) / float(counts.values().sum()) * float(*number)
         };
-        rated.iter().map(of_item).sum::<f64>() / rated_items
+        rated.iter().map(of_items).sum::<f64>() / rated_items
     };
     let spread: f64 = categories
         .iter()
@@ -172,23 +192,25 @@ pub fn gwet_ac1(ratings: &[Vec<MaybeRating>], categories: &[u32]) -> Agreement {
     }
 }
 
-/// How often each rating was given, by item.
-fn counts_by_item(ratings: &[Vec<MaybeRating>]) -> Vec<BTreeMap<u32, u64>> {
-    let items = ratings.iter().map(Vec::len).max().unwrap_or(0);
-    let counts = |item: usize| {
-        let mut counts = BTreeMap::new();
-        for rating in ratings.iter().filter_map(|rater| *rater.get(item)?) {
-            *counts.entry(rating).or_default() += 1;
+/// How often each rating was given.
+type Counts = BTreeMap<u32, u64>;
+
+/// How often each rating was given to an item, and how many such items there are.
+fn counts_by_item(ratings: &Ratings) -> Vec<(Counts, u64)> {
+    let counts = |(item, number): (&Vec<MaybeRating>, &u64)| {
+        let mut counts = Counts::new();
+        for rating in item.iter().flatten() {
+            *counts.entry(*rating).or_default() += 1;
         }
-        counts
+        (counts, *number)
     };
-    (0..items).map(counts).collect()
+    ratings.items.iter().map(counts).collect()
 }
 
 /// Those items with two ratings or more.
-fn pairable(ratings: &[Vec<MaybeRating>]) -> Vec<BTreeMap<u32, u64>> {
+fn pairable(ratings: &Ratings) -> Vec<(Counts, u64)> {
     let mut items = counts_by_item(ratings);
-    items.retain(|counts| counts.values().sum::<u64>() >= 2);
+    items.retain(|(counts, _)| counts.values().sum::<u64>() >= 2);
     items
 }
 

@@ -33,6 +33,7 @@ mod difference;
 mod graded;
 mod holm;
 mod interval;
+mod judges;
 mod missing;
 mod of_target;
 mod plan;
@@ -43,7 +44,7 @@ mod target_rows;
 mod variants;
 
 pub use agreement::{
-    Agreement, MaybeRating, Scale, cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha,
+    Agreement, MaybeRating, Ratings, Scale, cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha,
 };
 pub use base_scenario::base_scenario_id;
 pub use clusters::Cluster;

@@ -34,6 +34,7 @@ impl TargetRows {
             rates: rates(&units, &metrics, hazards),
             reliability: reliability(&units, &metrics),
             variants: variants(&metrics, index),
+            judge: self.judges.statistics(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use schema::{MetricType, ModelId, NoVerdict};
 
-use super::{ScenarioIndex, missing::MissingCluster};
+use super::{ScenarioIndex, judges::JudgeRows, missing::MissingCluster};
 use crate::ScoreRow;
 
 /// The counts of one target's rows by scenario and metric. Its memory follows the number of scenarios, not of rows.
@@ -12,6 +12,7 @@ pub struct TargetRows {
     target: ModelId,
     metrics: IndexMap<String, MetricType>,
     scenarios: IndexMap<String, Vec<(usize, UnitCounts)>>,
+    pub(super) judges: JudgeRows,
     /// The scenario and metric of the last row: rows mostly come sorted.
     last: Option<(usize, usize)>,
 }
@@ -61,6 +62,7 @@ impl TargetRows {
             target,
             metrics: IndexMap::new(),
             scenarios: IndexMap::new(),
+            judges: JudgeRows::default(),
             last: None,
         }
     }
@@ -73,6 +75,7 @@ impl TargetRows {
 
     /// Takes one row. `incomplete`: whether a reply of the target in its conversation is empty or cut off.
     pub fn push_row(&mut self, row: &ScoreRow<'_>, incomplete: bool) {
+        self.judges.push_row(row);
         let Some(counts) = self.counts(row) else {
             return;
         };

@@ -65,7 +65,11 @@ fn phases(
         generator: model(parts.generator)?,
         user: model(parts.user)?,
         tools: model(parts.tool.or(parts.user))?,
-        judge: model(parts.evaluator)?,
+        judges: parts
+            .judges
+            .iter()
+            .map(|entry| model(Some(*entry)))
+            .collect::<Result<_, _>>()?,
         targets,
     };
     let mut phases = context.phases(models, settings)?;

@@ -21,8 +21,8 @@ pub struct ModelRoles<'a> {
     pub user: Option<&'a ModelEntry>,
     /// Answers calls of simulated tools.
     pub tool: Option<&'a ModelEntry>,
-    /// Judges.
-    pub evaluator: Option<&'a ModelEntry>,
+    /// Judges: one, or a panel.
+    pub judges: Vec<&'a ModelEntry>,
     /// The systems under test, and whether they are called.
     pub targets: Vec<&'a ModelEntry>,
     /// Whether the targets are called.
@@ -53,20 +53,21 @@ impl<'a> ModelRoles<'a> {
         let runs = |phase| phases.contains(&phase);
         let models = &settings.models;
         let mut missing = Vec::new();
-        let mut need = |needed: bool, key: &str, model: &'a Option<ModelEntry>| {
+        let mut need = |needed: bool, key: &str, models: &'a [ModelEntry]| {
             let key = format!("`{key}`");
-            if needed && model.is_none() && !missing.contains(&key) {
+            if needed && models.is_empty() && !missing.contains(&key) {
                 missing.push(key);
             }
-            model.as_ref().filter(|_| needed)
+            if needed { models } else { &[] }
         };
         let generates = runs(Phase::GenMetrics) || runs(Phase::GenScenarios);
         // The user model writes when no other does.
-        let generator = need(generates, "user_model", &models.generator);
-        let user = need(runs(Phase::Simulate), "user_model", &models.user);
+        let generator = need(generates, "user_model", models.generator.as_slice()).first();
+        let user = need(runs(Phase::Simulate), "user_model", models.user.as_slice()).first();
         // Where no tool model is configured, it is the user model.
         let tool = models.tool.as_ref().filter(|_| user.is_some());
-        let evaluator = need(runs(Phase::Evaluate), "evaluator_model", &models.evaluator);
+        let judges = need(runs(Phase::Evaluate), "evaluator_model", &models.judges);
+        let judges = judges.iter().collect();
         let with_targets = runs(Phase::Simulate) || runs(Phase::Evaluate);
         if with_targets && models.targets.is_empty() && imported.is_empty() {
             missing.push("`targets`".to_owned());
@@ -99,7 +100,7 @@ impl<'a> ModelRoles<'a> {
             generator,
             user,
             tool,
-            evaluator,
+            judges,
             targets,
             calls_targets: runs(Phase::Simulate),
             imported: imported.chosen(only),
@@ -113,9 +114,10 @@ impl<'a> ModelRoles<'a> {
         } else {
             &[]
         };
-        let roles = [self.generator, self.user, self.tool, self.evaluator];
+        let roles = [self.generator, self.user, self.tool];
+        let judged = self.judges.iter().chain(targets).copied();
         let mut called: Vec<&ModelEntry> = Vec::new();
-        for entry in roles.into_iter().flatten().chain(targets.iter().copied()) {
+        for entry in roles.into_iter().flatten().chain(judged) {
             if !called.iter().any(|known| known.path == entry.path) {
                 called.push(entry);
             }
@@ -195,7 +197,7 @@ pub fn build(
         user: parts.user.cloned(),
         tool: parts.tool.cloned(),
         generator: parts.generator.cloned(),
-        evaluator: parts.evaluator.cloned(),
+        judges: parts.judges.iter().copied().cloned().collect(),
         targets: parts.targets.iter().copied().cloned().collect(),
     };
     let models = BuiltModels::new(resolved, session)?.by_part(&entries);

@@ -194,7 +194,7 @@ fn of_judging(
     let settings = &config.settings;
     let parts = ModelRoles::and_imported(settings, &[Phase::Evaluate], &args.targets, imported)?;
     let endpoints = Endpoints::new(settings, &config.vars, Some(NOWHERE.to_owned()))?;
-    let judge = plan_model(&endpoints, parts.evaluator)?;
+    let judges = plan_judges(&endpoints, &parts)?;
     let configured = parts.targets.iter().map(|entry| TargetRef {
         id: entry.id.clone(),
         model: entry.model.raw.clone(),
@@ -202,7 +202,7 @@ fn of_judging(
     let targets: Vec<TargetRef> = parts.imported.iter().cloned().chain(configured).collect();
     let chosen = choose(&context.layout, &args.selection, false)?;
     let rows = chosen.read(&context.layout, |layout, name| {
-        probity::plan_judging(layout, name, &targets, &judge, settings.run.force)
+        probity::plan_judging(layout, name, &targets, &judges, settings.run.force)
     })?;
     Ok((rows.into_iter().flatten().collect(), chosen.names))
 }
@@ -216,6 +216,16 @@ fn plan_model(endpoints: &Endpoints<'_>, entry: Option<&ModelEntry>) -> Result<P
         price: settings.price,
         max_tokens: settings.max_tokens,
     })
+}
+
+fn plan_judges(
+    endpoints: &Endpoints<'_>,
+    parts: &ModelRoles<'_>,
+) -> Result<Vec<PlanModel>, Failure> {
+    let judges = parts.judges.iter();
+    judges
+        .map(|entry| plan_model(endpoints, Some(entry)))
+        .collect()
 }
 
 fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings, Failure> {
@@ -241,7 +251,7 @@ fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings
         generator: plan_model(parts.generator)?,
         user: plan_model(parts.user)?,
         tools: plan_model(parts.tool)?,
-        judge: plan_model(parts.evaluator)?,
+        judges: plan_judges(&endpoints, parts)?,
         targets: parts
             .targets
             .iter()

@@ -7,7 +7,7 @@ use llm_client::Tally;
 use probity::{BenchmarkReport, KeptReason, KeptRows, Phase, RunOutcome, RunReport};
 use report::{
     BenchmarkResults, FailureGroup, FailureGroups, FileEntry, Spending, failures_summary,
-    files_list, grades_table, results_table, spending_lines,
+    files_list, grades_table, judges_table, judges_that_never_vary, results_table, spending_lines,
 };
 use schema::{CostSum, ModelId, PhaseCost, Summary, text::counted};
 use store::read_costs;
@@ -50,6 +50,13 @@ pub fn show(context: &Context, report: &RunReport, phases: &[Phase], spent: &Tal
         if !results.is_empty() {
             text.push_str(&results_table(&results, width));
             text.push('\n');
+            for results in &results {
+                let judges = judges_table(results.name, results.statistics, width);
+                if !judges.is_empty() {
+                    text.push_str(&judges);
+                    text.push('\n');
+                }
+            }
         }
         let grades = report.benchmarks.iter();
         let grades: Vec<_> = grades
@@ -136,6 +143,12 @@ pub fn tell(
     }
     if phases.contains(&Phase::Aggregate) || phases.contains(&Phase::Evaluate) {
         for benchmark in &report.benchmarks {
+            let statistics = benchmark.statistics.iter();
+            for line in statistics.flat_map(judges_that_never_vary) {
+                context
+                    .terminal
+                    .warning(&format!("{}: {line}", benchmark.name));
+            }
             for line in unscored::rows(context, benchmark, hints) {
                 context.terminal.note(&line);
             }

@@ -189,14 +189,15 @@ impl Planner<'_> {
 
     /// Plans the judging of a target's conversations.
     fn scores(&mut self, target: &PlanModel, rows: Range<u64>, conversation: &ConversationPlan) {
-        let judge = &self.settings.judge;
-        let asked = Asked {
-            calls: rows,
-            input: each(rows, conversation.judge_input),
-            output: each(rows, cut(JUDGE_REPLY, judge.max_tokens)),
-        };
-        let who = format!("judge {} for target {}", judge.id, target.id);
-        self.push(Phase::Evaluate, (who, Some(target)), rows, &asked, judge);
+        for judge in &self.settings.judges {
+            let asked = Asked {
+                calls: rows,
+                input: each(rows, conversation.judge_input),
+                output: each(rows, cut(JUDGE_REPLY, judge.max_tokens)),
+            };
+            let who = format!("judge {} for target {}", judge.id, target.id);
+            self.push(Phase::Evaluate, (who, Some(target)), rows, &asked, judge);
+        }
     }
 }
 
@@ -235,7 +236,7 @@ mod tests {
                 generator: model("g"),
                 user: model("u"),
                 tools: model("w"),
-                judge: model("j"),
+                judges: vec![model("j")],
                 targets: vec![model("t")],
             };
             let plan = plan_benchmark("b", &benchmark, &[], &WantedScenarios::default(), &settings);

@@ -19,7 +19,7 @@ fn read_of(turn: &Turn) -> u64 {
     tokens(&turn.content) + calls + turn.name.as_deref().map_or(0, tokens)
 }
 
-/// What `evaluate` alone would ask for: one call for each conversation of `targets` that is there and did not fail. Targets without
+/// What `evaluate` alone would ask for: one call to each judge for each conversation of `targets` that is there and did not fail. Targets without
 /// conversations are passed over, and so are conversations with a verdict that another program gave. As in a plan of a whole run, what is
 /// in the cache is counted as if it were not.
 ///
@@ -29,7 +29,7 @@ pub fn plan_judging(
     layout: &Layout,
     name: &str,
     targets: &[TargetRef],
-    judge: &PlanModel,
+    judges: &[PlanModel],
     force: bool,
 ) -> Result<Vec<PlanRow>, RunError> {
     let dir = layout.benchmark(name)?;
@@ -64,20 +64,22 @@ pub fn plan_judging(
             low: input,
             high: input,
         };
-        let output = each(calls, cut(JUDGE_REPLY, judge.max_tokens));
-        let price = judge.price.as_ref();
-        plan.push(PlanRow {
-            benchmark: name.to_owned(),
-            phase: Phase::Evaluate,
-            who: format!("judge {} for target {}", judge.id, target.id),
-            target: Some(target.id.clone()),
-            rows: calls,
-            cached: 0,
-            calls,
-            input_tokens: input,
-            output_tokens: output,
-            cost: price.map(|price| dollars(price, input, output)),
-        });
+        plan.extend(judges.iter().map(|judge| {
+            let output = each(calls, cut(JUDGE_REPLY, judge.max_tokens));
+            let price = judge.price.as_ref();
+            PlanRow {
+                benchmark: name.to_owned(),
+                phase: Phase::Evaluate,
+                who: format!("judge {} for target {}", judge.id, target.id),
+                target: Some(target.id.clone()),
+                rows: calls,
+                cached: 0,
+                calls,
+                input_tokens: input,
+                output_tokens: output,
+                cost: price.map(|price| dollars(price, input, output)),
+            }
+        }));
     }
     Ok(plan)
 }

@@ -85,8 +85,8 @@ pub struct PlanSettings {
     pub user: PlanModel,
     /// Answers calls of simulated tools.
     pub tools: PlanModel,
-    /// Judges.
-    pub judge: PlanModel,
+    /// Judges: one, or a panel.
+    pub judges: Vec<PlanModel>,
     /// The systems under test.
     pub targets: Vec<PlanModel>,
 }

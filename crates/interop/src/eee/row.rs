@@ -191,7 +191,10 @@ fn tool_call(version: Version, call: &schema::ToolCall) -> ToolCall<'_> {
 /// How verdicts were found: by a judge, unless the evaluator is known and its settings name none.
 fn method(run: &Run) -> &'static str {
     let evaluator = run.fingerprints.get("evaluator");
-    let has_judge = |evaluator: &Value| evaluator.pointer("/settings/judge").is_some();
+    let has_judge = |evaluator: &Value| {
+        let judges = ["/settings/judge", "/settings/judges"];
+        judges.iter().any(|key| evaluator.pointer(key).is_some())
+    };
     match evaluator {
         Some(evaluator) if run.judges.is_empty() && !has_judge(evaluator) => "custom",
         _ => "llm_judge",

@@ -163,6 +163,12 @@ impl CheckState {
             EventBody::JudgeAbstained(judge) if self.ours => {
                 self.annotator(line, judge.annotator.as_ref(), Marks::count_translation)
             }
+            EventBody::AnnotationException(failed) if self.ours && failed.annotator.is_some() => {
+                // A judge of a panel whose call failed was called and has no response; the others decide without it.
+                let annotator = failed.annotator.as_ref();
+                self.annotator(line, annotator, Marks::count_translation)?;
+                self.excuse(line, annotator)
+            }
             EventBody::JudgeScored(judge) if self.ours => {
                 let annotator = annotator(&judge.annotator);
                 self.annotator(line, annotator, Marks::count_translation)?;

@@ -98,7 +98,11 @@ impl BuiltModels {
             generator: part(&entries.generator, "generator_model")?,
             user: part(&entries.user, "user_model")?,
             tools: part(&entries.tool, "tool_model")?,
-            judge: part(&entries.evaluator, "evaluator_model")?,
+            judges: entries
+                .judges
+                .iter()
+                .map(|entry| self.model(entry))
+                .collect(),
             targets: entries.targets.iter().map(target).collect(),
         })
     }

@@ -39,7 +39,9 @@ pub(super) fn run(
     let evaluator = config("evaluator_model");
     let judges = match known.judges.is_empty() {
         // Nothing was judged, where all conversations failed for one: this is who was to.
-        true => model(evaluator).into_iter().map(unasked).collect(),
+        true => one_or_more(evaluator)
+            .filter_map(|entry| model(entry).map(unasked))
+            .collect(),
         false => known.judges,
     };
     let judges = judges.into_iter().map(|judge| sourced(judge, evaluator));
@@ -144,10 +146,18 @@ pub(super) fn model(entry: &Value) -> Option<TargetRef> {
     })
 }
 
+/// The one model of a configuration, or the models of a list.
+fn one_or_more(entry: &Value) -> impl Iterator<Item = &Value> {
+    match entry {
+        Value::Array(entries) => entries.iter(),
+        one => std::slice::from_ref(one).iter(),
+    }
+}
+
 pub(super) fn sourced(judge: Judge, entry: &Value) -> Judge {
-    let is_it = entry.get("id").and_then(Value::as_str) == Some(judge.id.as_str());
+    let is_it = |entry: &&Value| entry.get("id").and_then(Value::as_str) == Some(judge.id.as_str());
     Judge {
-        source: is_it.then(|| source(entry)).flatten(),
+        source: one_or_more(entry).find(is_it).and_then(source),
         ..judge
     }
 }

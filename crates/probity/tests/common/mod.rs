@@ -172,9 +172,9 @@ impl Bench {
             generator: self.model(&session, "generator", "scripted-generator"),
             user: self.model(&session, "user", "scripted-user"),
             tools: self.model(&session, "tools", "scripted-user"),
-            judge: self.model(&session, "judge", self.judge),
+            judges: vec![self.model(&session, "judge", self.judge)],
         };
-        let judge = Arc::clone(&models.judge);
+        let judge = Arc::clone(&models.judges[0]);
         let mut phases = standard_phases(models, self.settings.clone()).unwrap();
         replace(&mut phases, judge);
         Pipeline::new(session, self.layout(), phases, options)

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Extra, FinishReason, JsonText, NoVerdict, PhaseCost, Role, ToolCall, Turn, Verdict,
-    safety::Stage,
+    Extra, FinishReason, JsonText, JudgeVerdict, NoVerdict, PhaseCost, Role, ToolCall, Turn,
+    Verdict, safety::Stage,
 };
 
 /// One sample of one scenario waits for its turn.
@@ -269,6 +269,9 @@ pub struct ScoreFinished {
     /// The verdict, where it is a value on a scale or a category.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
+    /// The judges of a panel, one by one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judges: Option<Vec<JudgeVerdict>>,
     /// What the calls to the judge used and cost.
     pub usage: Option<PhaseCost>,
     /// Why, where no `translated annotation` has it.

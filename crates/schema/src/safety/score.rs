@@ -42,10 +42,7 @@ impl SafetyScore {
     /// The mean of some scores, rounded to six decimals. `None` of no scores.
     #[must_use]
     pub fn mean(scores: &[Self]) -> Option<Self> {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "no run has 2^53 scores"
-        )]
+        #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 scores")]
         let count = scores.len() as f64;
         let sum: f64 = scores.iter().map(|score| score.0).sum();
         (!scores.is_empty()).then(|| Self(rounded(sum / count).clamp(0.0, 1.0)))

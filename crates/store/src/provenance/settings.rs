@@ -50,7 +50,19 @@ pub fn simulator_settings(
 /// What scores were judged with.
 pub fn evaluator_settings(fingerprint: &Value, config: &Value) -> Settings {
     let mut settings = of_fingerprint("evaluator", fingerprint);
-    model(config, "evaluator_model", &mut settings);
+    match &config["evaluator_model"] {
+        // The judges of a panel, by their ids.
+        Value::Array(judges) => {
+            for judge in judges {
+                let id = judge["id"].as_str().unwrap_or_default();
+                let key = format!("evaluator_model.{id}");
+                let mut of_judge = json!({});
+                of_judge[&key] = judge.clone();
+                model(&of_judge, &key, &mut settings);
+            }
+        }
+        _ => model(config, "evaluator_model", &mut settings),
+    }
     settings
 }
 
@@ -161,6 +173,7 @@ pub fn label(key: &str) -> String {
         _ => match key {
             "user" => "the user model".to_owned(),
             "judge" => "the judge".to_owned(),
+            "judges" => "the judges".to_owned(),
             "tools" => "the tools".to_owned(),
             other => other.to_owned(),
         },

@@ -94,6 +94,7 @@ pub(super) fn score(
         error: finished.error,
         no_verdict: finished.no_verdict,
         verdict: finished.verdict,
+        judges: finished.judges.unwrap_or_default(),
         usage: usage(finished.usage, &item.judged),
         extra: finished.extra.unwrap_or_default(),
     };

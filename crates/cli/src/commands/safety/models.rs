@@ -28,8 +28,14 @@ impl SafetyRoles {
     pub fn of(config: &Config, args: &SafetyArgs) -> Result<Self, Failure> {
         let settings = &config.settings;
         let (safety, models) = (&settings.safety, &settings.models);
-        let attacks = stand_in(models.user.as_ref(), "scripted-attacker")?;
-        let judging = stand_in(models.evaluator.as_ref(), "scripted-safety-judge")?;
+        let attacks = models.user.as_ref();
+        let attacks = attacks
+            .map(|model| stand_in(model, "scripted-attacker"))
+            .transpose()?;
+        let judging = models.judges.iter();
+        let judging = judging
+            .map(|model| stand_in(model, "scripted-safety-judge"))
+            .collect::<Result<Vec<_>, _>>()?;
         let own = safety.attacker.iter().chain(&safety.judges);
         let all: Vec<&ModelEntry> = own
             .chain(&attacks)
@@ -52,7 +58,7 @@ impl SafetyRoles {
             judges.clone_from(&safety.judges);
         }
         if judges.is_empty() {
-            judges.extend(judging.clone());
+            judges.clone_from(&judging);
         }
         let configured: Vec<&ModelEntry> = models.targets.iter().collect();
         let mut targets = Vec::new();
@@ -117,14 +123,11 @@ impl SafetyRoles {
 }
 
 /// The model of a part that the section `safety` does not name. A scripted one gives way to the one that knows safety evaluations.
-fn stand_in(model: Option<&ModelEntry>, scripted: &str) -> Result<Option<ModelEntry>, Failure> {
-    match model {
-        Some(model) if model.route == Route::Scripted => {
-            let entry = ModelEntry::scripted(&model.path, scripted);
-            let entry = entry.map_err(|error| Failure::usage(error.to_string()))?;
-            Ok(Some(entry))
-        }
-        other => Ok(other.cloned()),
+fn stand_in(model: &ModelEntry, scripted: &str) -> Result<ModelEntry, Failure> {
+    match model.route {
+        Route::Scripted => ModelEntry::scripted(&model.path, scripted)
+            .map_err(|error| Failure::usage(error.to_string())),
+        _ => Ok(model.clone()),
     }
 }
 

@@ -26,8 +26,13 @@ pub use limits::Limits;
 pub use model::{ModelEntry, Route};
 pub use models::ModelEntries;
 
-use super::{read::Problems, text::Text, values::Whole, vars::Vars};
-use model::{Model, Part, check_ids};
+use super::{
+    read::Problems,
+    text::Text,
+    values::{OneOrMore, Whole},
+    vars::Vars,
+};
+use model::{Model, Part, check_ids, check_panel};
 
 /// What decides what a run does: `config.yaml`, or `probity.toml` in TOML. Every text may hold `${NAME}`, which stands for an
 /// environment variable. Keys that are not here are ignored with a warning, or refused where they are nearly a known one.
@@ -50,9 +55,9 @@ pub struct Settings {
     /// Writes metrics and scenarios. Default: `user_model`.
     #[serde(serialize_with = "placeholder")]
     generator_model: Option<Model>,
-    /// Judges.
+    /// Judges: one model, or a panel of several.
     #[serde(serialize_with = "placeholder")]
-    evaluator_model: Option<Model>,
+    evaluator_model: Option<Judges>,
     /// The systems under test.
     #[serde(serialize_with = "placeholder")]
     #[schemars(with = "Vec<Model>")]
@@ -129,7 +134,12 @@ impl Settings {
         self.models.user = role(&mut self.user_model);
         self.models.tool = role(&mut self.tool_model);
         self.models.generator = role(&mut self.generator_model);
-        self.models.evaluator = role(&mut self.evaluator_model);
+        let judges = self.evaluator_model.take().into_iter();
+        for judge in judges.flat_map(|judges| judges.0) {
+            let judge = judge.resolve(Part::Role, vars, problems);
+            self.models.judges.extend(judge);
+        }
+        check_panel(&self.models.judges, problems);
         for target in std::mem::take(&mut self.targets).0 {
             let target = target.resolve(Part::Target, vars, problems);
             self.models.targets.extend(target);
@@ -147,7 +157,11 @@ impl Settings {
         public["user_model"] = json!(self.models.user);
         public["tool_model"] = json!(self.models.tool);
         public["generator_model"] = json!(self.models.generator);
-        public["evaluator_model"] = json!(self.models.evaluator);
+        public["evaluator_model"] = match self.models.judges.as_slice() {
+            [] => Value::Null,
+            [judge] => json!(judge),
+            panel => json!(panel),
+        };
         public["targets"] = json!(self.models.targets);
         public
     }
@@ -156,6 +170,23 @@ impl Settings {
 /// A place in the order of keys, which `to_public_json` fills.
 fn placeholder<T, S: Serializer>(_: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_unit()
+}
+
+/// One judge, or the judges of a panel.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(try_from = "OneOrMore<Model>")]
+#[schemars(with = "OneOrMore<Model>", inline)]
+struct Judges(Vec<Model>);
+
+impl TryFrom<OneOrMore<Model>> for Judges {
+    type Error = &'static str;
+
+    fn try_from(models: OneOrMore<Model>) -> Result<Self, &'static str> {
+        match models.0.is_empty() {
+            true => Err("no judge; name one or more, or leave the key out"),
+            false => Ok(Self(models.0)),
+        }
+    }
 }
 
 /// The systems under test.

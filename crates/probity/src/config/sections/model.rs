@@ -196,6 +196,20 @@ impl ModelEntry {
         id.map_or(self.place(), |id| &id.place)
     }
 
+    /// Whether both are the same model, called with the same settings.
+    fn is_called_as(&self, other: &Self) -> bool {
+        let sent = |entry: &Self| {
+            let mut public = serde_json::to_value(entry).unwrap_or_default();
+            if let Some(keys) = public.as_object_mut() {
+                keys.retain(|key, _| {
+                    !["id", "apikey", "limits", "timeout"].contains(&key.as_str())
+                });
+            }
+            public
+        };
+        sent(self) == sent(other)
+    }
+
     fn place(&self) -> &KeyPlace {
         match self.table.place.0.origin {
             Some(_) => &self.table.place.0,
@@ -370,6 +384,24 @@ fn known_route(source: &str) -> Option<Route> {
         Some(Route::Scripted)
     } else {
         ProviderPreset::parse(source).ok().map(Route::Source)
+    }
+}
+
+/// Checks that the judges of a panel are several: by their ids, which rows name them by, and by what is sent to them. The same model with
+/// the same settings would give the same replies from the cache.
+pub fn check_panel(judges: &[ModelEntry], problems: &mut Problems) {
+    for (n, judge) in judges.iter().enumerate() {
+        let mut before = judges.iter().take(n);
+        if let Some(other) = before.find(|other| other.is_called_as(judge)) {
+            let reason = format!(
+                "the same model with the same settings as {}: a panel needs judges that differ",
+                other.path
+            );
+            problems.error(judge.place(), reason);
+        } else if judges.iter().take(n).any(|other| other.id == judge.id) {
+            let reason = format!("duplicate id `{}`; give each judge its own `id`", judge.id);
+            problems.error(judge.id_place(), reason);
+        }
     }
 }
 

@@ -13,8 +13,8 @@ pub struct ModelEntries {
     pub tool: Option<ModelEntry>,
     /// Writes metrics and scenarios.
     pub generator: Option<ModelEntry>,
-    /// Judges.
-    pub evaluator: Option<ModelEntry>,
+    /// Judges: one, or a panel.
+    pub judges: Vec<ModelEntry>,
     /// The systems under test.
     pub targets: Vec<ModelEntry>,
 }
@@ -30,7 +30,7 @@ impl ModelEntries {
             user: part("user_model", "scripted-user")?,
             tool: None,
             generator: part("generator_model", "scripted-generator")?,
-            evaluator: part("evaluator_model", "scripted-judge")?,
+            judges: vec![ModelEntry::scripted("evaluator_model", "scripted-judge")?],
             targets: vec![
                 ModelEntry::scripted("targets[0]", "scripted-agreeable")?,
                 ModelEntry::scripted("targets[1]", "scripted-careful")?,
@@ -51,15 +51,16 @@ impl ModelEntries {
 
     /// All models there are.
     pub fn all(&self) -> impl Iterator<Item = &ModelEntry> {
-        [&self.generator, &self.user, &self.tool, &self.evaluator]
+        [&self.generator, &self.user, &self.tool]
             .into_iter()
             .flatten()
+            .chain(&self.judges)
             .chain(&self.targets)
     }
 
-    /// Whether something real is measured: a target or the judge is no scripted model.
+    /// Whether something real is measured: a target or a judge is no scripted model.
     pub fn measures_real(&self) -> bool {
-        let mut measured = self.targets.iter().chain(&self.evaluator);
+        let mut measured = self.targets.iter().chain(&self.judges);
         measured.any(|model| model.route != Route::Scripted)
     }
 

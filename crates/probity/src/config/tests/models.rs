@@ -55,7 +55,7 @@ fn names_on_the_wire_lose_their_source_and_keys_are_resolved_at_use() {
     assert_eq!(user.model, "gpt-4.1");
     assert!(user.price.is_some());
     let judge = endpoints
-        .resolve(models.evaluator.as_ref().unwrap())
+        .resolve(models.judges.first().unwrap())
         .unwrap_err();
     assert_eq!(
         judge.to_string(),

@@ -1,0 +1,176 @@
+//! The judges of a panel: how often each found the behaviour, and how far they agree.
+
+use schema::{
+    statistics::{AgreementStatistics, OneJudgeStatistics, Statistics},
+    text::counted,
+};
+
+use crate::{
+    numbers::{UNKNOWN, percent},
+    table::Table,
+    text::{clean, wrapped},
+};
+
+/// A table of the judges of each target, and a line below on how far they agree. Empty where no panel judged.
+#[must_use]
+pub fn judges_table(name: &str, statistics: &Statistics, width: usize) -> String {
+    let header = ["model", "judge", "verdicts", "present", "none", "as panel"];
+    let mut table = Table::new(2, &header);
+    let mut lines = Vec::new();
+    for target in &statistics.targets {
+        let Some(judge) = &target.judge else {
+            continue;
+        };
+        let id = target.target.as_str();
+        for (place, one) in judge.judges.iter().enumerate() {
+            table.row(vec![
+                if place == 0 { id } else { "" }.to_owned(),
+                one.judge.clone(),
+                one.rows.to_string(),
+                percent(share(one)),
+                one.missing.to_string(),
+                percent(one.with_panel),
+            ]);
+        }
+        let agreement = in_words(&judge.agreement, judge.judges.len());
+        lines.push(format!("{}: {agreement}.", clean(id)));
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("judges of {}\n{}", clean(name), table.render(width));
+    for line in lines {
+        text.push_str(&wrapped(&line, "  ", width));
+    }
+    text
+}
+
+/// The share of a judge's verdicts that found the behaviour.
+fn share(judge: &OneJudgeStatistics) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
+    (judge.rows > 0).then(|| judge.present as f64 / judge.rows as f64)
+}
+
+fn in_words(agreement: &AgreementStatistics, judges: usize) -> String {
+    let number = |value: Option<f64>| {
+        value.map_or_else(|| UNKNOWN.to_owned(), |value| format!("{value:.2}"))
+    };
+    let (name, coefficient) = match judges {
+        2 => ("kappa", agreement.kappa),
+        _ => ("alpha", agreement.alpha),
+    };
+    format!(
+        "two judges agree in {} of cases (over {}; {name} {}, AC1 {})",
+        percent(agreement.agreement),
+        counted(agreement.rows, "row", "rows"),
+        number(coefficient),
+        number(agreement.ac1),
+    )
+}
+
+/// A line for the judges that gave one and the same verdict in all rows of all targets, where there are enough of them to tell.
+#[must_use]
+pub fn judges_that_never_vary(statistics: &Statistics) -> Vec<String> {
+    let mut judges: Vec<(&str, u64, u64)> = Vec::new();
+    let all = statistics.targets.iter().flat_map(|target| &target.judge);
+    for one in all.flat_map(|judge| &judge.judges) {
+        match judges.iter_mut().find(|(id, ..)| *id == one.judge) {
+            Some((_, rows, present)) => {
+                *rows += one.rows;
+                *present += one.present;
+            }
+            None => judges.push((&one.judge, one.rows, one.present)),
+        }
+    }
+    judges.retain(|(_, rows, present)| {
+        *rows >= OneJudgeStatistics::ENOUGH_TO_VARY && (*present == 0 || present == rows)
+    });
+    let line = |(id, rows, present): (&str, u64, u64)| {
+        let verdict = if present == 0 { "absent" } else { "present" };
+        format!(
+            "the judge {} gave the same verdict, {verdict}, in all {rows} rows; read some of its justifications before relying on it",
+            clean(id)
+        )
+    };
+    judges.into_iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use schema::{
+        ModelId,
+        statistics::{JudgeStatistics, RateStatistics, Rates, TargetStatistics},
+    };
+
+    use super::*;
+
+    fn statistics(judges: &[(&str, u64, u64)]) -> Statistics {
+        let judges = judges.iter().map(|(id, rows, present)| OneJudgeStatistics {
+            judge: (*id).to_owned(),
+            rows: *rows,
+            present: *present,
+            missing: 1,
+            with_panel: Some(0.5),
+        });
+        let judge = JudgeStatistics {
+            judges: judges.collect(),
+            agreement: AgreementStatistics {
+                rows: 12,
+                agreement: Some(0.75),
+                kappa: Some(0.5),
+                alpha: None,
+                ac1: Some(0.5312),
+            },
+        };
+        Statistics {
+            format: Statistics::FORMAT.to_owned(),
+            level: 0.95,
+            method: Statistics::METHOD.to_owned(),
+            targets: vec![TargetStatistics {
+                target: ModelId::new("bot").unwrap(),
+                rates: Rates {
+                    all: RateStatistics::default(),
+                    positive: RateStatistics::default(),
+                    negative: RateStatistics::default(),
+                    hazards: BTreeMap::new(),
+                    metrics: BTreeMap::new(),
+                },
+                reliability: Vec::new(),
+                variants: Vec::new(),
+                judge: Some(judge),
+            }],
+            comparisons: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn each_judge_has_a_line_and_agreement_is_told_below() {
+        let text = judges_table("b", &statistics(&[("one", 12, 6), ("two", 11, 0)]), 80);
+        assert_eq!(
+            text,
+            "judges of b\n  model  judge  verdicts  present  none  as panel\n  bot    one          12    50.0%     1     50.0%\n         two          \
+             11     0.0%     1     50.0%\n  bot: two judges agree in 75.0% of cases (over 12 rows; kappa 0.50, AC1 0.53).\n"
+        );
+    }
+
+    #[test]
+    fn a_judge_that_never_varies_is_named_from_ten_rows_on() {
+        let lines = judges_that_never_vary(&statistics(&[
+            ("always", 10, 10),
+            ("never", 12, 0),
+            ("few", 9, 9),
+            ("varies", 12, 1),
+        ]));
+        assert_eq!(lines.len(), 2);
+        assert!(
+            lines[0].starts_with("the judge always gave the same verdict, present, in all 10 rows"),
+            "{lines:?}"
+        );
+        assert!(
+            lines[1].contains("never gave the same verdict, absent"),
+            "{lines:?}"
+        );
+    }
+}
