@@ -19,7 +19,7 @@ fn judge(asked: Asked<'_>) -> Answer {
         "mute" => Answer::says("I would rather not say."),
         "gone" => Answer::status(400),
         // The first of two, and then not.
-        _ if asked.number % 2 == 0 => Answer::says(YES),
+        _ if asked.number.is_multiple_of(2) => Answer::says(YES),
         _ => Answer::says(NO),
     }
 }
