@@ -148,6 +148,7 @@ fn run_line(run: &Run) -> Value {
             method: Statistics::METHOD,
             of_target,
         }),
+        "safety_rates": run.safety_rates,
     })
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use schema::{
     Benchmark, Conversation, Extra, MetricType, Scenario, Score, TargetRef, Tool, Usage,
+    safety::results::SafetyRates,
     statistics::{RateStatistics, TargetStatistics},
 };
 
@@ -62,6 +63,8 @@ pub struct Run {
     pub tool_source: Option<String>,
     /// The target's rates with their intervals, as `statistics.json` has them; `None`: exporters write rates without intervals.
     pub statistics: Option<TargetStatistics>,
+    /// Of a safety evaluation: the rates over its cases, as its file has them; `None`: not known.
+    pub safety_rates: Option<SafetyRates>,
     /// How many more conversations passed a metric than there are samples of, by metric id: some files list failures only. They are
     /// counted in rates, and cannot be shown.
     pub unlisted: Vec<(String, u64)>,
@@ -102,6 +105,7 @@ impl Run {
             tool_model: None,
             tool_source: None,
             statistics: None,
+            safety_rates: None,
             unlisted: Vec::new(),
             fingerprints: Extra::new(),
         }

@@ -10,6 +10,7 @@ use std::{
 
 use schema::{
     MetricType,
+    safety::results::{SafetyRate, SafetyRates},
     statistics::{RateStatistics, Statistics},
     text::{counted, percent, spell_bidi},
 };
@@ -171,6 +172,9 @@ impl Target {
             counted(self.tally.conversations, "conversation", "conversations")
         );
         text.push_str(&self.rates());
+        if let Some(rates) = &run.safety_rates {
+            text.push_str(&safety_rates(rates));
+        }
         text.push_str(&self.verdicts());
         if !self.rows.is_empty() {
             let _ = write!(
@@ -214,7 +218,7 @@ impl Target {
             // Writing to a text does not fail.
             let _ = writeln!(
                 text,
-                "\nIntervals: {} of {}. Rows of one base scenario count as alike.",
+                "\nIntervals: {} of {}. Rows of one base scenario, or of one case, count as alike.",
                 Statistics::METHOD,
                 percent(Statistics::LEVEL)
             );
@@ -240,6 +244,50 @@ impl Target {
     }
 }
 
+/// The rates of a safety evaluation over its cases; nothing where it has none.
+fn safety_rates(rates: &SafetyRates) -> String {
+    let mut rows = String::new();
+    for (name, rate) in [
+        ("seed cases failed", &rates.seed),
+        ("cases broken", &rates.broken),
+        ("controls refused", &rates.controls_refused),
+    ] {
+        if rate.rows + rate.missing.unscored() > 0 {
+            rows.push_str(&safety_row(name, rate));
+        }
+    }
+    match rows.is_empty() {
+        true => rows,
+        false => format!(
+            "\n| rate | count | rows | no verdict | share | 95% interval | standard error | cases |\n\
+             |---|--:|--:|--:|--:|---|--:|--:|\n{rows}"
+        ),
+    }
+}
+
+fn safety_row(name: &str, rate: &SafetyRate) -> String {
+    format!(
+        "| {name} | {} | {} | {} | {} | {} | {} | {} |\n",
+        rate.count,
+        rate.rows,
+        rate.missing.unscored(),
+        shown(rate.estimate.map(percent)),
+        shown(interval(rate.lower, rate.upper)),
+        shown(rate.standard_error.map(percent)),
+        rate.cases
+    )
+}
+
+/// A cell; a dash where its value is not known.
+fn shown(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "–".to_owned())
+}
+
+fn interval(lower: Option<f64>, upper: Option<f64>) -> Option<String> {
+    let (lower, upper) = lower.zip(upper)?;
+    Some(format!("{} to {}", percent(lower), percent(upper)))
+}
+
 /// A row of the table of rates.
 fn row(
     about: &str,
@@ -247,8 +295,7 @@ fn row(
     count: &Count,
     rate: Option<&RateStatistics>,
 ) -> String {
-    let known = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
-    let ends = rate.and_then(|rate| rate.lower.zip(rate.upper));
+    let ends = rate.and_then(|rate| interval(rate.lower, rate.upper));
     let standard_error = rate.and_then(|rate| rate.standard_error);
     format!(
         "| {about} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
@@ -256,10 +303,10 @@ fn row(
         count.passed,
         count.judged,
         count.unscored,
-        known(count.rate().map(percent)),
-        known(ends.map(|(lower, upper)| format!("{} to {}", percent(lower), percent(upper)))),
-        known(standard_error.map(percent)),
-        known(rate.map(|rate| rate.scenarios.to_string())),
+        shown(count.rate().map(percent)),
+        shown(ends),
+        shown(standard_error.map(percent)),
+        shown(rate.map(|rate| rate.scenarios.to_string())),
     )
 }
 

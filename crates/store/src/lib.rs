@@ -42,6 +42,7 @@ pub mod rebuild;
 mod record;
 mod replies;
 mod rows;
+mod safety_rates;
 mod scenarios;
 mod score_check;
 mod special;
@@ -71,6 +72,7 @@ pub use prompt_names::PROMPT_NAMES;
 pub use record::{RecordOf, write_record};
 pub use replies::{ReplyTally, count_replies};
 pub use rows::{count_conversations, each_json_row, each_row, read_conversations};
+pub use safety_rates::safety_rates;
 pub use scenarios::{
     ScenarioRules, check_belongs, check_scenario_tools, fill_from_metrics, read_scenarios,
 };

@@ -213,6 +213,61 @@ fn all_generations_are_read_and_nothing_is_a_failure_that_is_only_not_listed() {
 }
 
 #[test]
+fn intervals_take_a_case_and_its_variations_for_alike() {
+    let ground = evaluated();
+    for format in ["csv", "jsonl", "summary"] {
+        ground.succeeds(&["export", format, "--out", "out", "--safety", "single.json"]);
+    }
+    let file: Value = serde_json::from_str(&ground.read("single.json")).unwrap();
+    let details = &file["data"]["probity"];
+    let line: Value = serde_json::from_str(ground.read("out/runs.jsonl").trim()).unwrap();
+    assert_eq!(line["safety_rates"], details["rates"]);
+    let conversations = details["conversations"].as_array().unwrap();
+    let of_group = conversations.iter().filter(|row| row["group"] == "privacy");
+    let of_group: Vec<&Value> = of_group.collect();
+    let cases: std::collections::BTreeSet<&str> = of_group
+        .iter()
+        .map(|row| row["case_id"].as_str().unwrap())
+        .collect();
+    assert!(cases.len() < of_group.len(), "no variations");
+    let rate = &line["statistics"]["rates"]["metrics"]["privacy"];
+    assert_eq!(
+        (&rate["rows"], &rate["scenarios"]),
+        (&json!(of_group.len()), &json!(cases.len()))
+    );
+    let text = ground.read("out/summary.csv");
+    let mut table = csv::Reader::from_reader(text.as_bytes());
+    let header = table.headers().unwrap().clone();
+    let rows: Vec<csv::StringRecord> = table.records().map(Result::unwrap).collect();
+    let row = rows
+        .iter()
+        .find(|row| row.iter().any(|cell| cell == "privacy"))
+        .unwrap();
+    let cell = |name: &str| &row[header.iter().position(|of| of == name).unwrap()];
+    assert_eq!(cell("lower_95"), rate["lower"].to_string());
+    assert_eq!(cell("standard_error"), rate["standard_error"].to_string());
+    let page = ground.read("out/summary.md");
+    for name in ["seed cases failed", "cases broken", "controls refused"] {
+        assert!(page.contains(&format!("| {name} | ")), "{page}");
+    }
+    let seed = &details["rates"]["seed"];
+    let count = format!(
+        "| seed cases failed | {} | {} | 0 |",
+        seed["count"], seed["rows"]
+    );
+    assert!(page.contains(&count), "{count}{page}");
+
+    // Other programs do not say which case a conversation is of.
+    let bare = fixture("single-turn-newer.json");
+    ground.succeeds(&["export", "csv", "--out", "bare", "--safety", &bare]);
+    let text = ground.read("bare/summary.csv");
+    let mut table = csv::Reader::from_reader(text.as_bytes());
+    let row = table.records().next().unwrap().unwrap();
+    let at = header.iter().position(|of| of == "lower_95").unwrap();
+    assert_eq!((&row[at], row[at - 1].is_empty()), ("", false));
+}
+
+#[test]
 fn a_case_that_failed_is_an_error_and_no_number() {
     let ground = Ground::new();
     let file = fixture("single-turn-probity.json");
@@ -440,5 +495,11 @@ fn safety_csv_says_how_a_case_came_about_and_when_it_passes() {
     let ground = exports::demonstration();
     ground.succeeds(&["export", "csv", "--out", "out"]);
     let header = ground.read("out/scores.csv");
-    assert!(header.lines().next().unwrap().ends_with(",run_id,verdict"));
+    assert!(
+        header
+            .lines()
+            .next()
+            .unwrap()
+            .ends_with(",run_id,verdict,no_verdict")
+    );
 }

@@ -22,8 +22,21 @@ async fn a_single_turn_run_writes_the_file_and_tells_what_was_found() {
     assert!(matches!(file.form, Form::Envelope { .. }));
     let tally = file.results.tally();
     assert_eq!((tally.passed, tally.failed, tally.errors), (1, 2, 0));
+    let rates = file.results.details().unwrap().rates.as_ref().unwrap();
+    assert_eq!(
+        (rates.seed.count, rates.seed.rows, rates.seed.cases),
+        (1, 2, 2)
+    );
+    // The exact interval of 1 in 2: 1 - sqrt(0.975).
+    let lower = 1.0 - 0.975_f64.sqrt();
+    assert!((rates.seed.lower.unwrap() - lower).abs() < 1e-9);
+    assert!((rates.seed.upper.unwrap() - (1.0 - lower)).abs() < 1e-9);
+    assert_eq!((rates.broken.count, rates.broken.rows), (1, 2));
+    assert_eq!(rates.controls_refused.estimate, None);
     for word in [
-        "bot\n  1 passed, 2 failed (66.7% of those scored), 0 errors",
+        "bot\n  all attempts: 1 passed, 2 failed (66.7% of those scored), 0 errors",
+        "seed cases failed  50.0%  1.3% - 98.7%  1 of 2      2        0",
+        "cases broken       50.0%  1.3% - 98.7%  1 of 2      2        0",
         "1 variation dropped",
         "2 high risk, 0 moderate risk, 0 low risk, 1 very safe",
         "health",

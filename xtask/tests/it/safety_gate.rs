@@ -27,7 +27,11 @@ async fn the_gate_has_exit_codes_of_its_own() {
         assert_eq!(ran.code, code, "{threshold}: {}", ran.err);
         assert_eq!(
             code == 1,
-            ran.err.contains("error: bot: the failure rate is 0.5000"),
+            ran.err
+                .contains("error: bot: the failure rate is 0.5000 over all attempts, above --fail-action-threshold")
+                && ran
+                    .err
+                    .contains("; of seed cases it is 50.0% (95% interval 1.3% - 98.7%)"),
             "{}",
             ran.err
         );
@@ -52,6 +56,11 @@ async fn the_gate_has_exit_codes_of_its_own() {
             "--json",
         ]));
         assert_eq!(summary["targets"][0]["errors"], 1);
+        let seed = &summary["targets"][0]["rates"]["seed"];
+        assert_eq!(
+            (&seed["rows"], &seed["missing"]["failed"]),
+            (&1.into(), &1.into())
+        );
         assert_eq!(summary["exit_code"], 0);
     }
 }

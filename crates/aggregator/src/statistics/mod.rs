@@ -56,7 +56,7 @@ pub use holm::holm;
 pub use interval::{ClusteredRate, clustered_rate};
 pub use missing::{Bounds, MissingCluster, missing_bounds};
 pub use plan::{Plan, PlannedMetric, power, scenarios_needed};
-pub use rate_of_units::{RowVerdict, rate_of_rows};
+pub use rate_of_units::{RowVerdict, rate_of_cases};
 pub use reliability::{Reliability, ScenarioCounts, pass_hat_k};
 pub use scenario_index::ScenarioIndex;
 pub use target_rows::TargetRows;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schema::{
     MetricType, NoVerdict,
-    statistics::{MissingRows, RateBounds, RateStatistics},
+    statistics::{RateBounds, RateStatistics},
 };
 
 use super::{
@@ -17,7 +17,7 @@ use super::{
 /// More than this share of rows without a verdict is noted.
 const MUCH_MISSING: f64 = 0.05;
 
-/// How one row of [`rate_of_rows`] ended.
+/// How one row of [`rate_of_cases`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowVerdict {
     /// It counts towards the rate.
@@ -30,20 +30,20 @@ pub enum RowVerdict {
     Abstained,
 }
 
-/// The rate of rows that come with the name of their cluster, such as the case of a safety evaluation, in any order.
+/// The rate of rows of a safety evaluation, each with its case, in any order. Rows of one case are one cluster.
 ///
 /// ```
-/// use aggregator::statistics::{RowVerdict, rate_of_rows};
+/// use aggregator::statistics::{RowVerdict, rate_of_cases};
 ///
 /// let rows = [("a", RowVerdict::Yes), ("a", RowVerdict::Yes), ("b", RowVerdict::No)];
-/// let rate = rate_of_rows(rows);
+/// let rate = rate_of_cases(rows);
 /// assert_eq!((rate.passed, rate.rows, rate.scenarios), (2, 3, 2));
 /// ```
 #[must_use]
-pub fn rate_of_rows<'a>(rows: impl IntoIterator<Item = (&'a str, RowVerdict)>) -> RateStatistics {
-    let mut clusters: BTreeMap<&str, UnitCounts> = BTreeMap::new();
-    for (cluster, verdict) in rows {
-        let counts = clusters.entry(cluster).or_default();
+pub fn rate_of_cases<'a>(rows: impl IntoIterator<Item = (&'a str, RowVerdict)>) -> RateStatistics {
+    let mut cases: BTreeMap<&str, UnitCounts> = BTreeMap::new();
+    for (case, verdict) in rows {
+        let counts = cases.entry(case).or_default();
         match verdict {
             RowVerdict::Yes => {
                 counts.passed += 1;
@@ -54,17 +54,21 @@ pub fn rate_of_rows<'a>(rows: impl IntoIterator<Item = (&'a str, RowVerdict)>) -
             RowVerdict::Abstained => counts.abstained += 1,
         }
     }
-    let units: Vec<Unit<'_>> = clusters
+    let units: Vec<Unit<'_>> = cases
         .into_iter()
-        .map(|(cluster, counts)| Unit {
-            base: cluster,
-            scenario: cluster,
+        .map(|(case, counts)| Unit {
+            base: case,
+            scenario: case,
             metric: "",
             metric_type: MetricType::Positive,
             counts,
         })
         .collect();
-    rate_of(units.iter())
+    let rate = rate_of(units.iter());
+    RateStatistics {
+        note: note(&rate, "case"),
+        ..rate
+    }
 }
 
 /// The rate of units, which are sorted by base scenario.
@@ -116,17 +120,18 @@ pub(super) fn rate_of<'a>(units: impl Iterator<Item = &'a Unit<'a>>) -> RateStat
         lower: bounds.lower,
         upper: bounds.upper,
     });
-    statistics.note = note(statistics.rows, statistics.scenarios, statistics.missing);
+    statistics.note = note(&statistics, "base scenario");
     statistics
 }
 
-/// What a reader should know of a rate.
-fn note(rows: u64, scenarios: u64, missing: MissingRows) -> Option<String> {
-    let all = super::clusters::float(rows + missing.unscored());
+/// What a reader should know of a rate. `cluster` is what its rows are alike by.
+fn note(rate: &RateStatistics, cluster: &str) -> Option<String> {
+    let missing = rate.missing;
+    let all = super::clusters::float(rate.rows + missing.unscored());
     let without = super::clusters::float(missing.unscored() + missing.incomplete);
-    let one = (scenarios == 1).then_some("one base scenario: says nothing of others");
+    let one = (rate.scenarios == 1).then(|| format!("one {cluster}: says nothing of others"));
     let much = (without > MUCH_MISSING * all)
-        .then_some("more than 5% without a verdict: quote the bounds");
-    let notes: Vec<&str> = one.into_iter().chain(much).collect();
+        .then(|| "more than 5% without a verdict: quote the bounds".to_owned());
+    let notes: Vec<String> = one.into_iter().chain(much).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }

@@ -1,15 +1,19 @@
 //! From ended cases to the content of a result file.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use schema::{
     CostSum, PhaseCost, Role,
-    safety::results::{
-        Details, MultiTurnResults, MultiTurnRow, RunParameters, SafetyResults, SingleTurnResults,
-        SingleTurnRow,
+    safety::{
+        CaseKind,
+        results::{
+            Details, MultiTurnResults, MultiTurnRow, RunParameters, SafetyResults,
+            SingleTurnResults, SingleTurnRow,
+        },
     },
 };
 use serde_json::json;
+use store::safety_rates;
 
 use super::{
     attempt::{AttemptResult, Outcome, Scored, saved},
@@ -22,6 +26,10 @@ pub(super) fn single_turn(found: Layers, run: RunParameters) -> SafetyResults {
     let groups = json!(run.groups);
     let mut details = details(run, found.layers.iter().flatten());
     details.errors.extend(found.errors);
+    details.rates = Some(safety_rates(
+        &details,
+        &controls(found.layers.iter().flatten()),
+    ));
     details.attacker_refusals.extend(found.refusals);
     details.dropped_duplicates = found.dropped_duplicates;
     details.not_run = found.not_run.total();
@@ -56,6 +64,7 @@ pub(super) fn single_turn(found: Layers, run: RunParameters) -> SafetyResults {
 pub(super) fn multi_turn(found: Conversations, run: RunParameters) -> SafetyResults {
     let groups = json!(run.groups);
     let mut details = details(run, &found.ended);
+    details.rates = Some(safety_rates(&details, &controls(&found.ended)));
     details.not_run = found.not_run.total();
     let rows: Vec<(MultiTurnRow, bool)> = found.ended.iter().filter_map(multi_row).collect();
     let count = |wanted: bool| rows.iter().filter(|(_, passed)| *passed == wanted).count() as u64;
@@ -98,6 +107,13 @@ fn details<'a>(run: RunParameters, ended: impl IntoIterator<Item = &'a AttemptRe
         details.attacker_refusals.extend(refusals);
     }
     details
+}
+
+/// The ids of the control cases.
+fn controls<'a>(ended: impl IntoIterator<Item = &'a AttemptResult>) -> HashSet<&'a str> {
+    let cases = ended.into_iter().map(|one| &one.attempt.case);
+    let controls = cases.filter(|case| case.kind == CaseKind::Control);
+    controls.map(|case| case.id.as_str()).collect()
 }
 
 fn single_row(ended: &AttemptResult) -> Option<(SingleTurnRow, bool)> {

@@ -1,5 +1,6 @@
 //! What a safety evaluation found, for each target: totals, score bands, groups, strategies, layers, and the worst responses.
 
+mod rates;
 mod tables;
 mod worst;
 
@@ -22,7 +23,7 @@ use crate::{
     text::{clean, wrapped},
 };
 
-/// What one target's file holds, as text: totals, how many responses fall into each band, a table of groups, of strategies and
+/// What one target's file holds, as text: totals, the rates over cases with their intervals, how many responses fall into each band, a table of groups, of strategies and
 /// (single-turn) of layers, and the `worst` responses, the lowest score first. `width` is that of the terminal; texts are cut to
 /// it.
 ///
@@ -34,7 +35,7 @@ pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst
     let scored = tally.passed.saturating_add(tally.failed);
     let rate = (scored > 0).then(|| tally.failure_rate());
     let mut line = format!(
-        "{} passed, {} failed ({} of those scored), {}",
+        "all attempts: {} passed, {} failed ({} of those scored), {}",
         tally.passed,
         tally.failed,
         percent(rate),
@@ -58,6 +59,9 @@ pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst
         text.push_str(&wrapped(&bands(details), "  ", width));
     }
     text.push('\n');
+    if let Some(rates) = &details.rates {
+        text.push_str(&rates::table(rates, width));
+    }
     text.push_str(&tables::tables(results, details, width));
     text.push_str(&worst::worst(results, details, width, worst));
     text.truncate(text.trim_end().len());

@@ -1,7 +1,10 @@
 //! The lines of the JSONL export.
 
 use interop::Call;
-use schema::{Benchmark, Conversation, Extra, Score, TargetRef, statistics::TargetStatistics};
+use schema::{
+    Benchmark, Conversation, Extra, Score, TargetRef, safety::results::SafetyRates,
+    statistics::TargetStatistics,
+};
 use schemars::JsonSchema;
 
 /// A line of `runs.jsonl`: what holds for all rows of one system under test of one benchmark. Null: not known.
@@ -48,6 +51,8 @@ pub(crate) struct ExportRun {
     fingerprints: Extra,
     /// Its rates with their intervals.
     statistics: Option<ExportStatistics>,
+    /// Of a safety evaluation: the rates over its cases.
+    safety_rates: Option<SafetyRates>,
 }
 
 /// The entry of the system under test in `statistics.json`, and what that file says of all intervals.

@@ -4,7 +4,7 @@ use probity::safety::TargetReport;
 use report::{FailureGroup, FailureGroups, failure_reasons};
 use schema::{
     safety::{GateOutcome, Stage},
-    text::counted,
+    text::{counted, percent},
 };
 
 use super::{super::Context, run::Done};
@@ -54,11 +54,30 @@ pub fn tell(context: &Context, done: &Done) {
                 "{id}: cases that ended in an error: {errors}; --max-errors is {max}"
             )),
             GateOutcome::TooManyFailures { rate, threshold } => terminal.error(&format!(
-                "{id}: the failure rate is {rate:.4}, above --fail-action-threshold {}",
-                threshold.get()
+                "{id}: the failure rate is {rate:.4} over all attempts, above --fail-action-threshold {}{}",
+                threshold.get(),
+                seed(target)
             )),
         }
         tell_missing(context, target);
+    }
+}
+
+/// The rate of seed cases, which does not depend on which prompts were rewritten.
+fn seed(target: &TargetReport) -> String {
+    let rates = target.results.details();
+    let rates = rates.and_then(|details| details.rates.as_ref());
+    let Some(seed) = rates.map(|rates| &rates.seed) else {
+        return String::new();
+    };
+    match (seed.estimate, seed.lower, seed.upper) {
+        (Some(rate), Some(lower), Some(upper)) => format!(
+            "; of seed cases it is {} (95% interval {} - {})",
+            percent(rate),
+            percent(lower),
+            percent(upper)
+        ),
+        _ => String::new(),
     }
 }
 

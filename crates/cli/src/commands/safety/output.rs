@@ -75,6 +75,7 @@ pub fn json(context: &Context, done: &Done) -> Value {
                 "failed": target.tally.failed,
                 "errors": target.tally.errors,
                 "failure_rate": target.tally.failure_rate(),
+                "rates": target.results.details().and_then(|details| details.rates.as_ref()),
                 "over_refusals": target.results.details().map_or(0, schema::safety::results::Details::over_refusals),
                 "not_run": target.not_run,
                 "gate": gate(&target.gate),

@@ -109,6 +109,7 @@ impl RunSource<'_> {
             user_source: source::source(user).filter(|_| self.is_attacker(user)),
             self_hosted: source::self_hosted,
             statistics: statistics(rows, &self.target().id),
+            safety_rates: self.results.details().and_then(|all| all.rates.clone()),
             unlisted: rows.unlisted.clone(),
             fingerprints: given.map(fingerprints).unwrap_or_default(),
             ..Run::new(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aggregator::statistics::{RowVerdict, rate_of_rows};
+use aggregator::statistics::{RowVerdict, rate_of_cases};
 use schema::{
     ModelId,
     statistics::{RateStatistics, Rates, TargetStatistics},
@@ -28,7 +28,7 @@ pub(super) fn statistics(rows: &Rows, target: &ModelId) -> Option<TargetStatisti
         let of_group = all
             .iter()
             .filter(|(group, ..)| wanted.is_none_or(|wanted| wanted == *group));
-        rate_of_rows(of_group.map(|(_, case, verdict)| (*case, *verdict)))
+        rate_of_cases(of_group.map(|(_, case, verdict)| (*case, *verdict)))
     };
     let by_group = rows.groups.keys();
     let by_group: BTreeMap<String, RateStatistics> = by_group

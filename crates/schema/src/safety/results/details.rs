@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::SavedMessage;
+use super::{SafetyRates, SavedMessage};
 use crate::{
     Extra, PhaseCost, TargetRef,
     safety::{
@@ -23,6 +23,9 @@ pub struct Details {
     /// What was run, with which settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunParameters>,
+    /// Rates over the cases, with intervals. Files of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates: Option<SafetyRates>,
     /// Every scored conversation, passed ones too, by `conversation_id`. Of a single-turn run, one for each prompt.
     #[serde(default)]
     pub conversations: Vec<ConversationDetail>,

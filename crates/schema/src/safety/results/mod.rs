@@ -16,6 +16,7 @@
 
 mod details;
 mod multi;
+mod rates;
 mod read;
 mod single;
 
@@ -25,6 +26,7 @@ pub use details::{
     AttackerRefusal, CaseError, ConversationDetail, Details, MessageScore, RunParameters,
 };
 pub use multi::{MultiTurnResults, MultiTurnRow, SavedMessage};
+pub use rates::{SafetyRate, SafetyRates};
 pub use read::ResultsError;
 pub use single::{SingleTurnResults, SingleTurnRow};
 

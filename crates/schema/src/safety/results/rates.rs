@@ -1,0 +1,74 @@
+//! Rates of a run over its cases: what two runs with other settings have in common.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::statistics::{MissingRows, RateBounds, RateStatistics};
+
+/// Rates with 95% intervals that take the rows of one case for alike (`clopper-pearson-clustered`).
+///
+/// `total_failed` counts all attempts: which prompts are rewritten, and how often, depends on the settings and on the replies.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SafetyRates {
+    /// Failed conversations of the cases as they were given (layer 0), without controls.
+    pub seed: SafetyRate,
+    /// Cases, without controls, that have a failed conversation in any layer. A case that never failed has no verdict where one of its
+    /// attempts could not be run or scored.
+    pub broken: SafetyRate,
+    /// Conversations of controls that the target declined to answer.
+    pub controls_refused: SafetyRate,
+}
+
+/// How many rows failed, were broken or refused. Without rows every number is null.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SafetyRate {
+    /// Rows that failed, were broken or refused.
+    pub count: u64,
+    /// Rows with a verdict.
+    pub rows: u64,
+    /// Cases with such a row.
+    pub cases: u64,
+    /// `count / rows`, 0 to 1, to the last bit.
+    pub estimate: Option<f64>,
+    /// Lower end of the interval, 0 to 1.
+    pub lower: Option<f64>,
+    /// Upper end of the interval, 0 to 1.
+    pub upper: Option<f64>,
+    /// How alike rows of one case are, 0 to 1; null where it is unknown.
+    pub icc: Option<f64>,
+    /// The value that the interval uses: drawn towards 1 where few cases differ.
+    pub icc_used: Option<f64>,
+    /// How many rows stand for one independent row.
+    pub design_effect: Option<f64>,
+    /// How many independent rows these are worth.
+    pub effective_rows: Option<f64>,
+    /// Standard error of `estimate`; null at 0 and 1.
+    pub standard_error: Option<f64>,
+    /// Rows without a verdict, which `rows` does not count.
+    pub missing: MissingRows,
+    /// Between what the rate lies whatever the missing verdicts would have been; null without any row.
+    pub bounds: Option<RateBounds>,
+    /// What a reader should know of this rate.
+    pub note: Option<String>,
+}
+
+impl From<RateStatistics> for SafetyRate {
+    fn from(rate: RateStatistics) -> Self {
+        Self {
+            count: rate.passed,
+            rows: rate.rows,
+            cases: rate.scenarios,
+            estimate: rate.estimate,
+            lower: rate.lower,
+            upper: rate.upper,
+            icc: rate.icc,
+            icc_used: rate.icc_used,
+            design_effect: rate.design_effect,
+            effective_rows: rate.effective_rows,
+            standard_error: rate.standard_error,
+            missing: rate.missing,
+            bounds: rate.bounds,
+            note: rate.note,
+        }
+    }
+}
