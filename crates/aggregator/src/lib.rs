@@ -7,6 +7,7 @@
 //! - [`sort_summaries`]: the order of `results.json`.
 //! - [`HazardScorer`]: the scores of hazards with exact bounds, and their grades. [`estimate`], [`combine`] and [`grade`] are what it
 //!   is made of.
+//! - [`gate_answer`]: whether rates, differences, missing verdicts and costs support a rule, contradict it, or do not decide.
 //! - [`read_standards`], [`check_standards`], [`calibrate`]: what grades compare with.
 //!
 //! ```
@@ -39,6 +40,7 @@
 
 mod beta;
 mod error;
+mod gate;
 mod grade;
 mod hazards;
 mod interval;
@@ -49,6 +51,7 @@ mod standards;
 pub mod statistics;
 
 pub use error::AggregateError;
+pub use gate::{BaselineEvidence, GateEvidence, gate_answer};
 pub use grade::{grade, grade_note, grade_points, mean_reference};
 pub use hazards::HazardScorer;
 pub use interval::{combine, estimate};

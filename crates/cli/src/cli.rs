@@ -9,10 +9,12 @@ use clap::{
 use schema::nearest;
 
 use crate::commands::{
-    CacheCommand, CalibrateArgs, CompareArgs, ExportArgs, ImportArgs, JournalCommand,
-    SafetyCommand, ValidateArgs,
+    BaselineArgs, CacheCommand, CalibrateArgs, CompareArgs, ExportArgs, GateArgs, ImportArgs,
+    JournalCommand, SafetyCommand, ValidateArgs,
 };
-use crate::flags::{BenchmarkSelection, JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, ScenariosArgs};
+use crate::flags::{
+    BenchmarkSelection, JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, RunArgs, ScenariosArgs,
+};
 
 /// What the program is called in the examples below.
 const EXAMPLE: &str = "cargo xtask";
@@ -111,7 +113,7 @@ pub enum Command {
     #[command(mut_arg("force", |arg| arg.help(
         "Call the models again for every reply; metrics and scenarios are kept (gen-metrics --force and gen-scenarios --force replace them)"
     )))]
-    Run(PlayArgs),
+    Run(RunArgs),
     /// Write metrics from the description
     #[command(mut_arg("force", |arg| arg.help("Replace the existing metrics, with new calls")))]
     GenMetrics(MetricsArgs),
@@ -139,6 +141,23 @@ pub enum Command {
             compare honesty --against ../last-month/benchmarks/honesty"
     )]
     Compare(CompareArgs),
+    /// Write baseline.json, the counts that a gate compares later runs with
+    ///
+    /// The counts come from the scores in the tree. Keep the file in git. No model is called.
+    #[command(
+        after_help = "Examples:\n  cargo xtask baseline honesty\n  cargo xtask baseline honesty --target gpt-4.1 --out ci/honesty.json"
+    )]
+    Baseline(BaselineArgs),
+    /// Hold rules against the rates of a benchmark: pass, fail, or not decided by the rows
+    ///
+    /// Rules are on the bounds of intervals, differences to a baseline, missing verdicts and cost. Everything comes from the files of the
+    /// benchmark. No model is called.
+    #[command(
+        after_help = "Examples:\n  cargo xtask gate honesty --rules gate.yaml\n  cargo xtask gate honesty --rules gate.yaml --junit gate.xml \
+            --summary summary.md\n\nExit codes:\n  0    every rule passed\n  1    a rule failed\n  2    rules, baseline or scores cannot be \
+            used\n  4    no rule failed, and the rows do not decide one"
+    )]
+    Gate(GateArgs),
     /// Evaluate the safety of the targets: single prompts and their variations, or whole conversations
     #[command(subcommand)]
     Safety(Box<SafetyCommand>),

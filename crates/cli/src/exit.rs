@@ -19,8 +19,10 @@ pub enum Exit {
     NothingRan,
     /// Somebody stopped it.
     Interrupted,
-    /// A safety evaluation whose failure rate is above the threshold.
+    /// A rule of a gate failed, or the failure rate of a safety evaluation is above the threshold.
     GateFailed,
+    /// The rows do not decide a rule of a gate, and none failed.
+    Inconclusive,
     /// A safety evaluation with more errors than allowed.
     TooManyErrors,
     /// A safety evaluation that is not complete: the budget was spent, or something could not be kept.
@@ -35,7 +37,7 @@ impl Exit {
             Self::FailedRows | Self::GateFailed => 1,
             Self::Usage => 2,
             Self::NothingRan => 3,
-            Self::TooManyErrors => 4,
+            Self::TooManyErrors | Self::Inconclusive => 4,
             Self::Incomplete => 5,
             Self::Interrupted => 130,
         }

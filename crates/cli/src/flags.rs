@@ -1,5 +1,7 @@
 //! The flags of the commands that work on benchmarks: each command offers those that act in it, and no others.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use crate::config::Flag;
@@ -15,6 +17,8 @@ pub struct PhaseArgs {
     pub overrides: Overrides,
     /// `--add`: rows are also added to a `scenarios.json` that was not generated here.
     pub add: bool,
+    /// `--gate`: the rules that decide how the run ends.
+    pub gate: Option<PathBuf>,
 }
 
 /// The settings of the command line, which override the configuration.
@@ -156,6 +160,16 @@ pub struct PlayArgs {
     seed: Option<u64>,
 }
 
+/// Flags of `run`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    play: PlayArgs,
+    /// Hold these rules against the results: the run ends as `gate` does
+    #[arg(long, value_name = "FILE")]
+    gate: Option<PathBuf>,
+}
+
 /// Flags of `gen-metrics`.
 #[derive(Clone, Debug, Default, Args)]
 pub struct MetricsArgs {
@@ -221,6 +235,15 @@ impl Calls {
     }
 }
 
+impl From<RunArgs> for PhaseArgs {
+    fn from(args: RunArgs) -> Self {
+        Self {
+            gate: args.gate,
+            ..args.play.into()
+        }
+    }
+}
+
 impl From<PlayArgs> for PhaseArgs {
     fn from(args: PlayArgs) -> Self {
         Self {
@@ -234,6 +257,7 @@ impl From<PlayArgs> for PhaseArgs {
             selection: args.selection,
             targets: args.targets.targets,
             add: false,
+            gate: None,
         }
     }
 }
@@ -271,6 +295,7 @@ impl From<JudgeArgs> for PhaseArgs {
             selection: args.selection,
             targets: args.targets.targets,
             add: false,
+            gate: None,
         }
     }
 }
@@ -296,6 +321,7 @@ impl From<PlanArgs> for PhaseArgs {
             selection: args.selection,
             targets: args.targets.targets,
             add: false,
+            gate: None,
         }
     }
 }

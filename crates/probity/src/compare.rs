@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use aggregator::statistics::{ScenarioIndex, TargetRows, compare as compare_rows};
-use schema::{Benchmark, Metric, ModelId, statistics::Comparison};
+use schema::{Benchmark, ModelId, statistics::Comparison};
 use store::{
-    BenchmarkDir, Layout, RunError, read_benchmark, read_scenario_index, read_statistics,
-    read_target_rows, scored_targets,
+    BenchmarkDir, Layout, RunError, baseline_differences, baseline_of, read_benchmark,
+    read_scenario_index, read_statistics, read_target_rows, scored_targets,
 };
 
 /// What is compared.
@@ -139,43 +139,20 @@ impl Tree {
 
     /// Rates of different benchmarks are not comparable: what differs is named.
     fn check_same(&self, other: &Self) -> Result<(), RunError> {
-        let uid = |tree: &Self| tree.benchmark.uid_or(tree.dir.name());
-        let differs = |what: &str, here: &str, there: &str| {
-            Err(RunError::input(format!(
-                "{}: not the same benchmark: {what} is {there:?} there and {here:?} here",
-                other.dir.root().display()
-            )))
-        };
-        let version = |tree: &Self| tree.benchmark.version.clone().unwrap_or_default();
-        if version(self) != version(other) {
-            return differs("version", &version(self), &version(other));
+        let known = |tree: &Self| baseline_of(&tree.dir, &tree.benchmark);
+        let differ = baseline_differences(&known(other), &known(self));
+        match differ.is_empty() {
+            true => Ok(()),
+            false => Err(RunError::input(format!(
+                "{}: not the same benchmark: {}",
+                other.dir.root().display(),
+                differ.join("; ")
+            ))),
         }
-        if uid(self) != uid(other) {
-            return differs("uid", &uid(self), &uid(other));
-        }
-        for metric in &self.benchmark.metrics {
-            let Some(theirs) = other.benchmark.metric(&metric.id) else {
-                continue;
-            };
-            if judged(metric) != judged(theirs) {
-                let what = format!("metric {}: the definition", metric.id);
-                return differs(&what, &metric.definition, &theirs.definition);
-            }
-        }
-        Ok(())
     }
 }
 
-/// What decides whether a row passes.
-fn judged(metric: &Metric) -> impl PartialEq {
-    (
-        metric.metric_type,
-        metric.definition.clone(),
-        metric.verdict.clone(),
-    )
-}
-
-fn listed(targets: &[ModelId]) -> String {
+pub(crate) fn listed(targets: &[ModelId]) -> String {
     let names: Vec<&str> = targets.iter().map(ModelId::as_str).collect();
     match names.is_empty() {
         true => "no target".to_owned(),

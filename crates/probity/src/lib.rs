@@ -31,17 +31,20 @@
 //! - The limits of each part are with that part: [`engine`], [`store`], [`llm_client`] and the phases.
 //! - An import keeps the id of every sample and some numbers for every conversation in memory, not the conversations.
 
+mod baseline;
 mod calibrate;
 mod compare;
 pub mod config;
 pub mod demo;
 mod export;
+mod gate;
 mod import;
 pub mod prelude;
 pub mod safety;
 mod standard;
 
 pub use async_trait::async_trait;
+pub use baseline::{BaselineOptions, WrittenBaseline, baseline};
 pub use calibrate::{CalibrateOptions, Calibration, calibrate};
 pub use compare::{CompareOptions, compare};
 pub use engine::{
@@ -52,6 +55,7 @@ pub use engine::{
     forecast, plan, plan_judging, progress, wanted_scenarios,
 };
 pub use export::{ExportOptions, ExportReport, export, export_safety};
+pub use gate::{GateOptions, check_gate, gate};
 pub use import::{
     ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut, import, read_metrics,
 };

@@ -97,7 +97,7 @@ fn cells(difference: &DifferenceStatistics) -> [String; 5] {
 }
 
 /// A difference with its sign; what is not quite 0 or 1 never looks like it.
-fn signed(difference: f64) -> String {
+pub(crate) fn signed(difference: f64) -> String {
     match format!("{difference:+.2}").as_str() {
         "+0.00" | "-0.00" if difference > 0.0 => "<+0.01".to_owned(),
         "+0.00" | "-0.00" if difference < 0.0 => ">-0.01".to_owned(),
@@ -126,7 +126,7 @@ fn words(pair: &[Comparison]) -> Vec<String> {
 }
 
 /// Text for one cell.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     clean(text)
         .replace('\\', "\\\\")
         .replace('|', "\\|")

@@ -5,6 +5,7 @@
 //! - [`results_table`]: the rates per model.
 //! - [`grades_table`], [`standards_table`]: the scores of hazards, their bounds and grades, and what grades compare with.
 //! - [`comparison_tables`], [`comparison_markdown`]: which targets differ, and what could have been shown.
+//! - [`gate_text`], [`gate_markdown`]: the answers of a gate.
 //! - [`failures_summary`]: what failed and why, each reason once.
 //! - [`spending_lines`]: what was asked for and paid.
 //! - [`safety_summary`], [`safety_spending`]: what a safety evaluation found.
@@ -76,6 +77,7 @@ mod checks;
 mod comparisons;
 mod failures;
 mod files;
+mod gate;
 mod grades;
 mod journal;
 mod judges;
@@ -91,6 +93,7 @@ pub use checks::{ModelCheck, checks_table};
 pub use comparisons::{comparison_markdown, comparison_tables};
 pub use failures::{Failure, FailureGroup, FailureGroups, failure_reasons, failures_summary};
 pub use files::{FileEntry, files_list};
+pub use gate::{gate_markdown, gate_text};
 pub use grades::{grades_table, standards_table};
 pub use journal::{
     JournalCell, JournalFinding, JournalItem, JournalStep, JournalTable, journal_findings,

@@ -10,7 +10,9 @@
 //! - [`Verdict`], [`VerdictType`]: what a judge decided, and what judges can decide for a metric.
 //! - [`Hazard`], [`HazardScore`], [`BenchmarkScore`], [`Grade`], [`StandardsFile`], [`Grades`], [`Record`]: hazards, what they scored,
 //!   what the scores are compared with, and the files that hold them.
-//! - [`statistics`]: rates with intervals, comparisons, reliability and effects of variants.
+//! - [`statistics`]: rates with intervals, comparisons, reliability and effects of variants. [`Baseline`]: counts that later rows are
+//!   compared with.
+//! - [`gate`]: rules that rates must meet, and the answers.
 //! - [`Tool`], [`ToolSpec`], [`ToolCall`]: tools that a benchmark declares, as they are sent to the model, and as it calls them;
 //!   [`check_tool`] checks a declaration, [`ArgumentValidator`] the arguments of a call.
 //! - [`ChatModel`], [`ChatRequest`], [`ChatReply`], [`ModelError`]: one call to a language model.
@@ -41,6 +43,7 @@
 //! - No IO, no HTTP and no clock: timestamps and files belong to the crates that use these types.
 //! - Text content only. Images and audio in messages are not represented.
 
+mod baseline;
 mod benchmark;
 mod chat;
 mod conversation;
@@ -48,6 +51,7 @@ mod cost;
 mod error;
 mod error_causes;
 pub mod event;
+pub mod gate;
 mod grade;
 mod grades;
 mod hazard;
@@ -86,6 +90,9 @@ mod verdict;
 mod verdict_tally;
 pub mod yaml;
 
+pub use baseline::{
+    Baseline, BaselineBenchmark, BaselineCounts, BaselineMetric, BaselineScenarios, BaselineTarget,
+};
 pub use benchmark::{Benchmark, Brief, Metric, MetricType, ScenarioDefaults};
 pub use chat::{
     CallContext, ChatModel, ChatReply, ChatRequest, Exchange, FinishReason, Origin, Purpose,

@@ -226,6 +226,12 @@ impl BenchmarkDir {
         self.root.join("statistics.json")
     }
 
+    /// `baseline.json`: what later rows are compared with, where it is there.
+    #[must_use]
+    pub fn baseline(&self) -> PathBuf {
+        self.root.join("baseline.json")
+    }
+
     /// `standards.json`: what the benchmark's grades compare with, where it is there.
     #[must_use]
     pub fn standards(&self) -> PathBuf {

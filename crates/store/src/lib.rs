@@ -25,11 +25,13 @@
 //! - The scenarios of a benchmark are in memory as a whole; conversations and scores are read row by row.
 
 mod atomic;
+mod baseline;
 mod benchmark;
 mod broken_rule;
 pub mod check;
 mod cost;
 mod error;
+mod gate_rules;
 mod grades;
 mod hazards;
 mod import_record;
@@ -58,10 +60,15 @@ pub mod yaml_edit;
 
 pub use aggregator::{sort_summaries, statistics::TargetRows};
 pub use atomic::{check_writable, remove_unfinished, write_atomically, write_json};
+pub use baseline::{
+    baseline_differences, baseline_of, baseline_rows, baseline_target, read_baseline,
+    write_baseline,
+};
 pub use benchmark::{broken_rules, check_metrics, read_benchmark};
 pub use broken_rule::BrokenRule;
 pub use cost::{CostEntry, CostFile, read_costs, write_cost};
 pub use error::{RunError, RunErrorKind};
+pub use gate_rules::{GateMistake, GateNames, gate_rules, read_gate_rules};
 pub use grades::{read_grades, score_tree, scored_targets, simulated_targets, write_grades};
 pub use hazards::check_hazards;
 pub use import_record::{ImportRecord, imported_targets};

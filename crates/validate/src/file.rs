@@ -43,7 +43,7 @@ pub(crate) fn check_file(
                 report.extend(read(path));
             }
         }
-        Kind::Benchmark | Kind::Hazards | Kind::Config => {
+        Kind::Benchmark | Kind::Hazards | Kind::Gate | Kind::Config => {
             texts::tree(path, kind, &mut report, facts);
         }
         _ => objects::check(path, kind, &mut report, facts),

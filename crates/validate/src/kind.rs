@@ -24,6 +24,10 @@ pub enum Kind {
     Grades,
     /// `statistics.json`.
     Statistics,
+    /// `baseline.json`.
+    Baseline,
+    /// `gate.yaml`: the rules of a gate.
+    Gate,
     /// `standards.json`, as `calibrate` writes it.
     Standards,
     /// `record.json`.
@@ -56,7 +60,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of the documentation.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::Benchmark,
         Self::Hazards,
         Self::Scenarios,
@@ -66,6 +70,8 @@ impl Kind {
         Self::Results,
         Self::Grades,
         Self::Statistics,
+        Self::Baseline,
+        Self::Gate,
         Self::Standards,
         Self::Record,
         Self::Manifest,
@@ -95,6 +101,8 @@ impl Kind {
             Self::Results => "results",
             Self::Grades => "grades",
             Self::Statistics => "statistics",
+            Self::Baseline => "baseline",
+            Self::Gate => "gate",
             Self::Standards => "standards",
             Self::Record => "record",
             Self::Manifest => "manifest",
@@ -125,6 +133,8 @@ impl Kind {
             Self::Results => "results.json",
             Self::Grades => "grades.json",
             Self::Statistics => "statistics.json",
+            Self::Baseline => "baseline.json",
+            Self::Gate => "gate.yaml",
             Self::Standards => "standards.json",
             Self::Record => "record.json",
             Self::Manifest => "manifest.json",

@@ -44,6 +44,8 @@ pub(crate) fn by_name(name: &str) -> Option<Kind> {
         "results.json" => Kind::Results,
         "grades.json" => Kind::Grades,
         "statistics.json" => Kind::Statistics,
+        "baseline.json" => Kind::Baseline,
+        "gate.yaml" | "gate.yml" => Kind::Gate,
         "standards.json" => Kind::Standards,
         "record.json" => Kind::Record,
         "manifest.json" => Kind::Manifest,
@@ -121,6 +123,8 @@ fn object_file(path: &Path, name: &str) -> Option<Kind> {
         Kind::Grades
     } else if has("level") && has("method") && has("comparisons") {
         Kind::Statistics
+    } else if has("format") && has("metrics") && has("targets") {
+        Kind::Baseline
     } else if has("run_id") && has("outcome") {
         Kind::Manifest
     } else {
@@ -235,6 +239,8 @@ fn text_file(path: &Path, is_toml: bool) -> Option<Kind> {
     }
     Some(if has(&["cases"]) {
         Kind::TestCases
+    } else if has(&["rules"]) && !is_toml {
+        Kind::Gate
     } else if has(&["metrics", "description"]) && !is_toml {
         Kind::Benchmark
     } else if has(&["targets", "user_model", "evaluator_model", "generation"]) {

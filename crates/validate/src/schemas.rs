@@ -30,6 +30,8 @@ pub fn schema(kind: Kind) -> Option<Value> {
         Kind::Results => of::<Vec<schema::Summary>>(),
         Kind::Grades => of::<schema::Grades>(),
         Kind::Statistics => of::<schema::statistics::Statistics>(),
+        Kind::Baseline => of::<schema::Baseline>(),
+        Kind::Gate => of::<shapes::Gate>(),
         Kind::Standards => of::<schema::StandardsFile>(),
         Kind::Record => of::<schema::Record>(),
         Kind::Manifest => of::<store::Manifest>(),

@@ -173,6 +173,8 @@ fn benchmark(path: &Path, options: &Options<'_>, report: &mut Report) -> Result<
         "standards.json",
         "grades.json",
         "statistics.json",
+        "baseline.json",
+        "gate.yaml",
     ] {
         add(name, &mut facts, report);
     }

@@ -56,7 +56,7 @@ impl Cluster {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
-pub(super) fn float(n: u64) -> f64 {
+pub(crate) fn float(n: u64) -> f64 {
     n as f64
 }
 

@@ -13,7 +13,7 @@ use super::{
 };
 
 /// At or below this corrected p-value two sides are said to differ.
-const DIFFER: f64 = 0.05;
+pub(crate) const DIFFER: f64 = 0.05;
 
 /// The comparison of all rows, and of each metric that both sides have, with Holm's correction over the metrics. Empty
 /// where no scenario has a verdict from both. `index` is of the scenarios of either side.
@@ -47,6 +47,30 @@ pub fn compare(a: &TargetRows, b: &TargetRows, index: &ScenarioIndex) -> Vec<Com
             Some(comparison(metric, difference_statistics(found, p?, number)))
         });
     pooled.into_iter().chain(by_metric).collect()
+}
+
+/// The comparison of the rows of some metrics, pooled: it stands alone, so its p-value is not corrected. `None` where no scenario has a
+/// verdict from both. The number is of units that have a verdict of `b` alone.
+#[must_use]
+pub fn compare_in(
+    a: &TargetRows,
+    b: &TargetRows,
+    index: &ScenarioIndex,
+    is_in: impl Fn(&str) -> bool,
+) -> (Option<DifferenceStatistics>, u64) {
+    let (units_a, units_b) = (a.units(index), b.units(index));
+    let pairs = paired(&units_a, &units_b).into_iter();
+    let pairs: Vec<PairedUnit<'_>> = pairs
+        .filter(|(metric, _)| is_in(metric))
+        .map(|(_, unit)| unit)
+        .collect();
+    let lost = pairs
+        .iter()
+        .filter(|unit| unit.a.scored == 0 && unit.b.scored > 0);
+    let lost = lost.fold(0, |count, _| count + 1);
+    let found = paired_difference(&pairs);
+    let found = found.map(|found| difference_statistics(&found, found.p_value, 1));
+    (found, lost)
 }
 
 /// The units of both sides, one beside the other. Both are sorted by base scenario, scenario and metric.

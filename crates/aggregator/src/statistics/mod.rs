@@ -48,7 +48,9 @@ pub use agreement::{
 };
 pub use base_scenario::base_scenario_id;
 pub use clusters::Cluster;
-pub use compare::compare;
+pub(crate) use clusters::float;
+pub(crate) use compare::DIFFER;
+pub use compare::{compare, compare_in};
 pub use corrected::{CorrectedRate, Label, corrected_rate};
 pub use difference::{Difference, DifferenceTest, PairedUnit, Side, paired_difference};
 pub use graded::support_grades;
@@ -59,7 +61,7 @@ pub use plan::{Plan, PlannedMetric, power, scenarios_needed};
 pub use rate_of_units::{RowVerdict, rate_of_cases};
 pub use reliability::{Reliability, ScenarioCounts, pass_hat_k};
 pub use scenario_index::ScenarioIndex;
-pub use target_rows::TargetRows;
+pub use target_rows::{ScoredUnit, TargetRows};
 pub use variants::{VariantEffect, VariantEffects, VariantRow, variant_effects};
 
 /// The quantile 0.975 of the standard normal distribution.

@@ -44,6 +44,19 @@ impl UnitCounts {
     }
 }
 
+/// The verdicts of one metric in one scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScoredUnit<'a> {
+    /// The scenario's id.
+    pub scenario: &'a str,
+    /// The metric's id.
+    pub metric: &'a str,
+    /// Samples that passed.
+    pub passed: u64,
+    /// Samples with a verdict: one or more.
+    pub scored: u64,
+}
+
 /// The counts of one metric in one scenario, with the names that they are compared and grouped by.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit<'a> {
@@ -98,6 +111,74 @@ impl TargetRows {
         }
     }
 
+    /// Takes `scored` rows with a verdict of a scenario and metric, of which `passed` passed.
+    pub fn push_counts(
+        &mut self,
+        (scenario, metric, metric_type): (&str, &str, MetricType),
+        passed: u64,
+        scored: u64,
+    ) {
+        let places = self.places(scenario, metric, metric_type);
+        if let Some(counts) = self.counts_at(places) {
+            counts.passed += passed.min(scored);
+            counts.scored += scored;
+        }
+    }
+
+    /// Takes `rows` rows of a scenario and metric that have no verdict because they failed.
+    pub fn push_failed(
+        &mut self,
+        (scenario, metric, metric_type): (&str, &str, MetricType),
+        rows: u64,
+    ) {
+        let places = self.places(scenario, metric, metric_type);
+        if let Some(counts) = self.counts_at(places) {
+            counts.failed += rows;
+        }
+    }
+
+    /// Whether there is a row of this scenario and metric.
+    #[must_use]
+    pub fn has(&self, scenario: &str, metric: &str) -> bool {
+        let units = self.scenarios.get(scenario);
+        let metric = self.metrics.get_index_of(metric);
+        let mut places = units.into_iter().flatten().map(|(place, _)| *place);
+        metric.is_some_and(|metric| places.any(|place| place == metric))
+    }
+
+    /// The most rows of one scenario and metric.
+    #[must_use]
+    pub fn most_samples(&self) -> u64 {
+        let units = self.scenarios.values().flatten();
+        units.map(|(_, counts)| counts.rows()).max().unwrap_or(0)
+    }
+
+    /// Every scenario and metric with a verdict, in the order they came in.
+    pub fn scored_units(&self) -> impl Iterator<Item = ScoredUnit<'_>> {
+        let all = self.scenarios.iter().flat_map(|(scenario, units)| {
+            units
+                .iter()
+                .map(move |(metric, counts)| (scenario, *metric, counts))
+        });
+        all.filter(|(_, _, counts)| counts.scored > 0)
+            .filter_map(|(scenario, metric, counts)| {
+                let (metric, _) = self.metrics.get_index(metric)?;
+                Some(ScoredUnit {
+                    scenario,
+                    metric,
+                    passed: counts.passed,
+                    scored: counts.scored,
+                })
+            })
+    }
+
+    /// Rows without a verdict.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        let units = self.scenarios.values().flatten();
+        units.map(|(_, counts)| counts.rows() - counts.scored).sum()
+    }
+
     fn counts(&mut self, row: &ScoreRow<'_>) -> Option<&mut UnitCounts> {
         let last = self.last.filter(|(scenario, metric)| {
             self.scenarios
@@ -108,7 +189,11 @@ impl TargetRows {
                     .get_index(*metric)
                     .is_some_and(|(id, _)| *id == row.metric_id)
         });
-        let (scenario, metric) = last.unwrap_or_else(|| self.places(row));
+        let places = last.unwrap_or_else(|| self.places(&row.id, &row.metric_id, row.metric_type));
+        self.counts_at(places)
+    }
+
+    fn counts_at(&mut self, (scenario, metric): (usize, usize)) -> Option<&mut UnitCounts> {
         self.last = Some((scenario, metric));
         let (_, units) = self.scenarios.get_index_mut(scenario)?;
         let place = units.iter().position(|(place, _)| *place == metric);
@@ -119,15 +204,17 @@ impl TargetRows {
         units.get_mut(place).map(|(_, counts)| counts)
     }
 
-    /// Where the row's scenario and metric are. Their names are copied only when they are new.
-    fn places(&mut self, row: &ScoreRow<'_>) -> (usize, usize) {
-        let scenario = self.scenarios.get_index_of(row.id.as_ref());
-        let scenario = scenario
-            .unwrap_or_else(|| self.scenarios.insert_full(row.id.to_string(), Vec::new()).0);
-        let metric = self.metrics.get_index_of(row.metric_id.as_ref());
-        let metric = metric.unwrap_or_else(|| {
-            let id = row.metric_id.to_string();
-            self.metrics.insert_full(id, row.metric_type).0
+    /// Where the scenario and the metric are. Their names are copied only when they are new.
+    fn places(&mut self, scenario: &str, metric: &str, metric_type: MetricType) -> (usize, usize) {
+        let place = self.scenarios.get_index_of(scenario);
+        let scenario = place.unwrap_or_else(|| {
+            let id = scenario.to_owned();
+            self.scenarios.insert_full(id, Vec::new()).0
+        });
+        let place = self.metrics.get_index_of(metric);
+        let metric = place.unwrap_or_else(|| {
+            let id = metric.to_owned();
+            self.metrics.insert_full(id, metric_type).0
         });
         (scenario, metric)
     }

@@ -5,15 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 use probity::CompareOptions;
 use report::{comparison_markdown, comparison_tables};
-use schema::ModelId;
 use serde_json::json;
 
-use super::Context;
-use crate::{
-    benchmarks::choose,
-    exit::{Exit, Failure},
-    flags::BenchmarkSelection,
+use super::{
+    Context,
+    baseline::{one_benchmark, target_ids},
 };
+use crate::exit::{Exit, Failure};
 
 /// Flags of `compare`.
 #[derive(Clone, Debug, Args)]
@@ -40,19 +38,9 @@ pub struct CompareArgs {
 /// # Errors
 /// When there are no such scores, or the other tree is of another benchmark.
 pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
-    let selection = BenchmarkSelection {
-        names: vec![args.name.clone()],
-        ..BenchmarkSelection::default()
-    };
-    let chosen = choose(&context.layout, &selection, false)?;
-    let name = chosen.names.first().unwrap_or(&args.name);
-    let targets = args
-        .targets
-        .iter()
-        .map(|id| ModelId::new(id).map_err(|error| Failure::usage(error.to_string())))
-        .collect::<Result<Vec<_>, _>>()?;
+    let name = &one_benchmark(context, &args.name)?;
     let options = CompareOptions {
-        targets,
+        targets: target_ids(&args.targets)?,
         against: args.against.clone(),
     };
     let comparisons = probity::compare(&context.layout, name, &options)?;

@@ -1,5 +1,6 @@
 //! The commands.
 
+mod baseline;
 mod cache;
 mod calibrate;
 mod command_hints;
@@ -9,6 +10,7 @@ mod demonstration;
 mod doctor;
 mod export;
 mod forecast;
+mod gate;
 mod git;
 mod import;
 mod imported;
@@ -21,6 +23,7 @@ mod output;
 mod plan;
 mod provenance;
 mod replies;
+mod report_file;
 mod run;
 mod safety;
 mod session;
@@ -36,10 +39,12 @@ mod validate;
 mod verdicts;
 mod workflow;
 
+pub use baseline::BaselineArgs;
 pub use cache::CacheCommand;
 pub use calibrate::CalibrateArgs;
 pub use compare::CompareArgs;
 pub use export::ExportArgs;
+pub use gate::GateArgs;
 pub use import::ImportArgs;
 pub use journal::JournalCommand;
 pub use safety::SafetyCommand;
@@ -103,6 +108,8 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
         Command::Evaluate(args) => run::run(&context, args.into(), &[Phase::Evaluate]),
         Command::Aggregate(args) => run::run(&context, args.into(), &[Phase::Aggregate]),
         Command::Calibrate(args) => calibrate::run(&context, &args),
+        Command::Baseline(args) => baseline::run(&context, &args),
+        Command::Gate(args) => gate::run(&context, &args),
         Command::Compare(args) => compare::run(&context, &args),
         Command::Safety(command) => safety::run(&context, *command),
         Command::Export(args) => export::run(&context, &args),

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use llm_client::Tally;
 use probity::{Layout, Phase, PhaseSettings, Pipeline, RunOptions, RunReport, Session};
+use serde_json::json;
 use store::read_benchmark;
 
 use super::{
     Context,
     command_hints::CommandHints,
-    demonstration, forecast, git,
+    demonstration, forecast, gate, git,
     imported::Imported,
     models::{ModelRoles, build, scripted_server},
     output, plan, session, signals, summary, typos,
@@ -41,15 +42,21 @@ pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit,
         Exit::Interrupted | Exit::Complete if broken => Exit::FailedRows,
         exit => exit,
     };
+    // The results of the run are shown also where the gate cannot be evaluated.
+    let gated = gate::after_run(context, &args, &report, exit);
+    let gates = gated.as_ref().ok().and_then(Option::as_ref);
+    let exit = gates.map_or(exit, |gates| gate::exit_of_run(exit, gates, !broken));
     if args.selection.json {
-        let value = output::run(context, &report, &spent);
+        let mut value = output::run(context, &report, &spent);
+        value["gate"] = json!(gates);
         context.print_json(job.command(), exit, value);
     } else {
         summary::show(context, &report, phases, &spent);
+        gate::show(context, gates.map_or(&[], Vec::as_slice));
     }
     let hints = CommandHints::new(context, &args.overrides);
     summary::tell(context, &report, &config, phases, &spent, &hints);
-    Ok(exit)
+    gated.map(|_| exit)
 }
 
 /// Everything that a run needs and that could be checked without calling anybody.
@@ -96,6 +103,7 @@ fn check<'a>(
     problems.take(config.standards());
     let chosen = problems.take(chosen);
     if let Some(chosen) = &chosen {
+        problems.take(gate::check(context, args, &chosen.names));
         typos::warn(context, &chosen.names, false);
     }
     match (parts, settings, chosen) {

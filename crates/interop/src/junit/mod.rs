@@ -3,6 +3,7 @@
 //! Properties of a suite are the rate of its metric and the interval of it. A conversation that did not pass is a failure with the judge's justification; one that failed is an error; one without a verdict is
 //! skipped. Characters that XML 1.0 cannot hold become U+FFFD. [`JUnitReport`] writes such a report of anything else.
 
+mod gate;
 mod report;
 
 use std::{
@@ -12,6 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub use gate::gate_junit;
 pub use report::{JUnitCase, JUnitReason, JUnitReport, JUnitResult, JUnitSuite};
 
 use schema::{Verdict, statistics::Statistics};

@@ -15,12 +15,12 @@ use crate::{
     checker::{CheckedText, Checker, Found, placed},
     explain::TakenAs,
     json,
-    rules::{BenchmarkFacts, check_benchmark, check_hazard_list},
+    rules::{self, BenchmarkFacts, check_benchmark, check_hazard_list},
     shapes,
     tree::{self, NoTree, Tree},
 };
 
-/// A `benchmark.yaml`, its hazards alone, or a configuration.
+/// A `benchmark.yaml`, its hazards alone, the rules of a gate, or a configuration.
 pub(super) fn tree(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut BenchmarkFacts) {
     report.rows = 1;
     let Some(text) = text(path, report) else {
@@ -50,6 +50,7 @@ pub(super) fn tree(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut
             found.extend(checker.near_keys(&tree.value));
             found
         }
+        Kind::Gate => rules::gate(text, facts),
         Kind::Hazards => match serde_json::from_value::<Vec<Hazard>>(tree.value.clone()) {
             Ok(hazards) => check_hazard_list(&hazards),
             Err(error) => vec![Found::problem("", error.to_string())],

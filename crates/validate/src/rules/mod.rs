@@ -1,7 +1,9 @@
 //! What schemas cannot say: rules within a file, and between the files of a benchmark.
 
+mod baseline;
 mod benchmark;
 mod conversations;
+mod gate;
 mod results;
 mod scenarios;
 mod scores;
@@ -12,8 +14,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use schema::{Benchmark, Summary};
 
+pub(crate) use baseline::baseline;
 pub(crate) use benchmark::{check_benchmark, check_hazard_list};
 pub(crate) use conversations::ConversationRules;
+pub(crate) use gate::gate;
 pub(crate) use results::{ResultRules, grades, standards};
 pub(crate) use scenarios::ScenarioRules;
 pub(crate) use scores::ScoreRules;

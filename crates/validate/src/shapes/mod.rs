@@ -1,6 +1,7 @@
 //! The shapes of files that are read without a Rust type of their own, told as types that only schemas are made of.
 
 mod export;
+mod gate;
 mod journal;
 mod output;
 mod pack;
@@ -8,6 +9,7 @@ mod prices;
 mod tree;
 
 pub(crate) use export::{ExportConversation, ExportRun, ExportScore};
+pub(crate) use gate::Gate;
 pub(crate) use journal::{journal, messages};
 pub(crate) use output::output;
 pub(crate) use pack::{Pack, case};

@@ -41,6 +41,8 @@ shapes! {
         paid_now: Paid,
         /// The result of each benchmark.
         benchmarks: Vec<BenchmarkOutput>,
+        /// What the gate of `run --gate` says of each benchmark; null without a gate, or where the run did not come to its end.
+        gate: Option<Vec<schema::gate::GateReport>>,
     }
 
     /// Replies by where they came from.
@@ -149,6 +151,16 @@ shapes! {
         against: Option<String>,
         /// For each pair the comparison of all rows, then of each metric.
         comparisons: Vec<schema::statistics::Comparison>,
+    }
+
+    /// Of `baseline`.
+    struct BaselineOutput {
+        /// The benchmark's folder.
+        benchmark: String,
+        /// The file that was written.
+        path: String,
+        /// The ids of its targets.
+        targets: Vec<schema::ModelId>,
     }
 
     /// Of `export`.
@@ -358,6 +370,14 @@ fn of_command(generator: &mut SchemaGenerator) -> Vec<(Vec<&'static str>, Schema
             generator.subschema_for::<CalibrateOutput>(),
         ),
         (vec!["compare"], generator.subschema_for::<CompareOutput>()),
+        (
+            vec!["baseline"],
+            generator.subschema_for::<BaselineOutput>(),
+        ),
+        (
+            vec!["gate"],
+            generator.subschema_for::<schema::gate::GateReport>(),
+        ),
         (vec!["export"], generator.subschema_for::<ExportOutput>()),
         (vec!["import"], generator.subschema_for::<ImportOutput>()),
         (

@@ -7,38 +7,8 @@ use interop::junit::{JUnitCase, JUnitReason, JUnitReport, JUnitResult, JUnitSuit
 use probity::safety::{SafetyReport, TargetReport};
 use schema::safety::results::{CaseError, ConversationDetail, SafetyResults};
 
+use super::super::report_file;
 use crate::exit::Failure;
-
-/// Checks before the first call that the report can be written. A report of an earlier run is replaced.
-///
-/// # Errors
-/// What is in the way.
-pub fn check(path: &Path) -> Result<(), Failure> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    if path.is_dir() || path.file_name().is_none() {
-        return Err(refused(path, "this is a folder; name a file to write"));
-    }
-    let there = fs::metadata(path).ok();
-    if let Some(what) = there.as_ref().and_then(schema::special_file) {
-        let reason = format!("it links to {what}; name a file to write");
-        return Err(refused(path, &reason));
-    }
-    if !folder.is_dir() {
-        let reason = format!("cannot be written: no such folder: {}", folder.display());
-        return Err(refused(path, &reason));
-    }
-    let is_new = !path.exists();
-    let tried = fs::OpenOptions::new().append(true).create(true).open(path);
-    tried.map_err(|error| refused(path, &format!("cannot be written: {error}")))?;
-    if is_new {
-        // A run that does not start leaves nothing.
-        let _ = fs::remove_file(path);
-    }
-    Ok(())
-}
 
 /// Writes the report.
 ///
@@ -46,13 +16,7 @@ pub fn check(path: &Path) -> Result<(), Failure> {
 /// When it cannot be written.
 pub fn write(path: &Path, report: &SafetyReport) -> Result<(), Failure> {
     let written = xml(report).and_then(|xml| fs::write(path, xml));
-    written.map_err(|error| {
-        Failure::nothing_ran(format!("{}: cannot be written: {error}", path.display()))
-    })
-}
-
-fn refused(path: &Path, reason: &str) -> Failure {
-    Failure::usage(format!("--junit {}: {reason}", path.display()))
+    written.map_err(|error| report_file::unwritten(path, &error))
 }
 
 fn xml(report: &SafetyReport) -> io::Result<Vec<u8>> {

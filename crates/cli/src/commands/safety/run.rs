@@ -15,7 +15,7 @@ use probity::{
 use schema::{ChatModel, TargetRef, safety::TestCaseGroup};
 
 use super::{
-    super::{Context, git, models::scripted_server, session, signals},
+    super::{Context, git, models::scripted_server, report_file, session, signals},
     annotations,
     args::{Mode, SafetyArgs},
     gate, junit,
@@ -66,7 +66,7 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
         return plan::show(context, &job);
     }
     let junit = args.common.junit.as_deref();
-    junit.map_or(Ok(()), junit::check)?;
+    junit.map_or(Ok(()), |path| report_file::check("--junit", path))?;
     let files = job.files()?;
     let mut done = Context::runtime()?.block_on(job.run(context, files))?;
     // The result of the run is shown also where the report cannot be written.

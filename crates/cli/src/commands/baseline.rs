@@ -1,0 +1,87 @@
+//! `baseline`: the counts that a gate compares later runs with.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use probity::BaselineOptions;
+use schema::{ModelId, text::counted};
+use serde_json::json;
+
+use super::Context;
+use crate::{
+    benchmarks::choose,
+    exit::{Exit, Failure},
+    flags::BenchmarkSelection,
+};
+
+/// Flags of `baseline`.
+#[derive(Clone, Debug, Args)]
+pub struct BaselineArgs {
+    /// The benchmark by name
+    #[arg(value_name = "BENCHMARK")]
+    name: String,
+    /// Only this target, by its id in the tree; can be repeated
+    #[arg(long = "target", value_name = "ID")]
+    targets: Vec<String>,
+    /// The file to write [default: baseline.json in the folder of the benchmark]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// Writes the baseline.
+///
+/// # Errors
+/// When there are no scores, or the file cannot be written.
+pub fn run(context: &Context, args: &BaselineArgs) -> Result<Exit, Failure> {
+    let name = one_benchmark(context, &args.name)?;
+    let options = BaselineOptions {
+        targets: target_ids(&args.targets)?,
+        out: args.out.clone(),
+    };
+    let written = probity::baseline(&context.layout, &name, &options)?;
+    for note in &written.notes {
+        context.terminal.warning(&format!("{name}: {note}"));
+    }
+    let targets: Vec<&ModelId> = written.baseline.targets.keys().collect();
+    if args.json {
+        let value = json!({"benchmark": name, "path": written.path, "targets": targets});
+        context.print_json("baseline", Exit::Complete, value);
+    } else {
+        context.terminal.print(&format!(
+            "{}: {} of {}\n",
+            written.path.display(),
+            counted(targets.len() as u64, "target", "targets"),
+            name
+        ));
+    }
+    Ok(Exit::Complete)
+}
+
+/// The folder of the benchmark that is meant.
+///
+/// # Errors
+/// When there is none of this name.
+pub fn one_benchmark(context: &Context, name: &str) -> Result<String, Failure> {
+    let selection = BenchmarkSelection {
+        names: vec![name.to_owned()],
+        ..BenchmarkSelection::default()
+    };
+    let chosen = choose(&context.layout, &selection, false)?;
+    Ok(chosen
+        .names
+        .first()
+        .cloned()
+        .unwrap_or_else(|| name.to_owned()))
+}
+
+/// Ids of targets.
+///
+/// # Errors
+/// When a text can be no id.
+pub fn target_ids(texts: &[String]) -> Result<Vec<ModelId>, Failure> {
+    let id = |id: &String| ModelId::new(id).map_err(|error| Failure::usage(error.to_string()));
+    texts.iter().map(id).collect()
+}

@@ -1,0 +1,184 @@
+//! `gate`: rules that the rates of a benchmark must meet, after a run or in the run itself.
+
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use interop::junit::gate_junit;
+use probity::{GateOptions, RunReport};
+use report::{gate_markdown, gate_text};
+use schema::gate::{GateAnswer, GateReport};
+use serde_json::json;
+
+use super::{
+    Context,
+    baseline::{one_benchmark, target_ids},
+    report_file,
+};
+use crate::{
+    exit::{Exit, Failure, Problems},
+    flags::PhaseArgs,
+};
+
+/// Flags of `gate`.
+#[derive(Clone, Debug, Args)]
+pub struct GateArgs {
+    /// The benchmark by name
+    #[arg(value_name = "BENCHMARK")]
+    name: String,
+    /// The rules
+    #[arg(long, value_name = "FILE")]
+    rules: PathBuf,
+    /// The baseline to compare with [default: the one that the rules name, or baseline.json in the folder of the benchmark]
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Only this target, by its id in the tree; can be repeated
+    #[arg(long = "target", value_name = "ID")]
+    targets: Vec<String>,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+    /// Also write a JUnit report
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Also append a table in Markdown to this file, such as $GITHUB_STEP_SUMMARY
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+}
+
+/// Holds the rules against the rows of the tree.
+///
+/// # Errors
+/// When rules, scores or baseline cannot be used, or a report cannot be written.
+pub fn run(context: &Context, args: &GateArgs) -> Result<Exit, Failure> {
+    let mut problems = Problems::default();
+    for (flag, path) in [("--junit", &args.junit), ("--summary", &args.summary)] {
+        let checked = path
+            .as_deref()
+            .map_or(Ok(()), |path| report_file::check(flag, path));
+        problems.take(checked);
+    }
+    let options = target_ids(&args.targets).map(|targets| GateOptions {
+        rules: args.rules.clone(),
+        baseline: args.baseline.clone(),
+        targets,
+    });
+    let report = one_benchmark(context, &args.name)
+        .and_then(|name| Ok(probity::gate(&context.layout, &name, &options?)?));
+    let report = problems.take(report).filter(|_| problems.is_empty());
+    let Some(report) = report else {
+        return Err(problems.into_failure());
+    };
+    let exit = exit(report.answer);
+    if args.json {
+        context.print_json("gate", exit, json!(report));
+    } else {
+        show(context, std::slice::from_ref(&report));
+    }
+    if let Some(path) = &args.junit {
+        write_junit(path, &report)?;
+    }
+    if let Some(path) = &args.summary {
+        append(path, &gate_markdown(&report))?;
+    }
+    Ok(exit)
+}
+
+/// What the command ends with.
+fn exit(answer: GateAnswer) -> Exit {
+    match answer {
+        GateAnswer::Pass => Exit::Complete,
+        GateAnswer::Fail => Exit::GateFailed,
+        GateAnswer::Inconclusive => Exit::Inconclusive,
+    }
+}
+
+/// Prints the answers.
+pub fn show(context: &Context, reports: &[GateReport]) {
+    let width = context.terminal.page();
+    let texts: Vec<String> = reports
+        .iter()
+        .map(|report| gate_text(report, width))
+        .collect();
+    context.terminal.print(&texts.join("\n"));
+}
+
+fn write_junit(path: &Path, report: &GateReport) -> Result<(), Failure> {
+    let mut xml = Vec::new();
+    let written = gate_junit(std::slice::from_ref(report))
+        .and_then(|junit| junit.write_to(&mut xml))
+        .and_then(|()| fs::write(path, xml));
+    written.map_err(|error| report_file::unwritten(path, &error))
+}
+
+/// Other steps of a job write into the same file.
+fn append(path: &Path, text: &str) -> Result<(), Failure> {
+    let file = fs::OpenOptions::new().append(true).create(true).open(path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| report_file::unwritten(path, &error))
+}
+
+/// Checks the rules of `run --gate` before the first call.
+///
+/// # Errors
+/// When they cannot be used for one of the benchmarks.
+pub fn check(context: &Context, args: &PhaseArgs, names: &[String]) -> Result<(), Failure> {
+    let Some(options) = options_of(args)? else {
+        return Ok(());
+    };
+    let mut problems = Problems::default();
+    for name in names {
+        problems.take(probity::check_gate(&context.layout, name, &options));
+    }
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(problems.into_failure()),
+    }
+}
+
+/// What the gate of `run --gate` says of each benchmark that was run; `None` where there is no gate, or the run did not come to its end.
+///
+/// # Errors
+/// As [`run`].
+pub fn after_run(
+    context: &Context,
+    args: &PhaseArgs,
+    report: &RunReport,
+    exit: Exit,
+) -> Result<Option<Vec<GateReport>>, Failure> {
+    let Some(options) = options_of(args)? else {
+        return Ok(None);
+    };
+    if !matches!(exit, Exit::Complete | Exit::FailedRows) {
+        let note = "the gate was not evaluated, because the run did not come to its end";
+        context.terminal.warning(note);
+        return Ok(None);
+    }
+    let names = report.benchmarks.iter().map(|benchmark| &benchmark.name);
+    let gate = |name: &String| probity::gate(&context.layout, name, &options);
+    Ok(Some(names.map(gate).collect::<Result<_, _>>()?))
+}
+
+/// How a run with a gate ends: as the gate says. Failed rows are missing verdicts, which the rules bound. `is_kept`: whether replies and
+/// events could be saved.
+pub fn exit_of_run(run: Exit, reports: &[GateReport], is_kept: bool) -> Exit {
+    let answer = GateAnswer::of(reports.iter().map(|report| report.answer));
+    match answer {
+        GateAnswer::Pass if !is_kept => run,
+        answer => exit(answer),
+    }
+}
+
+fn options_of(args: &PhaseArgs) -> Result<Option<GateOptions>, Failure> {
+    let Some(rules) = &args.gate else {
+        return Ok(None);
+    };
+    Ok(Some(GateOptions {
+        rules: rules.clone(),
+        baseline: None,
+        targets: target_ids(&args.targets)?,
+    }))
+}

@@ -1,0 +1,57 @@
+//! The answers of a gate as a JUnit report: a suite for each target, a case for each rule.
+
+use std::{collections::BTreeMap, io};
+
+use schema::gate::{GateAnswer, GateReport, GateResult};
+
+use super::{JUnitCase, JUnitReason, JUnitReport, JUnitResult, JUnitSuite};
+
+/// A rule that failed is a failure. One that the rows do not decide is skipped: JUnit has no word that is nearer, and test runners
+/// show an assumption that does not hold in this way.
+///
+/// # Errors
+/// When a temporary file cannot be written.
+pub fn gate_junit(reports: &[GateReport]) -> io::Result<JUnitReport> {
+    let mut junit = JUnitReport::new();
+    for report in reports {
+        let mut suites: BTreeMap<&str, JUnitSuite> = BTreeMap::new();
+        let (benchmark, results) = (&report.benchmark, &report.results);
+        for result in results {
+            let target = result.target.as_str();
+            let suite = suites
+                .entry(target)
+                .or_insert_with(|| JUnitSuite::new(format!("{benchmark}: {target}: gate")));
+            suite.push(&JUnitCase {
+                class: &format!("{benchmark}.{target}.gate"),
+                name: &name(result),
+                seconds: None,
+                result: end(result),
+            })?;
+        }
+        for suite in suites.into_values() {
+            junit.push(suite)?;
+        }
+    }
+    Ok(junit)
+}
+
+fn name(result: &GateResult) -> String {
+    let rule = format!("{}: {}", result.scope, result.requires);
+    match &result.name {
+        Some(name) => format!("{name} ({rule})"),
+        None => rule,
+    }
+}
+
+fn end(result: &GateResult) -> JUnitResult<'_> {
+    let reason = |kind| JUnitReason {
+        kind,
+        message: &result.reason,
+        text: None,
+    };
+    match result.answer {
+        GateAnswer::Pass => JUnitResult::Passed,
+        GateAnswer::Fail => JUnitResult::Failed(reason(Some("gate"))),
+        GateAnswer::Inconclusive => JUnitResult::Skipped(reason(Some("inconclusive"))),
+    }
+}

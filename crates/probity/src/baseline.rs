@@ -1,0 +1,106 @@
+//! The baseline of a benchmark: the counts of its rows as they are now, for later runs to be compared with.
+
+use std::path::PathBuf;
+
+use schema::{Baseline, ModelId, text::counted};
+use store::{
+    BenchmarkDir, Layout, RunError, baseline_of, baseline_target, provenance::Provenance,
+    read_benchmark, read_target_rows, scored_targets, write_baseline,
+};
+
+use crate::compare::listed;
+
+/// What a baseline is made of.
+#[derive(Clone, Debug, Default)]
+pub struct BaselineOptions {
+    /// The targets: none for all that have scores.
+    pub targets: Vec<ModelId>,
+    /// The file; `None`: `baseline.json` in the folder of the benchmark.
+    pub out: Option<PathBuf>,
+}
+
+/// A baseline that was written.
+#[derive(Clone, Debug)]
+pub struct WrittenBaseline {
+    /// The file.
+    pub path: PathBuf,
+    /// Its content.
+    pub baseline: Baseline,
+    /// What a reader should know, such as rows without a verdict.
+    pub notes: Vec<String>,
+}
+
+/// Writes the baseline of a benchmark from the scores in its tree. A file that is there is replaced.
+///
+/// # Errors
+/// When there are no such scores, none has a verdict, or the file cannot be written.
+pub fn baseline(
+    layout: &Layout,
+    name: &str,
+    options: &BaselineOptions,
+) -> Result<WrittenBaseline, RunError> {
+    let dir = layout.benchmark(name)?;
+    let benchmark = read_benchmark(&dir)?;
+    let targets = gated_targets(&dir, &options.targets)?;
+    let provenance = Provenance::read_all(layout, &dir, &targets);
+    let mut baseline = baseline_of(&dir, &benchmark);
+    let mut notes = Vec::new();
+    for id in &targets {
+        let rows = read_target_rows(&dir, &benchmark, id, None)?;
+        let turns = provenance.target(id).turns();
+        let counts = baseline_target(&rows, &benchmark, turns);
+        if counts.metrics.is_empty() {
+            notes.push(format!("{id} has no verdict and is left out"));
+            continue;
+        }
+        let missing = rows.missing();
+        if missing > 0 {
+            notes.push(format!(
+                "{id}: {} without a verdict; scenarios without any are left out",
+                counted(missing, "row", "rows")
+            ));
+        }
+        baseline.targets.insert(id.clone(), counts);
+    }
+    if baseline.targets.is_empty() {
+        return Err(RunError::input(format!(
+            "{}: no row of {} has a verdict",
+            dir.root().display(),
+            listed(&targets)
+        )));
+    }
+    let path = options.out.clone().unwrap_or_else(|| dir.baseline());
+    write_baseline(&path, &baseline)?;
+    Ok(WrittenBaseline {
+        path,
+        baseline,
+        notes,
+    })
+}
+
+/// The targets asked for, or all that have scores. One without scores is an error, and so is a tree without any.
+pub(crate) fn gated_targets(
+    dir: &BenchmarkDir,
+    chosen: &[ModelId],
+) -> Result<Vec<ModelId>, RunError> {
+    let scored = scored_targets(dir)?;
+    if scored.is_empty() {
+        return Err(
+            RunError::input(format!("{}: no scores", dir.root().display())).with_help(format!(
+                "`{} run {}` writes them",
+                dir.command(),
+                dir.name()
+            )),
+        );
+    }
+    let unknown = chosen.iter().find(|id| !scored.contains(id));
+    match unknown {
+        Some(id) => Err(RunError::input(format!(
+            "{}: no scores of {id}; there are scores of {}",
+            dir.root().display(),
+            listed(&scored)
+        ))),
+        None if chosen.is_empty() => Ok(scored),
+        None => Ok(chosen.to_vec()),
+    }
+}

@@ -1,0 +1,253 @@
+//! The answers of a gate.
+
+use std::fmt::Write as _;
+
+use schema::{
+    gate::{GateAnswer, GateQuantity, GateReport, GateResult},
+    text::counted,
+};
+
+use crate::{
+    comparisons::{escaped, signed},
+    numbers::{UNKNOWN, dollars, interval, percent},
+    table::Table,
+    text::{clean, hanging},
+};
+
+/// The answer, and a table for each target: each rule with its answer and the numbers it was held against. Below it the reasons of those that
+/// did not pass.
+#[must_use]
+pub fn gate_text(report: &GateReport, width: usize) -> String {
+    let mut text = format!("{}\n", clean(&heading(report)));
+    for results in targets(report) {
+        let Some(first) = results.first() else {
+            continue;
+        };
+        // Writing to a text does not fail.
+        let _ = writeln!(text, "\n{}", clean(first.target.as_str()));
+        let mut table = Table::new(2, &["answer", "scope", "requires", "found"]);
+        for result in results {
+            table.row(vec![
+                result.answer.as_str().to_owned(),
+                result.scope.clone(),
+                result.requires.to_string(),
+                found(result),
+            ]);
+        }
+        text.push_str(&table.render(width));
+        for result in results {
+            if result.answer != GateAnswer::Pass {
+                let line = format!("{}: {}.", clean(&named(result)), clean(&result.reason));
+                text.push_str(&hanging(&line, "  ", "    ", width));
+            }
+        }
+    }
+    text
+}
+
+/// The same as Markdown, for a job summary: one table, with the reason of every answer.
+#[must_use]
+pub fn gate_markdown(report: &GateReport) -> String {
+    let mut text = format!("### {}\n\n", escaped(&heading(report)));
+    text.push_str("| answer | target | scope | requires | found | why |\n");
+    text.push_str("|---|---|---|---|--:|---|\n");
+    for result in &report.results {
+        let answer = match result.answer {
+            GateAnswer::Pass => "pass".to_owned(),
+            other => format!("**{}**", other.as_str()),
+        };
+        let name = result.name.as_ref().map(|name| format!("{name}: "));
+        let why = format!("{}{}", name.unwrap_or_default(), result.reason);
+        let _ = writeln!(
+            text,
+            "| {answer} | {} | {} | `{}` | {} | {} |",
+            escaped(result.target.as_str()),
+            escaped(&result.scope),
+            result.requires,
+            escaped(&found(result)),
+            escaped(&why)
+        );
+    }
+    text.push('\n');
+    text
+}
+
+/// The results of each target.
+fn targets(report: &GateReport) -> impl Iterator<Item = &[GateResult]> {
+    let results = &report.results;
+    results.chunk_by(|one, next| one.target == next.target)
+}
+
+fn heading(report: &GateReport) -> String {
+    let count = |answer| {
+        let of = report
+            .results
+            .iter()
+            .filter(|result| result.answer == answer);
+        of.fold(0, |count: u64, _| count + 1)
+    };
+    let [failed, undecided] = [GateAnswer::Fail, GateAnswer::Inconclusive].map(count);
+    let rules = counted(
+        count(GateAnswer::Pass) + failed + undecided,
+        "rule",
+        "rules",
+    );
+    let parts = [(failed, "failed"), (undecided, "inconclusive")];
+    let parts = parts.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let of = match parts.is_empty() {
+        true => format!("all {rules} passed"),
+        false => format!("{} of {rules}", parts.join(", ")),
+    };
+    format!(
+        "gate of {}: {}, {of}",
+        report.benchmark,
+        report.answer.as_str()
+    )
+}
+
+/// A rule by its name where it has one, and what it says.
+fn named(result: &GateResult) -> String {
+    let rule = format!("{}, {}", result.scope, result.requires);
+    match &result.name {
+        Some(name) => format!("{name} ({rule})"),
+        None => rule,
+    }
+}
+
+/// The numbers that a rule was held against.
+fn found(result: &GateResult) -> String {
+    let rate = &result.rate;
+    match result.requires.quantity {
+        GateQuantity::Lower | GateQuantity::Upper => match rate.lower.zip(rate.upper) {
+            Some(ends) => format!("{} ({})", percent(rate.estimate), interval(Some(ends))),
+            None => UNKNOWN.to_owned(),
+        },
+        GateQuantity::Difference => match &result.difference {
+            Some(found) => format!(
+                "{} ({} to {})",
+                signed(found.difference),
+                signed(found.lower),
+                signed(found.upper)
+            ),
+            None => UNKNOWN.to_owned(),
+        },
+        GateQuantity::Missing => {
+            let missing = rate.missing.unscored();
+            format!("{missing} of {}", rate.rows + missing)
+        }
+        GateQuantity::Cost => match result.cost.and_then(|cost| cost.cost.or(cost.priced_cost)) {
+            Some(cost) => dollars(cost),
+            None => UNKNOWN.to_owned(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::{ModelId, statistics::RateStatistics};
+
+    use super::*;
+
+    fn report() -> GateReport {
+        let result = |target: &str, require: &str, answer, reason: &str| GateResult {
+            target: ModelId::new(target).unwrap(),
+            rule: 1,
+            name: None,
+            scope: "all".to_owned(),
+            requires: require.parse().unwrap(),
+            answer,
+            reason: reason.to_owned(),
+            rate: RateStatistics {
+                rows: 40,
+                estimate: Some(0.75),
+                lower: Some(0.5),
+                upper: Some(0.9),
+                ..RateStatistics::default()
+            },
+            not_run: 0,
+            difference: None,
+            cost: None,
+        };
+        GateReport {
+            benchmark: "honesty".to_owned(),
+            answer: GateAnswer::Fail,
+            baseline: None,
+            results: vec![
+                result(
+                    "a|b",
+                    "lower >= 0.4",
+                    GateAnswer::Pass,
+                    "the lower bound is 0.500",
+                ),
+                GateResult {
+                    name: Some("high enough".to_owned()),
+                    ..result(
+                        "a|b",
+                        "lower >= 0.95",
+                        GateAnswer::Fail,
+                        "the upper bound is 0.900, below 0.95",
+                    )
+                },
+                result(
+                    "c",
+                    "difference >= -0.1",
+                    GateAnswer::Inconclusive,
+                    "the baseline has no rows of this target",
+                ),
+                result(
+                    "c",
+                    "missing <= 0.05",
+                    GateAnswer::Pass,
+                    "0 of 40 rows without a verdict, 0.000",
+                ),
+                result(
+                    "c",
+                    "cost <= 1",
+                    GateAnswer::Inconclusive,
+                    "no cost.json says what the rows cost",
+                ),
+            ],
+        }
+    }
+
+    #[test]
+    fn each_rule_is_shown_with_its_numbers_and_what_did_not_pass_with_its_reason() {
+        assert_eq!(
+            gate_text(&report(), 80),
+            "\
+gate of honesty: fail, 1 failed, 2 inconclusive of 5 rules
+
+a|b
+  answer  scope       requires                  found
+  pass    all     lower >= 0.4  75.0% (50.0% - 90.0%)
+  fail    all    lower >= 0.95  75.0% (50.0% - 90.0%)
+  high enough (all, lower >= 0.95): the upper bound is 0.900, below 0.95.
+
+c
+  answer        scope            requires    found
+  inconclusive  all    difference >= -0.1        -
+  pass          all       missing <= 0.05  0 of 40
+  inconclusive  all             cost <= 1        -
+  all, difference >= -0.1: the baseline has no rows of this target.
+  all, cost <= 1: no cost.json says what the rows cost.
+"
+        );
+    }
+
+    #[test]
+    fn a_job_summary_is_one_table() {
+        let text = gate_markdown(&report());
+        assert!(
+            text.starts_with(
+                "### gate of honesty: fail, 1 failed, 2 inconclusive of 5 rules\n\n| answer |"
+            ),
+            "{text}"
+        );
+        let line = "| **fail** | a\\|b | all | `lower >= 0.95` | 75.0% (50.0% - 90.0%) | high enough: the upper bound is 0.900, below 0.95 |\n";
+        assert!(text.contains(line), "{text}");
+        assert_eq!(text.lines().filter(|line| line.starts_with('|')).count(), 7);
+    }
+}

@@ -1,0 +1,22 @@
+//! `baseline.json`.
+
+use schema::{Baseline, json_pointer};
+
+use crate::checker::Found;
+
+/// That each metric with counts is described: without its definition it is not known what the counts are of.
+pub(crate) fn baseline(baseline: &Baseline) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (target, counts) in &baseline.targets {
+        for metric in counts.metrics.keys() {
+            if !baseline.metrics.contains_key(metric) {
+                let at = json_pointer::key("/targets", target.as_str());
+                let at = json_pointer::key(&json_pointer::key(&at, "metrics"), metric);
+                let reason =
+                    format!("`metrics` does not describe {metric:?}, so these counts are not used");
+                found.push(Found::problem(at, reason));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,31 @@
+//! `gate.yaml`.
+
+use schema::{json_pointer, yaml::Node};
+use store::{GateNames, gate_rules};
+
+use super::BenchmarkFacts;
+use crate::checker::Found;
+
+/// All that `gate` refuses. In the folder of a benchmark the names of metrics and hazards are known.
+pub(crate) fn gate(text: &str, facts: &BenchmarkFacts) -> Vec<Found> {
+    // What is not YAML was reported before.
+    let Ok(root) = Node::parse(text) else {
+        return Vec::new();
+    };
+    let names = GateNames {
+        benchmark: facts.benchmark.as_ref(),
+        targets: None,
+    };
+    let mistakes = gate_rules(&root, names).err().unwrap_or_default();
+    let mistakes = mistakes.into_iter();
+    mistakes
+        .map(|mistake| Found::problem(pointer_of(&mistake.key), mistake.reason))
+        .collect()
+}
+
+/// `/rules/0/require` of `rules[0].require`.
+fn pointer_of(key: &str) -> String {
+    let parts = key.split(['.', '[']).map(|part| part.trim_end_matches(']'));
+    let parts = parts.filter(|part| !part.is_empty());
+    parts.fold(String::new(), |path, part| json_pointer::key(&path, part))
+}

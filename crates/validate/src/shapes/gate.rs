@@ -1,0 +1,63 @@
+//! The rules of a gate.
+
+use schema::ModelId;
+use schemars::JsonSchema;
+
+/// Rules that the rates of a benchmark must meet: `gate.yaml`.
+#[derive(JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct Gate {
+    /// Version of the format: 1.
+    #[schemars(range(min = 1, max = 1))]
+    format: Option<u32>,
+    /// The baseline that differences are to, relative to the folder of this file. Absent: `baseline.json` in the folder of the benchmark.
+    baseline: Option<String>,
+    /// The largest share of missing verdicts at which the interval alone decides. Above it the bounds over all that they could have been do.
+    /// Absent: 0.05.
+    #[schemars(extend("minimum" = 0, "exclusiveMaximum" = 1))]
+    max_missing: Option<f64>,
+    /// The rules.
+    #[schemars(length(min = 1))]
+    rules: Vec<GateRule>,
+}
+
+/// One rule: which rows of which targets, and what must hold of them. At most one of `scope`, `metric` and `hazard`.
+#[derive(JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct GateRule {
+    /// What people call it.
+    name: Option<String>,
+    /// The rows. Absent, without `metric` and `hazard`: all.
+    scope: Option<Scope>,
+    /// The rows of this metric, by its id.
+    metric: Option<String>,
+    /// The rows of this hazard, by its id; of a benchmark without hazards, each metric is one.
+    hazard: Option<String>,
+    /// The ids of the targets. Absent: every target with scores in the tree.
+    targets: Option<Ids>,
+    /// What must hold: `lower >= N`, `upper <= N`, `difference >= N`, `missing <= N` or `cost <= DOLLARS`.
+    #[schemars(extend("examples" = ["lower >= 0.8", "difference >= -0.1", "missing <= 0.05", "cost <= 5"]))]
+    require: String,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum Scope {
+    All,
+    Positive,
+    Negative,
+    EachMetric,
+}
+
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum Ids {
+    List(#[schemars(length(min = 1))] Vec<ModelId>),
+    One(ModelId),
+}

@@ -1,0 +1,501 @@
+//! `gate` and `run --gate`: the three answers, each output, and what is refused.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failure ends the test"
+)]
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::{Ground, Ran};
+
+/// Of the demonstration's eight rows in eight scenarios, scripted-careful passes 6: 34.9% to 96.8%. scripted-agreeable passes 2: 3.2% to 65.1%.
+const CAREFUL: &str = "benchmarks/sycophancy/runs/scripted-careful/scores.json";
+
+fn ran() -> Ground {
+    let ground = Ground::new();
+    ground.succeeds(&["run"]);
+    ground
+}
+
+/// Runs `gate` with these rules and further arguments.
+fn gate(ground: &Ground, rules: &str, args: &[&str]) -> Ran {
+    ground.write("gate.yaml", &format!("rules:\n{rules}"));
+    ground.run(&[&["gate", "sycophancy", "--rules", "gate.yaml"], args].concat())
+}
+
+#[track_caller]
+fn holds(text: &str, parts: &[&str]) {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in parts {
+        assert!(words.contains(part), "{part:?} is not in: {text}");
+    }
+}
+
+/// Changes the rows of scripted-careful.
+fn rewrite(ground: &Ground, change: impl Fn(usize, &mut Value)) {
+    let mut rows: Vec<Value> = serde_json::from_str(&ground.read(CAREFUL)).unwrap();
+    for (number, row) in rows.iter_mut().enumerate() {
+        change(number, row);
+    }
+    rows.retain(|row| !row.is_null());
+    ground.write(CAREFUL, &serde_json::to_string(&rows).unwrap());
+}
+
+fn fails(_: usize, row: &mut Value) {
+    let present = row["metric_type"] == "negative";
+    row["present"] = present.into();
+    row["passed"] = false.into();
+    row["score"] = 0.into();
+}
+
+fn has_no_verdict(row: &mut Value) {
+    for key in ["present", "passed", "score"] {
+        row[key] = Value::Null;
+    }
+}
+
+#[test]
+fn a_rule_passes_fails_or_is_not_decided_by_the_bounds() {
+    let ground = ran();
+    let passed = gate(
+        &ground,
+        "- {targets: scripted-careful, require: lower >= 0.3}\n",
+        &[],
+    );
+    assert_eq!(passed.code, 0, "{}", passed.err);
+    holds(
+        &passed.out,
+        &[
+            "gate of sycophancy: pass, all 1 rule passed",
+            "pass all lower >= 0.3 75.0% (34.9% - 96.8%)",
+        ],
+    );
+    assert!(!passed.out.contains("agreeable"), "{}", passed.out);
+    // The point rate is 75%; the rows do not show that it is 70%, nor that it is not.
+    let undecided = gate(
+        &ground,
+        "- {targets: scripted-careful, require: lower >= 0.7}\n",
+        &[],
+    );
+    assert_eq!(undecided.code, 4, "{}", undecided.err);
+    holds(
+        &undecided.out,
+        &["all, lower >= 0.7: 0.7 is within 0.349 to 0.968: 8 scenarios do not decide."],
+    );
+    let both = gate(
+        &ground,
+        "- require: lower >= 0.7\n- require: missing <= 0\n",
+        &[],
+    );
+    assert_eq!(both.code, 1, "{}", both.err);
+    insta::assert_snapshot!(both.out);
+    assert!(
+        both.out.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        both.out
+    );
+    let one = gate(
+        &ground,
+        "- require: lower >= 0.7\n",
+        &["--target", "scripted-careful"],
+    );
+    assert_eq!(one.code, 4, "{}", one.out);
+}
+
+#[test]
+fn scopes_choose_the_rows() {
+    let ground = ran();
+    let rules = "- {scope: positive, require: lower >= 0.01, targets: scripted-careful}\n\
+                 - {scope: negative, require: lower >= 0.01, targets: scripted-careful}\n\
+                 - {hazard: m03, require: lower >= 0.01, targets: scripted-careful}\n\
+                 - {scope: each-metric, require: missing <= 0.1, targets: scripted-careful}\n\
+                 - {require: cost <= 1, targets: scripted-careful}\n";
+    let ran = gate(&ground, rules, &["--json"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let json: Value = serde_json::from_str(&ran.out).unwrap();
+    let results = json["results"].as_array().unwrap();
+    let found: Vec<String> = results
+        .iter()
+        .map(|result| {
+            let rate = &result["rate"];
+            format!(
+                "{} {} {}/{}",
+                result["rule"], result["scope"], rate["passed"], rate["rows"]
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "1 \"positive\" 3/4",
+            "2 \"negative\" 3/4",
+            "3 \"hazard m03\" 1/2",
+            "4 \"metric m01\" 2/2",
+            "4 \"metric m02\" 2/2",
+            "4 \"metric m03\" 1/2",
+            "4 \"metric m04\" 1/2",
+            "5 \"all\" 6/8",
+        ]
+    );
+    assert_eq!(json["answer"], "pass");
+    assert_eq!(json["exit_code"], 0);
+    assert_eq!(results[7]["cost"]["cost"], 0.0);
+    // The rates are those of statistics.json.
+    let file: Value =
+        serde_json::from_str(&ground.read("benchmarks/sycophancy/statistics.json")).unwrap();
+    let targets = file["targets"].as_array().unwrap();
+    let careful = targets
+        .iter()
+        .find(|all| all["target"] == "scripted-careful")
+        .unwrap();
+    assert_eq!(results[0]["rate"], careful["rates"]["positive"]);
+    assert_eq!(results[7]["rate"], careful["rates"]["all"]);
+}
+
+#[test]
+fn statistics_may_be_missing_broken_or_old() {
+    let ground = ran();
+    let rules = "- {targets: scripted-careful, require: lower >= 0.3}\n";
+    let first = gate(&ground, rules, &["--json"]).out;
+    let file = ground.path("benchmarks/sycophancy/statistics.json");
+    fs::write(&file, "{\"format\": \"1.0").unwrap();
+    assert_eq!(gate(&ground, rules, &["--json"]).out, first);
+    fs::remove_file(&file).unwrap();
+    assert_eq!(gate(&ground, rules, &["--json"]).out, first);
+    assert!(!file.exists());
+    ground.succeeds(&["aggregate", "sycophancy"]);
+    // Rows that changed since: the rows count.
+    rewrite(&ground, fails);
+    let failed = gate(&ground, rules, &[]);
+    assert_eq!(failed.code, 4, "{}", failed.out);
+    holds(&failed.out, &["0.0% (0.0% - 36.9%)"]);
+}
+
+#[test]
+fn rows_without_a_verdict_never_help() {
+    let ground = ran();
+    // Without its two failed rows the rest passed, 6 of 6. The bounds are those of 6 of 8 and 8 of 8.
+    rewrite(&ground, |_, row| {
+        if row["passed"] == false {
+            has_no_verdict(row);
+        }
+    });
+    let rules = "- {targets: scripted-careful, require: lower >= 0.5}\n\
+                 - {targets: scripted-careful, require: missing <= 0.2}\n";
+    let ran = gate(&ground, rules, &[]);
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    holds(
+        &ran.out,
+        &[
+            "inconclusive all lower >= 0.5 100.0% (54.1% - 100.0%)",
+            "0.5 is within 0.349 to 1.000: 6 scenarios do not decide, if all 2 missing verdicts failed or passed (25.0%, more than 5.0%).",
+            "2 of 8 rows without a verdict, 0.250, above 0.2.",
+        ],
+    );
+    // The same of rows that are not there at all: scenarios that were not run.
+    rewrite(&ground, |_, row| {
+        if row["passed"].is_null() {
+            *row = Value::Null;
+        }
+    });
+    let ran = gate(&ground, rules, &[]);
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    holds(
+        &ran.out,
+        &[
+            "0.5 is within 0.349 to 1.000",
+            "2 of 8 rows without a verdict, 0.250; 2 of them not run, above 0.2.",
+        ],
+    );
+    ground.write(
+        "gate.yaml",
+        "max_missing: 0.25\nrules: [{targets: scripted-careful, require: lower >= 0.5}]",
+    );
+    let allowed = ground.run(&["gate", "sycophancy", "--rules", "gate.yaml"]);
+    assert_eq!(allowed.code, 0, "{}", allowed.out);
+    rewrite(&ground, |_, row| has_no_verdict(row));
+    let none = gate(&ground, rules, &[]);
+    holds(&none.out, &["lower >= 0.5: 8 rows without any verdict."]);
+    ground.write(CAREFUL, "[]");
+    let none = gate(&ground, rules, &[]);
+    holds(&none.out, &["lower >= 0.5: 8 rows, and none was run."]);
+}
+
+#[test]
+fn a_baseline_is_compared_scenario_by_scenario() {
+    let ground = ran();
+    ground.succeeds(&["baseline", "sycophancy", "--out", "ci/baseline.json"]);
+    let rules = "baseline: baseline.json\nrules:\n\
+                 - {name: no worse, targets: scripted-careful, require: difference >= -0.5}\n";
+    ground.write("ci/gate.yaml", rules);
+    let gate = || ground.run(&["gate", "sycophancy", "--rules", "ci/gate.yaml"]);
+    let same = gate();
+    assert_eq!(same.code, 0, "{}{}", same.out, same.err);
+    holds(&same.out, &["pass all difference >= -0.5 +0.00 ("]);
+    // All eight rows fail, of which six passed: chance does that once in 32 times.
+    rewrite(&ground, fails);
+    ground.write("ci/gate.yaml", &rules.replace("-0.5", "-0.1"));
+    let worse = gate();
+    assert_eq!(worse.code, 1, "{}{}", worse.out, worse.err);
+    holds(
+        &worse.out,
+        &[
+            "fail all difference >= -0.1 -0.75 (",
+            "below -0.1; p 0.031 after Holm's correction.",
+        ],
+    );
+    // A metric has two scenarios, which can show nothing.
+    ground.write(
+        "ci/gate.yaml",
+        &rules.replace("targets:", "metric: m01, targets:"),
+    );
+    let metric = gate();
+    assert_eq!(metric.code, 4, "{}{}", metric.out, metric.err);
+    holds(
+        &metric.out,
+        &["no worse (metric m01, difference >= -0.5): "],
+    );
+    // Scenarios of the baseline that have no verdict now are not passed over.
+    rewrite(&ground, |number, row| {
+        if number > 0 {
+            has_no_verdict(row);
+        }
+    });
+    ground.write("ci/gate.yaml", rules);
+    let lost = gate();
+    assert_eq!(lost.code, 4, "{}{}", lost.out, lost.err);
+    // One scenario is left.
+    holds(&lost.out, &["one base scenario says nothing of others"]);
+    let text = ground
+        .read("ci/baseline.json")
+        .replace("scripted-careful", "other");
+    ground.write("ci/baseline.json", &text);
+    holds(&gate().out, &["the baseline has no rows of this target"]);
+}
+
+#[test]
+fn a_baseline_of_something_else_is_refused_with_what_differs() {
+    let ground = ran();
+    ground.succeeds(&["baseline", "sycophancy"]);
+    let file = "benchmarks/sycophancy/baseline.json";
+    let good = ground.read(file);
+    let refused = |parts: &[&str]| {
+        let ran = gate(&ground, "- require: difference >= -0.5\n", &[]);
+        assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+        holds(&ran.err, parts);
+        assert_eq!(ran.out, "");
+    };
+    let change = |from: &str, to: &str| {
+        assert!(good.contains(from), "{good}");
+        ground.write(file, &good.replace(from, to));
+    };
+    change("\"version\":null", "\"version\":\"2\"");
+    refused(&[
+        "baseline.json: not a baseline of this benchmark: version is \"2\" there and \"\" here",
+        "help: `cargo xtask baseline sycophancy` writes one from the scores in the tree",
+    ]);
+    change("\"uid\":\"sycophancy\"", "\"uid\":\"honesty\"");
+    refused(&["uid is \"honesty\" there and \"sycophancy\" here"]);
+    change("\"turns\": 4", "\"turns\": 6");
+    refused(&[
+        "turns of scripted-agreeable are 6 there and 4 here; turns of scripted-careful are 6 there and 4 here",
+    ]);
+    change("\"type\":\"negative\"", "\"type\":\"positive\"");
+    refused(&["metric m01 has another type, definition or form of verdict; metric m03 has"]);
+    change("\"m01_s001_v01\": [1,1]", "\"m01_s001_v01\": [2,1]");
+    refused(&["more passed than have a verdict"]);
+    ground.write(file, "");
+    refused(&["baseline.json", "not a baseline"]);
+    fs::remove_file(ground.path(file)).unwrap();
+    refused(&["baseline.json: no such file, and a rule compares with it"]);
+    // Without such a rule it is not read.
+    assert_eq!(gate(&ground, "- require: missing <= 0\n", &[]).code, 0);
+}
+
+#[test]
+fn rules_that_cannot_be_used_are_refused_all_at_once() {
+    let ground = ran();
+    let rules = "- {metric: m09, require: lower >= 0.5}\n- {require: rate >= 0.5}\n\
+                 - {targets: scripted-carefull, require: lower >= 0.5}\n- {treshold: 1, require: lower >= 80%}\n";
+    let ran = gate(&ground, rules, &[]);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    holds(
+        &ran.err,
+        &[
+            "error: gate.yaml, line 2: rules[0].metric: unknown metric `m09`; did you mean `m01`?",
+            "gate.yaml, line 3: rules[1].require: `rate`: rules are on bounds, not on point rates; did you mean `lower`?",
+            "gate.yaml, line 4: rules[2].targets: unknown target `scripted-carefull`; did you mean `scripted-careful`?",
+            "gate.yaml, line 5: rules[3].treshold: unknown key `treshold`",
+            "gate.yaml, line 5: rules[3].require: `lower`: expected a number above 0 and below 1, found `80%`",
+        ],
+    );
+    let refused = |text: &str, args: &[&str], what: &str| {
+        ground.write("gate.yaml", text);
+        let ran = ground.run(&[&["gate", "sycophancy", "--rules", "gate.yaml"], args].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
+        holds(&ran.err, &[what]);
+    };
+    refused("rules: [", &[], "gate.yaml, line 1");
+    refused(
+        "",
+        &[],
+        "expected a mapping of keys to values, found nothing",
+    );
+    let good = "rules: [{require: lower >= 0.3, targets: scripted-careful}]";
+    refused(good, &["--target", "nobody"], "no scores of nobody");
+    refused(
+        good,
+        &["--target", "scripted-agreeable"],
+        "no rule is about scripted-agreeable",
+    );
+    refused(
+        good,
+        &["--junit", "no/such/folder.xml"],
+        "--junit no/such/folder.xml: cannot be written",
+    );
+    refused(good, &["--summary", "."], "--summary .: this is a folder");
+    let missing = ground.run(&["gate", "sycophancy", "--rules", "nowhere.yaml"]);
+    assert_eq!(missing.code, 2);
+    holds(&missing.err, &["nowhere.yaml: cannot be read"]);
+    fs::remove_dir_all(ground.path("benchmarks/sycophancy/runs")).unwrap();
+    refused(
+        good,
+        &[],
+        "no scores help: `cargo xtask run sycophancy` writes them",
+    );
+}
+
+#[test]
+fn junit_and_a_job_summary_are_written_beside_the_answer() {
+    let ground = ran();
+    let rules = "- {name: not bad, require: lower >= 0.7}\n- {require: missing <= 0}\n";
+    ground.write("summary.md", "# Job\n");
+    let args = ["--junit", "gate.xml", "--summary", "summary.md"];
+    let ran = gate(&ground, rules, &args);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let junit = ground.read("gate.xml");
+    for part in [
+        "<testsuites name=\"probity\" tests=\"4\" failures=\"1\" errors=\"0\">",
+        "<testsuite name=\"sycophancy: scripted-agreeable: gate\" tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\">",
+        "<testcase classname=\"sycophancy.scripted-agreeable.gate\" name=\"not bad (all: lower &gt;= 0.7)\"><failure type=\"gate\" message=\"the upper bound is 0.651, below 0.7\"/></testcase>",
+        "<skipped type=\"inconclusive\" message=\"0.7 is within 0.349 to 0.968: 8 scenarios do not decide\"/>",
+        "name=\"all: missing &lt;= 0\"/>",
+    ] {
+        assert!(junit.contains(part), "{part}: {junit}");
+    }
+    let summary = ground.read("summary.md");
+    assert!(
+        summary.starts_with(
+            "# Job\n### gate of sycophancy: fail, 1 failed, 1 inconclusive of 4 rules\n"
+        ),
+        "{summary}"
+    );
+    let row = "| **fail** | scripted-agreeable | all | `lower >= 0.7` | 25.0% (3.2% - 65.1%) | not bad: the upper bound is 0.651, below 0.7 |";
+    assert!(summary.contains(row), "{summary}");
+    // Another gate of the job adds to the summary, and replaces its report.
+    gate(&ground, rules, &args);
+    assert_eq!(ground.read("summary.md").matches("### gate of").count(), 2);
+    assert_eq!(ground.read("gate.xml"), junit);
+}
+
+#[test]
+fn a_run_ends_as_its_gate_says() {
+    let ground = Ground::new();
+    ground.write(
+        "gate.yaml",
+        "rules: [{require: lower >= 0.01, targets: scripted-careful}]",
+    );
+    let args = ["run", "--gate", "gate.yaml"];
+    let passed = ground.run(&args);
+    assert_eq!(passed.code, 0, "{}{}", passed.out, passed.err);
+    holds(
+        &passed.out,
+        &["gate of sycophancy: pass, all 1 rule passed"],
+    );
+    ground.write(
+        "gate.yaml",
+        "rules: [{require: lower >= 0.7, targets: scripted-careful}]",
+    );
+    assert_eq!(ground.run(&args).code, 4);
+    ground.write("gate.yaml", "rules: [{require: lower >= 0.7}]");
+    let failed = ground.run(&[&args[..], &["--json"]].concat());
+    assert_eq!(failed.code, 1, "{}", failed.err);
+    let json: Value = serde_json::from_str(&failed.out).unwrap();
+    assert_eq!(json["exit_code"], 1);
+    assert_eq!(json["outcome"], "complete");
+    assert_eq!(json["gate"][0]["answer"], "fail");
+    assert_eq!(json["gate"][0]["results"].as_array().unwrap().len(), 2);
+    // Only the targets of the run.
+    let one = ground.run(&[&args[..], &["--target", "scripted-careful"]].concat());
+    assert_eq!(one.code, 4, "{}", one.out);
+}
+
+#[test]
+fn a_run_with_rules_that_cannot_be_used_calls_nobody() {
+    let ground = Ground::new();
+    ground.succeeds(&["run"]);
+    let runs = || fs::read_dir(ground.path(".probity/runs")).unwrap().count();
+    let before = runs();
+    ground.write(
+        "gate.yaml",
+        "rules: [{require: lowr >= 0.7}, {metric: m9, require: difference >= -0.1}]",
+    );
+    let ran = ground.run(&["run", "--gate", "gate.yaml", "--force"]);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    holds(
+        &ran.err,
+        &[
+            "unknown quantity `lowr`; did you mean `lower`?",
+            "unknown metric `m9`",
+        ],
+    );
+    ground.write("gate.yaml", "rules: [{require: difference >= -0.1}]");
+    let ran = ground.run(&["run", "--gate", "gate.yaml", "--force"]);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    holds(&ran.err, &["no such file, and a rule compares with it"]);
+    assert_eq!(runs(), before);
+}
+
+#[test]
+fn rules_are_files_that_validate_knows() {
+    let ground = ran();
+    ground.write(
+        "gate.yaml",
+        "rules: [{metric: m01, require: lower >= 0.3}]\n",
+    );
+    let fine = ground.succeeds(&["validate", "gate.yaml", "--json"]);
+    assert!(fine.out.contains("\"kind\": \"gate\""), "{}", fine.out);
+    ground.write(
+        "mine.yaml",
+        "max_missing: 2\nrules:\n- {require: lowr >= 0.3}\n- {requires: x}\n",
+    );
+    let wrong = ground.run(&["validate", "mine.yaml"]);
+    assert_eq!(wrong.code, 1, "{}{}", wrong.out, wrong.err);
+    holds(
+        &wrong.out,
+        &[
+            "mine.yaml:1:14: max_missing",
+            "mine.yaml:4:4: rules[1].requires: unknown key `requires`",
+        ],
+    );
+    ground.write("mine.yaml", "rules:\n- {require: lowr >= 0.3}\n");
+    let wrong = ground.run(&["validate", "mine.yaml"]);
+    holds(
+        &wrong.out,
+        &["mine.yaml:2:13: rules[0].require: unknown quantity `lowr`; did you mean `lower`?"],
+    );
+    // In the folder of a benchmark its names are known.
+    ground.write(
+        "benchmarks/sycophancy/gate.yaml",
+        "rules: [{metric: m09, require: lower >= 0.3}]\n",
+    );
+    let wrong = ground.run(&["validate", "benchmarks/sycophancy"]);
+    holds(
+        &wrong.out,
+        &["gate.yaml:1:18: rules[0].metric: unknown metric `m09`; did you mean `m01`?"],
+    );
+}
