@@ -150,8 +150,8 @@ impl<'b> ScenarioRules<'b> {
     }
 }
 
-/// A blank `base_scenario_id` counts as absent: the id then tells the base scenario. What is no text would only be found when the rows
-/// have been paid for, by the statistics.
+/// A blank `base_scenario_id` counts as absent: the id then tells the base scenario. Anything but text would only be found when
+/// the statistics are computed, after all calls.
 fn wrong_base(row: &Scenario) -> Option<BrokenRule> {
     let found = match row.extra.get("base_scenario_id")? {
         Value::Null | Value::String(_) => return None,

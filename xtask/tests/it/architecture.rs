@@ -175,6 +175,54 @@ fn some_libraries_are_known_in_one_place() {
     }
 }
 
+/// How code reaches the terminal, the environment and the home folder of the user.
+const OUTSIDE: [&str; 10] = [
+    "env::var",
+    "env::args",
+    "env::current_dir",
+    "home_dir",
+    "io::stdin",
+    "io::stdout",
+    "io::stderr",
+    "print!(",
+    "println!(",
+    "dbg!(",
+];
+
+/// The library is given what it needs. The scripted server is a program of its own too.
+#[test]
+fn only_the_command_touches_terminal_and_environment() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+    let mut folders: Vec<_> = fs::read_dir(crates)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| !path.ends_with("cli") && !path.ends_with("scripted-llm"))
+        .map(|path| path.join("src"))
+        .collect();
+    assert!(folders.len() > 10);
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            for (index, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {
+                let is_code = !line.trim_start().starts_with("//");
+                if is_code && OUTSIDE.iter().any(|way| line.contains(way)) {
+                    found.push(format!("{}:{}: {line}", path.display(), index + 1));
+                }
+            }
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "the caller passes it in:\n{}",
+        found.join("\n")
+    );
+}
+
 /// `url`, below reqwest, takes either ICU (21 crates) or unicode-rs (5) to map host names; the version of `idna_adapter` in
 /// `Cargo.lock` decides. After a `cargo update`, `cargo update -p idna_adapter --precise 1.1.0` brings it back.
 #[test]

@@ -95,7 +95,7 @@ async fn most_judges_decide_and_each_verdict_is_kept() {
             })
             .collect();
         assert_eq!(said, [("yes-1", true), ("no-1", false), ("yes-2", true)]);
-        // Each call is paid for.
+        // The tokens of all calls count.
         assert_eq!(row["_usage"]["input_tokens"], 30);
     }
     let journal = journal(&ground);

@@ -104,11 +104,11 @@ fn configuration(path: &Path) -> Vec<Finding> {
 
 /// What is wrong with the configuration file `name`. Problems elsewhere say where.
 fn finding(problem: &ConfigProblem, name: &str) -> Finding {
-    let origin = problem.origin.as_ref();
+    let origin = problem.place.origin.as_ref();
     let Some(origin) = origin.filter(|origin| origin.name == name) else {
         return Finding::problem("", problem.to_string());
     };
-    let finding = Finding::problem(&problem.key, &problem.reason).at_line(origin.line);
+    let finding = Finding::problem(&problem.place.key, &problem.reason).at_line(origin.line);
     Finding {
         column: origin.column,
         ..finding

@@ -1,16 +1,32 @@
 //! What is wrong with the configuration.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::tree::Origin;
 
 /// A value of the configuration: where it was set, and its key path.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename = "$place")]
 pub struct KeyPlace {
-    /// Where it was set; `None` for what is built in.
+    /// Where it was set; `None` for what is built in, or where it is no single value.
     pub origin: Option<Origin>,
     /// Such as `targets[0].id`; empty for the whole configuration.
     pub key: String,
+}
+
+/// `config.yaml, line 3: generation.turns: `, as far as it is known.
+impl fmt::Display for KeyPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(origin) = &self.origin {
+            write!(f, "{origin}: ")?;
+        }
+        match self.key.as_str() {
+            "" => Ok(()),
+            key => write!(f, "{key}: "),
+        }
+    }
 }
 
 /// Everything that is wrong with the configuration, each with its place. No text of it holds a key or a header.
@@ -50,52 +66,36 @@ fn lines(problems: &[ConfigProblem]) -> String {
 
 /// One thing that is wrong with the configuration, or may be a mistake.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-#[error("{}{reason}", self.place())]
+#[error("{place}{reason}")]
 pub struct ConfigProblem {
-    /// Where the value at fault was set; `None` where it is no single value.
-    pub origin: Option<Origin>,
-    /// The key path of the value, such as `targets[0].id`; empty where no single value is at fault.
-    pub key: String,
+    /// Where the value at fault was set, as far as it is a single value.
+    pub place: KeyPlace,
     /// What is wrong.
     pub reason: String,
 }
 
 impl ConfigProblem {
     /// A problem with the value at `place`.
-    pub fn at(place: &KeyPlace, reason: impl Into<String>) -> Self {
+    pub(super) fn at(place: &KeyPlace, reason: impl Into<String>) -> Self {
         Self {
-            origin: place.origin.clone(),
-            key: place.key.clone(),
+            place: place.clone(),
             reason: reason.into(),
         }
     }
 
     /// A problem with a file, a variable or a flag, or with no single value of it.
-    pub fn in_origin(origin: Origin, reason: impl Into<String>) -> Self {
-        Self {
+    pub(super) fn in_origin(origin: Origin, reason: impl Into<String>) -> Self {
+        let place = KeyPlace {
             origin: Some(origin),
-            ..Self::from(reason.into())
-        }
-    }
-
-    /// `config.yaml, line 3: generation.turns: `, as far as it is known.
-    fn place(&self) -> String {
-        let origin = self.origin.as_ref().map(|origin| format!("{origin}: "));
-        let key = match self.key.as_str() {
-            "" => String::new(),
-            key => format!("{key}: "),
+            ..KeyPlace::default()
         };
-        origin.unwrap_or_default() + &key
+        Self::at(&place, reason)
     }
 }
 
 impl From<String> for ConfigProblem {
     fn from(reason: String) -> Self {
-        Self {
-            origin: None,
-            key: String::new(),
-            reason,
-        }
+        Self::at(&KeyPlace::default(), reason)
     }
 }
 

@@ -58,10 +58,14 @@ pub use endpoint::Endpoints;
 pub use error::{ConfigError, ConfigProblem, KeyPlace};
 pub use layers::Layers;
 pub use published::schema;
-pub use sections::{Axis, Limits, ModelEntries, ModelEntry, Route, Settings};
-pub use text::Text;
+pub use sections::{
+    Axis, Budget, CacheSection, Concurrency, Demographics, Generation, HeaderName, JournalSection,
+    Limits, ModelEntries, ModelEntry, ModelTable, PriceEntry, Prompts, Retries, Route, Run, Safety,
+    Settings,
+};
+pub use text::{BaseUrl, Secret, Text};
 pub use tree::Origin;
-pub use values::Whole;
+pub use values::{Length, OneOrMore, Range, Real, Whole};
 pub use vars::Vars;
 
 /// The settings, the environment they are resolved with, and what may be a mistake in them.

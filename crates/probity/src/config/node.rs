@@ -18,14 +18,14 @@ use serde_json::json;
 
 use super::{
     error::{ConfigProblem, KeyPlace},
-    read::ReadError,
+    read::{Problems, ReadError},
     tree::{Data, Value},
     vars::Vars,
 };
 
-/// The name of a newtype that takes a scalar as written and its place.
+/// The name of a struct that takes a scalar as written (`raw`) and its `place`.
 pub const TEXT: &str = "$text";
-/// The name of a newtype that takes the place of a table. As the key of a struct, it is in every table.
+/// The name of the struct that takes the place of a value. As the key of a struct, it is in every table.
 pub const PLACE: &str = "$place";
 /// The name of an enum whose variants `text`, `list` and `table` are chosen by the form of the value.
 pub const FORM: &str = "$form";
@@ -36,8 +36,8 @@ pub struct Context<'a> {
     pub vars: &'a Vars,
     /// The key paths of values that are wrong: they are passed over, so that the next mistake is found.
     pub left_out: BTreeSet<String>,
-    /// Unknown keys, each with whether it is an error.
-    pub unknown: RefCell<Vec<(ConfigProblem, bool)>>,
+    /// Unknown keys.
+    pub unknown: RefCell<Problems>,
 }
 
 /// A value at a key path.
@@ -125,8 +125,12 @@ impl<'a> Node<'a> {
             Some(meant) => format!("unknown key `{key}`; did you mean `{meant}`?"),
             None => format!("unknown key `{key}` is ignored"),
         };
-        let problem = (ConfigProblem::at(&self.place(), reason), meant.is_some());
+        let problem = ConfigProblem::at(&self.place(), reason);
         let mut unknown = self.context.unknown.borrow_mut();
+        let unknown = match meant {
+            Some(_) => &mut unknown.errors,
+            None => &mut unknown.warnings,
+        };
         if !unknown.contains(&problem) {
             unknown.push(problem);
         }
@@ -200,21 +204,10 @@ impl<'a> Deserializer<'a> for Node<'a> {
 
     fn deserialize_newtype_struct<V: Visitor<'a>>(
         self,
-        name: &'static str,
+        _name: &'static str,
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        let place = self.place();
-        let located = match (name, &self.value.data) {
-            (PLACE, _) => json!(place),
-            (TEXT, Data::Text(raw)) => json!([raw, place]),
-            (TEXT, Data::Json(value)) if !value.is_null() => {
-                json!([value.to_string(), place])
-            }
-            (TEXT, _) => return Err(self.wrong(&"text")),
-            _ => return visitor.visit_newtype_struct(self),
-        };
-        let visited = visitor.visit_newtype_struct(located);
-        visited.map_err(ReadError::custom)
+        visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_seq<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -227,11 +220,22 @@ impl<'a> Deserializer<'a> for Node<'a> {
 
     fn deserialize_struct<V: Visitor<'a>>(
         self,
-        _name: &'static str,
+        name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        visitor.visit_map(self.fields(fields)?)
+        let place = self.place();
+        let located = match (name, &self.value.data) {
+            (PLACE, _) => json!(place),
+            (TEXT, Data::Text(raw)) => json!({"raw": raw, "place": place}),
+            (TEXT, Data::Json(value)) if !value.is_null() => {
+                json!({"raw": value.to_string(), "place": place})
+            }
+            (TEXT, _) => return Err(self.wrong(&"text")),
+            _ => return visitor.visit_map(self.fields(fields)?),
+        };
+        let visited = located.deserialize_struct(name, fields, visitor);
+        visited.map_err(ReadError::custom)
     }
 
     fn deserialize_enum<V: Visitor<'a>>(

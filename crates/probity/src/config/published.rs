@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::sections::Settings;
 
-/// The JSON Schema of a configuration file. It has no name: whoever publishes it gives it one.
+/// The JSON Schema of a configuration file. Its `$id` and title are for the caller to set.
 #[must_use]
 pub fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12();

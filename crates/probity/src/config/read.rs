@@ -69,12 +69,9 @@ where
             break None;
         }
     };
-    for (problem, is_error) in context.unknown.into_inner() {
-        match is_error {
-            true => problems.errors.push(problem),
-            false => problems.warnings.push(problem),
-        }
-    }
+    let unknown = context.unknown.into_inner();
+    problems.errors.extend(unknown.errors);
+    problems.warnings.extend(unknown.warnings);
     value
 }
 

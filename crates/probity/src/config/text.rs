@@ -1,9 +1,9 @@
 //! Texts in which `${NAME}` is replaced when they are used, so that a key that only one phase needs may be missing in another.
 
-use std::{borrow::Cow, fmt::Display};
+use std::fmt::Display;
 
 use llm_client::{HIDDEN, is_key_for_a_name, shown_url};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{
@@ -11,9 +11,12 @@ use super::{
     vars::Vars,
 };
 
-/// A text of the configuration in which `${NAME}` is not replaced yet, and where it stands.
-#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "Written")]
+/// A text of the configuration in which `${NAME}` is not replaced yet, and where it stands. Numbers and true or false are taken as they
+/// are written.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename = "$text")]
+#[schemars(with = "String", inline, extend("type" = ["string", "number", "boolean"]))]
+#[schemars(description = "")] // Each key has its own.
 pub struct Text {
     /// The text as written.
     pub raw: String,
@@ -21,19 +24,9 @@ pub struct Text {
     pub place: KeyPlace,
 }
 
-#[derive(Deserialize)]
-#[serde(rename = "$text")]
-struct Written((String, KeyPlace));
-
-impl From<Written> for Text {
-    fn from(Written((raw, place)): Written) -> Self {
-        Self { raw, place }
-    }
-}
-
 impl Text {
     /// A text that is in no file.
-    pub fn built_in(text: &str) -> Self {
+    pub(super) fn built_in(text: &str) -> Self {
         Self {
             raw: text.to_owned(),
             place: KeyPlace {
@@ -60,21 +53,6 @@ impl Text {
 impl Serialize for Text {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.raw)
-    }
-}
-
-/// Numbers and true or false are taken as they are written.
-impl JsonSchema for Text {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Text".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": ["string", "number", "boolean"]})
     }
 }
 
@@ -115,7 +93,7 @@ impl BaseUrl {
     ///
     /// # Errors
     /// What is wrong with it, with its place.
-    pub fn check(&self, url: &str) -> Result<(), ConfigError> {
+    pub(super) fn check(&self, url: &str) -> Result<(), ConfigError> {
         let shown = shown_url(&self.0.raw);
         let url = url.trim();
         if url.is_empty() {

@@ -18,7 +18,7 @@ pub struct Origin {
 
 impl Origin {
     /// A file, variable or flag as a whole.
-    pub fn new(name: impl Into<String>) -> Self {
+    pub(super) fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             line: None,
@@ -27,7 +27,7 @@ impl Origin {
     }
 
     /// With the line in the file.
-    pub fn at_line(self, line: Option<u64>) -> Self {
+    pub(super) fn at_line(self, line: Option<u64>) -> Self {
         Self { line, ..self }
     }
 }

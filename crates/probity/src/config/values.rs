@@ -15,7 +15,7 @@ use serde::{
     de::{Error, Unexpected, Visitor},
 };
 
-use super::sections::model::HeaderName;
+use super::sections::HeaderName;
 
 /// A value that is read from the text that stands for it.
 pub trait FromText: Sized {
@@ -66,7 +66,6 @@ deserialized_from_text! {
     [T: TryFrom<u64>, const MIN: u32, const MAX: u32] Whole<T, MIN, MAX>;
     [const MIN: u32, const MAX: u32] Real<MIN, MAX>;
     [] Length;
-    [] Bounds;
     [] HeaderName;
 }
 
@@ -176,24 +175,17 @@ type Bound = Whole<u32, 1>;
 #[schemars(untagged, inline)]
 enum RangeForm {
     #[schemars(with = "Bound")]
-    Text(Bounds),
+    Text(#[serde(deserialize_with = "from_text")] Bounds),
     List(Vec<Bound>),
-    Table(BoundsTable),
+    Table(Bounds),
 }
 
 /// Both ends. One alone stands for both.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields, inline)]
-struct BoundsTable {
+struct Bounds {
     min: Option<Bound>,
     max: Option<Bound>,
-}
-
-/// The ends of a range.
-#[derive(Serialize)]
-struct Bounds {
-    min: u32,
-    max: u32,
 }
 
 impl FromText for Bounds {
@@ -203,9 +195,11 @@ impl FromText for Bounds {
 
     fn from_text(text: &str) -> Option<Self> {
         let (min, max) = text.split_once('-').unwrap_or((text, text));
-        let bound = |text: &str| text.trim().parse().ok().filter(|n| *n >= 1);
-        let (min, max) = (bound(min)?, bound(max)?);
-        Some(Self { min, max })
+        let bound = |text: &str| Bound::from_text(text.trim());
+        Some(Self {
+            min: Some(bound(min)?),
+            max: Some(bound(max)?),
+        })
     }
 }
 
@@ -214,19 +208,18 @@ impl TryFrom<RangeForm> for Range {
 
     fn try_from(form: RangeForm) -> Result<Self, String> {
         let (min, max) = match form {
-            RangeForm::Text(Bounds { min, max }) => (Some(min), Some(max)),
-            RangeForm::List(ends) => (ends.first().map(|n| n.0), ends.last().map(|n| n.0)),
-            RangeForm::Table(ends) => {
-                let (min, max) = (ends.min.map(|n| n.0), ends.max.map(|n| n.0));
-                (min.or(max), max.or(min))
-            }
+            RangeForm::Text(ends) | RangeForm::Table(ends) => (ends.min, ends.max),
+            RangeForm::List(ends) => (ends.first().copied(), ends.last().copied()),
         };
-        let (Some(min), Some(max)) = (min, max) else {
+        let (Some(min), Some(max)) = (min.or(max), max.or(min)) else {
             return Err(format!("expected {}", Bounds::expected()));
         };
-        match min <= max {
-            true => Ok(Self(min..=max)),
-            false => Err(format!("the range ends before it begins: {min} to {max}")),
+        match *min <= *max {
+            true => Ok(Self(*min..=*max)),
+            false => Err(format!(
+                "the range ends before it begins: {} to {}",
+                *min, *max
+            )),
         }
     }
 }
@@ -234,7 +227,10 @@ impl TryFrom<RangeForm> for Range {
 impl From<Range> for Bounds {
     fn from(range: Range) -> Self {
         let (min, max) = range.0.into_inner();
-        Self { min, max }
+        Self {
+            min: Some(Whole(min)),
+            max: Some(Whole(max)),
+        }
     }
 }
 

@@ -71,7 +71,7 @@ impl Vars {
     }
 
     /// The values of the variables that `url` takes into its path or query and that are keys, by their names or by their look.
-    pub fn keys_in_path(&self, url: &str) -> Vec<&str> {
+    pub(super) fn keys_in_path(&self, url: &str) -> Vec<&str> {
         let start = url.find("://").map_or(0, |at| at + "://".len());
         let rest = url.get(start..).unwrap_or_default();
         let path = rest.find(['/', '?']).and_then(|at| rest.get(at..));

@@ -2,34 +2,28 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::config::values::{Range, Whole};
 
 /// How much is generated and simulated.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub struct Generation {
     /// How many metrics.
+    #[default(Range(4..=6))]
     pub metrics: Range,
     /// Scenarios for each metric; demographic variants not counted.
+    #[default(Whole(2))]
     pub scenarios_per_metric: Whole<u32, 1>,
     /// The most exchanges in a conversation.
+    #[default(Whole(4))]
     pub turns: Whole<u32, 1>,
     /// Conversations for each scenario and target.
+    #[default(Whole(1))]
     pub num_samples: Whole<u32, 1>,
     /// The most rounds of tool calls that a target has in one turn: one with more than 100 runs in circles.
+    #[default(Whole(10))]
     pub max_tool_steps: Whole<u32, 1, 100>,
-}
-
-impl Default for Generation {
-    fn default() -> Self {
-        Self {
-            metrics: Range(4..=6),
-            scenarios_per_metric: Whole(2),
-            turns: Whole(4),
-            num_samples: Whole(1),
-            max_tool_steps: Whole(10),
-        }
-    }
 }

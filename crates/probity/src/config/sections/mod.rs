@@ -7,7 +7,7 @@ mod demographics;
 mod generation;
 mod journal;
 mod limits;
-pub(super) mod model;
+mod model;
 mod models;
 mod prices;
 mod prompts;
@@ -20,11 +20,21 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
+use smart_default::SmartDefault;
 
-pub use demographics::Axis;
+pub use budget::Budget;
+pub use cache::CacheSection;
+pub use demographics::{Axis, Demographics};
+pub use generation::Generation;
+pub use journal::JournalSection;
 pub use limits::Limits;
-pub use model::{ModelEntry, Route};
+pub use model::{HeaderName, ModelEntry, ModelTable, Route};
 pub use models::ModelEntries;
+pub use prices::PriceEntry;
+pub use prompts::Prompts;
+pub use retries::Retries;
+pub use run::{Concurrency, Run};
+pub use safety::Safety;
 
 use super::{
     read::Problems,
@@ -36,7 +46,7 @@ use model::{Model, Part, check_ids, check_panel};
 
 /// What decides what a run does: `config.yaml`, or `probity.toml` in TOML. Every text may hold `${NAME}`, which stands for an
 /// environment variable. Keys that are not here are ignored with a warning, or refused where they are nearly a known one.
-#[derive(Clone, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Deserialize, Serialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 #[schemars(rename = "Config", deny_unknown_fields)]
 pub struct Settings {
@@ -45,7 +55,7 @@ pub struct Settings {
     #[schemars(skip)]
     pub file: Option<PathBuf>,
     /// How the command runs.
-    pub run: run::Run,
+    pub run: Run,
     /// Simulates the user.
     #[serde(serialize_with = "placeholder")]
     user_model: Option<Model>,
@@ -63,65 +73,38 @@ pub struct Settings {
     #[schemars(with = "Vec<Model>")]
     targets: Targets,
     /// How much is generated and simulated.
-    pub generation: generation::Generation,
+    pub generation: Generation,
     /// `{axis: [values]}`: every combination is a variant of each scenario.
-    pub demographics: demographics::Demographics,
+    pub demographics: Demographics,
     /// The simulated user types carelessly.
     pub perfunctory: bool,
     /// Scenarios have instructions for single turns.
+    #[default(true)]
     pub landmarks: bool,
     /// Templates of one's own: `{name: file}`, beside the configuration file.
-    pub prompts: prompts::Prompts,
+    pub prompts: Prompts,
     /// The standards that grades compare with: a file, or a folder of files named after benchmarks.
     pub standards: Option<Text>,
     /// Prices that override the shipped ones.
-    pub prices: Vec<prices::PriceEntry>,
+    pub prices: Vec<PriceEntry>,
     /// The most that a run may spend.
-    pub budget: budget::Budget,
+    pub budget: Budget,
     /// The response cache.
-    pub cache: cache::CacheSection,
+    pub cache: CacheSection,
     /// The run's journal.
-    pub journal: journal::JournalSection,
+    pub journal: JournalSection,
     /// Limits of every endpoint that has none of its own.
     pub limits: Limits,
     /// Calls with a transient failure.
-    pub retries: retries::Retries,
+    pub retries: Retries,
     /// The seed of all randomness.
+    #[default(Whole(0))]
     pub seed: Whole<u64, 0>,
     /// Safety evaluations.
-    pub safety: safety::Safety,
+    pub safety: Safety,
     /// The models above, resolved.
     #[serde(skip)]
     pub models: ModelEntries,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            file: None,
-            run: run::Run::default(),
-            user_model: None,
-            tool_model: None,
-            generator_model: None,
-            evaluator_model: None,
-            targets: Targets::default(),
-            generation: generation::Generation::default(),
-            demographics: demographics::Demographics::default(),
-            perfunctory: false,
-            landmarks: true,
-            prompts: prompts::Prompts::default(),
-            standards: None,
-            prices: Vec::new(),
-            budget: budget::Budget::default(),
-            cache: cache::CacheSection::default(),
-            journal: journal::JournalSection::default(),
-            limits: Limits::default(),
-            retries: retries::Retries::default(),
-            seed: Whole(0),
-            safety: safety::Safety::default(),
-            models: ModelEntries::default(),
-        }
-    }
 }
 
 impl Settings {

@@ -18,6 +18,8 @@ use crate::config::{
 
 /// The `source` of the models that are scripted.
 pub const SCRIPTED: &str = "scripted";
+/// The model's name cannot be its id.
+const NO_ID: &str = "missing key `id`: ";
 
 /// A model as written: a table, or `provider/model`.
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -39,7 +41,7 @@ pub struct ModelTable {
     /// Where the table stands.
     #[serde(rename = "$place", skip_serializing)]
     #[schemars(skip)]
-    place: At,
+    place: KeyPlace,
     /// The user's own name for it; of a target, the name of a folder. Default: the model's name.
     id: Option<Text>,
     /// The name that the endpoint knows. Required. A leading `<source>/` is not part of it.
@@ -82,11 +84,6 @@ pub struct ModelTable {
     /// Limits of its endpoint.
     pub limits: Limits,
 }
-
-/// The place of a table.
-#[derive(Clone, Default, Deserialize)]
-#[serde(rename = "$place")]
-struct At(KeyPlace);
 
 /// The reader's other name of the key.
 fn with_api_key(schema: &mut Schema) {
@@ -191,7 +188,7 @@ impl ModelEntry {
     }
 
     /// Where its id is set, or the model where it has none of its own.
-    pub fn id_place(&self) -> &KeyPlace {
+    pub(super) fn id_place(&self) -> &KeyPlace {
         let id = self.table.id.as_ref();
         id.map_or(self.place(), |id| &id.place)
     }
@@ -211,8 +208,8 @@ impl ModelEntry {
     }
 
     fn place(&self) -> &KeyPlace {
-        match self.table.place.0.origin {
-            Some(_) => &self.table.place.0,
+        match self.table.place.origin {
+            Some(_) => &self.table.place,
             None => &self.model.place,
         }
     }
@@ -258,7 +255,7 @@ impl Resolver<'_> {
         let route = self.route(&model.place, source, false)?;
         Some(ModelEntry {
             path: model.place.key.clone(),
-            id: self.id_of(&model.place, wire_name(source, &name))?,
+            id: self.id(&model.place, wire_name(source, &name), NO_ID)?,
             route,
             source: Some(source.to_owned()),
             model,
@@ -268,7 +265,7 @@ impl Resolver<'_> {
 
     /// Each key is checked whatever is wrong with the others, so that all is reported at once.
     fn table(&mut self, table: ModelTable) -> Option<ModelEntry> {
-        let place = table.place.0.clone();
+        let place = table.place.clone();
         if table.model.is_none() {
             let reason = "missing key `model`, the model's name at the endpoint";
             self.problems.error(&place, reason);
@@ -291,8 +288,10 @@ impl Resolver<'_> {
             return None;
         }
         let id = match (&table.id, wire) {
-            (Some(id), _) => self.given_id(id),
-            (None, Some(wire)) => self.id_of(&place, wire),
+            (Some(id), _) => self
+                .resolved(id)
+                .and_then(|text| self.id(&id.place, &text, "")),
+            (None, Some(wire)) => self.id(&place, wire, NO_ID),
             (None, None) => None,
         };
         let (route, source) = route?;
@@ -325,7 +324,7 @@ impl Resolver<'_> {
             None => {
                 let reason =
                     "neither `source` nor `base_url` is set; add one, such as `source: openai`";
-                self.problems.error(&table.place.0, reason);
+                self.problems.error(&table.place, reason);
                 None
             }
         }
@@ -356,26 +355,14 @@ impl Resolver<'_> {
         None
     }
 
-    fn given_id(&mut self, id: &Text) -> Option<ModelId> {
-        let text = self.resolved(id)?;
-        let checked = self.checked_id(&text);
-        let checked = checked.map_err(|error| self.problems.error(&id.place, error.to_string()));
-        checked.ok()
-    }
-
-    fn id_of(&mut self, place: &KeyPlace, wire: &str) -> Option<ModelId> {
-        let checked = self.checked_id(wire);
-        let reason = |error: IdError| format!("missing key `id`: {error}");
-        let checked = checked.map_err(|error| self.problems.error(place, reason(error)));
-        checked.ok()
-    }
-
-    fn checked_id(&self, id: &str) -> Result<ModelId, IdError> {
-        let id = ModelId::new(id)?;
-        if self.part == Part::Target {
-            id.check_folder_name()?;
-        }
-        Ok(id)
+    /// The id `text`, checked. What is wrong with it is said after `lead`.
+    fn id(&mut self, place: &KeyPlace, text: &str, lead: &str) -> Option<ModelId> {
+        let id = ModelId::new(text).and_then(|id| match self.part {
+            Part::Target => id.check_folder_name().map(|()| id),
+            Part::Role => Ok(id),
+        });
+        id.map_err(|error| self.problems.error(place, format!("{lead}{error}")))
+            .ok()
     }
 }
 

@@ -4,25 +4,19 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::config::values::{Length, Whole};
 
 /// What happens to calls with a transient failure.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub struct Retries {
     /// The most attempts of a call, the first included.
+    #[default(Whole(10))]
     pub max_attempts: Whole<u32, 1>,
     /// How long a model may go without a good reply before its remaining calls fail at once.
+    #[default(Length(Duration::from_secs(180)))]
     pub circuit_breaker: Length,
-}
-
-impl Default for Retries {
-    fn default() -> Self {
-        Self {
-            max_attempts: Whole(10),
-            circuit_breaker: Length(Duration::from_secs(180)),
-        }
-    }
 }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use crate::config::values::Whole;
 
@@ -24,15 +25,18 @@ pub struct Run {
 }
 
 /// Rows in progress at the same time, by phase.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub struct Concurrency {
     /// Of gen-scenarios.
+    #[default(Whole(8))]
     pub gen_scenarios: Whole<usize, 1>,
     /// Of simulate, for each target.
+    #[default(Whole(20))]
     pub simulate: Whole<usize, 1>,
     /// Of evaluate, for each target.
+    #[default(Whole(20))]
     pub evaluate: Whole<usize, 1>,
 }
 
@@ -43,14 +47,4 @@ pub struct Concurrency {
 enum ConcurrencyForm {
     ByPhase(Concurrency),
     All(Whole<usize, 1>),
-}
-
-impl Default for Concurrency {
-    fn default() -> Self {
-        Self {
-            gen_scenarios: Whole(8),
-            simulate: Whole(20),
-            evaluate: Whole(20),
-        }
-    }
 }

@@ -8,6 +8,7 @@ use schema::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::json;
+use smart_default::SmartDefault;
 
 use super::model::{Model, ModelEntry, Part};
 use crate::config::{
@@ -18,7 +19,7 @@ use crate::config::{
 };
 
 /// How safety evaluations are run.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub struct Safety {
@@ -43,14 +44,17 @@ pub struct Safety {
     /// How many errors are allowed.
     max_errors: Option<Whole<u64, 0>>,
     /// Rewritten prompts of each case that continues.
+    #[default(Whole(2))]
     variations: Whole<u32, 1, 1000>,
     /// Layers after layer 0.
+    #[default(Whole(1))]
     maximum_iteration_layers: Whole<u32, 0, 100>,
     /// Which cases continue.
     go_on: GoOn,
     /// The variation strategies, in the order they take turns.
     #[serde(deserialize_with = "strategies")]
     #[schemars(with = "OneOrMore<String>")]
+    #[default(names(&STRATEGIES))]
     strategies: Vec<String>,
     /// Messages of a conversation at most.
     #[serde(deserialize_with = "from_text")]
@@ -58,6 +62,7 @@ pub struct Safety {
     /// The multi-turn strategies.
     #[serde(deserialize_with = "test_types")]
     #[schemars(with = "OneOrMore<String>")]
+    #[default(names(&TEST_TYPES))]
     test_types: Vec<String>,
     /// A conversation ends once its verdict cannot change.
     early_stop: bool,
@@ -73,35 +78,9 @@ pub struct Safety {
     pub judges: Vec<ModelEntry>,
 }
 
-impl Default for Safety {
-    fn default() -> Self {
-        Self {
-            attacker_model: None,
-            judge_models: OneOrMore::default(),
-            test_cases: OneOrMore::default(),
-            test_case_groups: Vec::new(),
-            threshold: Threshold::default(),
-            max_cases: None,
-            fail_action_threshold: None,
-            max_errors: None,
-            variations: Whole(2),
-            maximum_iteration_layers: Whole(1),
-            go_on: GoOn::Failed,
-            strategies: STRATEGIES.map(ToOwned::to_owned).to_vec(),
-            max_turns: MaxTurns::default(),
-            test_types: TEST_TYPES.map(ToOwned::to_owned).to_vec(),
-            early_stop: false,
-            system_prompt: None,
-            system_prompt_file: None,
-            attacker: None,
-            judges: Vec::new(),
-        }
-    }
-}
-
 impl Safety {
     /// Resolves the models of the section.
-    pub fn resolve(&mut self, vars: &Vars, problems: &mut Problems) {
+    pub(super) fn resolve(&mut self, vars: &Vars, problems: &mut Problems) {
         let attacker = self.attacker_model.take();
         self.attacker = attacker.and_then(|model| model.resolve(Part::Role, vars, problems));
         for judge in std::mem::take(&mut self.judge_models).0 {
@@ -180,6 +159,10 @@ fn strategies<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>,
 
 fn test_types<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     known_names(&OneOrMore::deserialize(deserializer)?, &TEST_TYPES).map_err(D::Error::custom)
+}
+
+fn names(known: &[&str]) -> Vec<String> {
+    known.iter().copied().map(ToOwned::to_owned).collect()
 }
 
 /// The names, of which there is at least one and each is known and given once.
