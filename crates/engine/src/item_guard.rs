@@ -83,6 +83,10 @@ impl ItemGuard {
             }
             None => false,
         };
+        let faults = &conversation.simulator_faults;
+        for fault in self.item.unrecorded_faults(faults) {
+            self.record(EventBody::SimulatorFault(fault.clone()));
+        }
         self.record(EventBody::ConversationFinished(ConversationFinished {
             conv_id: conversation.conv_id.clone(),
             messages: transcript.len() as u64,
@@ -272,6 +276,7 @@ mod tests {
             ],
             error: None,
             no_verdict: None,
+            simulator_faults: Vec::new(),
             usage: Some(Spend::default().to_phase_cost()),
         }
     }

@@ -59,6 +59,7 @@ fn sample(run: &Run, n: usize) -> Sample {
         transcript: (0..12).map(turn).collect(),
         error: None,
         no_verdict: None,
+        simulator_faults: Vec::new(),
         usage: None,
     };
     let score = Score::judged(

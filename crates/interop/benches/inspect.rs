@@ -80,6 +80,7 @@ fn sample(run: &Run, n: usize, seed: &mut u64) -> Sample {
         transcript: (0..12).map(|at| turn(at, seed)).collect(),
         error: None,
         no_verdict: None,
+        simulator_faults: Vec::new(),
         usage: None,
     };
     let score = Score::judged(

@@ -88,6 +88,7 @@ fn sample(
         ],
         error: None,
         no_verdict: None,
+        simulator_faults: Vec::new(),
         usage: None,
     };
     let score = Score::judged(

@@ -68,6 +68,7 @@ fn conversation(run: &Run, scenario: &str, sample: u32, turns: Vec<Turn>) -> Con
         transcript: turns,
         error: None,
         no_verdict: None,
+        simulator_faults: Vec::new(),
         usage: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, io::BufRead};
 
-use schema::{EventBody, ItemKey, Spend, Turn, event::QueuingItem};
+use schema::{EventBody, ItemKey, SimulatorFault, Spend, Turn, event::QueuingItem};
 use serde_json::Value;
 
 use crate::{JournalReader, Line, ReadError};
@@ -72,6 +72,8 @@ pub struct ItemHistory {
     pub queued: QueuingItem,
     /// What was said, answers of tools included. Of an item that was retried, in the last attempt.
     pub transcript: Vec<Turn>,
+    /// Faults of the simulated user, in all attempts.
+    pub simulator_faults: Vec<SimulatorFault>,
     /// The calls of the conversation: to the system under test, the simulated user, and models in the place of tools.
     pub simulated: Calls,
     /// The calls to judges.
@@ -181,6 +183,7 @@ impl ItemHistory {
         Self {
             queued,
             transcript: Vec::new(),
+            simulator_faults: Vec::new(),
             simulated: Calls::default(),
             judged: Calls::default(),
             annotation: None,
@@ -202,6 +205,7 @@ impl ItemHistory {
                 self.transcript.push(said.to_turn());
             }
             EventBody::ToolAnswered(answer) => self.transcript.push(answer.to_turn()),
+            EventBody::SimulatorFault(fault) => self.simulator_faults.push(fault.clone()),
             EventBody::FetchedSutTurn(reply)
             | EventBody::UsingCachedSutTurn(reply)
             | EventBody::FetchedSutResponse(reply)

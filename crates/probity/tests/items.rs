@@ -338,6 +338,7 @@ impl Simulator for TwoQuestions {
             transcript,
             error: None,
             no_verdict: None,
+            simulator_faults: Vec::new(),
             usage: Some(spend.to_phase_cost()),
         })
     }

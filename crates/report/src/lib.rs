@@ -38,7 +38,7 @@
 //!     hazards: BTreeMap::new(),
 //!     metrics: BTreeMap::new(),
 //! };
-//! let target = TargetStatistics { target: careful.clone(), rates, reliability: vec![], variants: vec![] };
+//! let target = TargetStatistics { target: careful.clone(), rates, reliability: vec![], variants: vec![], judge: None, simulator: None };
 //! let statistics = Statistics {
 //!     format: Statistics::FORMAT.to_owned(),
 //!     level: 0.95,

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    IncompleteReplies, ModelId, PhaseCost,
+    IncompleteReplies, ModelId, PhaseCost, SimulatorFaultCounts,
     statistics::{RateStatistics, Statistics, TargetStatistics},
+    text::counted,
 };
 
 use crate::{
@@ -136,6 +137,7 @@ fn notes(benchmark: &BenchmarkResults<'_>) -> Vec<String> {
             replies.conversations
         ));
     }
+    notes.extend(targets.iter().filter_map(simulator_note));
     if targets.iter().any(|target| target.rates.negative.rows > 0) {
         notes.push(RATES.to_owned());
     }
@@ -159,6 +161,34 @@ fn notes(benchmark: &BenchmarkResults<'_>) -> Vec<String> {
         }
     }
     notes
+}
+
+/// How often the simulated user fell out of its role; `None` where it never did.
+fn simulator_note(target: &TargetStatistics) -> Option<String> {
+    let simulator = target.simulator.as_ref()?;
+    let kinds = |count: fn(&SimulatorFaultCounts) -> u64| {
+        let faults = simulator.faults.iter();
+        let some = faults.filter(|(_, counts)| count(counts) > 0);
+        let each = some.map(|(kind, counts)| format!("{} {}", kind.in_words(), count(counts)));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let mended = match (simulator.mended, simulator.faulty) {
+        (0, _) => String::new(),
+        (n, 0) => format!("{n} ({}), mended by a retry", kinds(|counts| counts.mended)),
+        (n, _) => format!("; mended by a retry in {n} more"),
+    };
+    let faulty = match simulator.faulty {
+        0 => String::new(),
+        n => format!(
+            "{n} ({}), which have no verdict",
+            kinds(|counts| counts.faulty)
+        ),
+    };
+    Some(format!(
+        "{}: the simulated user fell out of its role in {faulty}{mended}, of {}.",
+        clean(target.target.as_str()),
+        counted(simulator.conversations, "conversation", "conversations")
+    ))
 }
 
 /// The notes of the rates in the table, each once, with the models and types that it is about.

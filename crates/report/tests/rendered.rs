@@ -49,6 +49,7 @@ fn target(id: &str, positive: RateStatistics, negative: RateStatistics) -> Targe
         reliability: Vec::new(),
         variants: Vec::new(),
         judge: None,
+        simulator: None,
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Extra, FinishReason, ModelId, NoVerdict, PhaseCost, Role, Scenario, ToolCall};
+use crate::{
+    Extra, FinishReason, ModelId, NoVerdict, PhaseCost, Role, Scenario, SimulatorFault, ToolCall,
+};
 
 /// One row of `conversations.json`: one sample of one scenario, simulated with one system under test.
 ///
@@ -37,6 +39,13 @@ pub struct Conversation {
         skip_serializing_if = "Option::is_none"
     )]
     pub no_verdict: Option<NoVerdict>,
+    /// Where the simulated user fell out of its role, in the order of the turns. Absent where it did not.
+    #[serde(
+        rename = "_simulator_faults",
+        default,
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub simulator_faults: Vec<SimulatorFault>,
     /// What the calls of this conversation used and cost, the user model's included.
     #[serde(rename = "_usage", default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<PhaseCost>,
@@ -58,6 +67,8 @@ struct ReadRow {
     error: Option<String>,
     #[serde(rename = "_no_verdict", default)]
     no_verdict: Option<NoVerdict>,
+    #[serde(rename = "_simulator_faults", default)]
+    simulator_faults: Option<Vec<SimulatorFault>>,
     #[serde(rename = "_usage", default)]
     usage: Option<PhaseCost>,
 }
@@ -72,6 +83,7 @@ impl From<ReadRow> for Conversation {
             transcript: row.transcript,
             error: row.error,
             no_verdict: row.no_verdict,
+            simulator_faults: row.simulator_faults.unwrap_or_default(),
             usage: row.usage,
         }
     }
@@ -92,6 +104,8 @@ struct WrittenRow<'r> {
     error: Option<&'r str>,
     #[serde(rename = "_no_verdict", skip_serializing_if = "Option::is_none")]
     no_verdict: Option<NoVerdict>,
+    #[serde(rename = "_simulator_faults", skip_serializing_if = "<[_]>::is_empty")]
+    simulator_faults: &'r [SimulatorFault],
     #[serde(rename = "_usage", skip_serializing_if = "Option::is_none")]
     usage: Option<&'r PhaseCost>,
 }
@@ -107,6 +121,7 @@ impl Serialize for Conversation {
             transcript: &self.transcript,
             error: self.error.as_deref(),
             no_verdict: self.no_verdict,
+            simulator_faults: &self.simulator_faults,
             usage: self.usage.as_ref(),
         }
         .serialize(serializer)
@@ -122,6 +137,13 @@ impl Conversation {
             id.push_str(&format!("__s{sample}"));
         }
         id
+    }
+
+    /// The fault of the simulated user that no retry mended, if there is one. Such a conversation says nothing of the target: it is never
+    /// judged.
+    #[must_use]
+    pub fn unmended_fault(&self) -> Option<&SimulatorFault> {
+        self.simulator_faults.iter().find(|fault| !fault.retried)
     }
 
     /// The journal's `prompt_id` of a sample of a scenario: the same for every system under test.

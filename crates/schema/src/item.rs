@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     CallContext, Conversation, Event, EventBody, ItemKey, Journal, ModelId, Purpose, Scenario,
-    Spend, Turn,
+    SimulatorFault, Spend, Turn,
     event::{PlacedTurn, QueuingItem, RetryingItem},
     safety::TestCase,
 };
@@ -51,6 +51,8 @@ struct Recorded {
     replies: u32,
     /// What all calls of the conversation used and cost.
     spend: Spend,
+    /// Faults of the simulated user, in all attempts.
+    faults: Vec<SimulatorFault>,
     /// How often the conversation was begun again.
     retries: u32,
     /// The last judge's verdict.
@@ -235,6 +237,14 @@ impl Item {
         (told == recorded.turns).then_some(rest)
     }
 
+    /// Those of `faults` that are not recorded.
+    #[must_use]
+    pub fn unrecorded_faults<'f>(&self, faults: &'f [SimulatorFault]) -> Vec<&'f SimulatorFault> {
+        let recorded = self.recorded();
+        let is_new = |fault: &&SimulatorFault| !recorded.faults.contains(fault);
+        faults.iter().filter(is_new).collect()
+    }
+
     /// What all calls of the conversation used and cost, where it was begun more than once. The last attempt alone does not know it.
     #[must_use]
     pub fn spend_of_attempts(&self) -> Option<Spend> {
@@ -277,6 +287,7 @@ impl Recorded {
             EventBody::TranslatedUserResponse(said) => self.turns.push(said.to_turn()),
             EventBody::TranslatedSutResponse(said) => self.turns.push(said.to_turn()),
             EventBody::ToolAnswered(answer) => self.turns.push(answer.to_turn()),
+            EventBody::SimulatorFault(fault) => self.faults.push(fault.clone()),
             EventBody::FetchedSutResponse(_) | EventBody::UsingCachedSutResponse(_) => {
                 self.replies += 1;
             }

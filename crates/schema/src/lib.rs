@@ -77,6 +77,7 @@ mod run_phase;
 pub mod safety;
 mod scenario;
 mod score;
+mod simulator_fault;
 mod source_location;
 mod special_file;
 mod standards;
@@ -122,6 +123,9 @@ pub use replies::{IncompleteReplies, ReasoningReplies};
 pub use run_phase::Phase;
 pub use scenario::{Landmark, Scenario};
 pub use score::Score;
+pub use simulator_fault::{
+    SimulatorFault, SimulatorFaultCounts, SimulatorFaultKind, SimulatorStatistics,
+};
 pub use source_location::SourceLocation;
 pub use special_file::{is_own_stream, special_file, unreadable_special};
 pub use standards::{Standards, StandardsFile, StandardsMetadata};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ModelId, NoVerdict};
+use crate::{ModelId, NoVerdict, SimulatorStatistics};
 
 /// The content of `statistics.json`: one file per benchmark, beside `results.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,6 +55,9 @@ pub struct TargetStatistics {
     /// Its judges, where they were a panel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeStatistics>,
+    /// How often the simulated user fell out of its role; absent where it did in no conversation, or the conversations are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulator: Option<SimulatorStatistics>,
 }
 
 /// The judges of a system under test's rows.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     ChatReply, Conversation, Event, EventBody, FinishReason, Item, ModelError, NoVerdict,
-    PhaseError, PhaseErrorKind, Role, Scenario, Spend, TargetRef, Turn,
+    PhaseError, PhaseErrorKind, Role, Scenario, SimulatorFault, Spend, TargetRef, Turn,
     event::{ToolAnswered, TranslatedSutReply, TranslatedUserResponse},
 };
 
@@ -33,6 +33,7 @@ pub struct TranscriptBuilder<'i> {
     transcript: Vec<Turn>,
     spend: Spend,
     error: Option<(NoVerdict, String)>,
+    faults: Vec<SimulatorFault>,
     /// From 1; 0 before anything was said.
     turn: u32,
     /// Replies of the target in this turn.
@@ -50,6 +51,7 @@ impl<'i> TranscriptBuilder<'i> {
             transcript: Vec::new(),
             spend: Spend::default(),
             error: None,
+            faults: Vec::new(),
             turn: 0,
             replies: 0,
         }
@@ -106,6 +108,19 @@ impl<'i> TranscriptBuilder<'i> {
         self.spend.add(spend);
     }
 
+    /// What was said so far.
+    #[must_use]
+    pub fn transcript(&self) -> &[Turn] {
+        &self.transcript
+    }
+
+    /// The simulated user fell out of its role. A conversation with a fault that is not retried has no verdict.
+    pub fn simulator_fault(&mut self, fault: SimulatorFault) {
+        self.item
+            .record(Event::new(EventBody::SimulatorFault(fault.clone())));
+        self.faults.push(fault);
+    }
+
     /// The conversation failed for this reason, and keeps what was said.
     pub fn fail(&mut self, reason: NoVerdict, error: impl Into<String>) {
         self.error = Some((reason, error.into()));
@@ -145,6 +160,7 @@ impl<'i> TranscriptBuilder<'i> {
             transcript: self.transcript,
             error,
             no_verdict,
+            simulator_faults: self.faults,
             usage: Some(self.spend.to_phase_cost()),
         }
     }

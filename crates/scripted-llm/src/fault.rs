@@ -84,6 +84,8 @@ pub enum FaultKind {
     WrongType,
     /// The reply's JSON object without its first key.
     MissingKey,
+    /// The reply is this text.
+    Says(String),
     /// Status 400 as OpenAI answers it, for calls that send this parameter; others are served.
     Unsupported(Parameter),
 }

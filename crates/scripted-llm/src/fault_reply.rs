@@ -229,6 +229,7 @@ fn changed(kind: &FaultKind, content: &str) -> String {
             text.truncate(length);
             text
         }
+        FaultKind::Says(text) => text.clone(),
         FaultKind::Prose => prose(content),
         FaultKind::Fenced => format!("```json\n{content}\n```"),
         FaultKind::Think => {

@@ -8,7 +8,7 @@ use crate::{Fault, FaultError, FaultKind, Parameter, Role, Task};
 ///
 /// Kinds: a status such as `429`, `html`, `error-body`, `truncated-json`, `no-choices`, `null-content`, `empty-content`, `no-usage`,
 /// `big:MIB`, `invalid-utf8`, `hang`, `reset`, `slow:MS`, `prose`, `fenced`, `think`, `wrong-type`, `missing-key`,
-/// `unsupported:PARAMETER` (`max-tokens`, `max-completion-tokens`, `json-schema`, `response-format`, `temperature`, `seed`).
+/// `says:TEXT`, `unsupported:PARAMETER` (`max-tokens`, `max-completion-tokens`, `json-schema`, `response-format`, `temperature`, `seed`).
 ///
 /// Conditions: `first=COUNT`, `share=0.1`, `model=NAME`, `task=NAME`. With a status also `retry-after=VALUE`, `retry-at=SECONDS` (a date
 /// that far ahead), `header=NAME: VALUE`, `body=TEXT`.
@@ -51,6 +51,7 @@ fn kind(text: &str) -> Result<Fault, String> {
         "think" => FaultKind::Think,
         "wrong-type" => FaultKind::WrongType,
         "missing-key" => FaultKind::MissingKey,
+        "says" if !value.is_empty() => FaultKind::Says(value.to_owned()),
         "unsupported" => FaultKind::Unsupported(parameter(value)?),
         _ => {
             let status = name
@@ -136,6 +137,10 @@ mod tests {
             .first(2);
         assert_eq!(fault, built);
         assert_eq!(
+            "says:Message: Hi; first=1".parse(),
+            Ok(Fault::new(FaultKind::Says("Message: Hi".to_owned())).first(1))
+        );
+        assert_eq!(
             "slow:250".parse(),
             Ok(Fault::new(FaultKind::Slow(Duration::from_millis(250))))
         );
@@ -148,6 +153,7 @@ mod tests {
             ("melt", "unknown fault"),
             ("99", "from 200 to 599"),
             ("big", "needs a number"),
+            ("says:", "unknown fault"),
             ("hang; first", "key=value"),
             ("hang; first=x", "needs a number"),
             ("hang; share=2", "from 0 to 1"),

@@ -82,7 +82,7 @@ pub(crate) fn is_dots(message: &str) -> bool {
 }
 
 /// The words of `text` in lower case, with a space before each and one at the end; nothing where there is no word.
-fn words(text: &str) -> String {
+pub(crate) fn words(text: &str) -> String {
     let words = text
         .split(|char: char| !char.is_alphanumeric())
         .filter(|word| !word.is_empty());

@@ -6,6 +6,7 @@
 //! - [`tools`]: the tools that the target may call, and how they answer: fixed, by a table, simulated by a model, or by a program
 //!   of your own.
 //! - [`Side`]: a conversation as one of its speakers sees it, for simulators of your own.
+//! - [`faults`]: the rules that find where a simulated user fell out of its role.
 //! - [`safety`]: attackers and targets of safety evaluations.
 //! - [`user_reply`]: how the reply of a user model is read.
 //!
@@ -58,12 +59,13 @@
 //!   checks its answers.
 //! - An empty reply of the target ends the conversation: there is nothing the simulated user could answer.
 //! - A user model that repeats its instructions in words of its own cannot be distinguished from one that plays well. Only the tags
-//!   of the prompts, the text behind their labels, and the opening are recognised and refused in a message.
+//!   of the prompts, the text behind their labels, the opening, and instructions word for word are recognised and refused in a message.
 //! - A user model that continues to write the assistant's part as well is not corrected: what it writes is the message.
 //! - The typos of [`SimulatorSettings::perfunctory`] are made in scripts that have upper and lower case; other scripts stay
 //!   as they are. They repeat for one version of this crate; another version of the random generator may place others.
 //! - The labels `Thought:` and `Message:` are English, whatever language the persona speaks.
 
+pub mod faults;
 mod form;
 mod perfunctory;
 mod play;

@@ -1,16 +1,18 @@
 //! One conversation while it is simulated.
 
+mod refusals;
+
 use std::sync::Arc;
 
 use schema::{
     CallContext, ChatReply, Conversation, FinishReason, Item, ModelError, NoVerdict, Origin,
-    PhaseError, PhaseErrorKind, Purpose, Role, Scenario, ToolCall, ToolChoice, TranscriptBuilder,
-    Turn, reply::advice, text::is_blank,
+    PhaseError, PhaseErrorKind, Purpose, Role, Scenario, SimulatorFault, ToolCall, ToolChoice,
+    TranscriptBuilder, Turn, reply::advice, text::is_blank,
 };
 
 use crate::{
     ChatSimulator, Side,
-    form::{self, Form},
+    form::Form,
     perfunctory::{perfunctory, turn_rng},
     prompts::{TurnNotes, without_notes},
     tools::{AnsweredCall, CallIds, Offer, ToolReply, sendable},
@@ -120,15 +122,6 @@ impl<'a> Play<'a> {
         let (words, last) = match meant {
             UserReply::Says(words) => (words, false),
             UserReply::SaysLast(words) => (words, true),
-            UserReply::Ends if turn == 1 => {
-                return Err(Stop::Row(
-                    NoVerdict::SimulatorFault,
-                    format!(
-                        "{}: it ended the conversation before anything was said",
-                        self.user_at(turn)
-                    ),
-                ));
-            }
             UserReply::Ends => return Ok(Said::Nothing),
         };
         // The notes of this turn and refused tries leave the user's side; what it said stays as it said it.
@@ -150,8 +143,8 @@ impl<'a> Play<'a> {
         Ok(Said::Words { text, last })
     }
 
-    /// Asks the user model until its reply is usable. A run that finds only replies of an earlier one, none of them usable,
-    /// asks one more time than that one did.
+    /// Asks the user model until its reply is usable and without a fault. A run that finds only replies of an earlier one, none of them
+    /// usable, asks one more time than that one did.
     async fn ask_user(&mut self, turn: u32) -> Result<(ChatReply, UserReply), Stop> {
         let simulator = self.simulator;
         self.user.set_turn(turn);
@@ -160,7 +153,7 @@ impl<'a> Play<'a> {
         let tries = simulator.settings.tries.max(1);
         let mut most = tries.saturating_add(LATER_RUNS);
         let mut asked = 0;
-        let (refused, finish) = loop {
+        let (why, finish) = loop {
             asked += 1;
             let reply = match simulator.user.chat(self.user.request()).await {
                 Ok(reply) => reply,
@@ -171,10 +164,20 @@ impl<'a> Play<'a> {
                 most = tries;
             }
             let meant = read(&reply.content, &reply.finish);
-            let refused = match meant.and_then(|meant| self.not_the_form(meant, turn)) {
+            let meant = meant.and_then(|meant| self.not_the_form(meant, turn));
+            let meant = meant.and_then(|meant| self.without_fault(meant, turn));
+            let refusal = match meant {
                 Ok(meant) => return Ok((reply, meant)),
-                Err(refused) => refused,
+                Err(refusal) => refusal,
             };
+            // What a provider's filter stops is not the user's fault.
+            if reply.finish != FinishReason::ContentFilter {
+                self.said.simulator_fault(SimulatorFault {
+                    retried: asked < most,
+                    ..SimulatorFault::new(refusal.fault, turn, &reply.content)
+                });
+            }
+            let refused = refusal.reason;
             if asked >= most {
                 let cut_off = reply.finish == FinishReason::Length;
                 break (format!("{refused}{}", advice(cut_off)), reply.finish);
@@ -195,31 +198,16 @@ impl<'a> Play<'a> {
         Err(Stop::Row(
             unusable(&finish),
             format!(
-                "{}: no usable message in {asked} tries; the last reply: {refused}",
+                "{}: no usable message in {asked} tries; the last reply: {why}",
                 self.user_at(turn)
             ),
         ))
     }
 
-    /// Refuses a message that the prompt has in its place.
-    fn not_the_form(&self, meant: UserReply, turn: u32) -> Result<UserReply, String> {
-        let (UserReply::Says(words) | UserReply::SaysLast(words)) = &meant else {
-            return Ok(meant);
-        };
-        let opening = (turn == 1).then_some(&*self.incoming);
-        match self.form.repeats(words, opening) {
-            true => Err(form::REPEATED.to_owned()),
-            false => Ok(meant),
-        }
-    }
-
     /// The instructions of the user model in this turn.
     fn turn_prompt(&self, turn: u32, refused: Option<&str>) -> Result<Arc<str>, PhaseError> {
         let settings = &self.simulator.settings;
-        let instruction = settings
-            .landmarks
-            .then(|| self.scenario.landmark(turn))
-            .flatten();
+        let instruction = self.instruction(turn);
         self.simulator.prompts.turn(&TurnNotes {
             incoming: &self.incoming,
             turn,

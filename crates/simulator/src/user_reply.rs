@@ -5,9 +5,10 @@
 
 use std::borrow::Cow;
 
-use schema::{FinishReason, reply::split_thinking, text::is_blank};
+use schema::{FinishReason, SimulatorFaultKind, reply::split_thinking, text::is_blank};
 
 use crate::{
+    faults,
     form::{Kind, Label},
     prompts::NOTE_TAGS,
 };
@@ -21,6 +22,24 @@ pub enum UserReply {
     SaysLast(String),
     /// It leaves without another word.
     Ends,
+}
+
+/// Why a reply cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The fault of the simulated user.
+    pub fault: SimulatorFaultKind,
+    /// What is wrong, in words that can be sent back to the model.
+    pub reason: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(fault: SimulatorFaultKind, reason: impl Into<String>) -> Self {
+        Self {
+            fault,
+            reason: reason.into(),
+        }
+    }
 }
 
 /// Reads a reply of the form `Thought: …`, `Message: …`.
@@ -42,38 +61,39 @@ pub enum UserReply {
 /// ```
 ///
 /// # Errors
-/// What is wrong, in words that can be sent back to the model.
-pub fn read(reply: &str, finish: &FinishReason) -> Result<UserReply, String> {
+/// When there is no message, or it holds a thought or a tag of the instructions.
+pub fn read(reply: &str, finish: &FinishReason) -> Result<UserReply, Refusal> {
+    let empty = |reason: &str| Refusal::new(SimulatorFaultKind::EmptyTurn, reason);
     let (text, _) = split_thinking(reply);
     let text = text.trim();
     if is_blank(text) {
-        return Err(match finish {
-            FinishReason::Length => "the token limit was reached before anything was said".into(),
-            FinishReason::ContentFilter => "the provider's filter stopped it".into(),
-            _ => "it is empty".into(),
-        });
+        return Err(empty(match finish {
+            FinishReason::Length => "the token limit was reached before anything was said",
+            FinishReason::ContentFilter => "the provider's filter stopped it",
+            _ => "it is empty",
+        }));
     }
-    let message = find_message(text, finish)?;
+    let message = find_message(text, finish).map_err(empty)?;
     let message = without_turn_notes(&message);
     let message = unquoted(message.trim());
     if is_blank(message) {
-        return Err("the message is empty".into());
+        return Err(empty("the message is empty"));
     }
     if holds_thought(message) {
-        return Err(
-            "the message holds a thought; put the thought first, in a line of its own".into(),
-        );
+        let kind = SimulatorFaultKind::ThoughtText;
+        return Err(Refusal::new(kind, faults::advice(kind)));
     }
     if let Some(tag) = echoed_tag(message) {
-        return Err(format!(
+        let reason = format!(
             "the message holds the tag <{tag}> of your notes; write only what the person says"
-        ));
+        );
+        return Err(Refusal::new(SimulatorFaultKind::InstructionsLeaked, reason));
     }
     Ok(split_end(message))
 }
 
 /// The text of the message, its label removed. A message of one line, as most are, is not copied.
-fn find_message<'t>(text: &'t str, finish: &FinishReason) -> Result<Cow<'t, str>, String> {
+fn find_message<'t>(text: &'t str, finish: &FinishReason) -> Result<Cow<'t, str>, &'static str> {
     let mut message: Option<(Cow<'t, str>, Label<'t>)> = None;
     let mut thought = false;
     for line in text.lines() {
@@ -111,14 +131,14 @@ fn find_message<'t>(text: &'t str, finish: &FinishReason) -> Result<Cow<'t, str>
         return if is_end(last) {
             Ok(last.into())
         } else if *finish == FinishReason::Length {
-            Err("the token limit was reached before a \"Message:\" line; think less".into())
+            Err("the token limit was reached before a \"Message:\" line; think less")
         } else {
-            Err("it has a thought but no \"Message:\" line".into())
+            Err("it has a thought but no \"Message:\" line")
         };
     }
     if *finish == FinishReason::Length {
         // Without a label nobody can tell whether the message had begun.
-        return Err("the token limit was reached before a \"Message:\" line".into());
+        return Err("the token limit was reached before a \"Message:\" line");
     }
     Ok(text.into())
 }
@@ -312,7 +332,7 @@ mod tests {
                 "<persona>",
             ),
         ] {
-            let error = read(reply, &finish).unwrap_err();
+            let error = read(reply, &finish).unwrap_err().reason;
             assert!(error.contains(reason), "{reply:?}: {error}");
         }
         assert_eq!(

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use llm_client::{HttpClient, ModelSettings, OpenAi};
 use play::*;
-use schema::{EventKind, FinishReason, ModelErrorKind, ModelId, PhaseErrorKind, Role};
+use schema::{
+    EventKind, FinishReason, ModelErrorKind, ModelId, PhaseErrorKind, Role, SimulatorFaultKind,
+};
 use scripted_llm::ScriptedServer;
 use serde_json::json;
 use simulator::{ChatSimulator, SimulatorSettings};
@@ -47,7 +49,7 @@ async fn the_users_word_ends_the_conversation_and_stays_out_of_it() {
             "Message: Hello.",
             "Thought: done.\nMessage: \"Terminate conversation.\"",
         ]),
-        turns(5),
+        turns(3),
     )
     .await;
     assert_eq!(texts(&row), ["Hello.", "Reply 1."]);
@@ -61,7 +63,7 @@ async fn a_farewell_is_sent_before_the_end() {
             "Message: Hello.",
             "Message: Thanks.\n[terminate conversation]",
         ]),
-        turns(5),
+        turns(3),
     )
     .await;
     assert_eq!(texts(&row), ["Hello.", "Reply 1.", "Thanks.", "Reply 2."]);
@@ -70,12 +72,17 @@ async fn a_farewell_is_sent_before_the_end() {
 
 #[tokio::test]
 async fn an_end_before_anything_was_said_is_an_error() {
-    let (server, row) = play(user_says(&["Message: terminate conversation"]), turns(5)).await;
+    const END: &str = "Message: terminate conversation";
+    let (server, row) = play(user_says(&[END, END, END]), turns(5)).await;
     assert!(row.transcript.is_empty() && server.asked("target").is_empty());
+    assert_eq!(
+        row.unmended_fault().map(|fault| (fault.fault, fault.turn)),
+        Some((SimulatorFaultKind::EndedEarly, 1))
+    );
     let error = row.error.unwrap();
     assert_eq!(
         error,
-        "user model user, turn 1: it ended the conversation before anything was said"
+        "user model user, turn 1: no usable message in 3 tries; the last reply: it ended the conversation before anything was said"
     );
 }
 

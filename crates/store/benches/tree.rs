@@ -40,6 +40,7 @@ fn conversation() -> Conversation {
         transcript: (0..8).map(turn).collect(),
         error: None,
         no_verdict: None,
+        simulator_faults: Vec::new(),
         usage: None,
     }
 }

@@ -1,10 +1,11 @@
-//! Counting conversations whose replies are empty or cut off, and replies that hold reasoning.
+//! Counting conversations whose replies are empty or cut off or whose simulated user fell out of its role, and replies that hold
+//! reasoning.
 
 use std::{collections::HashSet, fmt, ops::ControlFlow, path::Path};
 
 use schema::{
     Benchmark, Conversation, FinishReason, IncompleteReplies, ModelId, ReasoningReplies, Role,
-    Turn, reasoning::has_unopened_tag, text::is_blank,
+    SimulatorFault, SimulatorStatistics, Turn, reasoning::has_unopened_tag, text::is_blank,
 };
 use serde::{
     Deserialize, Deserializer,
@@ -28,11 +29,13 @@ pub struct ReplyTally {
     unopened: u64,
     /// The ids of conversations that hold an empty or a cut-off reply.
     incomplete_ids: HashSet<String>,
+    simulator: SimulatorStatistics,
 }
 
 impl ReplyTally {
-    /// Counts a conversation. One that failed is reported elsewhere and never judged.
+    /// Counts a conversation. Of one that failed only the faults of the simulated user count: it is reported elsewhere and never judged.
     pub fn add(&mut self, conversation: &Conversation) {
+        self.simulator.add(&conversation.simulator_faults);
         if conversation.error.is_none() {
             let facts = conversation.transcript.iter().map(ReplyFacts::of);
             self.add_messages(&conversation.conv_id, facts);
@@ -67,6 +70,12 @@ impl ReplyTally {
     #[must_use]
     pub fn is_incomplete(&self, conv_id: &str) -> bool {
         self.incomplete_ids.contains(conv_id)
+    }
+
+    /// How often the simulated user fell out of its role.
+    #[must_use]
+    pub fn simulator(&self) -> &SimulatorStatistics {
+        &self.simulator
     }
 
     /// Whether no conversation was taken.
@@ -164,7 +173,12 @@ impl Lack {
 pub fn count_replies(path: &Path, benchmark: &Benchmark) -> Result<ReplyTally, RunError> {
     let mut tally = ReplyTally::default();
     each_row(path, |row: Row| {
-        if row.error.is_none() && benchmark.metric(&row.metric_id).is_some() {
+        if benchmark.metric(&row.metric_id).is_none() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let faults = row.simulator_faults.unwrap_or_default();
+        tally.simulator.add(&faults);
+        if row.error.is_none() {
             let said = row.transcript.unwrap_or_default();
             tally.add_messages(&row.conv_id, said.iter().map(Said::facts));
         }
@@ -181,6 +195,8 @@ struct Row {
     conv_id: String,
     #[serde(default)]
     error: Option<IgnoredAny>,
+    #[serde(rename = "_simulator_faults", default)]
+    simulator_faults: Option<Vec<SimulatorFault>>,
     #[serde(default)]
     transcript: Option<Vec<Said>>,
 }
@@ -247,6 +263,7 @@ impl<'de> Deserialize<'de> for TextFacts {
 
 #[cfg(test)]
 mod tests {
+    use schema::{SimulatorFaultCounts, SimulatorFaultKind};
     use serde_json::{Value, json};
 
     use super::*;
@@ -263,6 +280,7 @@ mod tests {
         let call = json!({"id": "1", "function": {"name": "f", "arguments": "{}"}});
         let mut failed = row("m01", reply(json!("")));
         failed["error"] = json!("broken off");
+        failed["_simulator_faults"] = json!([{"fault": "role_flip", "turn": 1, "retried": false}]);
         let rows = [
             row("m01", reply(json!("Yes."))),
             row("m01", reply(json!(" \n"))),
@@ -300,6 +318,19 @@ mod tests {
             never_answered: 1,
             unopened: 1,
             incomplete_ids: HashSet::from(["s__a".to_owned()]),
+            simulator: SimulatorStatistics {
+                conversations: 11,
+                faulty: 1,
+                mended: 0,
+                faults: [(
+                    SimulatorFaultKind::RoleFlip,
+                    SimulatorFaultCounts {
+                        faulty: 1,
+                        mended: 0,
+                    },
+                )]
+                .into(),
+            },
         };
         assert_eq!(tally, wanted);
 

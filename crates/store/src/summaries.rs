@@ -63,6 +63,9 @@ pub fn summarise_target(
     let summary = summary.map_err(|error| {
         RunError::input(format!("{}: {error}", path.display())).with_source(error)
     })?;
+    if let Some(replies) = replies {
+        rows.set_simulator(replies.simulator().clone());
+    }
     Ok(TargetSummary {
         summary,
         score: scorer.finish(target.clone(), standards),

@@ -171,6 +171,7 @@ fn conversation(number: usize, target: &TargetRef, seed: &mut u64) -> Conversati
         sample: 0,
         error: None,
         no_verdict: None,
+        simulator_faults: Vec::new(),
         usage: None,
     }
 }

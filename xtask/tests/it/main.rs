@@ -71,6 +71,7 @@ mod safety_ground;
 mod safety_interrupt;
 mod schemas;
 mod secrets;
+mod simulator_faults;
 mod special_files;
 mod subfolders;
 mod target_replies;

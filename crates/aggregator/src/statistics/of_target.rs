@@ -35,6 +35,7 @@ impl TargetRows {
             reliability: reliability(&units, &metrics),
             variants: variants(&metrics, index),
             judge: self.judges.statistics(),
+            simulator: self.simulator().cloned(),
         }
     }
 }

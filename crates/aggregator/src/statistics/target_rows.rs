@@ -1,7 +1,7 @@
 //! Counting the rows of one target for its statistics.
 
 use indexmap::IndexMap;
-use schema::{MetricType, ModelId, NoVerdict};
+use schema::{MetricType, ModelId, NoVerdict, SimulatorStatistics};
 
 use super::{ScenarioIndex, judges::JudgeRows, missing::MissingCluster};
 use crate::ScoreRow;
@@ -15,6 +15,7 @@ pub struct TargetRows {
     pub(super) judges: JudgeRows,
     /// The scenario and metric of the last row: rows mostly come sorted.
     last: Option<(usize, usize)>,
+    simulator: Option<SimulatorStatistics>,
 }
 
 /// The rows of one metric in one scenario.
@@ -77,6 +78,7 @@ impl TargetRows {
             scenarios: IndexMap::new(),
             judges: JudgeRows::default(),
             last: None,
+            simulator: None,
         }
     }
 
@@ -84,6 +86,15 @@ impl TargetRows {
     #[must_use]
     pub fn target(&self) -> &ModelId {
         &self.target
+    }
+
+    /// Notes how often the simulated user fell out of its role in the conversations of the rows.
+    pub fn set_simulator(&mut self, statistics: SimulatorStatistics) {
+        self.simulator = (!statistics.faults.is_empty()).then_some(statistics);
+    }
+
+    pub(super) fn simulator(&self) -> Option<&SimulatorStatistics> {
+        self.simulator.as_ref()
     }
 
     /// Takes one row. `incomplete`: whether a reply of the target in its conversation is empty or cut off.

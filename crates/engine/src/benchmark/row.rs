@@ -146,12 +146,9 @@ impl Row<'_> {
         let failed = |reason: Option<NoVerdict>, error: &str| {
             Vec::from_iter(failed_score(run, conversation, reason, error))
         };
-        let scores = match &conversation.error {
+        let scores = match why_unjudged(conversation) {
             // The reason was counted where the conversation failed.
-            Some(error) => failed(
-                conversation.no_verdict,
-                &format!("the conversation failed: {error}"),
-            ),
+            Some((reason, error)) => failed(reason, &error),
             None => match evaluator.evaluate(conversation, self.item.item()).await {
                 Ok(scores) => scores,
                 Err(error)
@@ -203,7 +200,7 @@ fn end(
     let test = Arc::clone(&item.item().key().test);
     let score = scores.iter().find(|score| *score.metric_id == *test);
     let verdict = score.and_then(|score| score.passed);
-    let judged = conversation.error.is_none();
+    let judged = why_unjudged(conversation).is_none();
     let error = score.and_then(|score| score.error.as_ref());
     let blank = judged && error.is_none() && score.is_some() && is_blank(conversation);
     run.tally(&test, |tally| tally.ended(verdict, blank));
@@ -281,8 +278,24 @@ fn failed_conversation(
         transcript: Vec::new(),
         error: Some(error.to_string()),
         no_verdict: Some(error.no_verdict().unwrap_or(NoVerdict::SimulatorFault)),
+        simulator_faults: Vec::new(),
         usage: None,
     }
+}
+
+/// Why the conversation is not judged: it failed, or its simulated user fell out of its role for good. `None`: it is.
+fn why_unjudged(conversation: &Conversation) -> Option<(Option<NoVerdict>, String)> {
+    if let Some(error) = &conversation.error {
+        let error = format!("the conversation failed: {error}");
+        return Some((conversation.no_verdict, error));
+    }
+    let fault = conversation.unmended_fault()?;
+    let error = format!(
+        "the simulated user fell out of its role in turn {}: {}",
+        fault.turn,
+        fault.fault.in_words()
+    );
+    Some((Some(NoVerdict::SimulatorFault), error))
 }
 
 fn failed_score(

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schema::{Role, Score, Turn, Verdict};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     Version,
@@ -342,6 +342,10 @@ fn metadata<'a>(
     }
     for (key, value) in &score.extra {
         texts.add(format!("score.{key}"), words::of(value));
+    }
+    let faults = &conversation.simulator_faults;
+    if !faults.is_empty() {
+        texts.add("_simulator_faults", json!(faults).to_string());
     }
     let list = |by: Asked, of: fn(&Call) -> Option<&str>| {
         let known: Vec<&str> = sample.calls_to(by).filter_map(of).collect();

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, io};
 
-use schema::{Conversation, Extra, MetricType, PhaseCost, Role, Scenario};
+use schema::{Conversation, Extra, MetricType, PhaseCost, Role, Scenario, SimulatorFault};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -199,6 +199,8 @@ struct Metadata<'a> {
     target_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<&'a PhaseCost>,
+    #[serde(rename = "_simulator_faults", skip_serializing_if = "<[_]>::is_empty")]
+    simulator_faults: &'a [SimulatorFault],
     /// The calls to the user model and the judges.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     calls: Vec<&'a Call>,
@@ -214,6 +216,7 @@ impl<'a> Metadata<'a> {
             target_id: conversation.target.id.as_str(),
             scenario: apart::scenario(&conversation.scenario, &apart::INSPECT),
             usage: conversation.usage.as_ref(),
+            simulator_faults: &conversation.simulator_faults,
             calls: calls.filter(|call| call.by != Asked::Target).collect(),
         }
     }

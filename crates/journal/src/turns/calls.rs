@@ -221,6 +221,7 @@ fn release_after(body: &EventBody) -> Release {
         | EventBody::RunningPipeline(_)
         | EventBody::QueuingItem(_)
         | EventBody::RetryingItem(_)
+        | EventBody::SimulatorFault(_)
         | EventBody::TranslatedUserResponse(_)
         | EventBody::TranslatedSutTurn(_)
         | EventBody::TranslatedSutResponse(_)

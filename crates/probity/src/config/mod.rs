@@ -61,7 +61,7 @@ pub use published::schema;
 pub use sections::{
     Axis, Budget, CacheSection, Concurrency, Demographics, Generation, HeaderName, JournalSection,
     Limits, ModelEntries, ModelEntry, ModelTable, PriceEntry, Prompts, Retries, Route, Run, Safety,
-    Settings,
+    Settings, SimulatorSection,
 };
 pub use text::{BaseUrl, Secret, Text};
 pub use tree::Origin;

@@ -32,6 +32,7 @@ impl Config {
                 landmarks: settings.landmarks,
                 perfunctory: settings.perfunctory,
                 seed: *settings.seed,
+                tries: settings.simulator.tries(),
                 max_tool_steps: *settings.generation.max_tool_steps,
                 ..SimulatorSettings::default()
             },

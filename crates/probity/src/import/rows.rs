@@ -5,7 +5,7 @@ use schema::{Conversation, Extra, Metric, Role, Scenario, TargetRef};
 use serde_json::{Value, json};
 
 /// Keys that rows have themselves, here or in an export: metadata of these names are under `imported`.
-const TAKEN: [&str; 28] = [
+const TAKEN: [&str; 29] = [
     "id",
     "metric_id",
     "metric_name",
@@ -26,6 +26,7 @@ const TAKEN: [&str; 28] = [
     "_sample",
     "transcript",
     "error",
+    "_simulator_faults",
     "imported",
     "benchmark",
     "calls",
@@ -129,6 +130,7 @@ impl Draft {
             transcript: self.recorded.transcript.clone(),
             error: self.recorded.error.clone(),
             no_verdict: None,
+            simulator_faults: Vec::new(),
             usage: self.recorded.usage,
         }
     }

@@ -18,6 +18,7 @@ use super::{
     TestScored, ToolAnswered, TranslatedAnnotation, TranslatedSutReply, TranslatedUserResponse,
     UsingTestItems,
 };
+use crate::SimulatorFault;
 
 /// Makes both enums, and what is read off the list, from `Variant(Struct) = "message" by "Class"::"method"`.
 macro_rules! events {
@@ -172,6 +173,7 @@ events! {
     RunningPipeline(RunningPipeline) = "running pipeline" by "BenchmarkRun"::"log_start",
     QueuingItem(QueuingItem) = "queuing item" by "ItemGuard"::"queue",
     RetryingItem(RetryingItem) = "retrying item" by "Item"::"new_attempt",
+    SimulatorFault(SimulatorFault) = "simulator fault" by "TranscriptBuilder"::"simulator_fault",
     TranslatedUserResponse(TranslatedUserResponse) = "translated user response" by "Play"::"user_turn",
     TranslatedSutTurn(TranslatedSutReply) = "translated sut turn" by "Play"::"target_turn",
     TranslatedSutResponse(TranslatedSutReply) = "translated sut response" by "Play"::"target_turn",

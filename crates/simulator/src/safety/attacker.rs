@@ -191,7 +191,7 @@ impl Attacker {
         let meant = match read(&reply.content, &reply.finish) {
             Ok(meant) => meant,
             Err(_) if sounds_like_refusal(&reply.content) => return Err(Refused::Declines),
-            Err(reason) => return Err(Refused::Unusable(reason)),
+            Err(refusal) => return Err(Refused::Unusable(refusal.reason)),
         };
         let (message, last) = match meant {
             UserReply::Ends if notes.turn == 1 => {

@@ -61,6 +61,7 @@ pub(super) fn conversation(
         transcript,
         error: finished.error,
         no_verdict: finished.no_verdict,
+        simulator_faults: std::mem::take(&mut item.simulator_faults),
         usage: usage(finished.usage, &item.simulated),
     })
 }

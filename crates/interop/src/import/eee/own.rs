@@ -15,7 +15,7 @@ pub(super) fn number(metadata: &Extra, key: &str) -> Option<u32> {
 
 /// Fields of scenarios and conversations: a text cannot be in their place. `tools` among them, which name tools that the format has no
 /// answers of: without them no conversation could be simulated.
-const FIELDS: [&str; 21] = [
+const FIELDS: [&str; 22] = [
     "id",
     "metric_id",
     "metric_name",
@@ -35,6 +35,7 @@ const FIELDS: [&str; 21] = [
     "_sample",
     "transcript",
     "error",
+    "_simulator_faults",
     "_usage",
     "imported",
 ];

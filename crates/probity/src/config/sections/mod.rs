@@ -14,6 +14,7 @@ mod prompts;
 mod retries;
 mod run;
 mod safety;
+mod simulator;
 
 use std::path::PathBuf;
 
@@ -35,6 +36,7 @@ pub use prompts::Prompts;
 pub use retries::Retries;
 pub use run::{Concurrency, Run};
 pub use safety::Safety;
+pub use simulator::SimulatorSection;
 
 use super::{
     read::Problems,
@@ -100,6 +102,8 @@ pub struct Settings {
     /// The seed of all randomness.
     #[default(Whole(0))]
     pub seed: Whole<u64, 0>,
+    /// The simulated user.
+    pub simulator: SimulatorSection,
     /// Safety evaluations.
     pub safety: Safety,
     /// The models above, resolved.

@@ -169,6 +169,7 @@ fn plain(run: &Run, row: Row) -> Sample {
         transcript: row.turns,
         error: None,
         no_verdict: None,
+        simulator_faults: Vec::new(),
         usage: row.usage,
     };
     if let End::Failed(why) = &row.end {

@@ -48,6 +48,7 @@ pub(super) fn statistics(rows: &Rows, target: &ModelId) -> Option<TargetStatisti
         reliability: Vec::new(),
         variants: Vec::new(),
         judge: None,
+        simulator: None,
     })
 }
 

@@ -1,0 +1,70 @@
+//! What the user model knows and the target must not hear.
+
+use super::{UserMessage, instructions_of, sentences::lower};
+use crate::form::words;
+
+/// How instructions speak of the target. A person who writes to it says "you".
+const THIRD_PERSON: [&str; 6] = [
+    " the assistant ",
+    " the ai ",
+    " the chatbot ",
+    " the target ",
+    " the model ",
+    " the user ",
+];
+
+/// So many words of an instruction, from its beginning, are no chance.
+const LEAST_WORDS: usize = 6;
+
+/// The names of the user model's notes. No person knows them.
+const NOTES: [&str; 4] = [
+    "latent_adversarial_goal",
+    "latent adversarial goal",
+    "user_goal",
+    "</instruction>",
+];
+
+/// The message begins a sentence of the latent goal or of an instruction as it is written, up to where it speaks of the assistant, or
+/// names the notes of the user model.
+///
+/// The open goal and the persona may be said.
+pub(super) fn instructions(message: &UserMessage<'_>) -> bool {
+    let said = words(message.text);
+    // Few messages speak of the assistant at all.
+    if !THIRD_PERSON.iter().any(|name| said.contains(name)) {
+        return names_notes(message);
+    }
+    let secret = std::iter::once(message.scenario.latent_adversarial_goal.as_str());
+    let mut secrets = secret.chain(instructions_of(message.scenario));
+    let quoted = secrets.any(|text| {
+        sentences(text)
+            .any(|sentence| telling_start(sentence).is_some_and(|start| said.contains(&start)))
+    });
+    quoted || names_notes(message)
+}
+
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    text.split(['.', '!', '?', ';', ':', '\n'])
+}
+
+/// The beginning of an instruction that nobody says to an assistant. `None` where it never speaks of the assistant.
+fn telling_start(sentence: &str) -> Option<String> {
+    let all = words(sentence);
+    let ends = THIRD_PERSON.iter().filter_map(|name| {
+        let at = all.find(name)?;
+        Some(at + name.len())
+    });
+    let named = all.get(..ends.min()?)?.split_whitespace().count();
+    let start: Vec<&str> = all
+        .split_whitespace()
+        .take(named.max(LEAST_WORDS))
+        .collect();
+    (start.len() >= LEAST_WORDS).then(|| format!(" {} ", start.join(" ")))
+}
+
+fn names_notes(message: &UserMessage<'_>) -> bool {
+    let said = lower(message.text);
+    let known = |note: &str| message.texts().any(|text| lower(text).contains(note));
+    let mut notes = NOTES.iter();
+    notes.any(|note| said.contains(note) && !known(note) && !said.contains('`'))
+}

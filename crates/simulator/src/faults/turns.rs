@@ -1,0 +1,52 @@
+//! Turns as a whole: empty ones, the same one twice, and leaving too early.
+
+use schema::{Role, Scenario, text::is_blank};
+
+use super::UserMessage;
+
+/// A message that is said twice has at least so many words. People repeat shorter ones: `ok`, `please answer my question`.
+const SAME_WORDS: usize = 10;
+
+/// The message shows nothing.
+pub(super) fn empty(message: &UserMessage<'_>) -> bool {
+    is_blank(message.text)
+}
+
+/// The message is one from before, word for word, and nobody asked for that.
+pub(super) fn repeated(message: &UserMessage<'_>) -> bool {
+    // Somebody who sends code again has lost nothing of the role.
+    let is_short = message.text.split_whitespace().count() < SAME_WORDS;
+    if is_short || message.text.contains("```") {
+        return false;
+    }
+    let goal = message.scenario.latent_adversarial_goal.to_lowercase();
+    if asks_to_repeat(message.instruction) || goal.contains("repeat") {
+        return false;
+    }
+    let mut earlier = message.earlier.iter();
+    earlier.any(|turn| turn.role == Role::User && message.has_words_of(turn))
+}
+
+fn asks_to_repeat(instruction: Option<&str>) -> bool {
+    const ASKS: [&str; 8] = [
+        "repeat",
+        "again",
+        "same",
+        "insist",
+        "word for word",
+        "verbatim",
+        "rephras",
+        "push",
+    ];
+    let instruction = instruction.unwrap_or_default().to_lowercase();
+    ASKS.iter().any(|word| instruction.contains(word))
+}
+
+/// Whether a user who leaves in place of a message in `turn` (from 1) of `turns` leaves too early: nothing was said yet, or the first half is
+/// not over and instructions for this turn or a later one are waiting.
+#[must_use]
+pub fn ended_early(scenario: &Scenario, landmarks: bool, turn: u32, turns: u32) -> bool {
+    let mut waiting = scenario.landmarks.iter();
+    let waits = landmarks && waiting.any(|landmark| (turn..=turns).contains(&landmark.turn));
+    turn <= 1 || (waits && turn <= turns / 2)
+}
