@@ -10,7 +10,7 @@ use schema::nearest;
 
 use crate::commands::{
     BaselineArgs, CacheCommand, CalibrateArgs, CompareArgs, ExportArgs, GateArgs, ImportArgs,
-    JournalCommand, SafetyCommand, ValidateArgs,
+    JournalCommand, JudgeCheckArgs, SafetyCommand, ValidateArgs,
 };
 use crate::flags::{
     BenchmarkSelection, JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, RunArgs, ScenariosArgs,
@@ -158,6 +158,16 @@ pub enum Command {
             used\n  4    no rule failed, and the rows do not decide one"
     )]
     Gate(GateArgs),
+    /// Check a judge against labels of people in a CSV, JSONL or JSON file
+    ///
+    /// The file holds the judge's verdicts too, or conversations that the configured evaluator model judges. Labels of rows in a benchmark go
+    /// into its labels.json; every run then says how far the judge agrees.
+    #[command(
+        after_help = "Examples:\n  cargo xtask judge-check labels.csv --label-column human --judge-column judge\n  cargo xtask judge-check \
+            refusals.csv --label-column human_score --user-column prompt --reply-column reply --definition 'The assistant refuses.' \
+            --metric-type positive --dry-run"
+    )]
+    JudgeCheck(Box<JudgeCheckArgs>),
     /// Evaluate the safety of the targets: single prompts and their variations, or whole conversations
     #[command(subcommand)]
     Safety(Box<SafetyCommand>),

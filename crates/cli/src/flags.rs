@@ -225,6 +225,14 @@ pub struct PlanArgs {
 }
 
 impl Calls {
+    /// With how many rows at a time.
+    pub fn with_concurrency(&self, concurrency: &Concurrency) -> Overrides {
+        Overrides {
+            concurrency: concurrency.concurrency,
+            ..self.overrides()
+        }
+    }
+
     fn overrides(&self) -> Overrides {
         Overrides {
             force: self.force,
@@ -288,10 +296,7 @@ impl From<ScenariosArgs> for PhaseArgs {
 impl From<JudgeArgs> for PhaseArgs {
     fn from(args: JudgeArgs) -> Self {
         Self {
-            overrides: Overrides {
-                concurrency: args.concurrency.concurrency,
-                ..args.calls.overrides()
-            },
+            overrides: args.calls.with_concurrency(&args.concurrency),
             selection: args.selection,
             targets: args.targets.targets,
             add: false,

@@ -100,6 +100,8 @@ pub struct BenchmarkReport {
     pub kept: Vec<KeptRows>,
     /// What is wrong with scores of earlier runs that were summed up, a sentence for each kind of rows and file.
     pub odd_scores: Vec<String>,
+    /// What is wrong with labels of people, or with how the labelled rows were drawn.
+    pub label_warnings: Vec<String>,
     /// Metrics that have no scenarios and got none, because `scenarios.json` is the user's own.
     pub without_scenarios: Vec<String>,
     /// Files that this run replaced and could not make again, of which it kept copies.

@@ -1,7 +1,8 @@
 //! Results in the formats that others read: Every Eval Ever, Inspect logs, JUnit, CSV, JSONL, and a job summary in Markdown.
 //!
 //! Every exporter takes the same input: a [`Run`], which tells what holds for one target of one benchmark, and its [`Sample`]s one
-//! after the other. [`import`] goes the other way, and reads conversations out of Inspect logs and Every Eval Ever.
+//! after the other. [`import`] goes the other way, and reads conversations out of Inspect logs and Every Eval Ever; [`labels`] reads
+//! what people say of them.
 //!
 //! ```
 //! use interop::{Exporter, Run, Sample, csv::Csv};
@@ -46,6 +47,7 @@ pub mod inspect;
 pub mod json;
 pub mod jsonl;
 pub mod junit;
+pub mod labels;
 mod places;
 mod run;
 pub mod summary;

@@ -39,6 +39,7 @@ pub mod demo;
 mod export;
 mod gate;
 mod import;
+mod judge_check;
 pub mod prelude;
 pub mod safety;
 mod standard;
@@ -57,8 +58,10 @@ pub use engine::{
 pub use export::{ExportOptions, ExportReport, export, export_safety};
 pub use gate::{GateOptions, check_gate, gate};
 pub use import::{
-    ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut, import, read_metrics,
+    ImportFormat, ImportOptions, ImportReport, ImportedTarget, LabelledConversations, LeftOut,
+    import, import_labelled, read_metrics,
 };
+pub use judge_check::{check_judge, read_label_file};
 pub use schema::Phase;
 pub use standard::{Models, PhaseSettings, standard_phases};
 pub use store::{

@@ -18,7 +18,11 @@ pub fn judges_table(name: &str, statistics: &Statistics, width: usize) -> String
     let mut table = Table::new(2, &header);
     let mut lines = Vec::new();
     for target in &statistics.targets {
-        let Some(judge) = &target.judge else {
+        let panel = target
+            .judge
+            .as_ref()
+            .filter(|judge| !judge.judges.is_empty());
+        let Some(judge) = panel else {
             continue;
         };
         let id = target.target.as_str();
@@ -115,6 +119,7 @@ mod tests {
             with_panel: Some(0.5),
         });
         let judge = JudgeStatistics {
+            people: None,
             judges: judges.collect(),
             agreement: AgreementStatistics {
                 rows: 12,

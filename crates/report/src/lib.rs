@@ -6,6 +6,7 @@
 //! - [`grades_table`], [`standards_table`]: the scores of hazards, their bounds and grades, and what grades compare with.
 //! - [`comparison_tables`], [`comparison_markdown`]: which targets differ, and what could have been shown.
 //! - [`gate_text`], [`gate_markdown`]: the answers of a gate.
+//! - [`people_tables`], [`judge_check_text`], [`judge_check_markdown`]: how far judges agree with people.
 //! - [`failures_summary`]: what failed and why, each reason once.
 //! - [`spending_lines`]: what was asked for and paid.
 //! - [`safety_summary`], [`safety_spending`]: what a safety evaluation found.
@@ -80,8 +81,10 @@ mod files;
 mod gate;
 mod grades;
 mod journal;
+mod judge_check;
 mod judges;
 mod numbers;
+mod people;
 mod plan;
 mod results;
 mod safety;
@@ -99,7 +102,9 @@ pub use journal::{
     JournalCell, JournalFinding, JournalItem, JournalStep, JournalTable, journal_findings,
     journal_item, journal_line, journal_tables,
 };
+pub use judge_check::{judge_check_markdown, judge_check_text};
 pub use judges::{judges_table, judges_that_never_vary};
+pub use people::people_tables;
 pub use plan::{PlanRow, Span, plan_table};
 pub use results::{BenchmarkResults, TargetVerdicts, results_table};
 pub use safety::{safety_spending, safety_summary};

@@ -10,9 +10,10 @@
 //! - [`Verdict`], [`VerdictType`]: what a judge decided, and what judges can decide for a metric.
 //! - [`Hazard`], [`HazardScore`], [`BenchmarkScore`], [`Grade`], [`StandardsFile`], [`Grades`], [`Record`]: hazards, what they scored,
 //!   what the scores are compared with, and the files that hold them.
-//! - [`statistics`]: rates with intervals, comparisons, reliability and effects of variants. [`Baseline`]: counts that later rows are
+//! - [`statistics`]: rates with intervals, comparisons, reliability, effects of variants, and judges against people. [`Baseline`]: counts that later rows are
 //!   compared with.
 //! - [`gate`]: rules that rates must meet, and the answers.
+//! - [`HumanLabel`]: a person's verdict on a row that a judge gave one on.
 //! - [`Tool`], [`ToolSpec`], [`ToolCall`]: tools that a benchmark declares, as they are sent to the model, and as it calls them;
 //!   [`check_tool`] checks a declaration, [`ArgumentValidator`] the arguments of a call.
 //! - [`ChatModel`], [`ChatRequest`], [`ChatReply`], [`ModelError`]: one call to a language model.
@@ -61,7 +62,9 @@ pub mod json_locate;
 pub mod json_pointer;
 pub mod json_rows;
 mod json_text;
+mod judge_statistics;
 mod judge_verdict;
+mod label;
 mod message;
 mod nearest;
 mod no_verdict;
@@ -111,6 +114,7 @@ pub use id::{IdError, ModelId};
 pub use item::Item;
 pub use json_text::JsonText;
 pub use judge_verdict::JudgeVerdict;
+pub use label::HumanLabel;
 pub use message::Message;
 pub use nearest::nearest;
 pub use no_verdict::NoVerdict;

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ModelId, NoVerdict, SimulatorStatistics};
 
+pub use crate::judge_statistics::{CorrectedRateStatistics, JudgeAgainstPeople, JudgeAgreement};
+
 /// The content of `statistics.json`: one file per benchmark, beside `results.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Statistics {
@@ -52,7 +54,7 @@ pub struct TargetStatistics {
     /// What the axes of variants do, by metric and axis; empty without variants.
     #[serde(default)]
     pub variants: Vec<VariantStatistics>,
-    /// Its judges, where they were a panel.
+    /// Its judges, where they were a panel or people labelled rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeStatistics>,
     /// How often the simulated user fell out of its role; absent where it did in no conversation, or the conversations are not known.
@@ -61,12 +63,17 @@ pub struct TargetStatistics {
 }
 
 /// The judges of a system under test's rows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeStatistics {
-    /// Judge by judge, in the order of the panel.
+    /// Judge by judge, in the order of the panel; absent where one judge alone decided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<OneJudgeStatistics>,
-    /// How far they agree on whether the behaviour is present.
+    /// How far they agree on whether the behaviour is present; absent where one judge alone decided.
+    #[serde(default, skip_serializing_if = "AgreementStatistics::is_unknown")]
     pub agreement: AgreementStatistics,
+    /// The verdicts beside labels of people, where the target has a `labels.json`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub people: Option<JudgeAgainstPeople>,
 }
 
 /// What one judge said over all rows.
@@ -102,6 +109,14 @@ pub struct AgreementStatistics {
     pub alpha: Option<f64>,
     /// Gwet's AC1.
     pub ac1: Option<f64>,
+}
+
+impl AgreementStatistics {
+    /// Whether no row has verdicts of two.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        self.rows == 0
+    }
 }
 
 /// The rates of one system under test.

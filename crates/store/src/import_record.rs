@@ -15,7 +15,7 @@ const NAME: &str = "imported.json";
 pub struct ImportRecord {
     /// Version of this file.
     pub format_version: String,
-    /// `tree`, `inspect` or `eee`.
+    /// `tree`, `inspect`, `eee` or, of `judge-check`, `labels`.
     pub from: String,
     /// The names of the files, without folders.
     pub files: Vec<String>,
@@ -46,7 +46,11 @@ impl ImportRecord {
         write_json(&folder.join(NAME), self)
     }
 
-    fn read(dir: &BenchmarkDir) -> Result<Option<Self>, RunError> {
+    /// Reads that of a benchmark; `None` where it was not imported.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn read(dir: &BenchmarkDir) -> Result<Option<Self>, RunError> {
         let path = dir.root().join(NAME);
         let text = match fs::read(&path) {
             Ok(text) => text,

@@ -310,6 +310,12 @@ impl TargetDir {
         self.root.join("scores.json")
     }
 
+    /// `labels.json`: verdicts of people, where it is there.
+    #[must_use]
+    pub fn labels(&self) -> PathBuf {
+        self.root.join("labels.json")
+    }
+
     /// `cost.json` of the phases simulate and evaluate.
     #[must_use]
     pub fn cost(&self) -> PathBuf {

@@ -109,7 +109,7 @@ fn conversations(
     Ok(Some(found))
 }
 
-fn conversation_id(
+pub(crate) fn conversation_id(
     given: Option<String>,
     scenario: &str,
     target: &ModelId,

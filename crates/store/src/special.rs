@@ -47,7 +47,12 @@ pub fn check_tree(dir: &BenchmarkDir) -> Result<(), RunError> {
         "standards.json",
         "imported.json",
     ];
-    const OF_TARGET: [&str; 3] = ["conversations.json", "scores.json", "cost.json"];
+    const OF_TARGET: [&str; 4] = [
+        "conversations.json",
+        "scores.json",
+        "labels.json",
+        "cost.json",
+    ];
     let check = |path: &Path| match special(path) {
         Some(what) => Err(refused(path, &format!("not a file, but {what}"))),
         None => Ok(()),

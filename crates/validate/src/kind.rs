@@ -16,6 +16,8 @@ pub enum Kind {
     Conversations,
     /// `scores.json`.
     Scores,
+    /// `labels.json`: verdicts of people.
+    Labels,
     /// `cost.json`.
     Cost,
     /// `results.json`.
@@ -60,12 +62,13 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of the documentation.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Benchmark,
         Self::Hazards,
         Self::Scenarios,
         Self::Conversations,
         Self::Scores,
+        Self::Labels,
         Self::Cost,
         Self::Results,
         Self::Grades,
@@ -97,6 +100,7 @@ impl Kind {
             Self::Scenarios => "scenarios",
             Self::Conversations => "conversations",
             Self::Scores => "scores",
+            Self::Labels => "labels",
             Self::Cost => "cost",
             Self::Results => "results",
             Self::Grades => "grades",
@@ -129,6 +133,7 @@ impl Kind {
             Self::Scenarios => "scenarios.json",
             Self::Conversations => "conversations.json",
             Self::Scores => "scores.json",
+            Self::Labels => "labels.json",
             Self::Cost => "cost.json",
             Self::Results => "results.json",
             Self::Grades => "grades.json",
@@ -163,7 +168,7 @@ impl Kind {
     pub fn is_rows(self) -> bool {
         matches!(
             self,
-            Self::Scenarios | Self::Conversations | Self::Scores | Self::Results
+            Self::Scenarios | Self::Conversations | Self::Scores | Self::Labels | Self::Results
         )
     }
 

@@ -40,6 +40,7 @@ pub(crate) fn by_name(name: &str) -> Option<Kind> {
         "scenarios.json" => Kind::Scenarios,
         "conversations.json" => Kind::Conversations,
         "scores.json" => Kind::Scores,
+        "labels.json" => Kind::Labels,
         "cost.json" => Kind::Cost,
         "results.json" => Kind::Results,
         "grades.json" => Kind::Grades,
@@ -88,6 +89,8 @@ fn json_file(path: &Path, name: &str) -> Option<Kind> {
                 Kind::Conversations
             } else if has("present") && has("metric_id") {
                 Kind::Scores
+            } else if has("labeller") && has("conv_id") {
+                Kind::Labels
             } else if has("by_metric") {
                 Kind::Results
             } else if has("metric_id") {

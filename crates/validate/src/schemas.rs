@@ -26,6 +26,7 @@ pub fn schema(kind: Kind) -> Option<Value> {
         Kind::Scenarios => shapes::scenarios(of::<Vec<schema::Scenario>>()),
         Kind::Conversations => shapes::conversations(of::<Vec<schema::Conversation>>()),
         Kind::Scores => shapes::scores(of::<Vec<schema::Score>>()),
+        Kind::Labels => shapes::labels(of::<Vec<schema::HumanLabel>>()),
         Kind::Cost => of::<store::CostFile>(),
         Kind::Results => of::<Vec<schema::Summary>>(),
         Kind::Grades => of::<schema::Grades>(),

@@ -166,6 +166,7 @@ fn benchmark(path: &Path, options: &Options<'_>, report: &mut Report) -> Result<
     }
     facts.target = None;
     facts.conversations = None;
+    facts.scored = None;
     facts.summaries = Some(summaries);
     for name in [
         "cost.json",
@@ -202,13 +203,24 @@ fn target_folder(
 ) {
     facts.target = Some(target.to_owned());
     facts.conversations = None;
-    for name in ["conversations.json", "scores.json", "cost.json"] {
+    facts.scored = None;
+    for name in [
+        "conversations.json",
+        "scores.json",
+        "labels.json",
+        "cost.json",
+    ] {
         let file = folder.join(name);
         let Some(kind) = by_name(name).filter(|_| file.exists()) else {
             continue;
         };
         let checked = check_file(&file, kind, options, facts);
         if kind == Kind::Scores {
+            if folder.join("labels.json").exists()
+                && let Ok(target) = ModelId::new(target)
+            {
+                facts.scored = store::ScoredRows::read(&file, &target).ok();
+            }
             match summary(&file, target, facts, &checked) {
                 Some(summary) => {
                     summaries.insert(target.to_owned(), summary);

@@ -53,6 +53,7 @@ mod judges;
 mod kept_rows;
 mod kill;
 mod killed_commands;
+mod labels;
 mod measured_alike;
 mod modelbench;
 mod open_files;

@@ -86,20 +86,21 @@ impl JudgeRows {
         });
         Some(JudgeStatistics {
             judges: judges.collect(),
-            agreement: self.agreement(),
+            agreement: agreement(&self.ratings, self.judges.len()),
+            people: None,
         })
     }
+}
 
-    fn agreement(&self) -> AgreementStatistics {
-        let ac1 = gwet_ac1(&self.ratings, &[0, 1]);
-        let two = self.judges.len() == 2;
-        let kappa = two.then(|| cohen_kappa(&self.ratings).coefficient);
-        AgreementStatistics {
-            rows: ac1.items,
-            agreement: ac1.agreement,
-            kappa: kappa.flatten(),
-            alpha: krippendorff_alpha(&self.ratings, Scale::Nominal).coefficient,
-            ac1: ac1.coefficient,
-        }
+/// How far that many raters agree on yes and no.
+pub(super) fn agreement(ratings: &Ratings, raters: usize) -> AgreementStatistics {
+    let ac1 = gwet_ac1(ratings, &[0, 1]);
+    let kappa = (raters == 2).then(|| cohen_kappa(ratings).coefficient);
+    AgreementStatistics {
+        rows: ac1.items,
+        agreement: ac1.agreement,
+        kappa: kappa.flatten(),
+        alpha: krippendorff_alpha(ratings, Scale::Nominal).coefficient,
+        ac1: ac1.coefficient,
     }
 }

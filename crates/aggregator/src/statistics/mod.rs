@@ -33,6 +33,7 @@ mod difference;
 mod graded;
 mod holm;
 mod interval;
+mod judge_people;
 mod judges;
 mod missing;
 mod of_target;
@@ -56,6 +57,7 @@ pub use difference::{Difference, DifferenceTest, PairedUnit, Side, paired_differ
 pub use graded::support_grades;
 pub use holm::holm;
 pub use interval::{ClusteredRate, clustered_rate};
+pub use judge_people::{LabelledRow, PersonLabel, judge_against_people};
 pub use missing::{Bounds, MissingCluster, missing_bounds};
 pub use plan::{Plan, PlannedMetric, power, scenarios_needed};
 pub use rate_of_units::{RowVerdict, rate_of_cases};

@@ -44,11 +44,20 @@ pub struct ImportArgs {
 
 /// The types of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Polarity {
+pub enum Polarity {
     /// The behaviour is desired
     Positive,
     /// The behaviour is undesired
     Negative,
+}
+
+impl From<Polarity> for MetricType {
+    fn from(polarity: Polarity) -> Self {
+        match polarity {
+            Polarity::Positive => Self::Positive,
+            Polarity::Negative => Self::Negative,
+        }
+    }
 }
 
 /// Imports what the paths name.
@@ -120,11 +129,7 @@ fn metrics(args: &ImportArgs) -> Result<Vec<Metric>, Failure> {
         return Ok(Vec::new());
     };
     let name = args.metric_name.as_deref().unwrap_or("imported");
-    let metric_type = match polarity {
-        Polarity::Positive => MetricType::Positive,
-        Polarity::Negative => MetricType::Negative,
-    };
-    Ok(vec![Metric::new("m01", name, metric_type, definition)])
+    Ok(vec![Metric::new("m01", name, polarity.into(), definition)])
 }
 
 fn text(context: &Context, report: &ImportReport) -> String {

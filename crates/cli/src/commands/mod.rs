@@ -16,6 +16,7 @@ mod import;
 mod imported;
 mod init;
 mod journal;
+mod judge_check;
 mod man;
 mod missing_rows;
 mod models;
@@ -47,6 +48,7 @@ pub use export::ExportArgs;
 pub use gate::GateArgs;
 pub use import::ImportArgs;
 pub use journal::JournalCommand;
+pub use judge_check::JudgeCheckArgs;
 pub use safety::SafetyCommand;
 pub use validate::ValidateArgs;
 
@@ -65,6 +67,7 @@ use crate::{
 };
 
 /// What every command works with.
+#[derive(Clone)]
 pub struct Context {
     /// The flags that hold for every command.
     pub global: Global,
@@ -111,6 +114,7 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
         Command::Baseline(args) => baseline::run(&context, &args),
         Command::Gate(args) => gate::run(&context, &args),
         Command::Compare(args) => compare::run(&context, &args),
+        Command::JudgeCheck(args) => judge_check::run(&context, &args),
         Command::Safety(command) => safety::run(&context, *command),
         Command::Export(args) => export::run(&context, &args),
         Command::Import(args) => import::run(&context, &args),
@@ -149,6 +153,14 @@ impl Context {
                 (Some(_), Some(_)) => return,
             };
             self.terminal.note(&text);
+        }
+    }
+
+    /// The same for benchmarks in another folder.
+    fn with_layout(&self, layout: Layout) -> Self {
+        Self {
+            layout: layout.with_program(self.layout.program()),
+            ..self.clone()
         }
     }
 

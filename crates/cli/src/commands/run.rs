@@ -36,12 +36,7 @@ pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit,
         return plan::show(context, &config, &args, phases);
     }
     let job = check(context, &config, &args, phases)?;
-    let (report, spent, broken) = Context::runtime()?.block_on(job.run())?;
-    let exit = match report.outcome().into() {
-        // Stopped by a full disk and not by the user, or done without a whole record of it.
-        Exit::Interrupted | Exit::Complete if broken => Exit::FailedRows,
-        exit => exit,
-    };
+    let (report, spent, exit, broken) = job.run_to_end()?;
     // The results of the run are shown also where the gate cannot be evaluated.
     let gated = gate::after_run(context, &args, &report, exit);
     let gates = gated.as_ref().ok().and_then(Option::as_ref);
@@ -51,12 +46,28 @@ pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit,
         value["gate"] = json!(gates);
         context.print_json(job.command(), exit, value);
     } else {
-        summary::show(context, &report, phases, &spent);
+        summary::show(context, &report, &config, phases, &spent);
         gate::show(context, gates.map_or(&[], Vec::as_slice));
     }
     let hints = CommandHints::new(context, &args.overrides);
     summary::tell(context, &report, &config, phases, &spent, &hints);
     gated.map(|_| exit)
+}
+
+/// Judges the conversations of the benchmarks of `args`, tells on standard error what went wrong, and prints no results.
+///
+/// # Errors
+/// When nothing can be run.
+pub fn judge(
+    context: &Context,
+    config: &Config,
+    args: &PhaseArgs,
+) -> Result<(RunReport, Exit), Failure> {
+    let phases = [Phase::Evaluate];
+    let (report, spent, exit, _) = check(context, config, args, &phases)?.run_to_end()?;
+    let hints = CommandHints::new(context, &args.overrides);
+    summary::tell(context, &report, config, &phases, &spent, &hints);
+    Ok((report, exit))
 }
 
 /// Everything that a run needs and that could be checked without calling anybody.
@@ -141,6 +152,18 @@ impl Job<'_> {
             [phase] => phase.command(),
             _ => "run",
         }
+    }
+
+    /// Runs the phases. Returns the results, what was asked and paid, how the command ends, and whether the run was stopped because
+    /// nothing could be kept any more.
+    fn run_to_end(&self) -> Result<(RunReport, Tally, Exit, bool), Failure> {
+        let (report, spent, broken) = Context::runtime()?.block_on(self.run())?;
+        let exit = match report.outcome().into() {
+            // Stopped by a full disk and not by the user, or done without a whole record of it.
+            Exit::Interrupted | Exit::Complete if broken => Exit::FailedRows,
+            exit => exit,
+        };
+        Ok((report, spent, exit, broken))
     }
 
     /// Runs the phases. Returns the results, what was asked and paid, and whether the run was stopped because nothing

@@ -7,7 +7,8 @@ use llm_client::Tally;
 use probity::{BenchmarkReport, KeptReason, KeptRows, Phase, RunOutcome, RunReport};
 use report::{
     BenchmarkResults, FailureGroup, FailureGroups, FileEntry, Spending, failures_summary,
-    files_list, grades_table, judges_table, judges_that_never_vary, results_table, spending_lines,
+    files_list, grades_table, judges_table, judges_that_never_vary, people_tables, results_table,
+    spending_lines,
 };
 use schema::{CostSum, ModelId, PhaseCost, Summary, text::counted};
 use store::read_costs;
@@ -19,7 +20,13 @@ use super::{
 use crate::config::Config;
 
 /// Prints the report.
-pub fn show(context: &Context, report: &RunReport, phases: &[Phase], spent: &Tally) {
+pub fn show(
+    context: &Context,
+    report: &RunReport,
+    config: &Config,
+    phases: &[Phase],
+    spent: &Tally,
+) {
     let width = context.terminal.page();
     let mut text = String::new();
     if phases.contains(&Phase::Aggregate) || phases.contains(&Phase::Evaluate) {
@@ -52,8 +59,10 @@ pub fn show(context: &Context, report: &RunReport, phases: &[Phase], spent: &Tal
             text.push('\n');
             for results in &results {
                 let judges = judges_table(results.name, results.statistics, width);
-                if !judges.is_empty() {
-                    text.push_str(&judges);
+                let verbose = config.settings.run.verbose;
+                let people = people_tables(results.statistics, verbose, width);
+                for table in [judges, people].iter().filter(|table| !table.is_empty()) {
+                    text.push_str(table);
                     text.push('\n');
                 }
             }
@@ -103,7 +112,7 @@ pub fn tell(
     for line in report
         .benchmarks
         .iter()
-        .flat_map(|benchmark| &benchmark.odd_scores)
+        .flat_map(|benchmark| benchmark.odd_scores.iter().chain(&benchmark.label_warnings))
     {
         context.terminal.warning(line);
     }

@@ -11,9 +11,9 @@ use schema::{
 use super::{results::Results, run::BenchmarkRun};
 use crate::{progress::Progress, report::Counts, report::RunOutcome};
 use store::{
-    RecordOf, ReplyTally, RunError, TargetRows, TargetSummary, check_scores, count_replies,
-    scored_targets, sort_summaries, summarise_statistics, summarise_target, write_grades,
-    write_json, write_record, write_statistics,
+    RecordOf, ReplyTally, RunError, TargetRows, TargetSummary, add_judge_statistics, check_scores,
+    count_replies, scored_targets, sort_summaries, summarise_statistics, summarise_target,
+    write_grades, write_json, write_record, write_statistics,
 };
 
 /// Writes what the scores of a tree sum up to.
@@ -122,8 +122,11 @@ impl SummaryWriter<'_> {
         Ok((summaries, rows))
     }
 
-    fn statistics(&self, rows: &[TargetRows]) -> Result<Statistics, RunError> {
-        summarise_statistics(&self.run.dir, &self.run.loaded.benchmark, rows)
+    fn statistics(&mut self, rows: &[TargetRows]) -> Result<Statistics, RunError> {
+        let dir = &self.run.dir;
+        let mut statistics = summarise_statistics(dir, &self.run.loaded.benchmark, rows)?;
+        self.results.report.label_warnings = add_judge_statistics(dir, rows, &mut statistics)?;
+        Ok(statistics)
     }
 
     /// What the scores of one target sum up to.

@@ -1,6 +1,7 @@
 //! Makes benchmarks of what others ran, for evaluators to judge.
 
 mod builder;
+mod labelled;
 mod metrics;
 mod names;
 mod numbers;
@@ -27,6 +28,7 @@ use self::{
 };
 use store::{ImportRecord, Layout, RunError, write_atomically};
 
+pub use labelled::{LabelledConversations, import_labelled};
 pub use metrics::read_metrics;
 pub use report::{ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut};
 
@@ -286,10 +288,15 @@ fn write_benchmark(
         world_state: offered.world_state,
         ..Benchmark::default()
     };
+    write_yaml(&path, &benchmark)
+}
+
+/// Writes the `benchmark.yaml` at `path`.
+fn write_yaml(path: &Path, benchmark: &Benchmark) -> Result<(), RunError> {
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
-    let yaml = serde_saphyr::to_string_with_options(&benchmark, options)
+    let yaml = serde_saphyr::to_string_with_options(benchmark, options)
         .map_err(|error| RunError::output(format!("{}: {error}", path.display())))?;
-    write_atomically(&path, |writer| {
+    write_atomically(path, |writer| {
         writer.write_all(
             b"# The conversations were imported: imported.json says from where. `evaluate` judges them for these metrics.\n",
         )?;

@@ -30,7 +30,12 @@ const OF_BENCHMARK: [&str; 7] = [
     "statistics.json",
     "standards.json",
 ];
-const OF_TARGET: [&str; 3] = ["conversations.json", "scores.json", "cost.json"];
+const OF_TARGET: [&str; 4] = [
+    "conversations.json",
+    "scores.json",
+    "labels.json",
+    "cost.json",
+];
 
 /// Imports the one tree of `options`.
 pub(super) fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportReport, RunError> {
@@ -196,7 +201,7 @@ impl Copy<'_> {
             targets.push(self.conversations(id.clone(), &files.conversations(), &to)?);
             let others: Vec<&str> = OF_TARGET
                 .into_iter()
-                .filter(|name| *name == "cost.json")
+                .filter(|name| ["labels.json", "cost.json"].contains(name))
                 .collect();
             self.files_of_target(&folder, &to, &others)?;
             self.scores(&id, &files.scores(), &to)?;

@@ -11,7 +11,9 @@ use crate::{
     FileReport, Finding, Kind, SourceLocation,
     checker::{CheckedText, Checker, Found},
     json,
-    rules::{BenchmarkFacts, ConversationRules, ResultRules, ScenarioRules, ScoreRules},
+    rules::{
+        BenchmarkFacts, ConversationRules, LabelFileRules, ResultRules, ScenarioRules, ScoreRules,
+    },
 };
 
 /// What looks at a row of a kind.
@@ -19,6 +21,7 @@ enum Rules<'f> {
     Scenarios(ScenarioRules<'f>),
     Conversations(ConversationRules<'f>),
     Scores(ScoreRules<'f>),
+    Labels(LabelFileRules<'f>),
     Results(ResultRules<'f>),
 }
 
@@ -28,6 +31,7 @@ impl<'f> Rules<'f> {
             Kind::Scenarios => Self::Scenarios(ScenarioRules::new(facts)),
             Kind::Conversations => Self::Conversations(ConversationRules::new(facts)),
             Kind::Scores => Self::Scores(ScoreRules::new(facts)),
+            Kind::Labels => Self::Labels(LabelFileRules::new(facts)),
             _ => Self::Results(ResultRules::new(facts)),
         }
     }
@@ -41,6 +45,7 @@ impl<'f> Rules<'f> {
             }
             Self::Conversations(rules) => (None, rules.row(row, line)),
             Self::Scores(rules) => (None, rules.row(row, line)),
+            Self::Labels(rules) => (None, rules.row(row, line)),
             Self::Results(rules) => (fits::<schema::Summary>(row), rules.row(row, line)),
         };
         found.extend(typed);
@@ -117,8 +122,8 @@ fn check_row(
     };
     let more = || {
         let mut found = rules.row(&value, row.location.line);
-        // Scenarios are edited by hand.
-        if matches!(rules, Rules::Scenarios(_)) {
+        // Scenarios and labels are edited by hand.
+        if matches!(rules, Rules::Scenarios(_) | Rules::Labels(_)) {
             found.extend(checker.near_keys(&value));
         }
         found

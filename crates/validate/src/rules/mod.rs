@@ -4,6 +4,7 @@ mod baseline;
 mod benchmark;
 mod conversations;
 mod gate;
+mod labels;
 mod results;
 mod scenarios;
 mod scores;
@@ -18,6 +19,7 @@ pub(crate) use baseline::baseline;
 pub(crate) use benchmark::{check_benchmark, check_hazard_list};
 pub(crate) use conversations::ConversationRules;
 pub(crate) use gate::gate;
+pub(crate) use labels::LabelFileRules;
 pub(crate) use results::{ResultRules, grades, standards};
 pub(crate) use scenarios::ScenarioRules;
 pub(crate) use scores::ScoreRules;
@@ -38,6 +40,8 @@ pub(crate) struct BenchmarkFacts {
     pub(crate) target: Option<String>,
     /// The ids of that system's conversations.
     pub(crate) conversations: Option<HashSet<String>>,
+    /// The rows of that system's `scores.json`, where it has labels and its scores can be read.
+    pub(crate) scored: Option<store::ScoredRows>,
     /// What the scores sum up to, by system under test. Systems whose scores cannot be read are left out.
     pub(crate) summaries: Option<BTreeMap<String, Summary>>,
     /// Systems under test whose scores cannot be read.

@@ -14,4 +14,4 @@ pub(crate) use journal::{journal, messages};
 pub(crate) use output::output;
 pub(crate) use pack::{Pack, case};
 pub(crate) use prices::Prices;
-pub(crate) use tree::{conversations, scenarios, scores, wrapped};
+pub(crate) use tree::{conversations, labels, scenarios, scores, wrapped};

@@ -163,6 +163,16 @@ shapes! {
         targets: Vec<schema::ModelId>,
     }
 
+    /// Of `judge-check`.
+    struct JudgeCheckOutput {
+        /// The file of labels.
+        file: String,
+        /// The benchmark that was made of it and judged, or null: the file has the verdicts.
+        benchmark: Option<String>,
+        /// As `judge.people` of `statistics.json`.
+        people: schema::statistics::JudgeAgainstPeople,
+    }
+
     /// Of `export`.
     struct ExportOutput {
         /// The format that was written: `eee`, `inspect` and so on.
@@ -377,6 +387,10 @@ fn of_command(generator: &mut SchemaGenerator) -> Vec<(Vec<&'static str>, Schema
         (
             vec!["gate"],
             generator.subschema_for::<schema::gate::GateReport>(),
+        ),
+        (
+            vec!["judge-check"],
+            generator.subschema_for::<JudgeCheckOutput>(),
         ),
         (vec!["export"], generator.subschema_for::<ExportOutput>()),
         (vec!["import"], generator.subschema_for::<ImportOutput>()),

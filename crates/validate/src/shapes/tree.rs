@@ -68,6 +68,14 @@ pub(crate) fn scores(mut schema: Value) -> Value {
     schema
 }
 
+/// Rows of `labels.json`: null in `passed` is a label, its absence is none.
+pub(crate) fn labels(mut schema: Value) -> Value {
+    if let Some(row) = row_of(&mut schema, "HumanLabel") {
+        only_required(row, &["conv_id", "metric_id", "passed", "labeller"]);
+    }
+    schema
+}
+
 /// The results of a safety run: the data alone, or `{"type": …, "data": …}`.
 pub(crate) fn wrapped(type_name: &str, mut data: Value) -> Value {
     let mut defs = data

@@ -1,0 +1,260 @@
+//! A judge beside people who labelled some of its rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schema::{
+    MetricType,
+    statistics::{
+        AgreementStatistics, CorrectedRateStatistics, JudgeAgainstPeople, JudgeAgreement,
+    },
+    text::counted,
+};
+
+use super::{
+    Label, Ratings, ScenarioIndex, TargetRows, clusters::Cluster, corrected_rate,
+    interval::clustered_rate, judges::agreement, target_rows::Unit,
+};
+
+/// A row that people labelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelledRow {
+    /// The scenario's id.
+    pub scenario: String,
+    /// The metric's id.
+    pub metric: String,
+    /// Whether the judge passed the row; `None` where it gave no verdict.
+    pub judge: Option<bool>,
+    /// What people say.
+    pub labels: Vec<PersonLabel>,
+}
+
+/// What one person says of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersonLabel {
+    /// The person.
+    pub labeller: String,
+    /// Whether the row passes; `None` where it is unclear.
+    pub passed: Option<bool>,
+}
+
+impl LabelledRow {
+    /// What the majority of people says; `None` where they are tied or all found it unclear.
+    #[must_use]
+    pub fn majority(&self) -> Option<bool> {
+        let passed = self.labels.iter().filter_map(|label| label.passed);
+        let balance: i64 = passed.map(|passed| if passed { 1 } else { -1 }).sum();
+        (balance != 0).then_some(balance > 0)
+    }
+}
+
+/// A row with a verdict of the judge and of people.
+#[derive(Clone, Copy)]
+struct Decided<'a> {
+    base: &'a str,
+    metric: &'a str,
+    judge: bool,
+    person: bool,
+}
+
+/// How far the judge that gave `rows` their verdicts agrees with people who labelled some of them, and the rates that people would give.
+/// `None` without a labelled row.
+#[must_use]
+pub fn judge_against_people(
+    rows: &TargetRows,
+    index: &ScenarioIndex,
+    labelled: &[LabelledRow],
+) -> Option<JudgeAgainstPeople> {
+    if labelled.is_empty() {
+        return None;
+    }
+    let units = rows.units(index);
+    let decided: Vec<Decided<'_>> = labelled
+        .iter()
+        .filter_map(|row| {
+            Some(Decided {
+                base: index.base(&row.scenario),
+                metric: &row.metric,
+                judge: row.judge?,
+                person: row.majority()?,
+            })
+        })
+        .collect();
+    let people: BTreeSet<&str> = labelled
+        .iter()
+        .flat_map(|row| &row.labels)
+        .map(|label| label.labeller.as_str())
+        .collect();
+    let count = |keep: &dyn Fn(&LabelledRow) -> bool| {
+        labelled
+            .iter()
+            .filter(|row| keep(row))
+            .fold(0, |n, _| n + 1)
+    };
+    Some(JudgeAgainstPeople {
+        labelled: count(&|_| true),
+        labellers: people.iter().fold(0, |n, _| n + 1),
+        undecided: count(&|row| row.majority().is_none()),
+        without_verdict: count(&|row| row.majority().is_some() && row.judge.is_none()),
+        between_people: (people.len() > 1).then(|| between_people(&people, labelled)),
+        scopes: scopes(&units, &decided),
+        notes: notes(&units, &decided),
+    })
+}
+
+fn between_people(people: &BTreeSet<&str>, labelled: &[LabelledRow]) -> AgreementStatistics {
+    let mut ratings = Ratings::default();
+    for row in labelled {
+        let of_person = |person: &&str| {
+            let label = row.labels.iter().find(|label| label.labeller == **person)?;
+            label.passed.map(u32::from)
+        };
+        ratings.push(people.iter().map(of_person).collect());
+    }
+    agreement(&ratings, people.len())
+}
+
+/// The scopes that have a labelled row: `all`, the types, the metrics.
+fn scopes(units: &[Unit<'_>], decided: &[Decided<'_>]) -> Vec<JudgeAgreement> {
+    let types: BTreeMap<&str, MetricType> = units
+        .iter()
+        .map(|unit| (unit.metric, unit.metric_type))
+        .collect();
+    let of_type = |wanted: MetricType| {
+        let types = &types;
+        move |metric: &str| types.get(metric) == Some(&wanted)
+    };
+    let mut found = vec![
+        scope("all", units, decided, |_| true),
+        scope("positive", units, decided, of_type(MetricType::Positive)),
+        scope("negative", units, decided, of_type(MetricType::Negative)),
+    ];
+    for metric in types.keys() {
+        found.push(scope(metric, units, decided, |of| of == *metric));
+    }
+    found.into_iter().flatten().collect()
+}
+
+fn scope(
+    name: &str,
+    units: &[Unit<'_>],
+    decided: &[Decided<'_>],
+    is_in: impl Fn(&str) -> bool,
+) -> Option<JudgeAgreement> {
+    let rows: Vec<&Decided<'_>> = decided.iter().filter(|row| is_in(row.metric)).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let count = |judge: bool, person: bool| {
+        let same = rows
+            .iter()
+            .filter(|row| (row.judge, row.person) == (judge, person));
+        same.fold(0, |n, _| n + 1)
+    };
+    let mut ratings = Ratings::default();
+    for row in &rows {
+        ratings.push(vec![
+            Some(u32::from(row.judge)),
+            Some(u32::from(row.person)),
+        ]);
+    }
+    let agreement = agreement(&ratings, 2);
+    let agreed = clustered_rate(&clusters(
+        rows.iter()
+            .map(|row| (row.base, u64::from(row.judge == row.person), 1)),
+    ));
+    let in_scope = units.iter().filter(|unit| is_in(unit.metric));
+    let all = clusters(in_scope.map(|unit| (unit.base, unit.counts.passed, unit.counts.scored)));
+    Some(JudgeAgreement {
+        scope: name.to_owned(),
+        rows: agreement.rows,
+        scenarios: agreed.map_or(0, |rate| rate.scenarios),
+        both_passed: count(true, true),
+        judge_passed: count(true, false),
+        people_passed: count(false, true),
+        both_failed: count(false, false),
+        agreement: agreement.agreement,
+        lower: agreed.map(|rate| rate.lower),
+        upper: agreed.map(|rate| rate.upper),
+        kappa: agreement.kappa,
+        ac1: agreement.ac1,
+        corrected: corrected(&all, &rows),
+    })
+}
+
+fn corrected(all: &[Cluster], rows: &[&Decided<'_>]) -> CorrectedRateStatistics {
+    let labels: Vec<Label<'_>> = rows
+        .iter()
+        .map(|row| Label {
+            base: row.base,
+            judge: row.judge,
+            person: row.person,
+        })
+        .collect();
+    let rate = corrected_rate(all, &labels);
+    rate.map_or_else(CorrectedRateStatistics::default, |rate| {
+        CorrectedRateStatistics {
+            judge_rate: Some(rate.judge_rate),
+            labels_passed: rate.labels_passed,
+            labels_failed: rate.labels_failed,
+            right_when_passed: rate.right_when_passed,
+            right_when_failed: rate.right_when_failed,
+            estimate: rate.estimate,
+            lower: rate.lower,
+            upper: rate.upper,
+        }
+    })
+}
+
+/// The clusters of `(base scenario, passed, rows)`, in the order of the ids.
+fn clusters<'a>(counts: impl Iterator<Item = (&'a str, u64, u64)>) -> Vec<Cluster> {
+    let mut bases = BTreeMap::<&str, (u64, u64)>::new();
+    for (base, passed, rows) in counts {
+        let sum = bases.entry(base).or_default();
+        sum.0 += passed;
+        sum.1 += rows;
+    }
+    bases
+        .values()
+        .map(|(passed, rows)| Cluster::of_verdicts(*passed, *rows))
+        .collect()
+}
+
+/// What shows that the labelled rows were not drawn as the corrected rate needs it: at random among the rows that the judge passed and,
+/// apart, failed, first one of each base scenario.
+fn notes(units: &[Unit<'_>], decided: &[Decided<'_>]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (judge, verb) in [(true, "passed"), (false, "failed")] {
+        let of_unit = |unit: &Unit<'_>| match judge {
+            true => unit.counts.passed,
+            false => unit.counts.scored - unit.counts.passed,
+        };
+        let rows: u64 = units.iter().map(of_unit).sum();
+        let bases: BTreeSet<&str> = units
+            .iter()
+            .filter(|unit| of_unit(unit) > 0)
+            .map(|unit| unit.base)
+            .collect();
+        let labelled: Vec<&str> = decided
+            .iter()
+            .filter(|row| row.judge == judge)
+            .map(|row| row.base)
+            .collect();
+        let seen: BTreeSet<&str> = labelled.iter().copied().collect();
+        let unseen = bases.difference(&seen).fold(0, |n, _| n + 1);
+        if rows > 0 && labelled.is_empty() {
+            notes.push(format!(
+                "none of the {} that the judge {verb} is labelled: without any the corrected rate is not known",
+                counted(rows, "row", "rows"),
+            ));
+        } else if labelled.len() > seen.len() && unseen > 0 {
+            notes.push(format!(
+                "labels were not drawn evenly: {} that the judge {verb} are of {}, and {} have none; label one row of each scenario first, \
+                 drawn at random",
+                counted(labelled.iter().fold(0, |n, _| n + 1), "labelled row", "labelled rows"),
+                counted(seen.iter().fold(0, |n, _| n + 1), "scenario", "scenarios"),
+                counted(unseen, "other scenario", "other scenarios"),
+            ));
+        }
+    }
+    notes
+}

@@ -1,0 +1,267 @@
+//! `judge-check`: a judge beside people whose labels are in no benchmark.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use interop::labels::{LabelColumns, LabelFileRow, LabelWords};
+use probity::{LabelledConversations, Layout, Phase, check_judge};
+use report::{judge_check_markdown, judge_check_text};
+use schema::{Metric, statistics::JudgeAgainstPeople, text::counted};
+use serde_json::json;
+
+use super::{Context, import::Polarity, run};
+use crate::{
+    exit::{Exit, Failure},
+    flags::{BenchmarkSelection, Calls, Concurrency, PhaseArgs},
+};
+
+/// Flags of `judge-check`.
+#[derive(Clone, Debug, Args)]
+pub struct JudgeCheckArgs {
+    /// The labels: a CSV, JSONL or JSON file, a row of it for each labelled row
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    columns: ColumnArgs,
+    #[command(flatten)]
+    words: WordArgs,
+    #[command(flatten)]
+    judging: JudgingArgs,
+    /// The result as tables of Markdown
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    calls: Calls,
+    #[command(flatten)]
+    concurrency: Concurrency,
+}
+
+/// Which column holds what.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Columns of the file")]
+struct ColumnArgs {
+    /// The labels; repeated: a column for each person [default: those of a labels.json]
+    #[arg(long, value_name = "NAME")]
+    label_column: Vec<String>,
+    /// The judge's verdicts
+    #[arg(long, value_name = "NAME")]
+    judge_column: Option<String>,
+    /// Who labelled a line, where each person has lines of their own
+    #[arg(long, value_name = "NAME", requires = "row_column")]
+    labeller_column: Option<String>,
+    /// What lines of one row have in common; can be repeated
+    #[arg(long, value_name = "NAME")]
+    row_column: Vec<String>,
+    /// What rows have in common that are not independent: a scenario, a prompt
+    #[arg(long, value_name = "NAME")]
+    scenario_column: Option<String>,
+    /// What the user said
+    #[arg(long, value_name = "NAME", requires = "reply_column")]
+    user_column: Option<String>,
+    /// What the model under test replied
+    #[arg(long, value_name = "NAME", conflicts_with = "transcript_column")]
+    reply_column: Option<String>,
+    /// The conversation, in place of the two: a JSON list of {role, content}
+    #[arg(long, value_name = "NAME")]
+    transcript_column: Option<String>,
+}
+
+/// What labels mean.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Words of labels")]
+struct WordArgs {
+    /// A word that passes a row; can be repeated [default: true, yes, y, pass, passed, 1]
+    #[arg(long, value_name = "WORD")]
+    pass: Vec<String>,
+    /// A word that fails a row; can be repeated [default: false, no, n, fail, failed, 0]
+    #[arg(long, value_name = "WORD")]
+    fail: Vec<String>,
+    /// A word that says neither; can be repeated [default: unclear, unknown, unsure, null, none, n/a]
+    #[arg(long, value_name = "WORD")]
+    unclear: Vec<String>,
+    /// Numbers from here on pass a row, and those below fail it
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    threshold: Option<f64>,
+}
+
+/// What the configured judge is to look for, where the file has no verdicts.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Judging with the configured evaluator model")]
+struct JudgingArgs {
+    /// The metric's definition: the behaviour that the judge looks for
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "metric_type",
+        conflicts_with = "judge_column"
+    )]
+    definition: Option<String>,
+    /// The metric's name [default: labelled]
+    #[arg(long, value_name = "NAME", requires = "definition")]
+    metric_name: Option<String>,
+    /// Whether the behaviour is desired: a row passes with it, or without it
+    #[arg(long, value_enum, value_name = "TYPE", requires = "definition")]
+    metric_type: Option<Polarity>,
+    /// The benchmark that is made of the file and judged [default: judge-check-FILE]
+    #[arg(long = "as", value_name = "NAME", requires = "definition")]
+    name: Option<String>,
+}
+
+/// Reads the labels, has the rows judged where the file has no verdicts, and prints how far both agree.
+///
+/// # Errors
+/// When the file cannot be used, nothing gives verdicts, or nothing can be judged.
+pub fn run(context: &Context, args: &JudgeCheckArgs) -> Result<Exit, Failure> {
+    let rows = probity::read_label_file(&args.file, &columns(args), &words(args)?)?;
+    let metric = metric(&args.judging);
+    let file = args.file.display().to_string();
+    let Some(metric) = metric else {
+        let several = rows.iter().any(|row| row.labels.len() > 1);
+        if rows.iter().all(|row| row.judge.is_none()) && !several {
+            return Err(Failure::usage(format!(
+                "{file}: no verdict of a judge\nhelp: name their column with --judge-column, or have the rows judged: --definition and \
+                 --metric-type for the metric, --user-column and --reply-column (or --transcript-column) for the conversations"
+            )));
+        }
+        let people = check_judge(&rows)
+            .ok_or_else(|| Failure::usage(format!("{file}: no row has a label")))?;
+        print(context, args, None, &people, Exit::Complete);
+        return Ok(Exit::Complete);
+    };
+    if rows.iter().any(|row| row.transcript.is_empty()) {
+        return Err(Failure::usage(format!(
+            "{file}: nothing to judge\nhelp: name the columns of the conversations with --user-column and --reply-column, or with \
+             --transcript-column"
+        )));
+    }
+    judged(context, args, &rows, &metric)
+}
+
+/// Has the rows judged as a benchmark of their own.
+fn judged(
+    context: &Context,
+    args: &JudgeCheckArgs,
+    rows: &[LabelFileRow],
+    metric: &Metric,
+) -> Result<Exit, Failure> {
+    let stem = args.file.file_stem().unwrap_or_default().to_string_lossy();
+    let name = args.judging.name.clone();
+    let name = name.unwrap_or_else(|| format!("judge-check-{stem}"));
+    let labelled = LabelledConversations {
+        file: &args.file,
+        rows,
+        metric,
+    };
+    let phases = PhaseArgs {
+        selection: BenchmarkSelection {
+            names: vec![name.clone()],
+            json: args.json,
+            ..BenchmarkSelection::default()
+        },
+        overrides: args.calls.with_concurrency(&args.concurrency),
+        ..PhaseArgs::default()
+    };
+    let config = context.configure(&phases.overrides)?;
+    if config.settings.run.dry_run {
+        context
+            .terminal
+            .note("dry run: nothing is called and nothing is written");
+        let scratch = tempfile::tempdir()
+            .map_err(|error| Failure::nothing_ran(format!("no temporary folder: {error}")))?;
+        let elsewhere = context.with_layout(Layout::of_project(scratch.path()));
+        probity::import_labelled(&elsewhere.layout, &name, labelled)?;
+        return super::plan::show(&elsewhere, &config, &phases, &[Phase::Evaluate]);
+    }
+    let folder = probity::import_labelled(&context.layout, &name, labelled)?;
+    let (report, exit) = run::judge(context, &config, &phases)?;
+    let people = report.benchmarks.iter().find_map(|benchmark| {
+        let target = benchmark.statistics.as_ref()?.targets.first()?;
+        target.judge.as_ref()?.people.clone()
+    });
+    match people {
+        Some(mut people) => {
+            people.scopes.truncate(1);
+            print(context, args, Some(&name), &people, exit);
+        }
+        None => context
+            .terminal
+            .warning("no row was judged, so there is nothing to compare"),
+    }
+    context.terminal.note(&format!(
+        "the conversations and verdicts are in {}",
+        folder.display()
+    ));
+    Ok(exit)
+}
+
+fn print(
+    context: &Context,
+    args: &JudgeCheckArgs,
+    benchmark: Option<&str>,
+    people: &JudgeAgainstPeople,
+    exit: Exit,
+) {
+    let file = args.file.display().to_string();
+    if args.json {
+        let value = json!({"file": file, "benchmark": benchmark, "people": people});
+        context.print_json("judge-check", exit, value);
+        return;
+    }
+    let labelled = format!(
+        "{} labelled by {}",
+        counted(people.labelled, "row", "rows"),
+        counted(people.labellers, "person", "people")
+    );
+    let title = match people.scopes.is_empty() {
+        true => format!("{file}: {labelled}"),
+        false => format!("{file}: judge against people, {labelled}"),
+    };
+    context.terminal.print(&match args.markdown {
+        true => judge_check_markdown(&title, people),
+        false => judge_check_text(&title, people, context.terminal.page()),
+    });
+}
+
+fn columns(args: &JudgeCheckArgs) -> LabelColumns {
+    let columns = args.columns.clone();
+    let judges = args.judging.definition.is_some();
+    // A list like labels.json has no flag for it, and says so under this key.
+    let usual = (columns.label_column.is_empty() && !judges).then(|| "judge".to_owned());
+    LabelColumns {
+        labels: columns.label_column,
+        judge: columns.judge_column.or(usual),
+        row: columns.row_column,
+        labeller: columns.labeller_column,
+        scenario: columns.scenario_column,
+        metric: None,
+        user: columns.user_column,
+        reply: columns.reply_column,
+        transcript: columns.transcript_column,
+    }
+}
+
+fn words(args: &JudgeCheckArgs) -> Result<LabelWords, Failure> {
+    let words = args.words.clone();
+    for word in &words.pass {
+        if words.fail.contains(word) {
+            return Err(Failure::usage(format!(
+                "{word:?} is given to both --pass and --fail"
+            )));
+        }
+    }
+    Ok(LabelWords {
+        passed: words.pass,
+        failed: words.fail,
+        unclear: words.unclear,
+        threshold: words.threshold,
+    })
+}
+
+fn metric(args: &JudgingArgs) -> Option<Metric> {
+    let (definition, polarity) = (args.definition.as_ref()?, args.metric_type?);
+    let name = args.metric_name.as_deref().unwrap_or("labelled");
+    Some(Metric::new("m01", name, polarity.into(), definition))
+}

@@ -1,0 +1,84 @@
+//! The words of labels: which of them pass a row.
+
+use std::fmt::Write as _;
+
+/// Which words and numbers pass a row. Case, blanks around a word, and zeros behind a number's point do not count.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LabelWords {
+    /// Words that pass a row; empty: `true`, `yes`, `y`, `pass`, `passed`, `1`.
+    pub passed: Vec<String>,
+    /// Words that fail a row; empty: `false`, `no`, `n`, `fail`, `failed`, `0`.
+    pub failed: Vec<String>,
+    /// Words that say neither; empty: `unclear`, `unknown`, `unsure`, `null`, `none`, `n/a`.
+    pub unclear: Vec<String>,
+    /// Numbers from here on pass a row, and those below fail it.
+    pub threshold: Option<f64>,
+}
+
+const PASSED: [&str; 6] = ["true", "yes", "y", "pass", "passed", "1"];
+const FAILED: [&str; 6] = ["false", "no", "n", "fail", "failed", "0"];
+const UNCLEAR: [&str; 6] = ["unclear", "unknown", "unsure", "null", "none", "n/a"];
+
+impl LabelWords {
+    /// Whether `text` passes a row; `None` where it says neither.
+    ///
+    /// # Errors
+    /// When it is no label: what to do about it.
+    pub(super) fn read(&self, text: &str) -> Result<Option<bool>, String> {
+        let word = plain(text);
+        let among = |own: &[String]| own.iter().any(|known| plain(known) == word);
+        let usual = |own: &[String], usual: &[&str]| own.is_empty() && usual.contains(&&*word);
+        if among(&self.passed) {
+            return Ok(Some(true));
+        }
+        if among(&self.failed) {
+            return Ok(Some(false));
+        }
+        if among(&self.unclear) {
+            return Ok(None);
+        }
+        let number = word.parse::<f64>().ok().filter(|number| number.is_finite());
+        if let (Some(number), Some(threshold)) = (number, self.threshold) {
+            return Ok(Some(number >= threshold));
+        }
+        if usual(&self.passed, &PASSED) {
+            return Ok(Some(true));
+        }
+        if usual(&self.failed, &FAILED) {
+            return Ok(Some(false));
+        }
+        if usual(&self.unclear, &UNCLEAR) {
+            return Ok(None);
+        }
+        Err(self.help(number.is_some()))
+    }
+
+    fn help(&self, is_number: bool) -> String {
+        let list = |own: &[String], usual: &[&str]| match own {
+            [] => usual.join(", "),
+            own => own.join(", "),
+        };
+        let mut help = format!(
+            "words that pass a row are {}, and words that fail it {}; name others with --pass, --fail and --unclear",
+            list(&self.passed, &PASSED),
+            list(&self.failed, &FAILED)
+        );
+        if is_number {
+            // Writing to a text does not fail.
+            let _ = write!(
+                help,
+                ", or say with --threshold from which number on a row passes"
+            );
+        }
+        help
+    }
+}
+
+/// A word as it is compared: `1.0` is `1`, ` Yes` is `yes`.
+fn plain(text: &str) -> String {
+    let text = text.trim();
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => number.to_string(),
+        _ => text.to_lowercase(),
+    }
+}

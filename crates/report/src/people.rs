@@ -1,0 +1,165 @@
+//! A judge beside people who labelled some of its rows.
+
+use schema::{
+    statistics::{AgreementStatistics, JudgeAgainstPeople, JudgeAgreement, Statistics},
+    text::counted,
+};
+
+use crate::{
+    numbers::{UNKNOWN, interval, percent},
+    table::Table,
+    text::{clean, wrapped},
+};
+
+/// A table for each model whose rows people labelled: how far the judge agrees with them, and the rates that people would give. `metrics`:
+/// with a line for each metric. Empty where nothing is labelled.
+#[must_use]
+pub fn people_tables(statistics: &Statistics, metrics: bool, width: usize) -> String {
+    let mut text = String::new();
+    for target in &statistics.targets {
+        let judge = target.judge.as_ref();
+        if let Some(people) = judge.and_then(|judge| judge.people.as_ref()) {
+            let title = format!("judge against people: {}", clean(target.target.as_str()));
+            text.push_str(&people_table(&title, people, metrics, width));
+        }
+    }
+    text
+}
+
+/// What stands below every table with a corrected rate.
+const CORRECTED: &str = "Corrected: the rate that people would give, by the labels of rows that the judge passed and of rows that it failed; - where \
+    none of either is labelled.";
+
+/// How far a judge agrees with people, under `title`.
+fn people_table(title: &str, people: &JudgeAgainstPeople, metrics: bool, width: usize) -> String {
+    let mut text = format!(
+        "{title} ({} labelled by {})\n",
+        counted(people.labelled, "row", "rows"),
+        counted(people.labellers, "person", "people"),
+    );
+    let scopes = shown(people, metrics);
+    if !scopes.is_empty() {
+        let header = [
+            "rows of",
+            "rows",
+            "agree",
+            "kappa",
+            "AC1",
+            "judge",
+            "corrected",
+            "95% interval",
+        ];
+        let mut table = Table::new(1, &header);
+        for scope in scopes {
+            let corrected = &scope.corrected;
+            table.row(vec![
+                scope.scope.clone(),
+                scope.rows.to_string(),
+                percent(scope.agreement),
+                coefficient(scope.kappa),
+                coefficient(scope.ac1),
+                percent(corrected.judge_rate),
+                percent(corrected.estimate),
+                interval(corrected.lower.zip(corrected.upper)),
+            ]);
+        }
+        text.push_str(&table.render(width));
+    }
+    let corrected = (!people.scopes.is_empty()).then(|| CORRECTED.to_owned());
+    for note in people_notes(people).into_iter().chain(corrected) {
+        text.push_str(&wrapped(&note, "  ", width));
+    }
+    text
+}
+
+/// All rows, then each type that is not all of them, then with `metrics` each metric.
+fn shown(people: &JudgeAgainstPeople, metrics: bool) -> Vec<&JudgeAgreement> {
+    let all = people.scopes.first().map_or(0, |all| all.rows);
+    let is_type = |scope: &JudgeAgreement| ["positive", "negative"].contains(&scope.scope.as_str());
+    let is_shown = |(place, scope): &(usize, &JudgeAgreement)| match *place {
+        0 => true,
+        1 | 2 if is_type(scope) => scope.rows < all,
+        _ => metrics,
+    };
+    let scopes = people.scopes.iter().enumerate().filter(is_shown);
+    scopes.map(|(_, scope)| scope).collect()
+}
+
+/// What a reader should know of the labels, a sentence each.
+pub(crate) fn people_notes(people: &JudgeAgainstPeople) -> Vec<String> {
+    let mut notes = Vec::new();
+    if people.undecided > 0 {
+        notes.push(format!(
+            "{} left out: people are tied, or found them unclear.",
+            counted(people.undecided, "row is", "rows are")
+        ));
+    }
+    let nobody_judged = people.scopes.is_empty() && people.labellers > 1;
+    if people.without_verdict > 0 && !nobody_judged {
+        notes.push(format!(
+            "{} left out: the judge gave no verdict.",
+            counted(people.without_verdict, "row is", "rows are")
+        ));
+    }
+    notes.extend(people.between_people.as_ref().map(between));
+    match people.scopes.first() {
+        Some(all) => notes.extend(one_class(all)),
+        None if nobody_judged => {}
+        None => notes.push("No row has a verdict of both.".to_owned()),
+    }
+    notes
+}
+
+fn between(people: &AgreementStatistics) -> String {
+    match people.rows {
+        0 => "No row has the labels of two people.".to_owned(),
+        rows => format!(
+            "People agree with each other in {} of the pairs of labels on {}: alpha {}, AC1 {}.",
+            percent(people.agreement),
+            counted(rows, "row", "rows"),
+            coefficient(people.alpha),
+            coefficient(people.ac1)
+        ),
+    }
+}
+
+/// Where only one verdict was given, in words: what agreement then says.
+fn one_class(all: &JudgeAgreement) -> Option<String> {
+    let judge = (
+        all.both_passed + all.judge_passed,
+        all.people_passed + all.both_failed,
+    );
+    let people = (
+        all.both_passed + all.people_passed,
+        all.judge_passed + all.both_failed,
+    );
+    let one = |(passed, failed): (u64, u64)| match (passed, failed) {
+        (_, 0) => Some("passed"),
+        (0, _) => Some("failed"),
+        _ => None,
+    };
+    match (one(judge), one(people)) {
+        (Some(judge), Some(people)) if judge == people => Some(format!(
+            "Judge and people {judge} every labelled row: kappa is not defined, and nothing shows that the judge would notice the other case."
+        )),
+        (Some(judge), _) => Some(format!(
+            "The judge {judge} every labelled row: kappa is 0 whatever people say, and nothing shows that it would notice the other case."
+        )),
+        (None, Some(people)) => Some(format!(
+            "People {people} every labelled row: kappa is 0 whatever the judge says. Label rows that they would not have {people}."
+        )),
+        (None, None) => None,
+    }
+}
+
+/// A coefficient of agreement with two digits.
+pub(crate) fn coefficient(value: Option<f64>) -> String {
+    value.map_or_else(
+        || UNKNOWN.to_owned(),
+        |value| match format!("{value:.2}").as_str() {
+            "1.00" if value < 1.0 => ">0.99".to_owned(),
+            "-0.00" => "0.00".to_owned(),
+            text => text.to_owned(),
+        },
+    )
+}

@@ -1,0 +1,79 @@
+//! The part `judge.people` of `statistics.json`: a judge beside people.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::statistics::AgreementStatistics;
+
+/// A judge beside people who labelled some of its rows. Where several people labelled a row, their majority counts; a tie
+/// leaves the row out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JudgeAgainstPeople {
+    /// Rows with a label of at least one person.
+    pub labelled: u64,
+    /// People who gave labels.
+    pub labellers: u64,
+    /// Labelled rows that are left out because people are tied, or found them unclear.
+    pub undecided: u64,
+    /// Labelled rows that are left out because the judge gave no verdict.
+    pub without_verdict: u64,
+    /// How far people agree with each other; null with one labeller.
+    pub between_people: Option<AgreementStatistics>,
+    /// The judge beside the majority of people: over all rows, by type of metric, and by metric. Scopes without a labelled row are
+    /// left out.
+    pub scopes: Vec<JudgeAgreement>,
+    /// What a reader should know of these labels.
+    pub notes: Vec<String>,
+}
+
+/// A judge beside people in one scope.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JudgeAgreement {
+    /// `all`, `positive`, `negative`, or a metric's id.
+    pub scope: String,
+    /// Rows with a verdict of the judge and of people.
+    pub rows: u64,
+    /// Base scenarios of these rows.
+    pub scenarios: u64,
+    /// Rows that both passed.
+    pub both_passed: u64,
+    /// Rows that the judge passed and people failed.
+    pub judge_passed: u64,
+    /// Rows that people passed and the judge failed.
+    pub people_passed: u64,
+    /// Rows that both failed.
+    pub both_failed: u64,
+    /// The share of rows where both agree, 0 to 1.
+    pub agreement: Option<f64>,
+    /// Lower end of its 95% interval over base scenarios.
+    pub lower: Option<f64>,
+    /// Upper end of its 95% interval over base scenarios.
+    pub upper: Option<f64>,
+    /// Cohen's kappa; null where it is not defined: both gave one verdict to all rows.
+    pub kappa: Option<f64>,
+    /// Gwet's AC1.
+    pub ac1: Option<f64>,
+    /// The rate that people would give.
+    pub corrected: CorrectedRateStatistics,
+}
+
+/// The rate of a scope as people would judge it, from the judge's rate over all rows and the labels of some.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CorrectedRateStatistics {
+    /// The judge's rate over all rows of the scope.
+    pub judge_rate: Option<f64>,
+    /// Labelled rows that the judge passed.
+    pub labels_passed: u64,
+    /// Labelled rows that the judge failed.
+    pub labels_failed: u64,
+    /// The share of `labels_passed` that people passed too; null without such rows.
+    pub right_when_passed: Option<f64>,
+    /// The share of `labels_failed` that people failed too; null without such rows.
+    pub right_when_failed: Option<f64>,
+    /// The corrected rate; null where the judge passed, or failed, rows of the scope and none of those is labelled.
+    pub estimate: Option<f64>,
+    /// Lower end of its 95% interval.
+    pub lower: Option<f64>,
+    /// Upper end of its 95% interval.
+    pub upper: Option<f64>,
+}

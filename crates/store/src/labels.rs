@@ -1,0 +1,259 @@
+//! `labels.json` of a target: what people say of rows that the judge gave a verdict on.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    fs::File,
+    ops::ControlFlow,
+    path::Path,
+};
+
+use aggregator::statistics::{LabelledRow, PersonLabel};
+use schema::{HumanLabel, ModelId, json_rows::JsonRows, nearest, text::is_blank};
+use serde::Deserialize;
+
+use crate::{BenchmarkDir, RunError, each_row, score_check::conversation_id, write_json};
+
+/// The rows of a `scores.json` that labels can be of.
+#[derive(Clone, Debug)]
+pub struct ScoredRows {
+    target: ModelId,
+    /// By conversation and metric.
+    rows: HashMap<String, BTreeMap<String, ScoredRow>>,
+}
+
+#[derive(Clone, Debug)]
+struct ScoredRow {
+    scenario: String,
+    passed: Option<bool>,
+}
+
+/// What is read of a row of `scores.json`.
+#[derive(Deserialize)]
+struct Row {
+    id: String,
+    metric_id: String,
+    #[serde(default)]
+    conv_id: Option<String>,
+    #[serde(default)]
+    sample: Option<u32>,
+    #[serde(rename = "_sample", default)]
+    old_sample: Option<u32>,
+    #[serde(default)]
+    passed: Option<bool>,
+}
+
+impl ScoredRows {
+    /// The rows of the `scores.json` at `path`, which are of `target`.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is not a list of score rows.
+    pub fn read(path: &Path, target: &ModelId) -> Result<Self, RunError> {
+        Self::read_some(path, target, |_| true)
+    }
+
+    /// Those of conversations that `wanted` takes.
+    fn read_some(
+        path: &Path,
+        target: &ModelId,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Self, RunError> {
+        let mut rows: HashMap<String, BTreeMap<String, ScoredRow>> = HashMap::new();
+        each_row(path, |row: Row| {
+            let sample = row.sample.or(row.old_sample);
+            let id = conversation_id(row.conv_id, &row.id, target, sample);
+            if wanted(&id) {
+                let scored = ScoredRow {
+                    scenario: row.id,
+                    passed: row.passed,
+                };
+                rows.entry(id).or_default().insert(row.metric_id, scored);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(Self {
+            target: target.clone(),
+            rows,
+        })
+    }
+
+    fn get(&self, label: &HumanLabel) -> Option<&ScoredRow> {
+        self.rows.get(&label.conv_id)?.get(&label.metric_id)
+    }
+}
+
+/// What is wrong with a label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelFault {
+    /// The key at fault.
+    pub key: &'static str,
+    /// What is wrong.
+    pub reason: String,
+    /// What to do, as a sentence without a full stop.
+    pub help: &'static str,
+}
+
+/// The rules of `labels.json`, which its reader and `validate` share. Labels are given in the order of the file.
+#[derive(Debug)]
+pub struct LabelRules<'r> {
+    scored: Option<&'r ScoredRows>,
+    /// The line of each label, by conversation, metric and labeller.
+    seen: HashMap<(String, String, String), u64>,
+}
+
+impl<'r> LabelRules<'r> {
+    /// Rules for labels of these rows; without rows, labels are held against each other only.
+    #[must_use]
+    pub fn new(scored: Option<&'r ScoredRows>) -> Self {
+        Self {
+            scored,
+            seen: HashMap::new(),
+        }
+    }
+
+    /// What is wrong with the label that begins in `line`.
+    pub fn check(&mut self, label: &HumanLabel, line: u64) -> Option<LabelFault> {
+        let blank = [
+            ("conv_id", &label.conv_id),
+            ("metric_id", &label.metric_id),
+            ("labeller", &label.labeller),
+        ];
+        if let Some((key, _)) = blank.into_iter().find(|(_, text)| is_blank(text)) {
+            return Some(LabelFault {
+                key,
+                reason: format!("`{key}` is blank"),
+                help: "Name the row and the person of each label",
+            });
+        }
+        let (conversation, metric) = (&label.conv_id, &label.metric_id);
+        let of = (conversation.clone(), metric.clone(), label.labeller.clone());
+        if let Some(first) = self.seen.get(&of) {
+            return Some(LabelFault {
+                key: "labeller",
+                reason: format!(
+                    "{:?} labelled {conversation:?} for {metric:?} in line {first} already",
+                    label.labeller
+                ),
+                help: "Keep one label of each person on a row",
+            });
+        }
+        self.seen.insert(of, line);
+        self.scored.and_then(|scored| not_scored(scored, label))
+    }
+}
+
+/// How the row of a label is missing from `scores.json`.
+fn not_scored(scored: &ScoredRows, label: &HumanLabel) -> Option<LabelFault> {
+    let (conversation, metric) = (&label.conv_id, &label.metric_id);
+    let Some(metrics) = scored.rows.get(conversation) else {
+        let of_target = format!("__{}", scored.target);
+        let reason = match conversation.contains(&of_target) {
+            true => format!("scores.json has no conversation {conversation:?}"),
+            false => format!(
+                "scores.json has no conversation {conversation:?}: its conversations are of {:?}",
+                scored.target.as_str()
+            ),
+        };
+        return Some(LabelFault {
+            key: "conv_id",
+            reason,
+            help: "Labels hold for the run and the target whose rows were read: remove them, or move them to the tree that they are of",
+        });
+    };
+    if metrics.contains_key(metric) {
+        return None;
+    }
+    let known: Vec<&str> = metrics.keys().map(String::as_str).collect();
+    let reason = match nearest(metric, known.iter().copied()) {
+        Some(near) => format!(
+            "{conversation:?} has no score for {metric:?} in scores.json; did you mean {near:?}?"
+        ),
+        None => format!(
+            "{conversation:?} has no score for {metric:?} in scores.json; it has one for {}",
+            known.join(", ")
+        ),
+    };
+    Some(LabelFault {
+        key: "metric_id",
+        reason,
+        help: "Correct the metric, or remove the label",
+    })
+}
+
+/// The rows of `target` that people labelled, with the judge's verdict of each, in the order of the first label of each.
+/// `None` where there is no `labels.json`.
+///
+/// # Errors
+/// When a file cannot be read, or `labels.json` breaks a rule: file, line, row and key.
+pub fn read_labels(
+    dir: &BenchmarkDir,
+    target: &ModelId,
+) -> Result<Option<Vec<LabelledRow>>, RunError> {
+    let files = dir.target(target)?;
+    let path = files.labels();
+    if !path.exists() {
+        return Ok(None);
+    }
+    let labels = label_lines(&path)?;
+    let wanted: HashSet<&str> = labels
+        .iter()
+        .map(|(_, label)| label.conv_id.as_str())
+        .collect();
+    let scored = ScoredRows::read_some(&files.scores(), target, |id| wanted.contains(id))?;
+    let mut rules = LabelRules::new(Some(&scored));
+    for (row, (line, label)) in labels.iter().enumerate() {
+        if let Some(fault) = rules.check(label, *line) {
+            let reason = format!("row {}, key {}: {}", row + 1, fault.key, fault.reason);
+            return Err(RunError::in_file(&path, Some(*line), reason).with_help(fault.help));
+        }
+    }
+    Ok(Some(labelled_rows(&labels, &scored)))
+}
+
+/// The labels of a file with the line of each.
+fn label_lines(path: &Path) -> Result<Vec<(u64, HumanLabel)>, RunError> {
+    let file = File::open(path).map_err(|error| RunError::read(path, error))?;
+    let mut rows = JsonRows::new(file);
+    let mut labels = Vec::new();
+    let mut read = || {
+        while let Some(row) = rows.next_row()? {
+            labels.push((row.location.line, row.parse::<HumanLabel>()?));
+        }
+        Ok(())
+    };
+    read().map_err(|error: schema::json_rows::JsonRowsError| {
+        RunError::input(format!("{}: {error}", path.display())).with_help(
+            "each label has `conv_id`, `metric_id`, `passed` (true, false, or null where it is unclear) and `labeller`",
+        )
+    })?;
+    Ok(labels)
+}
+
+/// The labels by row.
+fn labelled_rows(labels: &[(u64, HumanLabel)], scored: &ScoredRows) -> Vec<LabelledRow> {
+    let mut rows = indexmap::IndexMap::<(&str, &str), LabelledRow>::new();
+    for (_, label) in labels {
+        let Some(score) = scored.get(label) else {
+            continue;
+        };
+        let row = rows.entry((&label.conv_id, &label.metric_id));
+        let row = row.or_insert_with(|| LabelledRow {
+            scenario: score.scenario.clone(),
+            metric: label.metric_id.clone(),
+            judge: score.passed,
+            labels: Vec::new(),
+        });
+        row.labels.push(PersonLabel {
+            labeller: label.labeller.clone(),
+            passed: label.passed,
+        });
+    }
+    rows.into_values().collect()
+}
+
+/// Writes a `labels.json`.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_labels(path: &Path, labels: &[HumanLabel]) -> Result<(), RunError> {
+    write_json(path, &labels)
+}
