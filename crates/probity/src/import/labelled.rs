@@ -105,6 +105,7 @@ fn conversation(
         transcript: row.transcript.clone(),
         error: None,
         no_verdict: None,
+        simulator_faults: Vec::new(),
         usage: None,
     }
 }
