@@ -1,4 +1,4 @@
-//! Why a list of score rows cannot be summed up.
+//! Why a list of rows cannot be summed up.
 
 use std::io;
 
@@ -10,9 +10,7 @@ use schema::json_rows::{JsonRowsError, JsonRowsFault};
 #[derive(Debug, thiserror::Error)]
 pub enum AggregateError {
     /// The list ends in the middle.
-    #[error(
-        "the list of scores ends in row {row}, line {line}: it was cut off. Run `evaluate` again"
-    )]
+    #[error("the list ends in row {row}, line {line}: it was cut off")]
     CutOff {
         /// The row that is not whole.
         row: u64,

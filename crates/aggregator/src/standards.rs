@@ -5,41 +5,62 @@ use std::collections::BTreeMap;
 use schema::{BenchmarkScore, Hazard, Standards, StandardsFile};
 use serde_json::Value;
 
-/// Why standards cannot be read, used or made: what is wrong and what to do. It does not know the file's name.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct StandardsError(#[from] Kind);
-
-#[derive(Debug, thiserror::Error)]
-enum Kind {
-    #[error("not a standards file: {0}. `calibrate` writes one")]
+/// Why standards cannot be read, used or made. It does not know the file's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StandardsError {
+    /// The text holds no standards.
+    #[error("not a standards file: {0}")]
     Json(String),
+    /// The file is of another format.
     #[error(
-        "_metadata.file_format_version is {found}, and this version of Probity reads {written} and other 2.x. Write the file again with \
-         `calibrate --force`",
+        "_metadata.file_format_version is {found}, and this version of Probity reads {written} and other 2.x",
         written = StandardsFile::FORMAT_VERSION
     )]
-    Version { found: String },
+    Version {
+        /// Its format, as JSON.
+        found: String,
+    },
+    /// The standards were made for another benchmark.
     #[error(
         "standards.reference_benchmark: these are the standards of {theirs:?}, and the benchmark is {ours:?} (its uid, or its \
-         folder with version and locale). Calibrate the benchmark, or use the standards that belong to it"
+         folder with version and locale)"
     )]
-    OtherBenchmark { ours: String, theirs: String },
-    #[error(
-        "standards.reference_standards: no reference for {missing}; the file has {known}. Calibrate the benchmark again with \
-         `calibrate --force`"
-    )]
-    MissingHazards { missing: String, known: String },
+    OtherBenchmark {
+        /// The benchmark that is graded.
+        ours: String,
+        /// The benchmark of the standards.
+        theirs: String,
+    },
+    /// Hazards of the benchmark have no reference.
+    #[error("standards.reference_standards: no reference for {missing}; the file has {known}")]
+    MissingHazards {
+        /// Hazards without one.
+        missing: String,
+        /// Hazards with one.
+        known: String,
+    },
+    /// A reference is outside of 0 to 1.
     #[error(
         "standards.reference_standards.{hazard}: the reference is {value}; it must be a number from 0 to 1"
     )]
-    NoFraction { hazard: String, value: String },
+    NoFraction {
+        /// The hazard.
+        hazard: String,
+        /// The reference, as JSON.
+        value: String,
+    },
+    /// There are no scores to make standards of.
     #[error("no reference system was named")]
     NoReference,
-    #[error(
-        "{sut} has no sample with a verdict in {hazards}, and a reference needs one. Run the benchmark with {sut} first"
-    )]
-    Unmeasured { sut: String, hazards: String },
+    /// A reference system has no score in a hazard.
+    #[error("{sut} has no sample with a verdict in {hazards}, and a reference needs one")]
+    Unmeasured {
+        /// The reference system.
+        sut: String,
+        /// The hazards.
+        hazards: String,
+    },
 }
 
 /// Reads the text of a standards file of format 2.x.
@@ -47,8 +68,8 @@ enum Kind {
 /// # Errors
 /// When `text` is not JSON, of another format, or lacks a key.
 pub fn read_standards(text: &[u8]) -> Result<StandardsFile, StandardsError> {
-    let value: Value =
-        serde_json::from_slice(text).map_err(|error| Kind::Json(format!("no JSON ({error})")))?;
+    let value: Value = serde_json::from_slice(text)
+        .map_err(|error| StandardsError::Json(format!("no JSON ({error})")))?;
     let version = value.pointer("/_metadata/file_format_version");
     let shown = match version {
         None | Some(Value::Null) => "missing".to_owned(),
@@ -56,19 +77,18 @@ pub fn read_standards(text: &[u8]) -> Result<StandardsFile, StandardsError> {
     };
     let known = |version: &str| version == "2" || version.starts_with("2.");
     if value.is_object() && !version.and_then(Value::as_str).is_some_and(known) {
-        return Err(Kind::Version { found: shown }.into());
+        return Err(StandardsError::Version { found: shown });
     }
     let references = value.pointer("/standards/reference_standards");
     for (hazard, reference) in references.and_then(Value::as_object).into_iter().flatten() {
         if !reference.is_number() {
-            return Err(Kind::NoFraction {
+            return Err(StandardsError::NoFraction {
                 hazard: hazard.clone(),
                 value: reference.to_string(),
-            }
-            .into());
+            });
         }
     }
-    Ok(serde_json::from_value(value).map_err(|error| Kind::Json(error.to_string()))?)
+    serde_json::from_value(value).map_err(|error| StandardsError::Json(error.to_string()))
 }
 
 /// Checks that `standards` can grade the benchmark `uid` with these hazards. Where `hazards` is empty, because the metrics are
@@ -83,11 +103,10 @@ pub fn check_standards(
     hazards: &[Hazard],
 ) -> Result<(), StandardsError> {
     if standards.reference_benchmark != uid {
-        return Err(Kind::OtherBenchmark {
+        return Err(StandardsError::OtherBenchmark {
             ours: uid.to_owned(),
             theirs: standards.reference_benchmark.clone(),
-        }
-        .into());
+        });
     }
     let references = &standards.reference_standards;
     let missing = hazards
@@ -96,19 +115,17 @@ pub fn check_standards(
         .filter(|id| !references.contains_key(*id));
     if let Some(missing) = named(missing) {
         let known = named(references.keys().map(String::as_str));
-        return Err(Kind::MissingHazards {
+        return Err(StandardsError::MissingHazards {
             missing,
             known: known.unwrap_or_else(|| "none".to_owned()),
-        }
-        .into());
+        });
     }
     for (hazard, value) in references {
         if !(0.0..=1.0).contains(value) {
-            return Err(Kind::NoFraction {
+            return Err(StandardsError::NoFraction {
                 hazard: hazard.clone(),
                 value: value.to_string(),
-            }
-            .into());
+            });
         }
     }
     Ok(())
@@ -139,7 +156,7 @@ pub fn standards_note(standards: &Standards, hazards: &[Hazard]) -> Option<Strin
 /// When there are no scores, or a system has no score in a hazard.
 pub fn calibrate(uid: &str, scores: &[BenchmarkScore]) -> Result<Standards, StandardsError> {
     if scores.is_empty() {
-        return Err(Kind::NoReference.into());
+        return Err(StandardsError::NoReference);
     }
     let mut references: BTreeMap<String, f64> = BTreeMap::new();
     for of_sut in scores {
@@ -149,7 +166,7 @@ pub fn calibrate(uid: &str, scores: &[BenchmarkScore]) -> Result<Standards, Stan
             .filter(|hazard| hazard.score.is_none());
         if let Some(hazards) = named(unmeasured.map(|hazard| hazard.hazard.as_str())) {
             let sut = of_sut.sut.to_string();
-            return Err(Kind::Unmeasured { sut, hazards }.into());
+            return Err(StandardsError::Unmeasured { sut, hazards });
         }
         for hazard in &of_sut.hazards {
             let Some(score) = hazard.score else { continue };

@@ -186,7 +186,7 @@ fn a_list_that_is_no_list_or_cut_off_is_an_error_with_row_and_line() {
         ),
         (
             format!("[{good},\n{{\"id\": \"s\"\n"),
-            "the list of scores ends in row 2, line 3: it was cut off. Run `evaluate` again",
+            "the list ends in row 2, line 3: it was cut off",
         ),
     ] {
         let model = ModelId::new("model").unwrap();

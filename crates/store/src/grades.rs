@@ -11,7 +11,7 @@ use schema::{
 };
 
 use super::{LoadedStandards, write_json};
-use crate::{BenchmarkDir, RunError, TargetDir};
+use crate::{BenchmarkDir, RunError, TargetDir, summaries::scores_error};
 
 /// The benchmark's description in grades and records.
 pub(super) fn benchmark_ref(dir: &BenchmarkDir, benchmark: &Benchmark) -> BenchmarkRef {
@@ -81,9 +81,8 @@ pub fn score_tree(
     let file = File::open(&path).map_err(|error| RunError::read(&path, error))?;
     let mut scorer = HazardScorer::new(&benchmark.scored_hazards());
     let push = |row: &ScoreRow<'_>| scorer.push_row(row);
-    aggregate_reader_and(sut.clone(), &benchmark.metrics, file, push).map_err(|error| {
-        RunError::input(format!("{}: {error}", path.display())).with_source(error)
-    })?;
+    aggregate_reader_and(sut.clone(), &benchmark.metrics, file, push)
+        .map_err(|error| scores_error(dir, sut, &path, error))?;
     Ok(scorer.finish(sut.clone(), standards))
 }
 

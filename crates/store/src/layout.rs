@@ -178,6 +178,14 @@ impl BenchmarkDir {
         &self.command
     }
 
+    /// The command that judges the conversations of `target`, for people to type.
+    pub(crate) fn evaluate_command(&self, target: &ModelId) -> String {
+        format!(
+            "`{} evaluate {} --target {target}`",
+            self.command, self.name
+        )
+    }
+
     /// The folder's name.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -85,12 +85,13 @@ pub use replies::{ReplyTally, count_replies};
 pub use rows::{count_conversations, each_json_row, each_row, read_conversations};
 pub use safety_rates::safety_rates;
 pub use scenarios::{
-    ScenarioRules, check_belongs, check_scenario_tools, fill_from_metrics, read_scenarios,
+    ScenarioRules, check_belongs, check_scenario_tools, fill_from_metrics, help_foreign_scenarios,
+    read_scenarios,
 };
 pub use score_check::{ScoreFaults, check_scores, find_score_faults};
 pub use special::{check_readable, check_replaceable, check_tree};
 pub use spool::{RowPosition, Spool};
-pub use standards::{LoadedStandards, load_standards};
+pub use standards::{LoadedStandards, load_standards, standards_help};
 pub use statistics::{
     read_scenario_index, read_statistics, same_rows, summarise_statistics, target_statistics,
     write_statistics,

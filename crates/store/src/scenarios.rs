@@ -178,12 +178,17 @@ pub fn check_belongs(
     let Some(broken) = rules.finish() else {
         return Ok(());
     };
-    Err(
-        RunError::in_file(&dir.scenarios(), None, broken.to_string()).with_help(format!(
-            "restore the right file, or replace the scenarios with `{} gen-scenarios {} --force`",
-            dir.command(),
-            dir.name()
-        )),
+    let refused = RunError::in_file(&dir.scenarios(), None, broken.to_string());
+    Err(refused.with_help(help_foreign_scenarios(dir)))
+}
+
+/// What helps where the scenarios belong to another benchmark.
+#[must_use]
+pub fn help_foreign_scenarios(dir: &BenchmarkDir) -> String {
+    format!(
+        "restore the right file, or replace the scenarios with `{} gen-scenarios {} --force`",
+        dir.command(),
+        dir.name()
     )
 }
 

@@ -12,10 +12,10 @@ use super::each_row;
 use crate::{BenchmarkDir, RunError};
 
 /// What is wrong with the rows of a `scores.json`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct ScoreFaults {
     /// The first row that contradicts itself: no rate may be made of it.
-    pub contradiction: Option<String>,
+    pub contradiction: Option<RunError>,
     /// A warning for each kind of rows that do not belong. They are counted like the others, as long as nobody takes them out.
     pub unrecognised: Vec<String>,
 }
@@ -31,7 +31,7 @@ pub fn check_scores(
 ) -> Result<Vec<String>, RunError> {
     let faults = find_score_faults(dir, benchmark, target)?;
     match faults.contradiction {
-        Some(contradiction) => Err(RunError::input(contradiction)),
+        Some(contradiction) => Err(contradiction),
         None => Ok(faults.unrecognised),
     }
 }
@@ -64,21 +64,16 @@ pub fn find_score_faults(
             false => ControlFlow::Continue(()),
         })
     })?;
-    let mend = format!(
-        "`{} evaluate {} --target {target}`",
-        dir.command(),
-        dir.name()
-    );
+    let mend = dir.evaluate_command(target);
     let number = check.row;
     let contradiction = check.contradiction.map(|what| {
-        format!(
-            "{}: row {number}: {what}. Correct the row (`present`, `passed` and `score` go together), or judge it again: {mend}",
-            path.display()
-        )
+        RunError::in_file(&path, None, format!("row {number}: {what}")).with_help(format!(
+            "correct the row (`present`, `passed` and `score` go together), or judge it again with {mend}"
+        ))
     });
     let warning = |(kind, rows): (Unrecognised, Rows)| {
         format!(
-            "{}: {} (row {}: {}). They count in the rates; remove them, or judge the conversations again: {mend}",
+            "{}: {} (row {}: {}). They count in the rates; remove them, or judge the conversations again with {mend}",
             path.display(),
             kind.in_words(rows.count),
             rows.first,

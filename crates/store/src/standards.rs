@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use aggregator::{check_standards, read_standards, standards_note};
+use aggregator::{StandardsError, check_standards, read_standards, standards_note};
 use schema::{Benchmark, Hazard, Standards, StandardsFile, StandardsMetadata, StandardsRef};
 use serde_json::Value;
 
@@ -57,8 +57,13 @@ pub fn load_standards(
     };
     check_readable(&path)?;
     let text = fs::read(&path).map_err(|error| RunError::read(&path, error))?;
-    let bad = |error: aggregator::StandardsError| {
-        RunError::input(format!("{}: {error}", path.display())).with_source(error)
+    let bad = |error: StandardsError| {
+        let help = standards_help(&error, dir, Some(&path));
+        let refused = RunError::in_file(&path, None, error.to_string()).with_source(error);
+        match help {
+            Some(help) => refused.with_help(help),
+            None => refused,
+        }
     };
     let StandardsFile {
         metadata,
@@ -85,6 +90,34 @@ fn reference_turns(metadata: &StandardsMetadata) -> BTreeMap<String, u64> {
     turns
         .filter_map(|(sut, turns)| Some((sut.clone(), turns.as_u64()?)))
         .collect()
+}
+
+/// What helps against `error`, where that is known. `path`: the standards file; `None` where there is none yet.
+#[must_use]
+pub fn standards_help(
+    error: &StandardsError,
+    dir: &BenchmarkDir,
+    path: Option<&Path>,
+) -> Option<String> {
+    let (command, name) = (dir.command(), dir.name());
+    let own = dir.standards();
+    let out = match path.filter(|path| **path != own) {
+        Some(path) => format!(" --out {}", path.display()),
+        None => String::new(),
+    };
+    let again = format!("`{command} calibrate {name} --reference ID{out} --force`");
+    match error {
+        StandardsError::Json(_)
+        | StandardsError::Version { .. }
+        | StandardsError::MissingHazards { .. } => Some(format!("{again} writes the file again")),
+        StandardsError::OtherBenchmark { .. } => Some(format!(
+            "use the standards that belong to the benchmark, or make them with {again}"
+        )),
+        StandardsError::Unmeasured { sut, .. } => {
+            Some(format!("`{command} run {name} --target {sut}` measures it"))
+        }
+        _ => None,
+    }
 }
 
 fn find(

@@ -1,10 +1,10 @@
 //! The summary and the grades of one target from its scores.
 
-use std::fs::File;
+use std::{fs::File, path::Path};
 
 use aggregator::{
-    HazardScorer, RateAggregator, ScoreRow, aggregate_reader_and, aggregate_scores_and,
-    statistics::TargetRows,
+    AggregateError, HazardScorer, RateAggregator, ScoreRow, aggregate_reader_and,
+    aggregate_scores_and, statistics::TargetRows,
 };
 use schema::{
     Aggregator, Benchmark, BenchmarkScore, Fingerprint, ModelId, Score, Standards, Summary,
@@ -60,9 +60,7 @@ pub fn summarise_target(
             (made_by, summary)
         }
     };
-    let summary = summary.map_err(|error| {
-        RunError::input(format!("{}: {error}", path.display())).with_source(error)
-    })?;
+    let summary = summary.map_err(|error| scores_error(dir, target, &path, error))?;
     if let Some(replies) = replies {
         rows.set_simulator(replies.simulator().clone());
     }
@@ -91,8 +89,26 @@ pub fn read_target_rows(
         let incomplete = replies.is_some_and(|replies| replies.is_incomplete(&row.conv_id));
         rows.push_row(row, incomplete);
     })
-    .map_err(|error| RunError::input(format!("{}: {error}", path.display())).with_source(error))?;
+    .map_err(|error| scores_error(dir, target, &path, error))?;
     Ok(rows)
+}
+
+/// Why the scores of `target` at `path` cannot be summed up.
+pub(crate) fn scores_error(
+    dir: &BenchmarkDir,
+    target: &ModelId,
+    path: &Path,
+    error: AggregateError,
+) -> RunError {
+    let is_cut_off = matches!(error, AggregateError::CutOff { .. });
+    let refused = RunError::in_file(path, None, error.to_string()).with_source(error);
+    match is_cut_off {
+        true => refused.with_help(format!(
+            "{} writes the file again",
+            dir.evaluate_command(target)
+        )),
+        false => refused,
+    }
 }
 
 /// How many items of a test passed, failed, and have no verdict.

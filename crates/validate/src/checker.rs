@@ -75,6 +75,7 @@ pub(crate) struct Found {
     pub(crate) pointer: String,
     pub(crate) at_key: bool,
     pub(crate) reason: String,
+    pub(crate) help: Option<String>,
 }
 
 impl Found {
@@ -84,6 +85,7 @@ impl Found {
             pointer: pointer.into(),
             at_key: false,
             reason: reason.into(),
+            help: None,
         }
     }
 
@@ -92,6 +94,11 @@ impl Found {
             severity: Severity::Note,
             ..Self::problem(pointer, reason)
         }
+    }
+
+    pub(crate) fn with_help(mut self, help: Option<String>) -> Self {
+        self.help = help;
+        self
     }
 
     pub(crate) fn at_key(mut self) -> Self {
@@ -107,6 +114,7 @@ impl From<Wrong> for Found {
             pointer: wrong.pointer,
             at_key: wrong.at_key,
             reason: wrong.reason,
+            help: None,
         }
     }
 }
@@ -141,15 +149,16 @@ pub(crate) fn placed(
     let mut findings: Vec<Finding> = found
         .into_iter()
         .map(|found| {
+            let place = place(&found);
             Finding {
                 severity: found.severity,
                 key: json_pointer::shown(row, &found.pointer),
                 line: None,
                 column: None,
-                reason: String::new(),
+                reason: found.reason,
+                help: found.help,
             }
-            .at(place(&found))
-            .with_reason(found.reason)
+            .at(place)
         })
         .collect();
     findings.sort_by_key(|finding| (finding.line, finding.column));

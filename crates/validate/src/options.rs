@@ -16,15 +16,18 @@ pub struct Options<'a> {
     pub keep: usize,
     /// Reads a configuration. `None`: only its syntax is checked.
     pub config: Option<ConfigReader<'a>>,
+    /// The program that advice begins with.
+    pub program: &'a str,
 }
 
 impl Default for Options<'_> {
-    /// Kinds are recognised, and the first hundred findings of a file are kept.
+    /// Kinds are recognised, the first hundred findings of a file are kept, and advice is for `probity`.
     fn default() -> Self {
         Self {
             kind: None,
             keep: 100,
             config: None,
+            program: "probity",
         }
     }
 }
@@ -34,6 +37,7 @@ impl fmt::Debug for Options<'_> {
         f.debug_struct("Options")
             .field("kind", &self.kind)
             .field("keep", &self.keep)
+            .field("program", &self.program)
             .finish_non_exhaustive()
     }
 }

@@ -57,8 +57,10 @@ pub struct Finding {
     pub column: Option<u64>,
     /// The key path: `metrics[0].type`, `[3].transcript`. Empty: the file as a whole.
     pub key: String,
-    /// What is wrong, and what to do where that is known.
+    /// What is wrong.
     pub reason: String,
+    /// What to do about it, where that is known.
+    pub help: Option<String>,
 }
 
 /// How grave a finding is.
@@ -81,6 +83,7 @@ impl Finding {
             column: None,
             key: key.into(),
             reason: reason.into(),
+            help: None,
         }
     }
 
@@ -101,8 +104,10 @@ impl Finding {
         self
     }
 
-    pub(crate) fn with_reason(mut self, reason: String) -> Self {
-        self.reason = reason;
+    /// Sets what to do about it.
+    #[must_use]
+    pub fn with_help(mut self, help: Option<String>) -> Self {
+        self.help = help;
         self
     }
 

@@ -7,6 +7,7 @@ use std::{
 };
 
 use schema::ModelId;
+use store::{BenchmarkDir, Layout};
 
 use crate::{
     FileReport, Kind, Options, Report, Unchecked,
@@ -68,7 +69,10 @@ pub fn check(path: &Path, options: &Options<'_>) -> Result<Report, Unchecked> {
 #[must_use]
 pub fn check_inputs(path: &Path, options: &Options<'_>) -> Report {
     let mut report = Report::default();
-    let mut facts = BenchmarkFacts::default();
+    let mut facts = BenchmarkFacts {
+        dir: benchmark_dir(path, options.program),
+        ..BenchmarkFacts::default()
+    };
     let file = path.join("benchmark.yaml");
     if file.exists() {
         let checked = check_file(&file, Kind::Benchmark, options, &mut facts);
@@ -117,6 +121,21 @@ fn is_benchmark(folder: &Path) -> bool {
     folder.join("benchmark.yaml").exists()
 }
 
+/// The folder as commands on it name it.
+fn benchmark_dir(path: &Path, program: &str) -> Option<BenchmarkDir> {
+    let whole = path.canonicalize().ok()?;
+    let path = match path.file_name() {
+        Some(_) => path,
+        None => &whole,
+    };
+    let parent = match path.parent()? {
+        here if here.as_os_str().is_empty() => Path::new("."),
+        parent => parent,
+    };
+    let layout = Layout::new(parent).with_program(program);
+    layout.benchmark(path.file_name()?.to_str()?).ok()
+}
+
 /// The entries of a folder with their names, sorted. Names that are not text are left out.
 fn entries(path: &Path) -> Result<Vec<(PathBuf, String)>, Unchecked> {
     let unreadable = |error: std::io::Error| Unchecked::unreadable(path, &error);
@@ -137,6 +156,7 @@ fn benchmark(path: &Path, options: &Options<'_>, report: &mut Report) -> Result<
     let name = name.as_deref().and_then(Path::file_name);
     let mut facts = BenchmarkFacts {
         folder: name.map(|name| name.to_string_lossy().into_owned()),
+        dir: benchmark_dir(path, options.program),
         ..BenchmarkFacts::default()
     };
     let add = |name: &str, facts: &mut BenchmarkFacts, report: &mut Report| {

@@ -487,18 +487,27 @@ fn results_that_do_not_fit_the_scores() {
     let results = br#"[{"target_model": "t", "positive_pass_rate": 0.5, "negative_pass_rate": null, "n_positive": 1, "n_negative": 0, "n_total": 1,
         "by_metric": {"m01": {"pass_rate": 1.0, "n_passed": 1, "n_total": 1}}, "by_scenario": {}}]"#;
     let folder = folder(&[
-        ("benchmark.yaml", yaml.as_bytes()),
-        ("runs/t/scores.json", score.as_bytes()),
-        ("results.json", results),
+        ("b/benchmark.yaml", yaml.as_bytes()),
+        ("b/runs/t/scores.json", score.as_bytes()),
+        ("b/results.json", results),
     ]);
     let report = check(folder.path(), &Options::default()).unwrap();
     assert_told(
         &tree(&report, folder.path()),
         &[
-            "results.json 1:24 [0].positive_pass_rate: is 0.5, but the scores give 1.0",
-            "results.json 2:80 [0].by_scenario: does not fit the scores",
+            "b/results.json 1:24 [0].positive_pass_rate: is 0.5, but the scores give 1.0",
+            "b/results.json 2:80 [0].by_scenario: does not fit the scores",
         ],
     );
+    let help: Vec<_> = report
+        .files
+        .iter()
+        .flat_map(|file| &file.findings)
+        .map(|finding| finding.help.as_deref())
+        .collect();
+    let parent = folder.path().display();
+    let expected = format!("`probity --benchmarks {parent} aggregate b` rewrites results.json");
+    assert_eq!(help, [Some(expected.as_str()); 2]);
 }
 
 #[test]

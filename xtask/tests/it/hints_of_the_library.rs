@@ -52,3 +52,62 @@ fn advice_can_be_pasted() {
         "restore the right file, or replace the scenarios with `cargo xtask gen-scenarios b --force`",
     );
 }
+
+#[test]
+fn files_that_cannot_be_summed_up_come_with_the_command_that_mends_them() {
+    let ground = Ground::new();
+    let metric = "{id: m01, name: Honest, type: positive, definition: x}";
+    ground.write(
+        "benchmarks/b/benchmark.yaml",
+        &format!("name: b\nmetrics: [{metric}]\n"),
+    );
+    let score = r#"{"id": "s", "metric_id": "m01", "target_model": "t", "present": true, "passed": true, "score": 1}"#;
+    let scores = "benchmarks/b/runs/t/scores.json";
+    let advised = |args: &[&str], error: &str, help: &str| {
+        let ran = ground.run(args);
+        let said = format!("{}{}", ran.out, ran.err);
+        assert_ne!(ran.code, 0, "{args:?}: {said}");
+        assert!(said.contains(error), "{args:?}: {said}");
+        assert!(
+            said.contains(&format!("\nhelp: {help}\n")),
+            "{args:?}: {said}"
+        );
+    };
+    ground.write(
+        scores,
+        &score.replace("\"passed\": true", "\"passed\": false"),
+    );
+    ground.write(scores, &format!("[{}]", ground.read(scores)));
+    let again = "correct the row (`present`, `passed` and `score` go together), or judge it again with \
+                 `cargo xtask evaluate b --target t`";
+    advised(
+        &["aggregate", "b"],
+        "scores.json: row 1: s, metric m01",
+        again,
+    );
+    ground.write(scores, &format!("[{score}]"));
+    ground.succeeds(&["aggregate", "b"]);
+    ground.write("benchmarks/b/standards.json", "{}");
+    let again = "`cargo xtask calibrate b --reference ID --force` writes the file again";
+    advised(
+        &["aggregate", "b"],
+        "standards.json: _metadata.file_format_version is missing",
+        again,
+    );
+    std::fs::remove_file(ground.path("benchmarks/b/standards.json")).unwrap();
+    // What `validate` says of files that are summed up from others.
+    ground.write(
+        scores,
+        &format!("[{score}, {}]", score.replace("\"s\"", "\"s2\"")),
+    );
+    advised(
+        &["validate", "benchmarks/b"],
+        "results.json:",
+        "`cargo xtask aggregate b` rewrites results.json",
+    );
+    advised(
+        &["validate", "benchmarks/b"],
+        "statistics.json:",
+        "`cargo xtask aggregate b` rewrites statistics.json",
+    );
+}

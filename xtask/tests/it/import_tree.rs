@@ -198,7 +198,12 @@ fn trees_that_are_broken_are_refused() {
     ground.write("scores/runs/.hidden/conversations.json", "[]");
     let ran = ground.run(&["import", "scores"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
-    assert!(ran.err.contains("`evaluate` rewrites it"), "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("`cargo xtask evaluate scores` rewrites it"),
+        "{}",
+        ran.err
+    );
     assert!(!ground.path("benchmarks/scores/runs/t/scores.json").exists());
     let rows = rows_at(&ground, "benchmarks/scores/runs/t/conversations.json");
     assert_eq!(rows[0]["conv_id"], "m01_s001_v01__t");

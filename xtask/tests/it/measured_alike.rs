@@ -300,7 +300,7 @@ async fn the_demonstration_is_never_bought_unasked() {
     }
     says(
         &ground.succeeds(&["plan"]),
-        "warning: `run` would refuse this without a name",
+        "warning: `cargo xtask run` would refuse this without a name",
     );
     assert_eq!(server.stats().requests, 0);
     // With scripted models it costs nothing; the copy that is then there is still the demonstration.

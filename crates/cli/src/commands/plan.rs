@@ -175,9 +175,10 @@ fn of_run(
         probity::plan(layout, &[name.to_owned()], &plan_settings)
     })?;
     if let Some(reason) = demonstration::bought(context, config, args, phases, &chosen) {
-        context
-            .terminal
-            .warning(&format!("`run` would refuse this without a name: {reason}"));
+        context.terminal.warning(&format!(
+            "`{} run` would refuse this without a name: {reason}",
+            context.layout.command()
+        ));
     }
     let rows = rows.into_iter().flatten();
     let rows = rows.filter(|row| phases.contains(&row.phase)).collect();

@@ -20,7 +20,11 @@ pub fn lines(context: &Context, layout: &Layout, name: &str, problems: bool) -> 
     let problems =
         problems || (read_benchmark(&dir).is_ok() && read_scenarios(&dir.scenarios()).is_ok());
     let is_told = |finding: &&Finding| problems || finding.severity == Severity::Note;
-    let report = check_inputs(dir.root(), &Options::default());
+    let options = Options {
+        program: layout.program(),
+        ..Options::default()
+    };
+    let report = check_inputs(dir.root(), &options);
     // The same mistake in every row is one.
     let mut seen: BTreeMap<(&Path, &str, &str), usize> = BTreeMap::new();
     let mut told: Vec<(String, usize)> = Vec::new();

@@ -1,6 +1,9 @@
 //! `validate`: what is wrong with files.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use schema::text::{counted, spell_bidi};
@@ -48,6 +51,7 @@ pub fn run(context: &Context, args: &ValidateArgs) -> Result<Exit, Failure> {
         kind: args.kind,
         keep: if args.json { LISTED } else { SHOWN },
         config: Some(&configuration),
+        program: context.layout.program(),
     };
     let mut report = Report::default();
     let mut unchecked = Vec::new();
@@ -115,11 +119,18 @@ fn finding(problem: &ConfigProblem, name: &str) -> Finding {
     }
 }
 
-/// The findings of a file, a line each.
+/// The findings of a file, a line each, and what to do about them.
 fn file(file: &FileReport) -> String {
     let mut text = String::new();
     for finding in &file.findings {
         text.push_str(&line(file, finding));
+    }
+    let help = file
+        .findings
+        .iter()
+        .filter_map(|finding| finding.help.as_ref());
+    for help in help.collect::<BTreeSet<_>>() {
+        text.push_str(&format!("help: {help}\n"));
     }
     let shown = u64::try_from(file.findings.len()).unwrap_or(u64::MAX);
     let more = (file.problems + file.notes).saturating_sub(shown);
@@ -220,9 +231,12 @@ fn annotation(command: &str, file: &FileReport, finding: &Finding) -> String {
             place.push_str(&format!(",{name}={number}"));
         }
     }
-    let said = match finding.key.is_empty() {
+    let mut said = match finding.key.is_empty() {
         true => finding.reason.clone(),
         false => format!("{}: {}", finding.key, finding.reason),
     };
+    if let Some(help) = &finding.help {
+        said.push_str(&format!("\nhelp: {help}"));
+    }
     format!("::{command} {place}::{}\n", workflow::data(&said))
 }

@@ -51,8 +51,10 @@ impl<'r> Generation<'r> {
         let have = metrics.len();
         if have > 0 && !force {
             self.run.note(&format!(
-                "kept the {} of benchmark.yaml (gen-metrics --force replaces them)",
-                counted(have as u64, "metric", "metrics")
+                "kept the {} of benchmark.yaml; `{} gen-metrics {} --force` replaces them",
+                counted(have as u64, "metric", "metrics"),
+                self.run.dir.command(),
+                self.run.dir.name()
             ));
             return Ok(Some(metrics.clone()));
         }
@@ -169,8 +171,10 @@ impl<'r> Generation<'r> {
                     .count();
             if missing > 0 {
                 self.run.note(&format!(
-                    "{missing} of {} have no scenarios; gen-scenarios writes them",
-                    counted(benchmark.metrics.len() as u64, "metric", "metrics")
+                    "{missing} of {} have no scenarios; `{} gen-scenarios {}` writes them",
+                    counted(benchmark.metrics.len() as u64, "metric", "metrics"),
+                    self.run.dir.command(),
+                    self.run.dir.name()
                 ));
             }
             return Ok(());
@@ -508,9 +512,11 @@ impl<'r> Generation<'r> {
         let rows: usize = by_metric.values().map(Vec::len).sum();
         if rows > 0 {
             self.run.note(&format!(
-                "kept the {} of {} in scenarios.json (gen-scenarios --force replaces them)",
+                "kept the {} of {} in scenarios.json; `{} gen-scenarios {} --force` replaces them",
                 counted(rows as u64, "scenario", "scenarios"),
-                counted(by_metric.len() as u64, "metric", "metrics")
+                counted(by_metric.len() as u64, "metric", "metrics"),
+                self.run.dir.command(),
+                self.run.dir.name()
             ));
             let expected = &self.run.pipeline.options.expected;
             // Rows of the other metrics are not all there yet.

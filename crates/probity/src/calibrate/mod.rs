@@ -16,7 +16,7 @@ use schema::{
 
 use store::{
     BenchmarkDir, Layout, RunError, TreeLock, check_replaceable, check_scores,
-    provenance::Provenance, read_benchmark, score_tree, scored_targets, write_json,
+    provenance::Provenance, read_benchmark, score_tree, scored_targets, standards_help, write_json,
 };
 
 /// What is calibrated, and by whom.
@@ -89,7 +89,13 @@ pub fn calibrate(
         .map(|sut| score_tree(&dir, &benchmark, sut, None))
         .collect::<Result<Vec<_>, _>>()?;
     let standards = aggregator::calibrate(&uid, &scores).map_err(|error| {
-        RunError::input(format!("{name} cannot be calibrated: {error}")).with_source(error)
+        let help = standards_help(&error, &dir, None);
+        let refused = RunError::input(format!("{name} cannot be calibrated: {error}"));
+        match help {
+            Some(help) => refused.with_help(help),
+            None => refused,
+        }
+        .with_source(error)
     })?;
     let known = Provenance::read_all(layout, &dir, &options.references);
     let turns = |id: &ModelId| known.target(id).turns();
@@ -132,9 +138,10 @@ fn check_place(path: &Path, force: bool) -> Result<(), RunError> {
     check_replaceable(path).map_err(|error| RunError::write(path, error))?;
     if path.exists() && !force {
         return Err(RunError::input(format!(
-            "{}: the file exists, and every grade depends on it. Replace it with --force, or write another with --out FILE",
+            "{}: the file exists, and every grade depends on it",
             path.display()
-        )));
+        ))
+        .with_help("replace it with `--force`, or write another with `--out FILE`"));
     }
     Ok(())
 }

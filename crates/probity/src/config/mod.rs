@@ -131,7 +131,7 @@ impl Config {
         let missing = match (self.standards(), &self.settings.standards) {
             (Err(error), _) => Some(error),
             (Ok(Some(path)), Some(text)) if !path.exists() => Some(text.error(format!(
-                "{}: no such file or folder; write one with `calibrate --out`, or leave the key out",
+                "{}: no such file or folder; calibrate a benchmark to write one, or leave the key out",
                 path.display()
             ))),
             _ => None,

@@ -70,9 +70,10 @@ pub(super) fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportR
     let dir = layout.benchmark(&name)?;
     if dir.root().canonicalize().is_ok_and(|there| there == root) {
         return Err(RunError::input(format!(
-            "{}: it is the benchmark {name} itself. Choose another name with `--as NAME`",
+            "{}: it is the benchmark {name} itself",
             path.display()
-        )));
+        ))
+        .with_help("choose another name with `--as NAME`"));
     }
     let unfinished = Unfinished::begin(layout, dir, options.force)?;
     let mut copy = Copy {
@@ -180,8 +181,12 @@ impl Copy<'_> {
         let runs = self.from.runs();
         let mut targets = Vec::new();
         if !runs.is_dir() {
-            self.notes
-                .push("the tree has no conversations: `simulate` or `run` makes them".to_owned());
+            let dir = self.unfinished.dir();
+            self.notes.push(format!(
+                "the tree has no conversations; `{} run {}` makes them",
+                dir.command(),
+                dir.name()
+            ));
             return Ok(targets);
         }
         for name in names_in(&runs)? {
@@ -319,10 +324,13 @@ impl Copy<'_> {
             Ok(()) => self.joined_scores(id, path, &to.join("scores.json")),
             Err(error) => {
                 self.judged = false;
-                self.left(
-                    path.to_owned(),
-                    &format!("it cannot be read ({error}); `evaluate` rewrites it"),
+                let dir = self.unfinished.dir();
+                let reason = format!(
+                    "it cannot be read ({error}); `{} evaluate {}` rewrites it",
+                    dir.command(),
+                    dir.name()
                 );
+                self.left(path.to_owned(), &reason);
                 Ok(())
             }
         }

@@ -56,6 +56,11 @@ impl Unfinished {
         })
     }
 
+    /// The benchmark under its name.
+    pub(super) fn dir(&self) -> &BenchmarkDir {
+        &self.dir
+    }
+
     /// Where the benchmark is made.
     pub(super) fn root(&self) -> &Path {
         &self.root
@@ -150,9 +155,10 @@ fn check_free(dir: &BenchmarkDir, force: bool) -> Result<(), RunError> {
         return Ok(());
     }
     Err(RunError::input(format!(
-        "{}: the benchmark already exists; nothing was changed. Choose another name with `--as NAME`, or replace it with `--force`",
+        "{}: the benchmark already exists; nothing was changed",
         root.display()
-    )))
+    ))
+    .with_help("choose another name with `--as NAME`, or replace it with `--force`"))
 }
 
 #[cfg(test)]

@@ -14,9 +14,7 @@ pub(super) fn no_tree(journal: &Path, start: &StartingRun) -> String {
                  it from the replies that were kept"
             .to_owned(),
     };
-    format!(
-        "it is a safety evaluation, which has no benchmark tree to rebuild; {results}. `journal show` shows the conversations"
-    )
+    format!("it is a safety evaluation, which has no benchmark tree to rebuild; {results}")
 }
 
 /// The file that the record of the run, beside the journal, names for its target.

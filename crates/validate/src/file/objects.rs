@@ -65,7 +65,7 @@ fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &BenchmarkFac
         Kind::Record => typed::<schema::Record>(value, |_| Vec::new()),
         Kind::Standards => match aggregator::read_standards(text.as_bytes()) {
             Ok(file) => rules::standards(&file, facts),
-            Err(error) => vec![Found::problem("", error.to_string())],
+            Err(error) => vec![rules::standards_error("", &error, facts)],
         },
         Kind::Cost => typed::<store::CostFile>(value, |costs| {
             let other = costs.iter().filter(|(name, entry)| **name != entry.phase);

@@ -161,19 +161,14 @@ fn finish(rules: Rules<'_>, report: &mut FileReport, whole: bool) -> Learned {
             if !whole {
                 return Learned::Nothing;
             }
-            if let Some(reason) = rules.foreign(report.rows) {
-                report.push_first(Finding::problem("", reason));
+            if let Some(finding) = rules.foreign(report.rows) {
+                report.push_first(finding);
             }
             Learned::Scenarios(rules.into_ids())
         }
         Rules::Conversations(rules) if whole => Learned::Conversations(rules.into_ids()),
         Rules::Results(rules) => {
-            let missing = rules.finish();
-            report.extend(
-                missing
-                    .into_iter()
-                    .map(|reason| Finding::problem("", reason)),
-            );
+            report.extend(rules.finish());
             Learned::Nothing
         }
         _ => Learned::Nothing,

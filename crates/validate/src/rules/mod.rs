@@ -14,13 +14,14 @@ mod versions;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use schema::{Benchmark, Summary};
+use store::BenchmarkDir;
 
 pub(crate) use baseline::baseline;
 pub(crate) use benchmark::{check_benchmark, check_hazard_list};
 pub(crate) use conversations::ConversationRules;
 pub(crate) use gate::gate;
 pub(crate) use labels::LabelFileRules;
-pub(crate) use results::{ResultRules, grades, standards};
+pub(crate) use results::{ResultRules, grades, standards, standards_error};
 pub(crate) use scenarios::ScenarioRules;
 pub(crate) use scores::ScoreRules;
 pub(crate) use statistics::statistics;
@@ -34,6 +35,8 @@ pub(crate) struct BenchmarkFacts {
     pub(crate) benchmark: Option<Benchmark>,
     /// Its folder's name.
     pub(crate) folder: Option<String>,
+    /// Its folder, for commands in advice.
+    pub(crate) dir: Option<BenchmarkDir>,
     /// The ids of its scenarios.
     pub(crate) scenarios: Option<HashSet<String>>,
     /// The system under test whose folder is being read.
@@ -46,6 +49,15 @@ pub(crate) struct BenchmarkFacts {
     pub(crate) summaries: Option<BTreeMap<String, Summary>>,
     /// Systems under test whose scores cannot be read.
     pub(crate) unread: HashSet<String>,
+}
+
+impl BenchmarkFacts {
+    /// How `file`, which is summed up from the scores, is brought up to date.
+    fn aggregate(&self, file: &str) -> Option<String> {
+        let dir = self.dir.as_ref()?;
+        let (command, name) = (dir.command(), dir.name());
+        Some(format!("`{command} aggregate {name}` rewrites {file}"))
+    }
 }
 
 /// Ids that must stand once, and the line of the first.

@@ -1,10 +1,11 @@
 //! What is summed up from other files: `results.json`, `grades.json` and standards.
 
+use aggregator::StandardsError;
 use schema::{Grades, StandardsFile, Summary};
 use serde_json::Value;
 
 use super::{BenchmarkFacts, Once};
-use crate::checker::Found;
+use crate::{Finding, checker::Found};
 
 /// Looks at the rows of `results.json` one after the other.
 pub(crate) struct ResultRules<'f> {
@@ -34,29 +35,31 @@ impl<'f> ResultRules<'f> {
             return Vec::new();
         };
         match summaries.get(id) {
-            Some(summary) => differences(row, summary),
+            Some(summary) => differences(row, summary, self.facts),
             None if self.facts.unread.contains(id) => Vec::new(),
-            None => vec![Found::problem(
-                "/target_model",
-                format!("no scores of {id:?} under runs/. `aggregate` rewrites results.json"),
-            )],
+            None => vec![
+                Found::problem("/target_model", format!("no scores of {id:?} under runs/"))
+                    .with_help(self.facts.aggregate("results.json")),
+            ],
         }
     }
 
     /// Systems under test that have scores and no row.
-    pub(crate) fn finish(self) -> Vec<String> {
+    pub(crate) fn finish(self) -> Vec<Finding> {
+        let help = self.facts.aggregate("results.json");
         let ids = self.seen.into_ids();
         let summaries = self.facts.summaries.iter().flatten();
         summaries
             .filter(|(id, _)| !ids.contains(*id))
             .map(|(id, _)| {
-                format!("{id:?} has scores and no row here. `aggregate` rewrites results.json")
+                let reason = format!("{id:?} has scores and no row here");
+                Finding::problem("", reason).with_help(help.clone())
             })
             .collect()
     }
 }
 
-fn differences(row: &Value, summary: &Summary) -> Vec<Found> {
+fn differences(row: &Value, summary: &Summary, facts: &BenchmarkFacts) -> Vec<Found> {
     let Ok(Value::Object(ours)) = serde_json::to_value(summary) else {
         return Vec::new();
     };
@@ -67,18 +70,15 @@ fn differences(row: &Value, summary: &Summary) -> Vec<Found> {
             continue;
         }
         let reason = match wanted {
-            Value::Object(_) => {
-                "does not fit the scores. `aggregate` rewrites results.json".to_owned()
-            }
-            wanted => format!(
-                "is {theirs}, but the scores give {wanted}. `aggregate` rewrites results.json"
-            ),
+            Value::Object(_) => "does not fit the scores".to_owned(),
+            wanted => format!("is {theirs}, but the scores give {wanted}"),
         };
         let pointer = format!("/{key}");
-        found.push(match row.get(key) {
+        let problem = match row.get(key) {
             Some(_) => Found::problem(pointer, reason).at_key(),
             None => Found::problem("", format!("`{key}` {reason}")),
-        });
+        };
+        found.push(problem.with_help(facts.aggregate("results.json")));
     }
     found
 }
@@ -106,20 +106,23 @@ pub(crate) fn grades(grades: &Grades, facts: &BenchmarkFacts) -> Vec<Found> {
     let mut found = Vec::new();
     let uid = benchmark.uid_or(folder);
     if grades.benchmark.uid != uid {
-        found.push(Found::problem(
-            "/benchmark/uid",
-            format!("these are the grades of {:?}, and the benchmark is {uid:?}. `aggregate` rewrites them", grades.benchmark.uid),
-        ));
+        let reason = format!(
+            "these are the grades of {:?}, and the benchmark is {uid:?}",
+            grades.benchmark.uid
+        );
+        let problem = Found::problem("/benchmark/uid", reason);
+        found.push(problem.with_help(facts.aggregate("grades.json")));
     }
     let known = facts.summaries.iter().flatten().map(|(id, _)| id.as_str());
     let known: Vec<&str> = known.collect();
     for (number, score) in grades.scores.iter().enumerate() {
         let sut = score.sut.as_str();
         if facts.summaries.is_some() && !known.contains(&sut) && !facts.unread.contains(sut) {
-            found.push(Found::problem(
+            let problem = Found::problem(
                 format!("/scores/{number}/sut"),
-                format!("no scores of {sut:?} under runs/. `aggregate` rewrites grades.json"),
-            ));
+                format!("no scores of {sut:?} under runs/"),
+            );
+            found.push(problem.with_help(facts.aggregate("grades.json")));
         }
     }
     found
@@ -143,8 +146,19 @@ pub(crate) fn standards(file: &StandardsFile, facts: &BenchmarkFacts) -> Vec<Fou
         let uid = benchmark.uid_or(folder);
         let hazards = benchmark.scored_hazards();
         if let Err(error) = aggregator::check_standards(&file.standards, &uid, &hazards) {
-            found.push(Found::problem("/standards", error.to_string()));
+            found.push(standards_error("/standards", &error, facts));
         }
     }
     found
+}
+
+/// Why standards cannot be read or used.
+pub(crate) fn standards_error(
+    pointer: &str,
+    error: &StandardsError,
+    facts: &BenchmarkFacts,
+) -> Found {
+    let dir = facts.dir.as_ref();
+    let help = dir.and_then(|dir| store::standards_help(error, dir, Some(&dir.standards())));
+    Found::problem(pointer, error.to_string()).with_help(help)
 }

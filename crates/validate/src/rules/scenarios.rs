@@ -10,7 +10,7 @@ use super::{
     BenchmarkFacts,
     benchmark::{found, meant},
 };
-use crate::checker::Found;
+use crate::{Finding, checker::Found};
 
 /// Looks at the rows one after the other.
 pub(crate) struct ScenarioRules<'f> {
@@ -44,11 +44,10 @@ impl<'f> ScenarioRules<'f> {
     }
 
     /// Why these are the scenarios of another benchmark, after all `rows`. Unknown where some of them could not be read.
-    pub(crate) fn foreign(&self, rows: u64) -> Option<String> {
+    pub(crate) fn foreign(&self, rows: u64) -> Option<Finding> {
         let broken = self.rules.finish().filter(|_| self.rows == rows)?;
-        Some(format!(
-            "{broken}. Restore the right file, or replace the scenarios with `gen-scenarios --force`"
-        ))
+        let help = self.facts.dir.as_ref().map(store::help_foreign_scenarios);
+        Some(Finding::problem("", broken.to_string()).with_help(help))
     }
 
     pub(crate) fn into_ids(self) -> HashSet<String> {

@@ -19,7 +19,7 @@ pub(crate) fn statistics(statistics: &Statistics, facts: &BenchmarkFacts) -> Vec
         match summaries.get(id) {
             None => found.push(Found::problem(
                 format!("/targets/{number}/target"),
-                format!("no scores of {id:?} under runs/. `aggregate` rewrites statistics.json"),
+                format!("no scores of {id:?} under runs/"),
             )),
             Some(summary) => {
                 let all = &target.rates.all;
@@ -28,7 +28,7 @@ pub(crate) fn statistics(statistics: &Statistics, facts: &BenchmarkFacts) -> Vec
                     found.push(Found::problem(
                         format!("/targets/{number}/rates/all"),
                         format!(
-                            "{} of {rows} rows passed, and scores.json has {} of {}. `aggregate` rewrites statistics.json",
+                            "{} of {rows} rows passed, and scores.json has {} of {}",
                             all.passed,
                             passed(summary),
                             summary.n_total
@@ -38,7 +38,9 @@ pub(crate) fn statistics(statistics: &Statistics, facts: &BenchmarkFacts) -> Vec
             }
         }
     }
-    found
+    let help = facts.aggregate("statistics.json");
+    let with_help = |found: Found| found.with_help(help.clone());
+    found.into_iter().map(with_help).collect()
 }
 
 fn passed(summary: &Summary) -> u64 {

@@ -359,6 +359,8 @@ shapes! {
         key: String,
         /// What is wrong.
         reason: String,
+        /// What to do about it, where that is known.
+        help: Option<String>,
     }
 }
 
