@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use probity::Layout;
-use schema::nearest;
+use schema::{ModelId, nearest};
 use tempfile::TempDir;
 
 use crate::{exit::Failure, flags::BenchmarkSelection, shipped, terminal::Terminal};
@@ -51,6 +51,29 @@ pub fn choose(
         chosen.names.push(name.to_owned());
     }
     Ok(chosen)
+}
+
+/// The folder of the one benchmark that `name` means.
+///
+/// # Errors
+/// When there is none of this name.
+pub fn one_benchmark(layout: &Layout, name: &str) -> Result<String, Failure> {
+    let selection = BenchmarkSelection {
+        names: vec![name.to_owned()],
+        ..BenchmarkSelection::default()
+    };
+    let chosen = choose(layout, &selection, false)?;
+    let first = chosen.names.into_iter().next();
+    Ok(first.unwrap_or_else(|| name.to_owned()))
+}
+
+/// Ids of targets.
+///
+/// # Errors
+/// When a text can be no id.
+pub fn target_ids(texts: &[String]) -> Result<Vec<ModelId>, Failure> {
+    let id = |id: &String| ModelId::new(id).map_err(|error| Failure::usage(error.to_string()));
+    texts.iter().map(id).collect()
 }
 
 impl Chosen {

@@ -9,9 +9,8 @@ use serde_json::json;
 
 use super::Context;
 use crate::{
-    benchmarks::choose,
+    benchmarks::{one_benchmark, target_ids},
     exit::{Exit, Failure},
-    flags::BenchmarkSelection,
 };
 
 /// Flags of `baseline`.
@@ -36,7 +35,7 @@ pub struct BaselineArgs {
 /// # Errors
 /// When there are no scores, or the file cannot be written.
 pub fn run(context: &Context, args: &BaselineArgs) -> Result<Exit, Failure> {
-    let name = one_benchmark(context, &args.name)?;
+    let name = one_benchmark(&context.layout, &args.name)?;
     let options = BaselineOptions {
         targets: target_ids(&args.targets)?,
         out: args.out.clone(),
@@ -58,30 +57,4 @@ pub fn run(context: &Context, args: &BaselineArgs) -> Result<Exit, Failure> {
         ));
     }
     Ok(Exit::Complete)
-}
-
-/// The folder of the benchmark that is meant.
-///
-/// # Errors
-/// When there is none of this name.
-pub fn one_benchmark(context: &Context, name: &str) -> Result<String, Failure> {
-    let selection = BenchmarkSelection {
-        names: vec![name.to_owned()],
-        ..BenchmarkSelection::default()
-    };
-    let chosen = choose(&context.layout, &selection, false)?;
-    Ok(chosen
-        .names
-        .first()
-        .cloned()
-        .unwrap_or_else(|| name.to_owned()))
-}
-
-/// Ids of targets.
-///
-/// # Errors
-/// When a text can be no id.
-pub fn target_ids(texts: &[String]) -> Result<Vec<ModelId>, Failure> {
-    let id = |id: &String| ModelId::new(id).map_err(|error| Failure::usage(error.to_string()));
-    texts.iter().map(id).collect()
 }

@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 use probity::{CalibrateOptions, Calibration};
 use report::standards_table;
-use schema::ModelId;
 use serde_json::json;
 
 use super::Context;
 use crate::{
-    benchmarks::choose,
+    benchmarks::{one_benchmark, target_ids},
     exit::{Exit, Failure},
-    flags::{BenchmarkSelection, Overrides},
+    flags::Overrides,
 };
 
 /// Flags of `calibrate`.
@@ -41,19 +40,9 @@ pub struct CalibrateArgs {
 /// When there are no such scores, or the file is there and is not to be replaced.
 pub fn run(context: &Context, args: &CalibrateArgs) -> Result<Exit, Failure> {
     let config = context.configure(&Overrides::default())?;
-    let selection = BenchmarkSelection {
-        names: vec![args.name.clone()],
-        ..BenchmarkSelection::default()
-    };
-    let chosen = choose(&context.layout, &selection, false)?;
-    let name = chosen.names.first().unwrap_or(&args.name);
-    let references = args
-        .references
-        .iter()
-        .map(|id| ModelId::new(id).map_err(|error| Failure::usage(error.to_string())))
-        .collect::<Result<Vec<_>, _>>()?;
+    let name = &one_benchmark(&context.layout, &args.name)?;
     let options = CalibrateOptions {
-        references,
+        references: target_ids(&args.references)?,
         out: args.out.clone(),
         force: args.force,
         command: command(context.layout.program(), args),

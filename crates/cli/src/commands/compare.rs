@@ -7,11 +7,11 @@ use probity::CompareOptions;
 use report::{comparison_markdown, comparison_tables};
 use serde_json::json;
 
-use super::{
-    Context,
-    baseline::{one_benchmark, target_ids},
+use super::Context;
+use crate::{
+    benchmarks::{one_benchmark, target_ids},
+    exit::{Exit, Failure},
 };
-use crate::exit::{Exit, Failure};
 
 /// Flags of `compare`.
 #[derive(Clone, Debug, Args)]
@@ -38,7 +38,7 @@ pub struct CompareArgs {
 /// # Errors
 /// When there are no such scores, or the other tree is of another benchmark.
 pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
-    let name = &one_benchmark(context, &args.name)?;
+    let name = &one_benchmark(&context.layout, &args.name)?;
     let options = CompareOptions {
         targets: target_ids(&args.targets)?,
         against: args.against.clone(),

@@ -13,12 +13,9 @@ use report::{gate_markdown, gate_text};
 use schema::gate::{GateAnswer, GateReport};
 use serde_json::json;
 
-use super::{
-    Context,
-    baseline::{one_benchmark, target_ids},
-    report_file,
-};
+use super::{Context, report_file};
 use crate::{
+    benchmarks::{one_benchmark, target_ids},
     exit::{Exit, Failure, Problems},
     flags::PhaseArgs,
 };
@@ -66,7 +63,7 @@ pub fn run(context: &Context, args: &GateArgs) -> Result<Exit, Failure> {
         baseline: args.baseline.clone(),
         targets,
     });
-    let report = one_benchmark(context, &args.name)
+    let report = one_benchmark(&context.layout, &args.name)
         .and_then(|name| Ok(probity::gate(&context.layout, &name, &options?)?));
     let report = problems.take(report).filter(|_| problems.is_empty());
     let Some(report) = report else {
