@@ -1,0 +1,81 @@
+//! What a run says of scenarios that exist and of those that it will generate, to people and to the journal.
+
+use std::collections::BTreeMap;
+
+use schema::{Phase, Scenario, text::counted};
+
+use super::Generation;
+use crate::{benchmark::run_log::RunLog, wanted::WantedScenarios};
+
+impl Generation<'_> {
+    /// Notes for people: which scenarios are kept, which are generated, and where they differ from the settings.
+    pub(super) fn note_kept(
+        &self,
+        by_metric: &BTreeMap<String, Vec<Scenario>>,
+        orphans: &[Scenario],
+        wanted: &WantedScenarios,
+        generate: bool,
+    ) {
+        let rows: usize = by_metric.values().map(Vec::len).sum();
+        if rows > 0 {
+            self.run.note(&format!(
+                "kept the {} of {} in scenarios.json; `{} gen-scenarios {} --force` replaces them",
+                counted(rows as u64, "scenario", "scenarios"),
+                counted(by_metric.len() as u64, "metric", "metrics"),
+                self.run.dir.command(),
+                self.run.dir.name()
+            ));
+            let expected = &self.run.pipeline.options.expected;
+            // Rows of the other metrics are not all there yet.
+            let mut settled = by_metric.clone();
+            settled.retain(|metric, _| !generate || !wanted.has(metric));
+            for line in expected.differences(&settled) {
+                self.run.note(&line);
+            }
+            if let Some(words) = wanted.in_words().filter(|_| generate) {
+                self.run.note(&format!(
+                    "scenarios are generated {words}, and added to scenarios.json"
+                ));
+            }
+        }
+        if !orphans.is_empty() {
+            self.run.note(&format!(
+                "left out {} of metrics that benchmark.yaml no longer has; scenarios.json keeps them",
+                counted(orphans.len() as u64, "scenario", "scenarios")
+            ));
+        }
+    }
+
+    /// Journals how many items each metric has, as far as that is known before scenarios are generated. Returns the metrics of which it
+    /// is not.
+    pub(super) fn log_planned_rows(
+        &self,
+        by_metric: &BTreeMap<String, Vec<Scenario>>,
+        wanted: &WantedScenarios,
+        generate: bool,
+    ) -> Vec<String> {
+        let mut later = Vec::new();
+        for metric in &self.run.loaded.benchmark.metrics {
+            let rows = by_metric.get(&metric.id).map_or(0, Vec::len) as u64;
+            let planned = match generate && wanted.has(&metric.id) {
+                true => self.run.pipeline.options.expected.rows_per_metric(),
+                false => Some(rows),
+            };
+            match planned {
+                Some(planned) => self.log_rows(&metric.id, planned.max(rows)),
+                None => later.push(metric.id.clone()),
+            }
+        }
+        later
+    }
+
+    /// Journals how many items a metric with so many scenarios has, where they are simulated.
+    pub(super) fn log_rows(&self, metric: &str, rows: u64) {
+        let log = RunLog { run: self.run };
+        if self.run.pipeline.runs(Phase::Simulate) && !log.suts().is_empty() {
+            let samples = u64::from(self.run.pipeline.options.samples);
+            let items = rows.saturating_mul(samples);
+            log.items(metric, items, items);
+        }
+    }
+}
