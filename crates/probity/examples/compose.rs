@@ -1,5 +1,5 @@
 //! A pipeline put together by hand: a server, a client, models, phases, a run. Start it with
-//! `cargo run -p probity-pipeline --example compose`.
+//! `cargo run -p probity --example compose`.
 
 use std::{error::Error, fs, sync::Arc};
 

@@ -1,6 +1,6 @@
 //! An aggregator of one's own in a whole pipeline: a scenario passes only when every one of its samples does.
 //!
-//! Run it with `cargo run -p probity-aggregator --example custom_aggregator`.
+//! Run it with `cargo run -p probity --example custom_aggregator`.
 
 use std::{collections::BTreeMap, error::Error, sync::Arc};
 

@@ -1,6 +1,6 @@
 //! An evaluator of one's own in a whole pipeline: it counts apologies, without a model.
 //!
-//! Run it with `cargo run -p probity-evaluator --example custom_evaluator`.
+//! Run it with `cargo run -p probity --example custom_evaluator`.
 
 use std::{error::Error, sync::Arc};
 

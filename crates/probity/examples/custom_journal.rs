@@ -1,6 +1,6 @@
 //! A journal of one's own in a whole pipeline: it counts events by message and keeps nothing else.
 //!
-//! Run it with `cargo run -p probity-journal --example custom_journal`.
+//! Run it with `cargo run -p probity --example custom_journal`.
 
 use std::{
     collections::BTreeMap,

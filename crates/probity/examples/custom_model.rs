@@ -1,6 +1,6 @@
 //! A model of one's own as a target in a whole pipeline, without HTTP: a parrot.
 //!
-//! Run it with `cargo run -p probity-llm-client --example custom_model`.
+//! Run it with `cargo run -p probity --example custom_model`.
 
 use std::{error::Error, sync::Arc};
 

@@ -1,7 +1,7 @@
 //! A scenario generator of one's own in a whole pipeline: it asks no model, but plays situations from a list against every
 //! metric.
 //!
-//! Run it with `cargo run -p probity-scenario-gen --example custom_scenarios`.
+//! Run it with `cargo run -p probity --example custom_scenarios`.
 
 use std::{error::Error, sync::Arc};
 

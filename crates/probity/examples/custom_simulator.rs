@@ -1,7 +1,7 @@
 //! A simulator of one's own in a whole pipeline: it has no user model, but states the goal of the scenario and then doubts
 //! every answer.
 //!
-//! Run it with `cargo run -p probity-simulator --example custom_simulator`.
+//! Run it with `cargo run -p probity --example custom_simulator`.
 
 use std::{error::Error, sync::Arc};
 

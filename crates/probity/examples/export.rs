@@ -1,5 +1,5 @@
 //! A pipeline with an evaluator of one's own, exported as Every Eval Ever, JUnit and a format of one's own. Start it with
-//! `cargo run -p probity-pipeline --example export`.
+//! `cargo run -p probity --example export`.
 
 use std::{error::Error, sync::Arc};
 

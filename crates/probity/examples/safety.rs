@@ -1,5 +1,5 @@
 //! A safety evaluation of a target of one's own by a scorer of one's own, without a server. Start it with
-//! `cargo run -p probity-pipeline --example safety`.
+//! `cargo run -p probity --example safety`.
 
 use std::{error::Error, sync::Arc};
 

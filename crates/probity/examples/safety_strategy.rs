@@ -1,5 +1,5 @@
 //! A single-turn and a multi-turn safety evaluation with strategies of one's own, against the scripted server. Start it with
-//! `cargo run -p probity-pipeline --example safety_strategy`.
+//! `cargo run -p probity --example safety_strategy`.
 
 use std::{error::Error, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The trait of every phase. All are extension points; examples in `crates/probity/examples` swap each but the generator of metrics.
+//! The trait of every phase. All are extension points; examples in `crates/probity/examples` swap each.
 
 use std::sync::Arc;
 
