@@ -151,7 +151,7 @@ pub struct KeptRows {
 pub enum KeptReason {
     /// All rows of this run failed.
     AllFailed,
-    /// This run was stopped, or its budget was spent, when it did not yet have all rows of the file.
+    /// This run was stopped, or its budget was spent, when it did not yet have all rows of the file, or had more rows only of some scenarios.
     Unfinished {
         /// The rows that it finished.
         finished: u64,
@@ -159,6 +159,8 @@ pub enum KeptReason {
         planned: u64,
         /// The rows of the file.
         earlier: u64,
+        /// Whether this run has all rows of the file, and of some scenarios more than of others.
+        is_uneven: bool,
     },
 }
 

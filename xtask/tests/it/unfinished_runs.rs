@@ -94,14 +94,38 @@ async fn a_fragment_of_a_longer_run_replaces_nothing_until_it_is_complete() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fragment_with_all_earlier_rows_replaces_them() {
+async fn a_fragment_with_more_of_some_scenarios_replaces_nothing_until_it_is_complete() {
     let server = ScriptedServer::start().await.unwrap();
     let ground = ground(&server).await;
     let scenarios = rows(&ground);
     // The rows of the first sample come from the cache.
     let more = "run flattery --target agreeable --num-samples 3";
     let more: Vec<&str> = more.split(' ').collect();
+    let before = tree::read(&ground.path("benchmarks"));
     let ran = run_short(&ground, &more).await;
+    let words = format!(
+        ", more of some scenarios than of others; kept the conversations and scores of an earlier run, of {scenarios} rows"
+    );
+    assert!(ran.err.contains(&words), "{words}: {}", ran.err);
+    tree::assert_same(&tree::read(&ground.path("benchmarks")), &before);
+    let finished = run(&ground, &more).await;
+    assert_eq!(finished.code, 0, "{}", finished.err);
+    assert_eq!(rows(&ground), 3 * scenarios);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fragment_that_came_further_replaces_an_earlier_one() {
+    let server = ScriptedServer::start().await.unwrap();
+    let ground = Ground::new();
+    ground.served_by(&server, "");
+    let ground = Arc::new(ground);
+    let args = "run flattery --target agreeable --num-samples 3";
+    let args: Vec<&str> = args.split(' ').collect();
+    let ran = run_short(&ground, &args).await;
     assert!(!ran.err.contains("kept the conversations"), "{}", ran.err);
-    assert!((scenarios + 1..3 * scenarios).contains(&rows(&ground)));
+    let first = rows(&ground);
+    // Replies of the first run come from the cache and spend nothing.
+    let ran = run_short(&ground, &args).await;
+    assert!(!ran.err.contains("kept the conversations"), "{}", ran.err);
+    assert!(rows(&ground) > first, "{first}: {}", ran.err);
 }

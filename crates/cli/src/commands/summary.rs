@@ -198,10 +198,15 @@ fn tell_kept(context: &Context, report: &RunReport, phases: &[Phase], hints: &Co
                     finished,
                     planned,
                     earlier,
+                    is_uneven,
                 }) => format!(
-                    "{name}: {target}: the run ended after {finished} of {}; kept the {files} of an earlier run, of {}\n\
+                    "{name}: {target}: the run ended after {finished} of {}{}; kept the {files} of an earlier run, of {}\n\
                      help: {} finishes this run and then replaces them",
                     counted(planned, "row", "rows"),
+                    match is_uneven {
+                        true => ", more of some scenarios than of others",
+                        false => "",
+                    },
                     counted(earlier, "row", "rows"),
                     match phases.contains(&Phase::Simulate) {
                         true => hints.run(name, target, None),

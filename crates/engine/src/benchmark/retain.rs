@@ -1,7 +1,7 @@
 //! What of an earlier run stays in the tree when a run gets nothing out of a phase, or is stopped before it has as many rows.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     fs::File,
     hash::{DefaultHasher, Hasher},
     io::{BufReader, Read},
@@ -52,8 +52,11 @@ impl RetainPolicy {
         }
     }
 
-    /// The same after a run that was not finished: both files stay where one of them would lose a row, since scores belong to
-    /// their conversations. `None` where no row is lost.
+    /// The same after a run that was not finished: both files stay where one of them would lose a row or its balance, since scores belong
+    /// to their conversations. `None` where nothing is lost.
+    ///
+    /// A file that has as many rows of one scenario as of another is balanced. With more of some, and no scenario more, those would
+    /// count for more in the rates only because the run came no further.
     ///
     /// # Errors
     /// When the rows of this run cannot be read back.
@@ -63,13 +66,13 @@ impl RetainPolicy {
     ) -> Result<Option<Self>, RunError> {
         let conversations = Compared::of(&dir.conversations(), rows.conversations)?;
         let scores = Compared::of(&dir.scores(), rows.scores)?;
-        if !conversations.loses_rows && !scores.loses_rows {
+        if !conversations.loses() && !scores.loses() {
             return Ok(None);
         }
         // Of the later phase: its rows make the rates.
         let last = match rows.scores {
-            Some(_) => scores,
-            None => conversations,
+            Some(_) => &scores,
+            None => &conversations,
         };
         Ok(Some(Self {
             conversations: rows.conversations.is_some() && dir.conversations().exists(),
@@ -79,6 +82,7 @@ impl RetainPolicy {
                 finished: last.new,
                 planned: rows.planned,
                 earlier: last.earlier,
+                is_uneven: !conversations.loses_rows && !scores.loses_rows,
             },
         }))
     }
@@ -115,6 +119,8 @@ impl RetainPolicy {
 struct Compared {
     /// Whether the file has a row that this run does not have.
     loses_rows: bool,
+    /// Whether the file has as many rows of each scenario, and this run only has more of some of them.
+    loses_balance: bool,
     /// Conversations that the rows of the file are of.
     earlier: u64,
     /// Conversations that the rows of this run are of.
@@ -122,6 +128,10 @@ struct Compared {
 }
 
 impl Compared {
+    fn loses(&self) -> bool {
+        self.loses_rows || self.loses_balance
+    }
+
     /// A file that is not there, or cannot be read, loses nothing.
     fn of(path: &Path, spool: Option<&Spool>) -> Result<Self, RunError> {
         let Some(spool) = spool else {
@@ -142,10 +152,31 @@ impl Compared {
         };
         Ok(Self {
             loses_rows: read.is_ok() && !earlier.is_subset(&new),
+            loses_balance: read.is_ok() && loses_balance(&earlier, &new),
             earlier: conversations(&earlier),
             new: conversations(&new),
         })
     }
+}
+
+/// Whether `earlier` has as many rows of each scenario and `new` has not, where both are of the same scenarios.
+fn loses_balance(earlier: &HashSet<RowKey>, new: &HashSet<RowKey>) -> bool {
+    let (earlier, new) = (rows_of_scenarios(earlier), rows_of_scenarios(new));
+    let is_even = |rows: &HashMap<_, u64>| {
+        let counts: HashSet<u64> = rows.values().copied().collect();
+        counts.len() == 1
+    };
+    let same = earlier.len() == new.len() && earlier.keys().all(|of| new.contains_key(of));
+    same && is_even(&earlier) && !is_even(&new)
+}
+
+/// How many rows there are of each scenario and metric.
+fn rows_of_scenarios(rows: &HashSet<RowKey>) -> HashMap<(&str, Option<&str>), u64> {
+    let mut counts = HashMap::new();
+    for (id, _, metric) in rows {
+        *counts.entry((id.as_str(), metric.as_deref())).or_default() += 1;
+    }
+    counts
 }
 
 /// What tells the rows of a file apart: scenario, sample and metric.
@@ -214,6 +245,34 @@ fn content(path: &Path) -> Option<u64> {
         match file.read(&mut buffer).ok()? {
             0 => return Some(hasher.finish()),
             read => hasher.write(buffer.get(..read)?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_lose_their_balance_where_only_some_scenarios_get_more() {
+        let rows = |counts: &[(&str, u32)]| -> HashSet<RowKey> {
+            let rows = counts.iter().flat_map(|(id, samples)| {
+                (0..*samples).map(|sample| ((*id).to_owned(), sample, Some("m".to_owned())))
+            });
+            rows.collect()
+        };
+        let whole = [("a", 1), ("b", 1), ("c", 1)];
+        for (earlier, new, expected) in [
+            (&whole[..], &[("a", 2), ("b", 1), ("c", 1)][..], true),
+            (&whole, &[("a", 2), ("b", 2), ("c", 2)], false),
+            (&whole, &whole, false),
+            // The earlier run was not finished either, and this one came further.
+            (&whole[..2], &[("a", 2), ("b", 1), ("c", 1)], false),
+            (&[("a", 3), ("b", 1)], &[("a", 3), ("b", 2)], false),
+            (&[], &whole, false),
+        ] {
+            let loses = loses_balance(&rows(earlier), &rows(new));
+            assert_eq!(loses, expected, "{earlier:?} {new:?}");
         }
     }
 }
