@@ -245,7 +245,10 @@ impl JournalEnd {
         match self.check.verdict() {
             Verdict::Passed => {
                 let passed = count(Outcome::Passed);
-                format!("the journal passes all {passed} rules that apply")
+                match passed {
+                    1 => "the journal passes the one rule that applies".to_owned(),
+                    passed => format!("the journal passes all {passed} rules that apply"),
+                }
             }
             Verdict::Failed => {
                 let failed = self.check.rows.iter();

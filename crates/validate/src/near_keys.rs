@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::checker::Found;
 
-/// Problems with such keys in `value`, which fits `root`.
+/// Such keys in `value`, which fits `root`: problems, and beside the key that was likely meant notes.
 pub(crate) fn near_keys(root: &Value, value: &Value) -> Vec<Found> {
     let mut found = Vec::new();
     walk(root, root, value, "", &mut found);
@@ -44,12 +44,19 @@ fn near(
     object: &Map<String, Value>,
     properties: &Map<String, Value>,
 ) -> Option<Found> {
-    let known = properties
-        .keys()
-        .filter(|known| !object.contains_key(*known));
-    let near = nearest(key, known.map(String::as_str))?;
-    let reason = format!("unknown key `{key}` has no effect; did you mean `{near}`?");
-    Some(Found::problem(at, reason).at_key())
+    let is_there = |known: &&str| object.contains_key(*known);
+    let known = || properties.keys().map(String::as_str);
+    if let Some(near) = nearest(key, known().filter(|known| !is_there(known))) {
+        let reason = format!("unknown key `{key}` has no effect; did you mean `{near}`?");
+        return Some(Found::problem(at, reason).at_key());
+    }
+    let near = nearest(key, known().filter(is_there))?;
+    // `definition_2` and `name_de` are keys of one's own.
+    let is_own = key
+        .strip_prefix(near)
+        .is_some_and(|rest| rest.starts_with(|next: char| !next.is_alphabetic()));
+    let reason = format!("unknown key `{key}` has no effect beside `{near}`");
+    (!is_own).then(|| Found::note(at, reason).at_key())
 }
 
 /// What `schema` refers to: itself, a definition, or the first of several forms.
@@ -72,11 +79,31 @@ mod tests {
         let value = json!({
             "world_stat": "x",
             "weight": 1,
-            "metrics": [{"id": "m", "exmples": [], "examples": []}, {"id": "n", "exmples": []}],
+            "description": "x",
+            "descripton": "y",
+            "description_de": "z",
+            "metrics": [
+                {"id": "m", "exmples": [], "examples": [], "examples2": []},
+                {"id": "n", "exmples": []},
+            ],
         });
         let found = near_keys(&schema(Kind::Benchmark).unwrap(), &value);
         let told: Vec<&str> = found.iter().map(|found| found.pointer.as_str()).collect();
-        assert_eq!(told, ["/world_stat", "/metrics/1/exmples"]);
+        assert_eq!(
+            told,
+            [
+                "/world_stat",
+                "/descripton",
+                "/metrics/0/exmples",
+                "/metrics/1/exmples"
+            ]
+        );
         assert!(found[0].reason.contains("did you mean `world_state`?"));
+        assert_eq!(
+            found[1].reason,
+            "unknown key `descripton` has no effect beside `description`"
+        );
+        let notes = [found[1].severity, found[2].severity];
+        assert_eq!(notes, [crate::Severity::Note; 2]);
     }
 }

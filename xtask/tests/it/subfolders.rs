@@ -56,6 +56,22 @@ async fn a_project_is_found_from_a_folder_below_it() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     let used = "note: using the benchmarks of ../..\n";
     assert!(ran.err.starts_with(used), "{}", ran.err);
+    // Mistakes name the file that they are in.
+    ground.write(
+        "config.yaml",
+        &format!("{}sed: 1\n", ground.read("config.yaml")),
+    );
+    let ran = run_in(&ground, folder, &["plan"]);
+    assert!(
+        ran.err.contains("error: ../../config.yaml, line "),
+        "{}",
+        ran.err
+    );
+    let ran = run_in(&ground, folder, &["validate", "../../config.yaml"]);
+    assert!(ran.out.starts_with("../../config.yaml:"), "{}", ran.out);
+    assert!(ran.out.contains(": sed: unknown key"), "{}", ran.out);
+    let mended = ground.read("config.yaml").replace("sed: 1\n", "");
+    ground.write("config.yaml", &mended);
     let export = ["export", "csv", "--out", "here"];
     let ran = run_in(&ground, folder, &export);
     assert_eq!(ran.code, 0, "{}", ran.err);

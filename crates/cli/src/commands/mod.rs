@@ -187,9 +187,7 @@ impl Context {
             true => std::path::absolute(file).unwrap_or_else(|_| file.clone()),
             false => file.clone(),
         });
-        let mut config = config::load(root, given.as_deref(), flags, self.global.scripted)?;
-        // Paths in it start where it lies.
-        config.settings.file = config.settings.file.map(|file| root.join(file));
+        let config = config::load(root, given.as_deref(), flags, self.global.scripted)?;
         logging::start(&self.global, config.settings.run.verbose, &self.terminal)?;
         for warning in &config.warnings {
             self.terminal.warning(&warning.to_string());

@@ -91,10 +91,8 @@ pub fn run(context: &Context, args: &ValidateArgs) -> Result<Exit, Failure> {
 
 /// What is wrong with a configuration file, as its reader says it.
 fn configuration(path: &Path) -> Vec<Finding> {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let name = PathBuf::from(path.file_name().unwrap_or_default());
-    let (problems, warnings) = config::problems(folder, &name);
-    let name = name.display().to_string();
+    let (problems, warnings) = config::problems(path);
+    let name = path.display().to_string();
     let problem = |problem: &ConfigProblem| finding(problem, &name);
     let note = |problem: &ConfigProblem| Finding {
         severity: Severity::Note,

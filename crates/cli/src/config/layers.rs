@@ -39,7 +39,7 @@ pub fn merge(
     };
     let mut layers = Layers::default();
     if let Some(path) = &file {
-        layers.add_file(folder, path)?;
+        layers.add_file(&folder.join(path))?;
     }
     add_environment(&mut layers, vars)?;
     for flag in flags {

@@ -27,17 +27,14 @@ pub fn schema() -> Value {
     validate::named(Kind::Config, probity::config::schema())
 }
 
-/// What is wrong with the configuration file `file` in `folder`, and what may be a mistake in it, each with its line and key. The
+/// What is wrong with the configuration file at `file`, and what may be a mistake in it, each with its line and key. The
 /// environment counts for `${NAME}` only.
-pub fn problems(folder: &Path, file: &Path) -> (Vec<ConfigProblem>, Vec<ConfigProblem>) {
+pub fn problems(file: &Path) -> (Vec<ConfigProblem>, Vec<ConfigProblem>) {
     let read = || -> Result<Config, ConfigError> {
-        let vars = vars::load(folder)?;
+        let vars = vars::load(file.parent().unwrap_or(Path::new("")))?;
         let mut layers = Layers::default();
-        layers.add_file(folder, file)?;
-        let mut config = layers.read(vars)?;
-        // Paths in it start where it lies.
-        config.settings.file = Some(folder.join(file));
-        Ok(config)
+        layers.add_file(file)?;
+        layers.read(vars)
     };
     match read() {
         Ok(config) => {

@@ -11,6 +11,7 @@ use super::{
     read::{Problems, read},
     sections::Settings,
     tree::{self, Data, Origin, Table, Value},
+    values::{FromText, Whole},
     vars::Vars,
 };
 
@@ -22,12 +23,12 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Adds the file `path`, which starts in `folder`. See [`Layers::add_text`].
+    /// Adds the file at `path`. See [`Layers::add_text`].
     ///
     /// # Errors
     /// When it cannot be read, or is not YAML or TOML.
-    pub fn add_file(&mut self, folder: &Path, path: &Path) -> Result<(), ConfigError> {
-        self.add_text(path, &text_of(folder, path)?)
+    pub fn add_file(&mut self, path: &Path) -> Result<(), ConfigError> {
+        self.add_text(path, &text_of(path)?)
     }
 
     /// Adds the text of the file `path`: TOML where it has that ending, otherwise YAML. Messages call it by `path`, and paths in it start
@@ -105,15 +106,14 @@ impl Layers {
     }
 }
 
-fn text_of(folder: &Path, path: &Path) -> Result<String, ConfigError> {
+fn text_of(path: &Path) -> Result<String, ConfigError> {
     let name = path.display().to_string();
-    let full = folder.join(path);
-    let there = std::fs::metadata(&full).ok();
-    if let Some(reason) = there.and_then(|there| unreadable_special(&full, &there)) {
+    let there = std::fs::metadata(path).ok();
+    if let Some(reason) = there.and_then(|there| unreadable_special(path, &there)) {
         let problem = ConfigProblem::in_origin(Origin::new(&name), reason);
         return Err(ConfigError::new(problem));
     }
-    let bytes = std::fs::read(full).map_err(|error| {
+    let bytes = std::fs::read(path).map_err(|error| {
         let reason = format!("the configuration cannot be read: {error}");
         ConfigError::new(ConfigProblem::in_origin(Origin::new(&name), reason))
     })?;
@@ -131,13 +131,15 @@ fn text_of(folder: &Path, path: &Path) -> Result<String, ConfigError> {
     })
 }
 
-/// `concurrency: 8` stands for 8 in every phase, whatever a lower layer says of single phases.
+/// `concurrency: 8` stands for 8 in every phase, whatever a lower layer says of single phases. What cannot be a number is left as it is,
+/// so that it is reported once.
 fn spread_concurrency(table: &mut Table) {
     let Some(Data::Table(run)) = table.get_mut("run").map(|run| &mut run.data) else {
         return;
     };
     if let Some(value) = run.get_mut("concurrency")
-        && matches!(value.data, Data::Text(_))
+        && let Data::Text(text) = &value.data
+        && (text.contains("${") || Whole::<usize, 1>::from_text(text.trim()).is_some())
     {
         let all = ["gen_scenarios", "simulate", "evaluate"];
         let each = all.map(|phase| (phase.to_owned(), value.clone()));

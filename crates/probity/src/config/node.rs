@@ -30,6 +30,9 @@ pub const PLACE: &str = "$place";
 /// The name of an enum whose variants `text`, `list` and `table` are chosen by the form of the value.
 pub const FORM: &str = "$form";
 
+/// What a table is called in errors.
+const MAPPING: &str = "a mapping of keys to values";
+
 /// What all nodes of a tree share.
 pub struct Context<'a> {
     /// The environment, for `${NAME}`.
@@ -73,7 +76,7 @@ impl<'a> Node<'a> {
     /// The entries of a table that are not left out.
     fn entries(&self) -> Result<Entries<'a>, ReadError> {
         let Data::Table(table) = &self.value.data else {
-            return Err(self.wrong(&"a mapping of keys to values"));
+            return Err(self.wrong(&MAPPING));
         };
         let entry = |(key, value): (&'a String, &'a Value)| (key.as_str(), self.child(value, key));
         let entries = table.iter().map(entry);
@@ -232,7 +235,15 @@ impl<'a> Deserializer<'a> for Node<'a> {
                 json!({"raw": value.to_string(), "place": place})
             }
             (TEXT, _) => return Err(self.wrong(&"text")),
-            _ => return visitor.visit_map(self.fields(fields)?),
+            (_, Data::Table(_)) => return visitor.visit_map(self.fields(fields)?),
+            _ => {
+                let expected = (&visitor as &dyn Expected).to_string();
+                // Without words of its own a type is expected by its name in Rust.
+                return Err(match expected.starts_with("struct ") {
+                    true => self.wrong(&MAPPING),
+                    false => self.wrong(&expected.as_str()),
+                });
+            }
         };
         let visited = located.deserialize_struct(name, fields, visitor);
         visited.map_err(ReadError::custom)

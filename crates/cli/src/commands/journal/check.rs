@@ -77,6 +77,7 @@ fn render(report: &Report, columns: Option<usize>) -> String {
         // That of `aggregate`, for one, which only sums up.
         (0, 0) => "nothing to check: no rule applies to this journal; name the journal of a run that simulates or judges, by its run id \
             or file".to_owned(),
+        (0, 1) => "passed: the one rule that applies holds".to_owned(),
         (0, asked) => format!("passed: all {asked} rules that apply hold"),
         (failed, asked) => format!("failed: {failed} of {asked} rules that apply"),
     };

@@ -26,7 +26,10 @@ pub struct Run {
 
 /// Rows in progress at the same time, by phase.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, SmartDefault)]
-#[serde(default)]
+#[serde(
+    default,
+    expecting = "a whole number of 1 or more, or a mapping of phases to such numbers"
+)]
 #[schemars(deny_unknown_fields)]
 pub struct Concurrency {
     /// Of gen-scenarios.

@@ -160,6 +160,14 @@ fn a_mistake_is_reported_once() {
             "prices: [{model: m, input: x, output: 2}]",
             "config.yaml, line 1: prices[0].input: expected a number of 0 or more, found `x`",
         ),
+        (
+            "run: {concurrency: many}",
+            "config.yaml, line 1: run.concurrency: expected a whole number of 1 or more, or a mapping of phases to such numbers, found text",
+        ),
+        (
+            "run:\n  concurrency: 0",
+            "config.yaml, line 2: run.concurrency: expected a whole number of 1 or more, or a mapping of phases to such numbers, found `0`",
+        ),
     ] {
         assert_eq!(problem(text), expected);
     }
@@ -184,7 +192,7 @@ fn the_value_of_a_variable_is_not_shown() {
 #[test]
 fn a_file_that_is_named_and_not_there_is_an_error() {
     let mut layers = Layers::default();
-    let error = layers.add_file(Path::new(""), Path::new("no-such-file.yaml"));
+    let error = layers.add_file(Path::new("no-such-file.yaml"));
     let error = error.unwrap_err();
     assert!(
         error
