@@ -102,7 +102,7 @@ impl<'a> JsonRow<'a> {
 
 /// Why a list cannot be read on.
 #[derive(Debug, thiserror::Error)]
-#[error("row {row}, line {}, column {}: {fault}", location.line, location.column)]
+#[error("{}line {}, column {}: {fault}", shown_row(*row), location.line, location.column)]
 pub struct JsonRowsError {
     /// The number of the row at fault, from 1; where the list is at fault, of the last row before; 0 before the first.
     pub row: u64,
@@ -153,6 +153,14 @@ pub enum JsonRowsFault {
     /// The row is JSON, and not what its reader expects.
     #[error("{0}")]
     Row(String),
+}
+
+/// `row 3, `; nothing before the first row.
+fn shown_row(row: u64) -> String {
+    match row {
+        0 => String::new(),
+        row => format!("row {row}, "),
+    }
 }
 
 fn shown(byte: u8) -> String {

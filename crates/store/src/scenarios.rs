@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::File,
+    fs::{self, File},
     io::ErrorKind,
     path::Path,
 };
@@ -42,6 +42,10 @@ fn read_rows(file: File) -> Result<Vec<Scenario>, JsonRowsError> {
 }
 
 fn refused(path: &Path, error: JsonRowsError) -> RunError {
+    let text = fs::read(path).unwrap_or_default();
+    if let Err(error) = std::str::from_utf8(&text) {
+        return RunError::not_utf8(path, &text, error);
+    }
     let is_lost = matches!(
         error.fault,
         JsonRowsFault::Empty | JsonRowsFault::CutOffInRow | JsonRowsFault::CutOffInList

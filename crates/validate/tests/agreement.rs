@@ -202,7 +202,7 @@ fn assert_refused_in(text: &[u8], lines: &Range<u64>) {
         .unwrap_or_else(|| panic!("{said} is not refused"))
         .to_string();
     assert!(
-        refused.contains(&format!("line {}, ", lines.start)),
+        refused.contains(&format!("line {}", lines.start)),
         "{said}: {refused}"
     );
 }
