@@ -1,6 +1,9 @@
 //! The gate of a benchmark: rules held against the rows of its tree.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use aggregator::{
     BaselineEvidence, GateEvidence, gate_answer,
@@ -230,6 +233,7 @@ impl GatedTree<'_> {
         let compared = before
             .as_ref()
             .map(|before| compare(&rows, before, &self.index));
+        let lost = before.as_ref().map(|before| rows.lost_since(before));
         let costs = read_costs(&files.cost());
         let mut sum = CostSum::default();
         costs.values().for_each(|entry| sum.add(&entry.cost));
@@ -238,6 +242,7 @@ impl GatedTree<'_> {
             rows,
             rates,
             not_run,
+            lost: lost.unwrap_or_default(),
             before,
             compared: compared.unwrap_or_default(),
             cost: (!costs.is_empty()).then(|| sum.total()),
@@ -272,6 +277,8 @@ struct GatedTarget<'a> {
     before: Option<TargetRows>,
     /// Its rows compared with those, over all and by metric.
     compared: Vec<Comparison>,
+    /// How many units of each metric have a verdict in the baseline alone.
+    lost: BTreeMap<String, u64>,
     cost: Option<PhaseCost>,
 }
 
@@ -279,16 +286,20 @@ impl GatedTarget<'_> {
     fn result(&self, number: usize, rule: &GateRule, scope: &GateScope) -> GateResult {
         let quantity = rule.require.quantity;
         let rate = self.rate(scope);
-        let difference = self.difference(scope);
-        let difference = difference.filter(|_| quantity == GateQuantity::Difference);
+        let before = self.before.as_ref();
+        let before = before.filter(|_| quantity == GateQuantity::Difference);
+        let difference = before.and_then(|before| self.difference(before, scope));
         let cost = self.cost.filter(|_| quantity == GateQuantity::Cost);
         let metrics = self.metrics(scope);
         let not_run = self.not_run.iter();
         let not_run = not_run.filter(|(metric, _)| metrics.contains(&metric.as_str()));
         let not_run = not_run.map(|(_, rows)| rows).sum();
-        let baseline = match &difference {
+        let lost = self.lost.iter();
+        let lost = lost.filter(|(metric, _)| metrics.contains(&metric.as_str()));
+        let lost = lost.map(|(_, units)| units).sum();
+        let baseline = match before {
             None => BaselineEvidence::NoTarget,
-            Some((found, lost)) => BaselineEvidence::Compared(found.as_ref(), *lost),
+            Some(_) => BaselineEvidence::Compared(difference.as_ref(), lost),
         };
         let evidence = GateEvidence {
             rate: &rate,
@@ -305,7 +316,7 @@ impl GatedTarget<'_> {
             requires: rule.require,
             answer,
             reason,
-            difference: difference.and_then(|(found, _)| found),
+            difference,
             not_run,
             rate,
             cost,
@@ -344,22 +355,19 @@ impl GatedTarget<'_> {
         }
     }
 
-    /// The difference to the baseline, and how many units have a verdict in the baseline alone. `None`: the baseline has no rows of the
-    /// target.
-    fn difference(&self, scope: &GateScope) -> Option<(Option<DifferenceStatistics>, u64)> {
-        let before = self.before.as_ref()?;
-        let metrics = self.metrics(scope);
-        let in_scope = |metric: &str| metrics.contains(&metric);
-        let (pooled, lost) = compare_in(&self.rows, before, &self.tree.index, in_scope);
+    /// The difference to the baseline. `None` where nothing can be compared.
+    fn difference(&self, before: &TargetRows, scope: &GateScope) -> Option<DifferenceStatistics> {
+        // That of all rows, then those of metrics, which are corrected over the metrics.
+        let mut compared = self.compared.iter();
         let found = match scope {
-            // Corrected over the metrics, which come after the comparison of all rows.
-            GateScope::Metric(id) => {
-                let mut metrics = self.compared.iter().skip(1);
-                let found = metrics.find(|comparison| comparison.scope == *id);
-                found.map(|comparison| comparison.difference.clone())
+            GateScope::All | GateScope::EachMetric => compared.next(),
+            GateScope::Metric(id) => compared.skip(1).find(|found| found.scope == *id),
+            GateScope::Positive | GateScope::Negative | GateScope::Hazard(_) => {
+                let metrics = self.metrics(scope);
+                let is_in = |metric: &str| metrics.contains(&metric);
+                return compare_in(&self.rows, before, &self.tree.index, is_in);
             }
-            _ => pooled,
         };
-        Some((found, lost))
+        found.map(|found| found.difference.clone())
     }
 }

@@ -87,19 +87,17 @@ fn heading(report: &GateReport) -> String {
         of.fold(0, |count: u64, _| count + 1)
     };
     let [failed, undecided] = [GateAnswer::Fail, GateAnswer::Inconclusive].map(count);
-    let rules = counted(
-        count(GateAnswer::Pass) + failed + undecided,
-        "rule",
-        "rules",
-    );
+    let all = count(GateAnswer::Pass) + failed + undecided;
+    let checks = counted(all, "check", "checks");
     let parts = [(failed, "failed"), (undecided, "inconclusive")];
     let parts = parts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = parts
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     let of = match parts.is_empty() {
-        true => format!("all {rules} passed"),
-        false => format!("{} of {rules}", parts.join(", ")),
+        true if all == 1 => "1 check passed".to_owned(),
+        true => format!("all {checks} passed"),
+        false => format!("{} of {checks}", parts.join(", ")),
     };
     format!(
         "gate of {}: {}, {of}",
@@ -218,7 +216,7 @@ mod tests {
         assert_eq!(
             gate_text(&report(), 80),
             "\
-gate of honesty: fail, 1 failed, 2 inconclusive of 5 rules
+gate of honesty: fail, 1 failed, 2 inconclusive of 5 checks
 
 a|b
   answer  scope       requires                  found
@@ -242,7 +240,7 @@ c
         let text = gate_markdown(&report());
         assert!(
             text.starts_with(
-                "### gate of honesty: fail, 1 failed, 2 inconclusive of 5 rules\n\n| answer |"
+                "### gate of honesty: fail, 1 failed, 2 inconclusive of 5 checks\n\n| answer |"
             ),
             "{text}"
         );

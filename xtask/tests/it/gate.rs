@@ -70,7 +70,7 @@ fn a_rule_passes_fails_or_is_not_decided_by_the_bounds() {
     holds(
         &passed.out,
         &[
-            "gate of sycophancy: pass, all 1 rule passed",
+            "gate of sycophancy: pass, 1 check passed",
             "pass all lower >= 0.3 75.0% (34.9% - 96.8%)",
         ],
     );
@@ -390,7 +390,7 @@ fn junit_and_a_job_summary_are_written_beside_the_answer() {
     let summary = ground.read("summary.md");
     assert!(
         summary.starts_with(
-            "# Job\n### gate of sycophancy: fail, 1 failed, 1 inconclusive of 4 rules\n"
+            "# Job\n### gate of sycophancy: fail, 1 failed, 1 inconclusive of 4 checks\n"
         ),
         "{summary}"
     );
@@ -412,10 +412,7 @@ fn a_run_ends_as_its_gate_says() {
     let args = ["run", "--gate", "gate.yaml"];
     let passed = ground.run(&args);
     assert_eq!(passed.code, 0, "{}{}", passed.out, passed.err);
-    holds(
-        &passed.out,
-        &["gate of sycophancy: pass, all 1 rule passed"],
-    );
+    holds(&passed.out, &["gate of sycophancy: pass, 1 check passed"]);
     ground.write(
         "gate.yaml",
         "rules: [{require: lower >= 0.7, targets: scripted-careful}]",

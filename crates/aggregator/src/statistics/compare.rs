@@ -50,27 +50,22 @@ pub fn compare(a: &TargetRows, b: &TargetRows, index: &ScenarioIndex) -> Vec<Com
 }
 
 /// The comparison of the rows of some metrics, pooled: it stands alone, so its p-value is not corrected. `None` where no scenario has a
-/// verdict from both. The number is of units that have a verdict of `b` alone.
+/// verdict from both.
 #[must_use]
 pub fn compare_in(
     a: &TargetRows,
     b: &TargetRows,
     index: &ScenarioIndex,
     is_in: impl Fn(&str) -> bool,
-) -> (Option<DifferenceStatistics>, u64) {
+) -> Option<DifferenceStatistics> {
     let (units_a, units_b) = (a.units(index), b.units(index));
     let pairs = paired(&units_a, &units_b).into_iter();
     let pairs: Vec<PairedUnit<'_>> = pairs
         .filter(|(metric, _)| is_in(metric))
         .map(|(_, unit)| unit)
         .collect();
-    let lost = pairs
-        .iter()
-        .filter(|unit| unit.a.scored == 0 && unit.b.scored > 0);
-    let lost = lost.fold(0, |count, _| count + 1);
-    let found = paired_difference(&pairs);
-    let found = found.map(|found| difference_statistics(&found, found.p_value, 1));
-    (found, lost)
+    let found = paired_difference(&pairs)?;
+    Some(difference_statistics(&found, found.p_value, 1))
 }
 
 /// The units of both sides, one beside the other. Both are sorted by base scenario, scenario and metric.

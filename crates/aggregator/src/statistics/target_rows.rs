@@ -1,5 +1,7 @@
 //! Counting the rows of one target for its statistics.
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 use schema::{MetricType, ModelId, NoVerdict, SimulatorStatistics};
 
@@ -151,10 +153,28 @@ impl TargetRows {
     /// Whether there is a row of this scenario and metric.
     #[must_use]
     pub fn has(&self, scenario: &str, metric: &str) -> bool {
-        let units = self.scenarios.get(scenario);
-        let metric = self.metrics.get_index_of(metric);
-        let mut places = units.into_iter().flatten().map(|(place, _)| *place);
-        metric.is_some_and(|metric| places.any(|place| place == metric))
+        self.unit(scenario, metric).is_some()
+    }
+
+    /// How many units, by metric, have a verdict in `before` and none here.
+    #[must_use]
+    pub fn lost_since(&self, before: &Self) -> BTreeMap<String, u64> {
+        let mut lost = BTreeMap::new();
+        for unit in before.scored_units() {
+            let here = self.unit(unit.scenario, unit.metric);
+            if here.is_none_or(|counts| counts.scored == 0) {
+                *lost.entry(unit.metric.to_owned()).or_default() += 1;
+            }
+        }
+        lost
+    }
+
+    fn unit(&self, scenario: &str, metric: &str) -> Option<&UnitCounts> {
+        let metric = self.metrics.get_index_of(metric)?;
+        let mut units = self.scenarios.get(scenario)?.iter();
+        units
+            .find(|(place, _)| *place == metric)
+            .map(|(_, counts)| counts)
     }
 
     /// The most rows of one scenario and metric.
