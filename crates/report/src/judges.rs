@@ -145,6 +145,7 @@ mod tests {
                 reliability: Vec::new(),
                 variants: Vec::new(),
                 judge: Some(judge),
+                simulator: None,
             }],
             comparisons: Vec::new(),
         }
