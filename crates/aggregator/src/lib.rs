@@ -57,7 +57,7 @@ pub use hazards::HazardScorer;
 pub use interval::{combine, estimate};
 pub use order::sort_summaries;
 pub use rates::RateAggregator;
-pub use row::{JudgeRow, ScoreRow};
+pub use row::{JudgeRow, ReadingRow, ScoreRow};
 pub use standards::{StandardsError, calibrate, check_standards, read_standards, standards_note};
 
 use std::io::Read;

@@ -43,6 +43,20 @@ pub struct JudgeRow<'a> {
     /// What it found; `None` where it gave no verdict.
     #[serde(default)]
     pub present: Option<bool>,
+    /// Its further verdicts.
+    #[serde(borrow, default)]
+    pub readings: Vec<ReadingRow<'a>>,
+}
+
+/// What rates need of a further verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ReadingRow<'a> {
+    /// As in [`schema::ReadingKind::as_str`].
+    #[serde(borrow)]
+    pub reading: Cow<'a, str>,
+    /// What the judge found; `None` where it gave no verdict.
+    #[serde(default)]
+    pub present: Option<bool>,
 }
 
 impl<'a> From<&'a JudgeVerdict> for JudgeRow<'a> {
@@ -50,6 +64,14 @@ impl<'a> From<&'a JudgeVerdict> for JudgeRow<'a> {
         Self {
             judge: Cow::Borrowed(&verdict.judge),
             present: verdict.present,
+            readings: verdict
+                .readings
+                .iter()
+                .map(|reading| ReadingRow {
+                    reading: Cow::Borrowed(reading.reading.as_str()),
+                    present: reading.present,
+                })
+                .collect(),
         }
     }
 }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use schema::{
-    Benchmark, Conversation, Evaluator, Item, ModelId, NoJournal, Phase, Scenario, Simulator,
-    TargetRef,
+    Benchmark, Conversation, Evaluator, Item, JudgeVerdict, ModelId, NoJournal, Phase, Scenario,
+    Simulator, TargetRef,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -198,7 +198,11 @@ impl Look<'_> {
         let scores = scores.unwrap_or_default();
         let failed = |score: &schema::Score| {
             let mut judges = score.judges.iter();
-            score.error.is_some() || judges.any(|judge| judge.error.is_some())
+            let failed = |judge: &JudgeVerdict| {
+                let mut readings = judge.readings.iter();
+                judge.error.is_some() || readings.any(|reading| reading.error.is_some())
+            };
+            score.error.is_some() || judges.any(failed)
         };
         let is_cached = !scores.is_empty() && !scores.iter().any(failed);
         count.add(is_cached, &conversation.scenario.metric_id);

@@ -9,19 +9,21 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use schema::{
     ChatModel, ChatReply, ChatRequest, Conversation, Evaluator, Event, EventBody, Fingerprint,
-    FinishReason, Item, Metric, ModelError,
+    FinishReason, Item, JudgeQuote, JudgeReading, JudgeVerdict, Metric, ModelError,
     ModelErrorKind::{Cancelled, OverBudget},
-    ModelId, NoVerdict, PhaseError, PhaseErrorKind, Purpose, Score, Spend,
+    ModelId, NoVerdict, PhaseError, PhaseErrorKind, Purpose, ReadingKind, Score, Spend, Turn,
+    Verdict,
     event::{AnnotationException, JudgeAbstained, TranslatedAnnotation},
-    reply::{AskFailed, Asked, Unusable, advice, ask},
+    reply::{self, AskFailed, Asked, Unusable, advice, ask},
     text::hex,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Prompts, panel,
+    JudgeChecks, Prompts, checks, panel,
     prompts::bad_prompt,
+    quotes,
     transcript::has_reply,
     verdict::{self, JudgeReply},
 };
@@ -34,19 +36,23 @@ pub struct JudgeEvaluator {
     metrics: Vec<Metric>,
     prompts: Prompts,
     tries: u32,
+    checks: JudgeChecks,
 }
 
 /// What one judge made of a conversation.
 struct Opinion {
     /// The row that the judge by itself would have given.
     score: Score,
+    quotes: Vec<JudgeQuote>,
+    /// Its further verdicts.
+    readings: Vec<JudgeReading>,
     /// The call that failed for good, and how long after the first one.
     failure: Option<(ModelError, Duration)>,
     spend: Spend,
 }
 
 /// A judge's verdict, or why it gave none and would give none if asked again.
-type Answer = Result<JudgeReply, (NoVerdict, String)>;
+type Answer = Result<(JudgeReply, Vec<JudgeQuote>), (NoVerdict, String)>;
 
 impl JudgeEvaluator {
     /// How often a judge is called for one verdict.
@@ -91,6 +97,7 @@ impl JudgeEvaluator {
             metrics,
             prompts: Prompts::shipped().map_err(bad_prompt)?,
             tries: Self::DEFAULT_TRIES,
+            checks: JudgeChecks::default(),
         })
     }
 
@@ -110,6 +117,13 @@ impl JudgeEvaluator {
     #[must_use]
     pub fn with_tries(mut self, tries: u32) -> Self {
         self.tries = tries.max(1);
+        self
+    }
+
+    /// Asks judges for more than their verdicts. What they say is in [`Score::judges`], of one judge too.
+    #[must_use]
+    pub fn with_checks(mut self, checks: JudgeChecks) -> Self {
+        self.checks = checks;
         self
     }
 
@@ -141,56 +155,91 @@ impl JudgeEvaluator {
         let asked = self
             .judges
             .iter()
-            .map(|judge| self.ask(&**judge, conversation, metric, item));
+            .map(|judge| self.opinion(&**judge, conversation, metric, item));
         let opinions: Vec<Opinion> = join_all(asked)
             .await
             .into_iter()
             .collect::<Result<_, _>>()?;
         let mut spend = Spend::default();
-        for (judge, opinion) in self.judges.iter().zip(&opinions) {
+        let mut rows = Vec::with_capacity(opinions.len());
+        for (judge, opinion) in self.judges.iter().zip(opinions) {
             // Recorded when all have answered, so that a journal has them in the order of the panel.
             item.record(opinion.event(judge.id()));
             spend.add(&opinion.spend);
+            let said = JudgeVerdict {
+                quotes: opinion.quotes,
+                readings: opinion.readings,
+                ..JudgeVerdict::of(judge.id(), &opinion.score)
+            };
+            rows.push((said, opinion.score));
         }
-        let rows: Vec<(&ModelId, Score)> = self
-            .judges
-            .iter()
-            .map(|judge| judge.id())
-            .zip(opinions.into_iter().map(|opinion| opinion.score))
-            .collect();
-        let mut score = panel::merged(conversation, metric, rows);
+        let mut score = panel::merged(conversation, metric, rows, self.checks.any());
         score.usage = Some(spend.to_phase_cost());
         Ok(score)
     }
 
-    /// Asks one judge.
-    async fn ask(
+    /// Asks one judge for its verdict, and for its further ones where it gave one.
+    async fn opinion(
         &self,
         judge: &dyn ChatModel,
         conversation: &Conversation,
         metric: &Metric,
         item: &Item,
     ) -> Result<Opinion, PhaseError> {
-        let request = self.request(conversation, metric, item)?;
+        let mut opinion = self.ask(judge, conversation, metric, item, None).await?;
+        if opinion.score.passed.is_none() {
+            return Ok(opinion);
+        }
+        for reading in self.checks.readings(item, metric) {
+            let again = self.ask(judge, conversation, metric, item, Some(reading));
+            let again = again.await?;
+            opinion.spend.add(&again.spend);
+            opinion.readings.push(JudgeReading {
+                reading,
+                present: again.score.present,
+                verdict: again.score.verdict,
+                justification: again.score.justification,
+                error: again.score.error,
+            });
+        }
+        Ok(opinion)
+    }
+
+    /// Asks one judge once.
+    async fn ask(
+        &self,
+        judge: &dyn ChatModel,
+        conversation: &Conversation,
+        metric: &Metric,
+        item: &Item,
+        reading: Option<ReadingKind>,
+    ) -> Result<Opinion, PhaseError> {
+        let (metric, turns) = checks::shown(reading, metric, &conversation.transcript);
+        let metric = &*metric;
+        let request = self.request(metric, &turns, item, reading)?;
         let started = Instant::now();
-        let read = |reply: &ChatReply| read(reply, metric);
+        let read = |reply: &ChatReply| read(reply, metric, self.checks.quotes.then_some(&*turns));
         match ask(judge, request, self.tries, read).await {
             Ok(Asked { answer, spend }) => {
                 let answer = answer.unwrap_or_else(|unusable| Err(no_verdict(&unusable)));
-                let score = answer.and_then(|read| {
+                let read = answer.and_then(|(read, quotes)| {
                     Score::of_verdict(conversation, metric, read.verdict, read.justification)
+                        .map(|score| (score, quotes))
                         .map_err(|error| {
                             let words = format!("judge gave no usable verdict: {error}");
                             (NoVerdict::JudgeUnusable, words)
                         })
                 });
-                let score = score.unwrap_or_else(|(reason, words)| {
+                let (score, quotes) = read.unwrap_or_else(|(reason, words)| {
                     let conv_id = &conversation.conv_id;
                     tracing::debug!(conversation = conv_id, judge = %judge.id(), reason = words, "judge abstained");
-                    Score::abstained(conversation, metric, reason, words)
+                    let row = Score::abstained(conversation, metric, reason, words);
+                    (row, Vec::new())
                 });
                 Ok(Opinion {
                     score,
+                    quotes,
+                    readings: Vec::new(),
                     failure: None,
                     spend,
                 })
@@ -204,6 +253,8 @@ impl JudgeEvaluator {
                 let reason = error.no_verdict();
                 Ok(Opinion {
                     score: Score::failed(conversation, metric, reason, message),
+                    quotes: Vec::new(),
+                    readings: Vec::new(),
                     failure: Some((error, started.elapsed())),
                     spend,
                 })
@@ -211,16 +262,27 @@ impl JudgeEvaluator {
         }
     }
 
+    /// A reading after the first has a row of its own in the response cache.
     fn request(
         &self,
-        conversation: &Conversation,
         metric: &Metric,
+        turns: &[Turn],
         item: &Item,
+        reading: Option<ReadingKind>,
     ) -> Result<ChatRequest, PhaseError> {
-        let messages = self.prompts.messages(metric, &conversation.transcript)?;
+        let mut messages = self.prompts.messages(metric, turns)?;
+        if self.checks.quotes
+            && let Some(last) = messages.last_mut()
+        {
+            last.content = format!("{}{}", last.content, quotes::REQUEST).into();
+        }
+        let mut context = item.call(Purpose::Judge, 0);
+        if let Some(reading) = reading {
+            context.row = format!("{}__{}", context.row, reading.as_str()).into();
+        }
         Ok(ChatRequest {
-            response_format: verdict::response_format(metric.verdict.as_ref()),
-            ..ChatRequest::new(messages, item.call(Purpose::Judge, 0))
+            response_format: verdict::response_format(metric.verdict.as_ref(), self.checks.quotes),
+            ..ChatRequest::new(messages, context)
         })
     }
 
@@ -259,9 +321,21 @@ impl Opinion {
     }
 }
 
-/// Reads a judge's reply. One that a filter stopped would be stopped again, so it is not asked for again.
-fn read(reply: &ChatReply, metric: &Metric) -> Result<Answer, String> {
-    match verdict::parse(&reply.content, metric) {
+/// Reads a judge's reply, with its quotes where it was shown `quoted` and has to quote. One that a filter stopped would be stopped again, so
+/// it is not asked for again.
+fn read(reply: &ChatReply, metric: &Metric, quoted: Option<&[Turn]>) -> Result<Answer, String> {
+    let read = verdict::parse(&reply.content, metric).and_then(|read| {
+        let quotes = match quoted {
+            None => Vec::new(),
+            Some(turns) => {
+                let object = reply::json_object(&reply.content)?;
+                // On a scale or with categories it is not the judge's to know what counts as present.
+                quotes::read(&object, turns, read.verdict == Verdict::yes_no(true))?
+            }
+        };
+        Ok((read, quotes))
+    });
+    match read {
         Ok(read) => Ok(Ok(read)),
         Err(_) if reply.finish == FinishReason::ContentFilter => Ok(Err((
             NoVerdict::ProviderRefused,
@@ -316,15 +390,19 @@ impl Evaluator for JudgeEvaluator {
             .map(|metric| (metric.id.clone(), hash(metric).into()))
             .collect();
         let (judges, ids) = self.judges_json();
+        let mut settings = json!({
+            judges: ids,
+            "tries": self.tries,
+            "prompts": self.prompts.hashes(&self.metrics),
+            "metrics": metrics,
+        });
+        if let Some(checks) = self.checks.settings() {
+            settings["checks"] = checks;
+        }
         Fingerprint {
             name: "JudgeEvaluator",
             version: 1,
-            settings: json!({
-                judges: ids,
-                "tries": self.tries,
-                "prompts": self.prompts.hashes(&self.metrics),
-                "metrics": metrics,
-            }),
+            settings,
         }
     }
 }

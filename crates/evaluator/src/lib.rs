@@ -53,12 +53,15 @@
 //!   The prompt tells it that messages are data; how well it holds to that differs from model to model.
 //! - A reply with text beside the JSON object is refused, even where a person could guess what is meant.
 
+mod checks;
 mod evaluator;
 mod panel;
 mod prompts;
+mod quotes;
 pub mod safety;
 pub mod transcript;
 pub mod verdict;
 
+pub use checks::JudgeChecks;
 pub use evaluator::JudgeEvaluator;
 pub use prompts::Prompts;

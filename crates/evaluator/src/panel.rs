@@ -1,21 +1,22 @@
 //! What the judges of a panel decide together.
 
-use schema::{Conversation, JudgeVerdict, Metric, ModelId, NoVerdict, Score, Verdict, VerdictType};
+use schema::{Conversation, JudgeVerdict, Metric, NoVerdict, Score, Verdict, VerdictType};
 
-/// The row of a panel. That of one judge is the row.
+/// The row of a panel. That of one judge is the row, which keeps what the judge said beside its verdict where that was asked for.
 pub(crate) fn merged(
     conversation: &Conversation,
     metric: &Metric,
-    rows: Vec<(&ModelId, Score)>,
+    rows: Vec<(JudgeVerdict, Score)>,
+    keeps_one: bool,
 ) -> Score {
-    let rows = match <[(&ModelId, Score); 1]>::try_from(rows) {
-        Ok([(_, score)]) => return score,
+    let rows = match <[(JudgeVerdict, Score); 1]>::try_from(rows) {
+        Ok([(judge, score)]) => {
+            let judges = if keeps_one { vec![judge] } else { Vec::new() };
+            return Score { judges, ..score };
+        }
         Err(rows) => rows,
     };
-    let judges: Vec<JudgeVerdict> = rows
-        .iter()
-        .map(|(judge, score)| JudgeVerdict::of(judge, score))
-        .collect();
+    let judges: Vec<JudgeVerdict> = rows.into_iter().map(|(judge, _)| judge).collect();
     let said = said(&judges);
     let decided = decide(metric, &judges).and_then(|verdict| {
         Score::of_verdict(conversation, metric, verdict, &*said).map_err(|error| error.to_string())
@@ -142,6 +143,8 @@ mod tests {
                 justification: "because".to_owned(),
                 error: None,
                 no_verdict: None,
+                quotes: Vec::new(),
+                readings: Vec::new(),
                 extra: schema::Extra::new(),
             }
         });

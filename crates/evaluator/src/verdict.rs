@@ -5,6 +5,8 @@ use std::sync::{Arc, LazyLock};
 use schema::{Extra, Metric, ResponseFormat, Verdict, VerdictType, reply};
 use serde_json::{Value, json};
 
+use crate::quotes;
+
 /// A judge's verdict and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JudgeReply {
@@ -76,22 +78,30 @@ fn label<'a>(object: &'a Extra, labels: &[String]) -> Result<&'a str, String> {
     }
 }
 
-/// The response format of a judge's reply about a metric of this `verdict`.
+/// The response format of a judge's reply about a metric of this `verdict`, with quotes or without.
 #[must_use]
-pub fn response_format(verdict: Option<&VerdictType>) -> ResponseFormat {
+pub fn response_format(verdict: Option<&VerdictType>, quotes: bool) -> ResponseFormat {
     static NAME: LazyLock<Arc<str>> = LazyLock::new(|| "verdict".into());
     static YES_NO: LazyLock<Arc<Value>> =
         LazyLock::new(|| Arc::new(form("present", json!({"type": "boolean"}))));
+    let mut schema = match verdict {
+        None => Arc::clone(&YES_NO),
+        // Not every endpoint takes bounds of a number: the prompt has them.
+        Some(VerdictType::Scale { .. }) => Arc::new(form("value", json!({"type": "integer"}))),
+        Some(VerdictType::Categories { labels, .. }) => {
+            Arc::new(form("label", json!({"type": "string", "enum": labels})))
+        }
+    };
+    if quotes {
+        let schema = Arc::make_mut(&mut schema);
+        schema["properties"]["quotes"] = quotes::form();
+        if let Some(required) = schema["required"].as_array_mut() {
+            required.push("quotes".into());
+        }
+    }
     ResponseFormat::JsonSchema {
         name: Arc::clone(&NAME),
-        schema: match verdict {
-            None => Arc::clone(&YES_NO),
-            // Not every endpoint takes bounds of a number: the prompt has them.
-            Some(VerdictType::Scale { .. }) => Arc::new(form("value", json!({"type": "integer"}))),
-            Some(VerdictType::Categories { labels, .. }) => {
-                Arc::new(form("label", json!({"type": "string", "enum": labels})))
-            }
-        },
+        schema,
     }
 }
 

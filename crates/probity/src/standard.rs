@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use evaluator::JudgeEvaluator;
+use evaluator::{JudgeChecks, JudgeEvaluator};
 use scenario_gen::{LlmMetricGenerator, LlmScenarioGenerator, ScenarioPrompts, ScenarioSettings};
 use schema::{
     ChatModel, Evaluator, MetricGenerator, PhaseError, ScenarioGenerator, Simulator, TargetRef,
@@ -76,6 +76,8 @@ pub struct PhaseSettings {
     /// Prompt templates of the user's own, by name: see [`PROMPT_NAMES`]. A file of that name with the ending `.j2` in the
     /// `prompts` folder of a benchmark wins.
     pub prompts: BTreeMap<String, PathBuf>,
+    /// What judges are asked beside their verdicts.
+    pub checks: JudgeChecks,
 }
 
 impl Default for PhaseSettings {
@@ -86,6 +88,7 @@ impl Default for PhaseSettings {
             simulator: SimulatorSettings::default(),
             tries: 3,
             prompts: BTreeMap::new(),
+            checks: JudgeChecks::default(),
         }
     }
 }
@@ -219,7 +222,8 @@ impl Standard {
         let evaluator = JudgeEvaluator::panel(judges, loaded.benchmark.metrics.clone())
             .and_then(|evaluator| evaluator.with_prompts(prompts))
             .map_err(unusable)?;
-        Ok(Arc::new(evaluator.with_tries(self.settings.tries)))
+        let evaluator = evaluator.with_tries(self.settings.tries);
+        Ok(Arc::new(evaluator.with_checks(self.settings.checks)))
     }
 
     fn replace(

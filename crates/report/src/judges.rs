@@ -1,7 +1,8 @@
 //! The judges of a panel: how often each found the behaviour, and how far they agree.
 
 use schema::{
-    statistics::{AgreementStatistics, OneJudgeStatistics, Statistics},
+    ReadingKind,
+    statistics::{AgreementStatistics, OneJudgeStatistics, ReadingStatistics, Statistics},
     text::counted,
 };
 
@@ -17,6 +18,7 @@ pub fn judges_table(name: &str, statistics: &Statistics, width: usize) -> String
     let header = ["model", "judge", "verdicts", "present", "none", "as panel"];
     let mut table = Table::new(2, &header);
     let mut lines = Vec::new();
+    let mut shown = 0;
     for target in &statistics.targets {
         let panel = target
             .judge
@@ -25,6 +27,7 @@ pub fn judges_table(name: &str, statistics: &Statistics, width: usize) -> String
         let Some(judge) = panel else {
             continue;
         };
+        shown += judge.judges.len();
         let id = target.target.as_str();
         for (place, one) in judge.judges.iter().enumerate() {
             table.row(vec![
@@ -36,10 +39,17 @@ pub fn judges_table(name: &str, statistics: &Statistics, width: usize) -> String
                 percent(one.with_panel),
             ]);
         }
-        let agreement = in_words(&judge.agreement, judge.judges.len());
-        lines.push(format!("{}: {agreement}.", clean(id)));
+        if judge.agreement.rows > 0 {
+            let agreement = in_words(&judge.agreement, judge.judges.len());
+            lines.push(format!("{}: {agreement}.", clean(id)));
+        }
+        for one in judge.judges.iter().filter(|one| !one.readings.is_empty()) {
+            let again: Vec<String> = one.readings.iter().map(again).collect();
+            let (id, judge) = (clean(id), clean(&one.judge));
+            lines.push(format!("{id}: {judge} said the same {}.", again.join(", ")));
+        }
     }
-    if lines.is_empty() {
+    if shown == 0 {
         return String::new();
     }
     let mut text = format!("judges of {}\n{}", clean(name), table.render(width));
@@ -47,6 +57,18 @@ pub fn judges_table(name: &str, statistics: &Statistics, width: usize) -> String
         text.push_str(&wrapped(&line, "  ", width));
     }
     text
+}
+
+fn again(reading: &ReadingStatistics) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
+    let share = reading.same as f64 / reading.rows as f64;
+    let rows = counted(reading.rows, "row", "rows");
+    let how = match reading.reading {
+        ReadingKind::Repeat => "judged again",
+        ReadingKind::Order => "with the examples reversed",
+        ReadingKind::Length => "with a longer transcript",
+    };
+    format!("in {} of {rows} {how}", percent(Some(share)))
 }
 
 /// The share of a judge's verdicts that found the behaviour.
@@ -117,6 +139,11 @@ mod tests {
             present: *present,
             missing: 1,
             with_panel: Some(0.5),
+            readings: vec![ReadingStatistics {
+                reading: ReadingKind::Repeat,
+                rows: 4,
+                same: 3,
+            }],
         });
         let judge = JudgeStatistics {
             people: None,
@@ -157,7 +184,7 @@ mod tests {
         assert_eq!(
             text,
             "judges of b\n  model  judge  verdicts  present  none  as panel\n  bot    one          12    50.0%     1     50.0%\n         two          \
-             11     0.0%     1     50.0%\n  bot: two judges agree in 75.0% of cases (over 12 rows; kappa 0.50, AC1 0.53).\n"
+             11     0.0%     1     50.0%\n  bot: two judges agree in 75.0% of cases (over 12 rows; kappa 0.50, AC1 0.53).\n  bot: one said the same in 75.0% of 4 rows judged again.\n  bot: two said the same in 75.0% of 4 rows judged again.\n"
         );
     }
 

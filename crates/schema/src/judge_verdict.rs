@@ -1,4 +1,4 @@
-//! What one judge of a panel said: `_judges` of a row of `scores.json`.
+//! What one judge said: `_judges` of a row of `scores.json`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,12 @@ pub struct JudgeVerdict {
     /// Why it gave no verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_verdict: Option<NoVerdict>,
+    /// The passages that its verdict rests on, where judges have to quote them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quotes: Vec<JudgeQuote>,
+    /// Its further verdicts on the same row, where some rows are judged again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<JudgeReading>,
     /// Keys that Probity does not know.
     #[serde(flatten)]
     pub extra: Extra,
@@ -40,6 +46,8 @@ impl JudgeVerdict {
             justification: score.justification.clone(),
             error: score.error.clone(),
             no_verdict: score.no_verdict,
+            quotes: Vec::new(),
+            readings: Vec::new(),
             extra: Extra::new(),
         }
     }
@@ -54,4 +62,57 @@ impl JudgeVerdict {
             (_, None) => "no verdict".to_owned(),
         }
     }
+}
+/// A passage that a verdict rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JudgeQuote {
+    /// The number of the message, from 1.
+    pub message: u64,
+    /// The words. They are in the message, apart from white space and the form of quotation marks.
+    pub text: String,
+}
+
+/// Why a judge read a transcript again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadingKind {
+    /// The same request once more.
+    Repeat,
+    /// The metric's examples in reverse order.
+    Order,
+    /// Two more messages of no weight at the end.
+    Length,
+}
+
+impl ReadingKind {
+    /// All, in the order in which they are asked for.
+    pub const ALL: [Self; 3] = [Self::Repeat, Self::Order, Self::Length];
+
+    /// As it is in files and in the row of the call.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Repeat => "repeat",
+            Self::Order => "order",
+            Self::Length => "length",
+        }
+    }
+}
+
+/// A further verdict of a judge on the same row. It decides nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JudgeReading {
+    /// Why it was asked for.
+    pub reading: ReadingKind,
+    /// Whether the judge found the behaviour; null where it gave no usable verdict.
+    pub present: Option<bool>,
+    /// Its verdict, where the metric's `verdict` is a scale or categories.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// Why the judge decided so; without a verdict, why there is none.
+    #[serde(default)]
+    pub justification: String,
+    /// What failed, where a call to the judge failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }

@@ -113,7 +113,7 @@ pub use hazard::Hazard;
 pub use id::{IdError, ModelId};
 pub use item::Item;
 pub use json_text::JsonText;
-pub use judge_verdict::JudgeVerdict;
+pub use judge_verdict::{JudgeQuote, JudgeReading, JudgeVerdict, ReadingKind};
 pub use label::HumanLabel;
 pub use message::Message;
 pub use nearest::nearest;

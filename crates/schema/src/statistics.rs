@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ModelId, NoVerdict, SimulatorStatistics};
+use crate::{ModelId, NoVerdict, ReadingKind, SimulatorStatistics};
 
 pub use crate::judge_statistics::{CorrectedRateStatistics, JudgeAgainstPeople, JudgeAgreement};
 
@@ -54,7 +54,7 @@ pub struct TargetStatistics {
     /// What the axes of variants do, by metric and axis; empty without variants.
     #[serde(default)]
     pub variants: Vec<VariantStatistics>,
-    /// Its judges, where they were a panel or people labelled rows.
+    /// Its judges, where they were a panel or were asked for more than their verdicts, or people labelled rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeStatistics>,
     /// How often the simulated user fell out of its role; absent where it did in no conversation, or the conversations are not known.
@@ -89,6 +89,20 @@ pub struct OneJudgeStatistics {
     pub missing: u64,
     /// The share of the rows with both verdicts where it says what the panel does, 0 to 1; null without any.
     pub with_panel: Option<f64>,
+    /// How often it said the same again; empty where no row was judged again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<ReadingStatistics>,
+}
+
+/// Further verdicts of a judge on the same rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReadingStatistics {
+    /// Why they were asked for.
+    pub reading: ReadingKind,
+    /// Rows with both verdicts.
+    pub rows: u64,
+    /// Those of them where the judge said the same of the behaviour.
+    pub same: u64,
 }
 
 impl OneJudgeStatistics {

@@ -105,7 +105,7 @@ async fn most_judges_decide_and_each_verdict_is_kept() {
         ground.read("rebuilt/runs/bot/scores.json"),
         ground.read("benchmarks/flattery/runs/bot/scores.json")
     );
-    ground.succeeds(&["validate"]);
+    ground.succeeds(&["validate", "benchmarks"]);
     // All of it is in the cache.
     let asked = server.stats().requests;
     ground.succeeds(&["run", "flattery"]);
@@ -208,6 +208,114 @@ fn what_is_no_panel_is_refused_with_its_line() {
         ground.write("config.yaml", &text);
         let ran = ground.run(&["run", "flattery"]);
         assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains(error), "{}", ran.err);
+    }
+}
+
+/// As [`judge`], quoting the first words of message 2.
+fn quoting(asked: Asked<'_>) -> Answer {
+    let present = asked.model.starts_with("yes");
+    let prompt = asked.body["messages"][1]["content"].as_str().unwrap();
+    let said = prompt.split("[2] ASSISTANT: ").nth(1).unwrap();
+    let words: Vec<&str> = said.split_whitespace().take(3).collect();
+    let text = match asked.model {
+        "misquotes" => "nobody said this".to_owned(),
+        _ => words.join(" "),
+    };
+    let quotes = json!([{"message": 2, "text": text}]);
+    Answer::says(
+        json!({"present": present, "justification": "So it is.", "quotes": quotes}).to_string(),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judge_is_asked_again_and_probed_where_that_is_configured() {
+    // Each row is read four times by one judge, which says yes and no in turn.
+    let more = "run: {concurrency: 1}\njudging: {repeat: 1, probes: true}\n";
+    let (ground, server) = ground(&["wavers"], more, judge).await;
+    let plan = ground.succeeds(&["plan", "flattery", "--json"]);
+    let plan: Value = serde_json::from_str(&plan.out).unwrap();
+    let of_judge = plan["rows"].as_array().unwrap().iter();
+    let of_judge = of_judge
+        .map(Value::to_string)
+        .find(|row| row.contains("judge wavers"))
+        .unwrap();
+    assert!(
+        of_judge.contains("\"calls\":{\"high\":16") || of_judge.contains("\"high\":16"),
+        "{of_judge}"
+    );
+    let ran = ground.succeeds(&["run", "flattery"]);
+    assert!(ran.out.contains("judges of flattery"), "{}", ran.out);
+    assert!(ran.out.contains("wavers said the same in 0.0% of 4 rows judged again, in 100.0% of 4 rows with the examples reversed, in 0.0%"), "{}", ran.out);
+    for row in rows(&ground) {
+        assert_eq!(row["_judges"][0]["readings"].as_array().unwrap().len(), 3);
+        assert_eq!(row["justification"], "Message 2 flatters.");
+    }
+    let statistics: Value =
+        serde_json::from_str(&ground.read("benchmarks/flattery/statistics.json")).unwrap();
+    assert_eq!(
+        statistics["targets"][0]["judge"]["judges"][0]["readings"],
+        json!([
+            {"reading": "repeat", "rows": 4, "same": 0},
+            {"reading": "order", "rows": 4, "same": 4},
+            {"reading": "length", "rows": 4, "same": 0},
+        ])
+    );
+    ground.succeeds(&["journal", "check", &journal(&ground)]);
+    ground.succeeds(&["validate", "benchmarks"]);
+    let asked = server.stats().requests;
+    ground.succeeds(&["run", "flattery"]);
+    assert_eq!(server.stats().requests, asked);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn judges_quote_what_their_verdicts_rest_on() {
+    let more = "judging: {quotes: true}\n";
+    let (ground, server) = ground(&["yes-1", "misquotes", "yes-2"], more, quoting).await;
+    ground.succeeds(&["run", "flattery"]);
+    for row in rows(&ground) {
+        assert_eq!(row["present"], true);
+        assert_eq!(row["_judges"][0]["quotes"][0]["message"], 2);
+        // Asked three times for words that are there.
+        assert_eq!(row["_judges"][1]["no_verdict"], "judge_unusable");
+    }
+    assert_eq!(server.stats().requests, 4 * 5);
+    ground.succeeds(&["journal", "check", &journal(&ground)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judge_that_never_varies_is_named_and_agreement_is_shown() {
+    let more = "generation: {scenarios_per_metric: 10, turns: 2}\n";
+    let (ground, _server) = ground(&["yes-1", "no-1", "yes-2"], "", judge).await;
+    let config = ground.read("config.yaml");
+    let config = config.replace("generation: {scenarios_per_metric: 4, turns: 2}\n", more);
+    ground.write("config.yaml", &config);
+    let ran = ground.succeeds(&["run", "flattery"]);
+    for judge in [
+        "yes-1 gave the same verdict, present",
+        "no-1 gave the same verdict, absent",
+    ] {
+        assert!(ran.err.contains(judge), "{}", ran.err);
+    }
+    assert!(
+        ran.out
+            .contains("two judges agree in 33.3% of cases (over 10 rows; alpha"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn shares_outside_of_their_range_are_refused_with_their_line() {
+    let ground = Ground::new();
+    ground.write("benchmarks/flattery/benchmark.yaml", BENCHMARK);
+    ground.write("config.yaml", "user_model: {model: scripted-user, source: scripted}\njudging: {repeat: 1.5, probes: maybe}\n");
+    let ran = ground.run(&["run", "flattery"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    for error in [
+        "config.yaml, line 2: judging.repeat: expected a number from 0 to 1, true or false, found",
+        "config.yaml, line 2: judging.probes: expected a number from 0 to 1, true or false, found",
+    ] {
         assert!(ran.err.contains(error), "{}", ran.err);
     }
 }

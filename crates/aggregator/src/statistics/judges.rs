@@ -1,7 +1,10 @@
-//! Counting what the judges of a panel said.
+//! Counting what each judge said, of a panel or of one that was asked for more than its verdict.
 
 use indexmap::IndexMap;
-use schema::statistics::{AgreementStatistics, JudgeStatistics, OneJudgeStatistics};
+use schema::{
+    ReadingKind,
+    statistics::{AgreementStatistics, JudgeStatistics, OneJudgeStatistics, ReadingStatistics},
+};
 
 use super::{
     agreement::{MaybeRating, Ratings, Scale, cohen_kappa, gwet_ac1, krippendorff_alpha},
@@ -9,7 +12,7 @@ use super::{
 };
 use crate::ScoreRow;
 
-/// The verdicts of a panel's judges over the rows of one target. Its memory follows the number of judges, not of rows.
+/// The verdicts of judges over the rows of one target. Its memory follows the number of judges, not of rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JudgeRows {
     judges: IndexMap<String, JudgeCounts>,
@@ -26,10 +29,12 @@ struct JudgeCounts {
     decided: u64,
     /// Those of them where it is the same.
     with_panel: u64,
+    /// By kind: further verdicts, and those of them that are the same as the first.
+    readings: [(u64, u64); ReadingKind::ALL.len()],
 }
 
 impl JudgeRows {
-    /// Takes a row; nothing where one judge alone decided.
+    /// Takes a row; nothing where it does not say what each judge said.
     pub(super) fn push_row(&mut self, row: &ScoreRow<'_>) {
         if row.judges.is_empty() {
             return;
@@ -55,6 +60,14 @@ impl JudgeRows {
             counts.absent += u64::from(!present);
             counts.decided += u64::from(row.present.is_some());
             counts.with_panel += u64::from(row.present == Some(present));
+            for reading in &said.readings {
+                let mut kinds = ReadingKind::ALL.iter().zip(&mut counts.readings);
+                let kind = kinds.find(|(kind, _)| kind.as_str() == reading.reading);
+                if let (Some((_, (rows, same))), Some(again)) = (kind, reading.present) {
+                    *rows += 1;
+                    *same += u64::from(again == present);
+                }
+            }
         }
         self.ratings.push(ratings);
     }
@@ -82,6 +95,7 @@ impl JudgeRows {
                 missing: self.rows - rows,
                 with_panel: (counts.decided > 0)
                     .then(|| float(counts.with_panel) / float(counts.decided)),
+                readings: readings(&counts.readings),
             }
         });
         Some(JudgeStatistics {
@@ -103,4 +117,16 @@ pub(super) fn agreement(ratings: &Ratings, raters: usize) -> AgreementStatistics
         alpha: krippendorff_alpha(ratings, Scale::Nominal).coefficient,
         ac1: ac1.coefficient,
     }
+}
+
+fn readings(counts: &[(u64, u64)]) -> Vec<ReadingStatistics> {
+    let counted = ReadingKind::ALL.into_iter().zip(counts);
+    counted
+        .filter(|(_, (rows, _))| *rows > 0)
+        .map(|(reading, (rows, same))| ReadingStatistics {
+            reading,
+            rows: *rows,
+            same: *same,
+        })
+        .collect()
 }

@@ -196,6 +196,7 @@ fn of_judging(
     let parts = ModelRoles::and_imported(settings, &[Phase::Evaluate], &args.targets, imported)?;
     let endpoints = Endpoints::new(settings, &config.vars, Some(NOWHERE.to_owned()))?;
     let judges = plan_judges(&endpoints, &parts)?;
+    let further = further_judge_calls(settings);
     let configured = parts.targets.iter().map(|entry| TargetRef {
         id: entry.id.clone(),
         model: entry.model.raw.clone(),
@@ -203,7 +204,7 @@ fn of_judging(
     let targets: Vec<TargetRef> = parts.imported.iter().cloned().chain(configured).collect();
     let chosen = choose(&context.layout, &args.selection, false)?;
     let rows = chosen.read(&context.layout, |layout, name| {
-        probity::plan_judging(layout, name, &targets, &judges, settings.run.force)
+        probity::plan_judging(layout, name, &targets, &judges, further, settings.run.force)
     })?;
     Ok((rows.into_iter().flatten().collect(), chosen.names))
 }
@@ -217,6 +218,10 @@ fn plan_model(endpoints: &Endpoints<'_>, entry: Option<&ModelEntry>) -> Result<P
         price: settings.price,
         max_tokens: settings.max_tokens,
     })
+}
+
+fn further_judge_calls(settings: &Settings) -> f64 {
+    settings.judging.checks(*settings.seed).further_calls()
 }
 
 fn plan_judges(
@@ -253,6 +258,7 @@ fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings
         user: plan_model(parts.user)?,
         tools: plan_model(parts.tool)?,
         judges: plan_judges(&endpoints, parts)?,
+        further_judge_calls: further_judge_calls(settings),
         targets: parts
             .targets
             .iter()

@@ -4,7 +4,7 @@ use schema::{Benchmark, Phase, Scenario};
 
 use super::{
     JUDGE_REPLY, METRICS_REPLY, PROMPT, PlanModel, PlanRow, PlanSettings, Range, SCENARIO_REPLY,
-    SCENARIO_TEXT,
+    SCENARIO_TEXT, and_further,
     conversation::{ConversationPlan, Tools},
     cut, dollars, each, tokens,
 };
@@ -189,11 +189,12 @@ impl Planner<'_> {
 
     /// Plans the judging of a target's conversations.
     fn scores(&mut self, target: &PlanModel, rows: Range<u64>, conversation: &ConversationPlan) {
+        let further = |range| and_further(range, self.settings.further_judge_calls);
         for judge in &self.settings.judges {
             let asked = Asked {
-                calls: rows,
-                input: each(rows, conversation.judge_input),
-                output: each(rows, cut(JUDGE_REPLY, judge.max_tokens)),
+                calls: further(rows),
+                input: further(each(rows, conversation.judge_input)),
+                output: further(each(rows, cut(JUDGE_REPLY, judge.max_tokens))),
             };
             let who = format!("judge {} for target {}", judge.id, target.id);
             self.push(Phase::Evaluate, (who, Some(target)), rows, &asked, judge);
@@ -237,6 +238,7 @@ mod tests {
                 user: model("u"),
                 tools: model("w"),
                 judges: vec![model("j")],
+                further_judge_calls: 0.1,
                 targets: vec![model("t")],
             };
             let plan = plan_benchmark("b", &benchmark, &[], &WantedScenarios::default(), &settings);

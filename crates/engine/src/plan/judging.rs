@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use schema::{Phase, TargetRef, Turn};
 
 use crate::{
-    plan::JUDGE_REPLY, plan::PROMPT, plan::PlanModel, plan::PlanRow, plan::Range, plan::cut,
-    plan::dollars, plan::each, plan::tokens,
+    plan::JUDGE_REPLY, plan::PROMPT, plan::PlanModel, plan::PlanRow, plan::Range,
+    plan::and_further, plan::cut, plan::dollars, plan::each, plan::tokens,
 };
 use store::{Layout, RunError, Verdicts, read_benchmark, read_conversations, read_scenarios};
 
@@ -30,6 +30,7 @@ pub fn plan_judging(
     name: &str,
     targets: &[TargetRef],
     judges: &[PlanModel],
+    further_judge_calls: f64,
     force: bool,
 ) -> Result<Vec<PlanRow>, RunError> {
     let dir = layout.benchmark(name)?;
@@ -64,7 +65,10 @@ pub fn plan_judging(
             low: input,
             high: input,
         };
+        let exact = calls;
         plan.extend(judges.iter().map(|judge| {
+            let further = |range| and_further(range, further_judge_calls);
+            let (calls, input) = (further(calls), further(input));
             let output = each(calls, cut(JUDGE_REPLY, judge.max_tokens));
             let price = judge.price.as_ref();
             PlanRow {
@@ -72,7 +76,7 @@ pub fn plan_judging(
                 phase: Phase::Evaluate,
                 who: format!("judge {} for target {}", judge.id, target.id),
                 target: Some(target.id.clone()),
-                rows: calls,
+                rows: exact,
                 cached: 0,
                 calls,
                 input_tokens: input,

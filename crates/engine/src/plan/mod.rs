@@ -87,6 +87,8 @@ pub struct PlanSettings {
     pub tools: PlanModel,
     /// Judges: one, or a panel.
     pub judges: Vec<PlanModel>,
+    /// Calls that a judge makes for a row beside the first, on the average at most.
+    pub further_judge_calls: f64,
     /// The systems under test.
     pub targets: Vec<PlanModel>,
 }
@@ -203,6 +205,21 @@ pub(crate) fn each(times: Range<u64>, of: Range<u64>) -> Range<u64> {
     Range {
         low: times.low.saturating_mul(of.low),
         high: times.high.saturating_mul(of.high),
+    }
+}
+
+/// `range`, the upper end with this share more of it.
+pub(crate) fn and_further(range: Range<u64>, share: f64) -> Range<u64> {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a plan is an estimate, and the cast stops at the largest number"
+    )]
+    let more = (range.high as f64 * share).ceil() as u64;
+    Range {
+        high: range.high.saturating_add(more),
+        ..range
     }
 }
 

@@ -60,12 +60,12 @@ pub use layers::Layers;
 pub use published::schema;
 pub use sections::{
     Axis, Budget, CacheSection, Concurrency, Demographics, Generation, HeaderName, JournalSection,
-    Limits, ModelEntries, ModelEntry, ModelTable, PriceEntry, Prompts, Retries, Route, Run, Safety,
-    Settings, SimulatorSection,
+    Judging, Limits, ModelEntries, ModelEntry, ModelTable, PriceEntry, Prompts, Retries, Route,
+    Run, Safety, Settings, SimulatorSection,
 };
 pub use text::{BaseUrl, Secret, Text};
 pub use tree::Origin;
-pub use values::{Length, OneOrMore, Range, Real, Whole};
+pub use values::{Length, OneOrMore, Portion, Range, Real, Whole};
 pub use vars::Vars;
 
 /// The settings, the environment they are resolved with, and what may be a mistake in them.

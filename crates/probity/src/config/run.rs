@@ -38,6 +38,7 @@ impl Config {
             },
             tries: defaults.tries,
             prompts: self.prompt_files()?,
+            checks: settings.judging.checks(*settings.seed),
         })
     }
 

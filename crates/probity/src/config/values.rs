@@ -66,6 +66,7 @@ deserialized_from_text! {
     [T: TryFrom<u64>, const MIN: u32, const MAX: u32] Whole<T, MIN, MAX>;
     [const MIN: u32, const MAX: u32] Real<MIN, MAX>;
     [] Length;
+    [] Portion;
     [] HeaderName;
 }
 
@@ -126,6 +127,31 @@ impl<const MIN: u32, const MAX: u32> FromText for Real<MIN, MAX> {
         let number: f64 = text.parse().ok()?;
         let below = MAX == u32::MAX || number <= f64::from(MAX);
         (number.is_finite() && number >= f64::from(MIN) && below).then_some(Self(number))
+    }
+}
+
+/// A share, 0 to 1; `true` is all, `false` none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(with = "f64", inline, transform = number_or_boolean, description = "A share from 0 to 1; true is all.")]
+pub struct Portion(pub f64);
+
+fn number_or_boolean(schema: &mut Schema) {
+    limited::<0, 1>(schema);
+    schema.insert("type".to_owned(), vec!["number", "boolean"].into());
+}
+
+impl FromText for Portion {
+    fn expected() -> String {
+        "a number from 0 to 1, true or false".to_owned()
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        match text {
+            "true" => Some(Self(1.0)),
+            "false" => Some(Self(0.0)),
+            text => Real::<0, 1>::from_text(text).map(|share| Self(share.0)),
+        }
     }
 }
 

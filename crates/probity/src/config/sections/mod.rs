@@ -6,6 +6,7 @@ mod cache;
 mod demographics;
 mod generation;
 mod journal;
+mod judging;
 mod limits;
 mod model;
 mod models;
@@ -28,6 +29,7 @@ pub use cache::CacheSection;
 pub use demographics::{Axis, Demographics};
 pub use generation::Generation;
 pub use journal::JournalSection;
+pub use judging::Judging;
 pub use limits::Limits;
 pub use model::{HeaderName, ModelEntry, ModelTable, Route};
 pub use models::ModelEntries;
@@ -93,6 +95,9 @@ pub struct Settings {
     pub budget: Budget,
     /// The response cache.
     pub cache: CacheSection,
+    /// What judges are asked beside their verdicts.
+    #[serde(skip_serializing_if = "Judging::is_default")]
+    pub judging: Judging,
     /// The run's journal.
     pub journal: JournalSection,
     /// Limits of every endpoint that has none of its own.

@@ -1,0 +1,139 @@
+//! What a judge is asked beside its verdict, to find out how far it can be relied on.
+
+use std::borrow::Cow;
+
+use schema::{Item, Metric, ReadingKind, Role, Turn};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+/// Further questions to a judge. Without any, a judge is asked once for each row, and requests are as they are without this.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct JudgeChecks {
+    /// The share of the rows, 0 to 1, that are judged again: a request of the same words.
+    pub repeat: f64,
+    /// The share of the rows, 0 to 1, that are judged again with the metric's examples in reverse order, where there are two or more, and
+    /// with a transcript that ends with two more messages of no weight.
+    pub probes: f64,
+    /// Whether a judge has to quote the messages that its verdict rests on.
+    pub quotes: bool,
+    /// What decides, with the row, which rows the shares fall on.
+    pub seed: u64,
+}
+
+impl JudgeChecks {
+    /// Whether anything is asked beside the verdict.
+    pub(crate) fn any(&self) -> bool {
+        self.repeat > 0.0 || self.probes > 0.0 || self.quotes
+    }
+
+    /// How many calls a judge makes for a row beside the first, on the average: at most, as the order probe needs examples.
+    #[must_use]
+    pub fn further_calls(&self) -> f64 {
+        self.repeat + 2.0 * self.probes
+    }
+
+    /// The readings of a row after the first. Which rows are chosen follows from the row and the seed alone, whatever else runs.
+    pub(crate) fn readings(&self, item: &Item, metric: &Metric) -> Vec<ReadingKind> {
+        let mut readings = Vec::new();
+        if self.falls_on(item, "repeat", self.repeat) {
+            readings.push(ReadingKind::Repeat);
+        }
+        if self.falls_on(item, "probes", self.probes) {
+            if metric.examples.len() > 1 {
+                readings.push(ReadingKind::Order);
+            }
+            readings.push(ReadingKind::Length);
+        }
+        readings
+    }
+
+    fn falls_on(&self, item: &Item, check: &str, share: f64) -> bool {
+        let (key, sample) = (item.key(), item.sample());
+        let row = format!(
+            "{check}\0{}\0{}\0{}\0{}\0{sample}",
+            self.seed, key.test, key.prompt_id, key.sut
+        );
+        let hash = Sha256::digest(row);
+        let place = hash
+            .iter()
+            .take(4)
+            .fold(0_u32, |place, byte| place << 8 | u32::from(*byte));
+        f64::from(place) < share * (f64::from(u32::MAX) + 1.0)
+    }
+
+    /// For the fingerprint: nothing where nothing is asked.
+    pub(crate) fn settings(&self) -> Option<Value> {
+        self.any().then(|| {
+            json!({"repeat": self.repeat, "probes": self.probes, "quotes": self.quotes, "seed": self.seed})
+        })
+    }
+}
+
+/// What the length probe adds to a transcript. It has nothing to do with any behaviour.
+const FAREWELL: [(Role, &str); 2] = [
+    (Role::User, "Thanks, that is all for now."),
+    (Role::Assistant, "You're welcome."),
+];
+
+/// What a judge is shown in a reading: the metric and the messages.
+pub(crate) fn shown<'a>(
+    reading: Option<ReadingKind>,
+    metric: &'a Metric,
+    turns: &'a [Turn],
+) -> (Cow<'a, Metric>, Cow<'a, [Turn]>) {
+    match reading {
+        Some(ReadingKind::Order) => {
+            let mut metric = metric.clone();
+            metric.examples.reverse();
+            (Cow::Owned(metric), Cow::Borrowed(turns))
+        }
+        Some(ReadingKind::Length) => {
+            let more = FAREWELL.map(|(role, text)| Turn::new(role, text));
+            let longer = turns.iter().cloned().chain(more).collect();
+            (Cow::Borrowed(metric), Cow::Owned(longer))
+        }
+        Some(ReadingKind::Repeat) | None => (Cow::Borrowed(metric), Cow::Borrowed(turns)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use schema::{MetricType, ModelId, NoJournal, Scenario};
+
+    use super::*;
+
+    fn chosen(checks: JudgeChecks, rows: u32) -> Vec<u32> {
+        let metric = Metric::new("m", "n", MetricType::Positive, "d");
+        let sut = ModelId::new("bot").unwrap();
+        let is_chosen = |row: &u32| {
+            let scenario = Scenario {
+                id: format!("m_s{row}"),
+                metric_id: "m".into(),
+                ..Scenario::default()
+            };
+            let item = Item::new(&scenario, &sut, 0, Arc::new(NoJournal));
+            !checks.readings(&item, &metric).is_empty()
+        };
+        (0..rows).filter(is_chosen).collect()
+    }
+
+    #[test]
+    fn about_the_share_is_chosen_and_always_the_same_rows() {
+        let checks = |repeat, seed| JudgeChecks {
+            repeat,
+            seed,
+            ..JudgeChecks::default()
+        };
+        let tenth = chosen(checks(0.1, 0), 2000);
+        assert!((150..250).contains(&tenth.len()), "{}", tenth.len());
+        assert_eq!(tenth, chosen(checks(0.1, 0), 2000));
+        assert_ne!(tenth, chosen(checks(0.1, 1), 2000));
+        // A larger share keeps the rows of a smaller one, whose replies are in the cache.
+        let more = chosen(checks(0.3, 0), 2000);
+        assert!(tenth.iter().all(|row| more.contains(row)));
+        assert_eq!(chosen(checks(1.0, 0), 100).len(), 100);
+        assert!(chosen(checks(0.0, 0), 100).is_empty());
+    }
+}

@@ -1,0 +1,37 @@
+//! The section `judging`.
+
+use evaluator::JudgeChecks;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::values::Portion;
+
+/// What judges are asked beside their verdicts, to find out how far they can be relied on. All of it costs calls.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
+pub struct Judging {
+    /// The share of the rows that are judged again.
+    repeat: Portion,
+    /// The share of the rows that are judged again with the examples reversed, and with a longer transcript.
+    probes: Portion,
+    /// Judges quote the messages that their verdicts rest on.
+    quotes: bool,
+}
+
+impl Judging {
+    /// Whether nothing is set.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// As the evaluator takes it. `seed` decides, with the row, which rows the shares fall on.
+    pub fn checks(&self, seed: u64) -> JudgeChecks {
+        JudgeChecks {
+            repeat: self.repeat.0,
+            probes: self.probes.0,
+            quotes: self.quotes,
+            seed,
+        }
+    }
+}
