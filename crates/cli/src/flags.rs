@@ -15,6 +15,8 @@ pub struct PhaseArgs {
     pub targets: Vec<String>,
     /// Overrides of the configuration.
     pub overrides: Overrides,
+    /// `--want-difference`: the difference of two targets that a plan says the scenarios for.
+    pub want_difference: Option<f64>,
     /// `--add`: rows are also added to a `scenarios.json` that was not generated here.
     pub add: bool,
     /// `--gate`: the rules that decide how the run ends.
@@ -222,6 +224,9 @@ pub struct PlanArgs {
     /// The most dollars that the run may spend
     #[arg(long, value_name = "DOLLARS", value_parser = dollars, allow_negative_numbers = true, help_heading = OVER)]
     max_cost: Option<f64>,
+    /// How many scenarios it takes to show this difference between two targets, such as 0.1
+    #[arg(long, value_name = "DIFFERENCE", value_parser = difference, allow_negative_numbers = true)]
+    want_difference: Option<f64>,
 }
 
 impl Calls {
@@ -266,6 +271,7 @@ impl From<PlayArgs> for PhaseArgs {
             targets: args.targets.targets,
             add: false,
             gate: None,
+            want_difference: None,
         }
     }
 }
@@ -288,6 +294,7 @@ impl From<ScenariosArgs> for PhaseArgs {
                 ..args.calls.overrides()
             },
             add: args.add,
+            want_difference: None,
             ..args.selection.into()
         }
     }
@@ -301,6 +308,7 @@ impl From<JudgeArgs> for PhaseArgs {
             targets: args.targets.targets,
             add: false,
             gate: None,
+            want_difference: None,
         }
     }
 }
@@ -327,6 +335,7 @@ impl From<PlanArgs> for PhaseArgs {
             targets: args.targets.targets,
             add: false,
             gate: None,
+            want_difference: args.want_difference,
         }
     }
 }
@@ -336,6 +345,13 @@ fn at_least_one(text: &str) -> Result<u32, String> {
         .ok()
         .filter(|n| *n >= 1)
         .ok_or_else(|| "must be a whole number of 1 or more".to_owned())
+}
+
+fn difference(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(difference) if difference > 0.0 && difference < 1.0 => Ok(difference),
+        _ => Err("must be a difference of two rates, above 0 and below 1, such as 0.1".to_owned()),
+    }
 }
 
 fn dollars(text: &str) -> Result<f64, String> {

@@ -40,6 +40,7 @@ mod export;
 mod gate;
 mod import;
 mod judge_check;
+mod metric_plans;
 pub mod prelude;
 pub mod safety;
 mod standard;
@@ -62,6 +63,7 @@ pub use import::{
     import, import_labelled, read_metrics,
 };
 pub use judge_check::{check_judge, read_label_file};
+pub use metric_plans::plan_metrics;
 pub use schema::Phase;
 pub use standard::{Models, PhaseSettings, standard_phases};
 pub use store::{

@@ -10,7 +10,7 @@
 //! - [`failures_summary`]: what failed and why, each reason once.
 //! - [`spending_lines`]: what was asked for and paid.
 //! - [`safety_summary`], [`safety_spending`]: what a safety evaluation found.
-//! - [`plan_table`]: what a run would ask for and cost.
+//! - [`plan_table`]: what a run would ask for and cost; [`metric_plan_table`]: what it could show.
 //! - [`checks_table`]: whether models can be used.
 //! - [`files_list`]: where each file lies.
 //! - [`journal_item`], [`journal_line`], [`journal_tables`],
@@ -83,6 +83,7 @@ mod grades;
 mod journal;
 mod judge_check;
 mod judges;
+mod metric_plans;
 mod numbers;
 mod people;
 mod plan;
@@ -105,6 +106,7 @@ pub use journal::{
 pub use judge_check::{judge_check_markdown, judge_check_text};
 pub use judges::{judges_table, judges_that_never_vary};
 pub use people::people_tables;
+pub use metric_plans::metric_plan_table;
 pub use plan::{PlanRow, Span, plan_table};
 pub use results::{BenchmarkResults, TargetVerdicts, results_table};
 pub use safety::{safety_spending, safety_summary};

@@ -17,6 +17,17 @@ pub(crate) fn interval(ends: Option<(f64, f64)>) -> String {
     )
 }
 
+/// The same in fewer characters: `39.8-100.0%`.
+pub(crate) fn compact_interval(ends: Option<(f64, f64)>) -> String {
+    ends.map_or_else(
+        || UNKNOWN.to_owned(),
+        |(lower, upper)| {
+            let lower = percent(Some(lower));
+            format!("{}-{}", lower.trim_end_matches('%'), percent(Some(upper)))
+        },
+    )
+}
+
 /// Dollars, to the cent from ten dollars on and to a hundredth of a cent below.
 pub(crate) fn dollars(dollars: f64) -> String {
     if dollars > 0.0 && dollars < 0.000_05 {

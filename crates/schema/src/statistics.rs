@@ -384,3 +384,52 @@ pub struct DifferenceStatistics {
     /// What may be said: `differ`, `no difference shown`, or that none could have been.
     pub says: String,
 }
+
+/// What a run could show of one metric, before it is paid: an entry of `metrics` of `plan --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricPlan {
+    /// The benchmark's folder name.
+    pub benchmark: String,
+    /// The metric's id; null where metrics are not generated yet: each of them.
+    pub metric: Option<String>,
+    /// Metrics of the benchmark, which are compared at once: Holm's correction divides by them.
+    pub metrics: u64,
+    /// Base scenarios.
+    pub scenarios: u64,
+    /// Rows of one target.
+    pub rows: u64,
+    /// How many rows stand for one independent row.
+    pub design_effect: f64,
+    /// How many independent rows these are worth.
+    pub effective_rows: f64,
+    /// Lower end of the 95% interval to expect of the rate.
+    pub expected_lower: f64,
+    /// Upper end of it.
+    pub expected_upper: f64,
+    /// Where no row fails, up to this share of such rows may still fail.
+    pub upper_if_none_fails: f64,
+    /// The smallest p-value that a comparison of two targets can reach.
+    pub smallest_p: f64,
+    /// Whether any difference between two targets can be shown.
+    pub can_differ: bool,
+    /// The smallest difference between two targets that would be shown four times in five; null where none can be shown.
+    pub smallest_difference: Option<f64>,
+    /// Base scenarios that it takes to show the difference of `--want-difference`; null without one, and where a hundred million do not
+    /// suffice.
+    pub scenarios_needed: Option<u64>,
+    /// What the numbers assume.
+    pub assumed: PlanAssumptions,
+}
+
+/// What a plan assumes of a metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanAssumptions {
+    /// The pass rate.
+    pub rate: f64,
+    /// How alike rows of one scenario are, 0 to 1.
+    pub icc: f64,
+    /// The correlation of two targets over scenarios.
+    pub correlation: f64,
+    /// Those of `rate`, `icc` and `correlation` that an earlier run measured, by its `statistics.json`.
+    pub measured: Vec<String>,
+}

@@ -37,7 +37,7 @@ fn a_plan_in_a_pipe_is_whole_and_names_what_has_no_price() {
     assert!(ran.out.contains(&format!("target {id} ")), "{}", ran.out);
     assert!(
         ran.out
-            .ends_with("  No price for 1 model: judge j. A total with + leaves out its cost.\n"),
+            .contains("  No price for 1 model: judge j. A total with + leaves out its cost.\n\n"),
         "{}",
         ran.out
     );
@@ -250,9 +250,61 @@ fn a_plan_prices_what_is_not_in_the_cache() {
     let range = total["low"].as_u64().unwrap()..=total["high"].as_u64().unwrap();
     assert!(range.contains(&asked), "{asked}: {total}");
     let done = ground.succeeds(&["plan"]).out;
-    let total = done.lines().last().unwrap();
+    let mut lines = done.lines();
+    let total = lines.find(|line| line.starts_with("  total")).unwrap();
+    assert!(total.contains("   0  "), "{done}");
+}
+
+#[test]
+fn a_plan_says_what_the_rows_could_show() {
+    let ground = Ground::new();
+    // Nothing is generated yet: the planned scenarios count, and what is assumed is said.
+    let text = ground.succeeds(&["plan", "--want-difference", "0.1"]).out;
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "metric scenarios rows worth 95% interval difference none fail each 2 2 2.0 7.6->99.9% none 84.2%",
+        "no difference between two targets can be shown with 2 scenarios and 6 metrics compared at once; it takes 8 or more.",
+        "a difference of 0.1 takes 275 scenarios with as many rows of each (planned: 2).",
+        "assumed: rate 80.0%, ICC 0.30, correlation 0.30.",
+    ] {
+        assert!(words.contains(part), "{part}: {text}");
+    }
+    for wrong in ["0", "2", "text", "-0.1", "NaN"] {
+        let ran = ground.run(&["plan", "--want-difference", wrong]);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{wrong}");
+        let words = "must be a difference of two rates, above 0 and below 1, such as 0.1";
+        assert!(ran.err.contains(words), "{}", ran.err);
+    }
+
+    // What a run measured takes the place of assumptions, and samples are rows of the same scenario.
+    ground.succeeds(&["run"]);
+    let json = ground.succeeds(&["plan", "sycophancy", "--num-samples", "3", "--json"]);
+    let json: Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json["want_difference"], Value::Null);
+    let plans = json["metrics"].as_array().unwrap();
+    assert_eq!(plans.len(), 4);
+    let m01 = &plans[0];
+    assert_eq!(
+        (&m01["metric"], &m01["scenarios"], &m01["rows"]),
+        (&"m01".into(), &2.into(), &6.into())
+    );
+    assert_eq!(m01["can_differ"], false);
+    assert!(m01["smallest_difference"].is_null() && m01["scenarios_needed"].is_null());
+    let statistics: Value =
+        serde_json::from_str(&ground.read("benchmarks/sycophancy/statistics.json")).unwrap();
+    let rates = statistics["targets"].as_array().unwrap().iter();
+    let rates: Vec<f64> = rates
+        .map(|target| {
+            target["rates"]["metrics"]["m01"]["estimate"]
+                .as_f64()
+                .unwrap()
+        })
+        .collect();
+    assert_eq!(m01["assumed"]["rate"], rates.iter().sum::<f64>() / 2.0);
+    assert_eq!(m01["assumed"]["measured"], json!(["rate", "correlation"]));
+    let effective = 6.0 / (1.0 + 2.0 * 0.3);
     assert!(
-        total.starts_with("  total") && total.contains("   0  "),
-        "{done}"
+        (m01["effective_rows"].as_f64().unwrap() - effective).abs() < 1e-9,
+        "{m01}"
     );
 }

@@ -8,8 +8,8 @@ use crate::beta::{student_t_cdf, student_t_quantile};
 pub struct PlannedMetric {
     /// Base scenarios.
     pub scenarios: u64,
-    /// Rows of each: variants times samples.
-    pub rows_each: u64,
+    /// Rows of each, as a mean: variants times samples.
+    pub rows_each: f64,
     /// How alike rows of one scenario are, 0 to 1.
     pub icc: f64,
     /// The rate expected, 0 to 1.
@@ -25,7 +25,7 @@ impl Default for PlannedMetric {
     fn default() -> Self {
         Self {
             scenarios: 1,
-            rows_each: 1,
+            rows_each: 1.0,
             icc: 0.3,
             rate: 0.8,
             correlation: 0.3,
@@ -37,8 +37,6 @@ impl Default for PlannedMetric {
 /// What a run of this size could show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// Rows of one target.
-    pub rows: u64,
     /// How many rows stand for one independent row.
     pub design_effect: f64,
     /// Independent rows that these are worth.
@@ -59,11 +57,11 @@ pub struct Plan {
 
 impl PlannedMetric {
     fn rows(&self) -> f64 {
-        float(self.scenarios) * float(self.rows_each)
+        float(self.scenarios) * self.rows_each
     }
 
     fn design_effect(&self) -> f64 {
-        1.0 + (float(self.rows_each) - 1.0) * self.icc
+        1.0 + (self.rows_each - 1.0) * self.icc
     }
 
     fn effective_rows(&self) -> f64 {
@@ -73,7 +71,7 @@ impl PlannedMetric {
     /// What this could show; `None` without rows.
     #[must_use]
     pub fn plan(&self) -> Option<Plan> {
-        if self.scenarios == 0 || self.rows_each == 0 {
+        if self.scenarios == 0 || !(self.rows_each > 0.0) {
             return None;
         }
         let scenarios = float(self.scenarios);
@@ -81,7 +79,6 @@ impl PlannedMetric {
         let (expected_lower, expected_upper) = exact_bounds(self.rate, effective_rows, scenarios);
         let smallest_p = (1.0 - scenarios).exp2().min(1.0);
         Some(Plan {
-            rows: self.scenarios.saturating_mul(self.rows_each),
             design_effect: self.design_effect(),
             effective_rows,
             expected_lower,
@@ -171,7 +168,7 @@ mod tests {
     #[test]
     fn the_scenarios_needed_suffice_and_one_fewer_does_not() {
         let planned = PlannedMetric {
-            rows_each: 4,
+            rows_each: 4.0,
             metrics: 3,
             ..PlannedMetric::default()
         };

@@ -1,9 +1,11 @@
 //! `plan`: what a run would ask for and cost.
 
 use llm_client::ModelSettings;
-use probity::{Forecast, Phase, PlanModel, PlanSettings, Range, wanted_scenarios};
-use report::{PlanRow, Span, plan_table};
-use schema::{TargetRef, text::counted};
+use probity::{
+    Forecast, Phase, PlanModel, PlanSettings, Range, RunError, plan_metrics, wanted_scenarios,
+};
+use report::{PlanRow, Span, metric_plan_table, plan_table};
+use schema::{TargetRef, statistics::MetricPlan, text::counted};
 use serde_json::{Value, json};
 
 use super::{
@@ -43,7 +45,11 @@ pub fn show(
 ) -> Result<Exit, Failure> {
     let imported = Imported::of(&context.layout, &args.selection, phases)?;
     let found = cached(context, config, args, phases, &imported);
-    let (mut rows, names) = if imported.is_empty() {
+    let Planned {
+        mut rows,
+        names,
+        metrics,
+    } = if imported.is_empty() {
         of_run(context, config, args, phases)?
     } else {
         of_judging(context, config, args, imported)?
@@ -61,12 +67,17 @@ pub fn show(
     context.warn_of_scripted_scenarios(config, &names, phases);
     let budget = Budget::of(&config.settings, &rows);
     if args.selection.json {
-        context.print_json("plan", Exit::Complete, to_json(&rows, &budget, &found));
+        let value = to_json(&rows, &budget, &found, &metrics, args.want_difference);
+        context.print_json("plan", Exit::Complete, value);
     } else {
+        let width = context.terminal.page();
         let table: Vec<PlanRow> = rows.iter().map(table_row).collect();
-        context
-            .terminal
-            .print(&plan_table(&table, context.terminal.page()));
+        let mut text = plan_table(&table, width);
+        if !metrics.is_empty() {
+            text.push('\n');
+            text.push_str(&metric_plan_table(&metrics, args.want_difference, width));
+        }
+        context.terminal.print(&text);
     }
     for line in forecast::lines(&found) {
         context.terminal.note(&line);
@@ -150,13 +161,22 @@ pub fn left_out(context: &Context, name: &str, metrics: &[String]) -> Option<Str
     ))
 }
 
-/// The rows of `phases` in a whole run, and the benchmarks' names.
+/// What a plan holds.
+struct Planned {
+    rows: Vec<probity::PlanRow>,
+    /// The benchmarks' names.
+    names: Vec<String>,
+    /// What the rows could show; empty where none are judged.
+    metrics: Vec<MetricPlan>,
+}
+
+/// The plan of `phases` in a whole run.
 fn of_run(
     context: &Context,
     config: &Config,
     args: &PhaseArgs,
     phases: &[Phase],
-) -> Result<(Vec<probity::PlanRow>, Vec<String>), Failure> {
+) -> Result<Planned, Failure> {
     let mut problems = Problems::default();
     // A plan always looks at the whole run: what a later phase asks follows from the earlier ones.
     let parts = ModelRoles::of(&config.settings, &Phase::ALL, &args.targets);
@@ -171,8 +191,14 @@ fn of_run(
     else {
         return Err(problems.into_failure());
     };
-    let rows = chosen.read(&context.layout, |layout, name| {
-        probity::plan(layout, &[name.to_owned()], &plan_settings)
+    let read = chosen.read(&context.layout, |layout, name| {
+        let names = [name.to_owned()];
+        let rows = probity::plan(layout, &names, &plan_settings)?;
+        let metrics = match phases.contains(&Phase::Evaluate) {
+            true => plan_metrics(layout, &names, &plan_settings, args.want_difference)?,
+            false => Vec::new(),
+        };
+        Ok::<_, RunError>((rows, metrics))
     })?;
     if let Some(reason) = demonstration::bought(context, config, args, phases, &chosen) {
         context.terminal.warning(&format!(
@@ -180,18 +206,22 @@ fn of_run(
             context.layout.command()
         ));
     }
+    let (rows, metrics): (Vec<_>, Vec<_>) = read.into_iter().unzip();
     let rows = rows.into_iter().flatten();
-    let rows = rows.filter(|row| phases.contains(&row.phase)).collect();
-    Ok((rows, chosen.names))
+    Ok(Planned {
+        rows: rows.filter(|row| phases.contains(&row.phase)).collect(),
+        names: chosen.names,
+        metrics: metrics.into_iter().flatten().collect(),
+    })
 }
 
-/// The rows of judging what was imported, and the benchmarks' names.
+/// The plan of judging what was imported. What the rows could show is left to their comparison: they exist.
 fn of_judging(
     context: &Context,
     config: &Config,
     args: &PhaseArgs,
     imported: Imported,
-) -> Result<(Vec<probity::PlanRow>, Vec<String>), Failure> {
+) -> Result<Planned, Failure> {
     let settings = &config.settings;
     let parts = ModelRoles::and_imported(settings, &[Phase::Evaluate], &args.targets, imported)?;
     let endpoints = Endpoints::new(settings, &config.vars, Some(NOWHERE.to_owned()))?;
@@ -206,7 +236,11 @@ fn of_judging(
     let rows = chosen.read(&context.layout, |layout, name| {
         probity::plan_judging(layout, name, &targets, &judges, further, settings.run.force)
     })?;
-    Ok((rows.into_iter().flatten().collect(), chosen.names))
+    Ok(Planned {
+        rows: rows.into_iter().flatten().collect(),
+        names: chosen.names,
+        metrics: Vec::new(),
+    })
 }
 
 /// A model as a plan counts with it.
@@ -384,7 +418,13 @@ impl Budget {
     }
 }
 
-fn to_json(rows: &[probity::PlanRow], budget: &Budget, found: &[Forecast]) -> Value {
+fn to_json(
+    rows: &[probity::PlanRow],
+    budget: &Budget,
+    found: &[Forecast],
+    metrics: &[MetricPlan],
+    want_difference: Option<f64>,
+) -> Value {
     json!({
         "rows": rows,
         "total": {
@@ -399,5 +439,7 @@ fn to_json(rows: &[probity::PlanRow], budget: &Budget, found: &[Forecast]) -> Va
             "suffices": budget.suffices(),
         },
         "cache": found,
+        "metrics": metrics,
+        "want_difference": want_difference,
     })
 }

@@ -117,6 +117,10 @@ shapes! {
         budget: Extra,
         /// What the run would find in the cache: `{benchmark, phase, target, cached, new, more, reasons}`.
         cache: Vec<Value>,
+        /// What the rows of one target could show, by benchmark and metric. Empty where no row is judged, and for imported conversations.
+        metrics: Vec<schema::statistics::MetricPlan>,
+        /// The difference that `scenarios_needed` is for, or null.
+        want_difference: Option<f64>,
     }
 
     /// Of `doctor`.
