@@ -1,5 +1,7 @@
 //! Two targets of a benchmark, or one target in two trees, scenario by scenario.
 
+mod turns;
+
 use std::path::{Path, PathBuf};
 
 use aggregator::statistics::{ScenarioIndex, TargetRows, compare as compare_rows};
@@ -8,6 +10,8 @@ use store::{
     BenchmarkDir, Layout, RunError, baseline_differences, baseline_of, read_benchmark,
     read_scenario_index, read_statistics, read_target_rows, scored_targets,
 };
+
+pub use self::turns::UnlikeTurns;
 
 /// What is compared.
 #[derive(Clone, Debug, Default)]
@@ -18,34 +22,44 @@ pub struct CompareOptions {
     pub against: Option<PathBuf>,
 }
 
-/// The comparisons of each pair of targets, or of each target here (`a`) and in the other tree (`b`): over all rows, then by metric.
+/// What [`compare`] found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// For each pair of targets, or each target here (`a`) and in the other tree (`b`), the comparison over all rows, then by metric.
+    pub comparisons: Vec<Comparison>,
+    /// Targets whose conversations seem to have another number of turns in the other tree.
+    pub unlike_turns: Vec<UnlikeTurns>,
+}
+
+/// Compares each pair of targets, or each target here and in the other tree.
 /// Everything comes from `scores.json` and `scenarios.json`; no model is called, and nothing is written.
 ///
 /// # Errors
 /// When there are no such scores, there is nothing to compare them with, or the other tree is of another benchmark: with another uid
-/// or version, or with another definition of a metric.
+/// or version, or with another definition of a metric; or when a target was simulated there with another number of turns.
 pub fn compare(
     layout: &Layout,
     name: &str,
     options: &CompareOptions,
-) -> Result<Vec<Comparison>, RunError> {
-    let here = Tree::open(layout.benchmark(name)?)?;
+) -> Result<Compared, RunError> {
+    let here = Tree::open(layout.clone(), name)?;
     let Some(path) = &options.against else {
         return here.pairs(&options.targets);
     };
-    let there = Tree::open(other_tree(path)?)?;
+    let (layout, name) = other_tree(path)?;
+    let there = Tree::open(layout, &name)?;
     here.check_same(&there)?;
     here.each_beside(&there, &options.targets)
 }
 
-/// The benchmark whose folder is `path`.
-fn other_tree(path: &Path) -> Result<BenchmarkDir, RunError> {
+/// The benchmark whose folder is `path`: its layout and name.
+fn other_tree(path: &Path) -> Result<(Layout, String), RunError> {
     let root = path
         .canonicalize()
         .map_err(|error| RunError::read(path, error))?;
     let folder = root.file_name().and_then(|name| name.to_str());
     match (root.parent(), folder) {
-        (Some(parent), Some(folder)) => Layout::new(parent).benchmark(folder),
+        (Some(parent), Some(folder)) => Ok((Layout::new(parent), folder.to_owned())),
         _ => Err(RunError::input(format!(
             "{}: not the folder of a benchmark",
             path.display()
@@ -54,17 +68,20 @@ fn other_tree(path: &Path) -> Result<BenchmarkDir, RunError> {
 }
 
 struct Tree {
+    layout: Layout,
     dir: BenchmarkDir,
     benchmark: Benchmark,
     index: ScenarioIndex,
 }
 
 impl Tree {
-    fn open(dir: BenchmarkDir) -> Result<Self, RunError> {
+    fn open(layout: Layout, name: &str) -> Result<Self, RunError> {
+        let dir = layout.benchmark(name)?;
         Ok(Self {
             benchmark: read_benchmark(&dir)?,
             index: read_scenario_index(&dir)?,
             dir,
+            layout,
         })
     }
 
@@ -92,7 +109,7 @@ impl Tree {
         }
     }
 
-    fn pairs(&self, chosen: &[ModelId]) -> Result<Vec<Comparison>, RunError> {
+    fn pairs(&self, chosen: &[ModelId]) -> Result<Compared, RunError> {
         let targets = self.targets(chosen)?;
         if targets.len() < 2 {
             return Err(RunError::input(format!(
@@ -106,16 +123,19 @@ impl Tree {
             .iter()
             .map(|id| self.rows(id))
             .collect::<Result<_, _>>()?;
-        let mut found = Vec::new();
+        let mut comparisons = Vec::new();
         for (place, a) in rows.iter().enumerate() {
             for b in rows.iter().skip(place + 1) {
-                found.extend(compare_rows(a, b, &self.index));
+                comparisons.extend(compare_rows(a, b, &self.index));
             }
         }
-        Ok(found)
+        Ok(Compared {
+            comparisons,
+            unlike_turns: Vec::new(),
+        })
     }
 
-    fn each_beside(&self, other: &Self, chosen: &[ModelId]) -> Result<Vec<Comparison>, RunError> {
+    fn each_beside(&self, other: &Self, chosen: &[ModelId]) -> Result<Compared, RunError> {
         let theirs = scored_targets(&other.dir)?;
         let mut ours = self.targets(chosen)?;
         if chosen.is_empty() {
@@ -130,11 +150,15 @@ impl Tree {
                 listed(&theirs)
             )));
         }
-        let mut found = Vec::new();
+        let unlike_turns = turns::unlike(self, other, &ours)?;
+        let mut comparisons = Vec::new();
         for id in &ours {
-            found.extend(compare_rows(&self.rows(id)?, &other.rows(id)?, &self.index));
+            comparisons.extend(compare_rows(&self.rows(id)?, &other.rows(id)?, &self.index));
         }
-        Ok(found)
+        Ok(Compared {
+            comparisons,
+            unlike_turns,
+        })
     }
 
     /// Rates of different benchmarks are not comparable: what differs is named.

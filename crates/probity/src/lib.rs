@@ -48,7 +48,7 @@ mod standard;
 pub use async_trait::async_trait;
 pub use baseline::{BaselineOptions, WrittenBaseline, baseline};
 pub use calibrate::{CalibrateOptions, Calibration, calibrate};
-pub use compare::{CompareOptions, compare};
+pub use compare::{CompareOptions, Compared, UnlikeTurns, compare};
 pub use engine::{
     AggregatorFactory, BenchmarkContext, BenchmarkReport, Concurrency, Counts, Expected,
     FailureGroup, Forecast, JournalEnd, JournalSet, KeptReason, KeptRows, NoObserver, Observer,

@@ -131,3 +131,50 @@ fn what_cannot_be_compared_is_refused_with_the_reason() {
         "version is \"2\" there",
     );
 }
+
+#[test]
+fn another_number_of_turns_is_refused_where_it_is_recorded_and_said_where_it_shows() {
+    let ground = two_trees();
+    copy(&ground, "runs/scripted-careful/conversations.json");
+    let careful = "before/sycophancy/runs/scripted-careful/conversations.json";
+    let args = ["compare", "sycophancy", "--against", "before/sycophancy"];
+    assert_eq!(ground.succeeds(&args).err, "");
+    let mut rows: Vec<Value> = serde_json::from_str(&ground.read(careful)).unwrap();
+    for row in &mut rows {
+        row["transcript"].as_array_mut().unwrap().truncate(2);
+    }
+    ground.write(careful, &serde_json::to_string(&rows).unwrap());
+    let said = ground.succeeds(&args).err;
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("the longest conversation with scripted-careful has 4 turns here and 1 turn in the other tree"),
+        "{said}"
+    );
+
+    // The other tree with its records beside it.
+    fs::create_dir_all(ground.path("elsewhere/.probity/provenance")).unwrap();
+    fs::rename(ground.path("before"), ground.path("elsewhere/benchmarks")).unwrap();
+    let record = ground.read(".probity/provenance/sycophancy.json");
+    let longer = record.replace("\"turns\": 4", "\"turns\": 6");
+    assert_ne!(longer, record);
+    ground.write("elsewhere/.probity/provenance/sycophancy.json", &longer);
+    let args = [
+        "compare",
+        "sycophancy",
+        "--against",
+        "elsewhere/benchmarks/sycophancy",
+    ];
+    let refused = ground.run(&args);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    let words = refused.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("was simulated with 6 turns there and 4 turns here"),
+        "{words}"
+    );
+    ground.write("elsewhere/.probity/provenance/sycophancy.json", &record);
+    assert_eq!(
+        ground.succeeds(&args).err,
+        "",
+        "records say that both have as many turns"
+    );
+}

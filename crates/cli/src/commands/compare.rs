@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use probity::CompareOptions;
+use probity::{CompareOptions, Compared};
 use report::{comparison_markdown, comparison_tables};
+use schema::text::counted;
 use serde_json::json;
 
 use super::Context;
@@ -43,7 +44,19 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
         targets: target_ids(&args.targets)?,
         against: args.against.clone(),
     };
-    let comparisons = probity::compare(&context.layout, name, &options)?;
+    let Compared {
+        comparisons,
+        unlike_turns,
+    } = probity::compare(&context.layout, name, &options)?;
+    for unlike in unlike_turns {
+        context.terminal.warning(&format!(
+            "{name}: the longest conversation with {} has {} here and {} in the other tree; rates of different numbers of turns do \
+             not compare",
+            unlike.target,
+            counted(u64::from(unlike.here), "turn", "turns"),
+            counted(u64::from(unlike.there), "turn", "turns")
+        ));
+    }
     let there = args.against.as_ref().map(|path| path.display().to_string());
     let names = there.as_deref().map(|there| ["this tree", there]);
     if args.json {

@@ -1,0 +1,102 @@
+//! Whether the conversations of two trees are as long.
+
+use std::ops::ControlFlow;
+
+use schema::{ModelId, Role, text::counted};
+use serde::Deserialize;
+use store::{RunError, each_row, provenance::Provenance};
+
+use super::Tree;
+
+/// Conversations that are looked at for the longest.
+const LOOKED_AT: u32 = 1000;
+
+/// A target whose longest conversations have not as many turns in both trees, where no record says how many they were to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnlikeTurns {
+    /// The target.
+    pub target: ModelId,
+    /// Turns of its longest conversation here.
+    pub here: u32,
+    /// Turns of its longest conversation in the other tree.
+    pub there: u32,
+}
+
+/// A longer conversation presses harder: rates of different numbers of turns do not compare. Where the records of both trees say
+/// how many turns the conversations were to have and these differ, that is refused. Where they do not, the longest conversations
+/// tell, which may have ended early: such targets are returned.
+pub(super) fn unlike(
+    here: &Tree,
+    there: &Tree,
+    targets: &[ModelId],
+) -> Result<Vec<UnlikeTurns>, RunError> {
+    // Trees side by side have one record, and it is not known of which.
+    let is_recorded = here.dir.provenance() != there.dir.provenance();
+    let record = |tree: &Tree| match is_recorded {
+        true => Provenance::read_all(&tree.layout, &tree.dir, targets),
+        false => Provenance::default(),
+    };
+    let (ours, theirs) = (record(here), record(there));
+    let mut unlike = Vec::new();
+    for id in targets {
+        match (ours.target(id).turns(), theirs.target(id).turns()) {
+            (Some(here), Some(theirs)) if here != theirs => {
+                return Err(refused(there, id, here, theirs));
+            }
+            (Some(_), Some(_)) => {}
+            _ => {
+                let longest = (longest(here, id)?, longest(there, id)?);
+                let (Some(here), Some(there)) = longest else {
+                    continue;
+                };
+                if here != there {
+                    unlike.push(UnlikeTurns {
+                        target: id.clone(),
+                        here,
+                        there,
+                    });
+                }
+            }
+        }
+    }
+    Ok(unlike)
+}
+
+fn refused(tree: &Tree, id: &ModelId, here: u32, there: u32) -> RunError {
+    let turns = |turns: u32| counted(u64::from(turns), "turn", "turns");
+    RunError::input(format!(
+        "{}: not measured alike: {id} was simulated with {} there and {} here",
+        tree.dir.root().display(),
+        turns(there),
+        turns(here)
+    ))
+    .with_help("simulate one of them again with the turns of the other (`--turns`)")
+}
+
+/// The turns of the longest of the first conversations with `target`; `None` without any.
+fn longest(tree: &Tree, target: &ModelId) -> Result<Option<u32>, RunError> {
+    #[derive(Deserialize)]
+    struct Row {
+        transcript: Vec<Said>,
+    }
+    #[derive(Deserialize)]
+    struct Said {
+        role: Role,
+    }
+    let path = tree.dir.target(target)?.conversations();
+    if !path.exists() {
+        return Ok(None);
+    }
+    let (mut found, mut looked_at) = (None, 0);
+    each_row(&path, |row: Row| {
+        let said = row.transcript.iter().filter(|said| said.role == Role::User);
+        let turns = u32::try_from(said.count()).unwrap_or(u32::MAX);
+        found = found.max(Some(turns));
+        looked_at += 1;
+        Ok(match looked_at < LOOKED_AT {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        })
+    })?;
+    Ok(found)
+}
