@@ -13,7 +13,7 @@ use crate::commands::{
     JournalCommand, JudgeCheckArgs, SafetyCommand, ValidateArgs,
 };
 use crate::flags::{
-    BenchmarkSelection, JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, RunArgs, ScenariosArgs,
+    AggregateArgs, JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, RunArgs, ScenariosArgs,
 };
 
 /// What the program is called in the examples below.
@@ -125,7 +125,7 @@ pub enum Command {
     /// Judge the conversations
     Evaluate(JudgeArgs),
     /// Aggregate the scores into results.json
-    Aggregate(BenchmarkSelection),
+    Aggregate(AggregateArgs),
     /// Write the standards that grades compare with, from the scores of reference systems
     ///
     /// The scores come from the benchmark tree: run the benchmark with the reference systems first. No model is called.

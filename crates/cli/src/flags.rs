@@ -30,6 +30,8 @@ pub struct Overrides {
     pub force: bool,
     /// `--dry-run`
     pub dry_run: bool,
+    /// `--verbose`
+    pub verbose: bool,
     /// `--concurrency`
     pub concurrency: Option<u32>,
     /// `--num-samples`
@@ -53,6 +55,7 @@ impl Overrides {
         let text = |n: Option<u32>| n.map(|n| n.to_string());
         set("run.force", "--force", yes(self.force));
         set("run.dry_run", "--dry-run", yes(self.dry_run));
+        set("run.verbose", "--verbose", yes(self.verbose));
         for key in [
             "run.concurrency.gen_scenarios",
             "run.concurrency.simulate",
@@ -115,6 +118,15 @@ pub struct Calls {
     max_cost: Option<f64>,
 }
 
+/// How much a command shows.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = OVER)]
+pub struct Verbose {
+    /// Show the rates of each metric and every file, and log what is good to know
+    #[arg(long)]
+    verbose: bool,
+}
+
 /// The number of concurrent rows.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = OVER)]
@@ -160,6 +172,8 @@ pub struct PlayArgs {
     /// The seed of all randomness
     #[arg(long, value_name = "N", help_heading = OVER)]
     seed: Option<u64>,
+    #[command(flatten)]
+    verbose: Verbose,
 }
 
 /// Flags of `run`.
@@ -208,6 +222,17 @@ pub struct JudgeArgs {
     calls: Calls,
     #[command(flatten)]
     concurrency: Concurrency,
+    #[command(flatten)]
+    verbose: Verbose,
+}
+
+/// Flags of `aggregate`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct AggregateArgs {
+    #[command(flatten)]
+    selection: BenchmarkSelection,
+    #[command(flatten)]
+    verbose: Verbose,
 }
 
 /// Flags of `plan`.
@@ -265,6 +290,7 @@ impl From<PlayArgs> for PhaseArgs {
                 num_samples: args.samples.num_samples,
                 turns: args.turns.turns,
                 seed: args.seed,
+                verbose: args.verbose.verbose,
                 ..args.calls.overrides()
             },
             selection: args.selection,
@@ -294,7 +320,6 @@ impl From<ScenariosArgs> for PhaseArgs {
                 ..args.calls.overrides()
             },
             add: args.add,
-            want_difference: None,
             ..args.selection.into()
         }
     }
@@ -303,12 +328,27 @@ impl From<ScenariosArgs> for PhaseArgs {
 impl From<JudgeArgs> for PhaseArgs {
     fn from(args: JudgeArgs) -> Self {
         Self {
-            overrides: args.calls.with_concurrency(&args.concurrency),
+            overrides: Overrides {
+                verbose: args.verbose.verbose,
+                ..args.calls.with_concurrency(&args.concurrency)
+            },
             selection: args.selection,
             targets: args.targets.targets,
             add: false,
             gate: None,
             want_difference: None,
+        }
+    }
+}
+
+impl From<AggregateArgs> for PhaseArgs {
+    fn from(args: AggregateArgs) -> Self {
+        Self {
+            overrides: Overrides {
+                verbose: args.verbose.verbose,
+                ..Overrides::default()
+            },
+            ..args.selection.into()
         }
     }
 }

@@ -105,9 +105,9 @@ pub use journal::{
 };
 pub use judge_check::{judge_check_markdown, judge_check_text};
 pub use judges::{judges_table, judges_that_never_vary};
-pub use people::people_tables;
 pub use metric_plans::metric_plan_table;
+pub use people::people_tables;
 pub use plan::{PlanRow, Span, plan_table};
-pub use results::{BenchmarkResults, TargetVerdicts, results_table};
+pub use results::{BenchmarkResults, TargetVerdicts, metrics_table, results_table};
 pub use safety::{safety_spending, safety_summary};
 pub use spending::{Spending, spending_lines};

@@ -9,7 +9,7 @@ use schema::{
 };
 
 use crate::{
-    numbers::{UNKNOWN, dollars, interval, percent},
+    numbers::{UNKNOWN, compact_interval, dollars, interval, percent},
     table::Table,
     text::{clean, wrapped},
 };
@@ -54,6 +54,58 @@ pub fn results_table(benchmarks: &[BenchmarkResults<'_>], width: usize) -> Strin
         .collect();
     tables.join("\n")
 }
+
+/// A table per model of each benchmark: the pass rate of each metric with its 95% interval, the rows and base scenarios it is made of,
+/// how many independent rows these are worth, the rows without a verdict, and what the rate could be with them.
+#[must_use]
+pub fn metrics_table(benchmarks: &[BenchmarkResults<'_>], width: usize) -> String {
+    let mut tables = Vec::new();
+    for benchmark in benchmarks {
+        for target in &benchmark.statistics.targets {
+            let title = match benchmarks.len() {
+                1 => clean(target.target.as_str()),
+                _ => clean(&format!("{}: {}", benchmark.name, target.target)),
+            };
+            tables.push(format!("{title}, by metric\n{}", by_metric(target, width)));
+        }
+    }
+    tables.join("\n")
+}
+
+fn by_metric(target: &TargetStatistics, width: usize) -> String {
+    let mut table = Table::new(
+        1,
+        &[
+            "metric",
+            "rate",
+            "95% interval",
+            "rows",
+            "scenarios",
+            "worth",
+            "no verdict",
+            "bounds",
+        ],
+    );
+    for (metric, rate) in &target.rates.metrics {
+        table.row(vec![
+            metric.clone(),
+            percent(rate.estimate),
+            compact_interval(rate.lower.zip(rate.upper)),
+            rate.rows.to_string(),
+            rate.scenarios.to_string(),
+            rate.effective_rows
+                .map_or_else(|| UNKNOWN.to_owned(), |rows| format!("{rows:.1}")),
+            rate.missing.unscored().to_string(),
+            compact_interval(rate.bounds.map(|bounds| (bounds.lower, bounds.upper))),
+        ]);
+    }
+    let mut text = table.render(width);
+    text.push_str(&wrapped(BOUNDS, "  ", width));
+    text
+}
+
+const BOUNDS: &str = "worth: how many independent rows these are worth. bounds: the interval whatever the missing verdicts would have been; empty and \
+    cut-off replies that passed count as missing there.";
 
 /// `negative 75.0%` alone reads like 75% that went wrong.
 const RATES: &str = "Both are pass rates: negative 100% means that no row showed the behaviour.";
@@ -136,6 +188,17 @@ fn notes(benchmark: &BenchmarkResults<'_>) -> Vec<String> {
             replies.incomplete,
             replies.conversations
         ));
+    }
+    for target in targets {
+        let missing = target.rates.all.missing;
+        let unscored = missing.unscored();
+        if unscored > 0 {
+            notes.push(format!(
+                "{}: {unscored} without a verdict: {}.",
+                clean(target.target.as_str()),
+                missing.reasons.words(unscored)
+            ));
+        }
     }
     notes.extend(targets.iter().filter_map(simulator_note));
     if targets.iter().any(|target| target.rates.negative.rows > 0) {

@@ -24,11 +24,17 @@ pub fn spending_lines(spending: &Spending, width: usize) -> String {
     if spending.asked == 0 && spending.cached == 0 && !paid {
         return String::new();
     }
-    lines(spending, ["  this run  ", "  the tree  "], width)
+    let labels = ["  this run  ", "  the tree  "];
+    // A first run used all that the tree has used.
+    let shown = match used(&spending.now) == used(&spending.tree) {
+        true => &labels[..1],
+        false => &labels,
+    };
+    lines(spending, shown, width)
 }
 
 /// A line behind each of `labels`: the use of this run, and the use altogether.
-pub(crate) fn lines(spending: &Spending, labels: [&str; 2], width: usize) -> String {
+pub(crate) fn lines(spending: &Spending, labels: &[&str], width: usize) -> String {
     let now = format!(
         "{}, {} from the cache; used {}",
         counted(spending.asked, "new reply", "new replies"),
@@ -38,7 +44,7 @@ pub(crate) fn lines(spending: &Spending, labels: [&str; 2], width: usize) -> Str
     let all = format!("{} in all", used(&spending.tree));
     let line = |label: &str, text: &str| hanging(text, label, &" ".repeat(label.len()), width);
     labels
-        .into_iter()
+        .iter()
         .zip([now, all])
         .map(|(label, text)| line(label, &text))
         .collect()

@@ -5,11 +5,14 @@ use std::{collections::BTreeMap, path::Path};
 
 use report::{
     BenchmarkResults, Failure, FailureGroup, FailureGroups, FileEntry, PlanRow, Span, Spending,
-    failures_summary, files_list, plan_table, results_table, spending_lines,
+    failures_summary, files_list, metrics_table, plan_table, results_table, spending_lines,
 };
 use schema::{
     IncompleteReplies, ModelId, PhaseCost,
-    statistics::{MissingRows, RateStatistics, Rates, Statistics, TargetStatistics},
+    statistics::{
+        MissingReasons, MissingRows, RateBounds, RateStatistics, Rates, Statistics,
+        TargetStatistics,
+    },
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -455,4 +458,44 @@ fn a_plan_of_several_benchmarks_names_them() {
     let names: Vec<&str> = lines[1..4].iter().map(|line| &*line[0]).collect();
     assert_eq!(names, ["b", "c", "total"]);
     assert_eq!(of(&[one.clone(), one])[0][0], "phase");
+}
+
+#[test]
+fn each_metric_has_a_line_of_eighty_columns_and_missing_verdicts_have_reasons() {
+    let metric = RateStatistics {
+        effective_rows: Some(1234.5),
+        bounds: Some(RateBounds {
+            lowest: 0.4,
+            highest: 0.9,
+            lower: 0.388,
+            upper: 0.9999,
+        }),
+        ..rate(94_000, 99_999, 3)
+    };
+    let mut careful = target("careful", rate(5, 5, 3), rate(0, 0, 0));
+    careful.rates.metrics.insert("m01".to_owned(), metric);
+    careful.rates.all.missing = MissingRows {
+        failed: 3,
+        abstained: 1,
+        incomplete: 0,
+        reasons: MissingReasons {
+            call_failed: 2,
+            judge_unusable: 1,
+            ..MissingReasons::default()
+        },
+    };
+    let statistics = statistics(vec![careful]);
+    let results = BenchmarkResults {
+        name: "honesty",
+        statistics: &statistics,
+        costs: &BTreeMap::new(),
+        replies: &[],
+        verdicts: &[],
+    };
+    let text = metrics_table(&[results], 80);
+    assert!(widest(&text) <= 80, "{text}");
+    insta::assert_snapshot!(text);
+    let closing = results_table(&[results], 80);
+    let words = "careful: 4 without a verdict: 2 call failed, 1 judge unusable, 1 not recorded.";
+    assert!(closing.contains(words), "{closing}");
 }

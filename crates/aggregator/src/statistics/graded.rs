@@ -5,17 +5,15 @@ use schema::{
     statistics::{RateStatistics, TargetStatistics},
 };
 
-use super::clusters::float;
+use super::{clusters::float, rate_of_units::much_missing};
 use crate::grade;
 
 /// With a smaller share of rows with a verdict there is no grade.
 const LEAST_VERDICTS: f64 = 0.5;
-/// Below this share the grade is marked.
-const ENOUGH_VERDICTS: f64 = 0.95;
 
 /// Gives scores the intervals of `statistics`, which are those of the same rows, and takes grades away that the rows do
 /// not support: with a verdict for less than half of the rows, or of one base scenario. A grade gets the range of grades
-/// of its interval's ends; below 95% of verdicts it is marked in the note.
+/// of its interval's ends; where more than 5% are missing the note says that it is not supported.
 pub fn support_grades(score: &mut BenchmarkScore, statistics: &TargetStatistics) {
     for hazard in &mut score.hazards {
         if let Some(rate) = statistics.rates.hazards.get(&hazard.hazard) {
@@ -66,13 +64,13 @@ fn share_of_verdicts(rate: &RateStatistics) -> f64 {
 
 /// The note, with a mark where verdicts are missing.
 fn marked(note: Option<String>, rate: &RateStatistics) -> Option<String> {
-    if share_of_verdicts(rate) >= ENOUGH_VERDICTS {
+    let Some(what) = much_missing(rate.rows, rate.missing) else {
         return note;
-    }
-    let mark = "the grade is of the rows with a verdict, and more than 5% have none";
+    };
+    let mark = format!("the grade is not supported: more than 5% {what}");
     Some(match note {
         Some(note) => format!("{note}; {mark}"),
-        None => mark.to_owned(),
+        None => mark,
     })
 }
 

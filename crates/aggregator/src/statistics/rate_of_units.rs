@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schema::{
     MetricType, NoVerdict,
-    statistics::{RateBounds, RateStatistics},
+    statistics::{MissingRows, RateBounds, RateStatistics},
 };
 
 use super::{
@@ -126,12 +126,61 @@ pub(super) fn rate_of<'a>(units: impl Iterator<Item = &'a Unit<'a>>) -> RateStat
 
 /// What a reader should know of a rate. `cluster` is what its rows are alike by.
 fn note(rate: &RateStatistics, cluster: &str) -> Option<String> {
-    let missing = rate.missing;
-    let all = super::clusters::float(rate.rows + missing.unscored());
-    let without = super::clusters::float(missing.unscored() + missing.incomplete);
     let one = (rate.scenarios == 1).then(|| format!("one {cluster}: says nothing of others"));
-    let much = (without > MUCH_MISSING * all)
-        .then(|| "more than 5% without a verdict: quote the bounds".to_owned());
+    let much = much_missing(rate.rows, rate.missing)
+        .map(|what| format!("more than 5% {what}: quote the bounds"));
     let notes: Vec<String> = one.into_iter().chain(much).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// What more than 5% of the rows are, where their verdicts are missing, or count as missing for the bounds.
+pub(super) fn much_missing(rows: u64, missing: MissingRows) -> Option<&'static str> {
+    let float = super::clusters::float;
+    let much = MUCH_MISSING * float(rows + missing.unscored());
+    let (unscored, incomplete) = (float(missing.unscored()), float(missing.incomplete));
+    if unscored > much {
+        Some("without a verdict")
+    } else if incomplete > much {
+        Some("passed with an empty or cut-off reply")
+    } else if unscored + incomplete > much {
+        Some("without a verdict, or passed with an empty or cut-off reply")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_note_says_what_is_missing() {
+        let note = |failed, incomplete| {
+            let missing = MissingRows {
+                failed,
+                incomplete,
+                ..MissingRows::default()
+            };
+            let rate = RateStatistics {
+                rows: 100 - failed,
+                scenarios: 10,
+                missing,
+                ..RateStatistics::default()
+            };
+            note(&rate, "base scenario")
+        };
+        assert_eq!(note(5, 0), None);
+        assert_eq!(
+            note(6, 0).unwrap(),
+            "more than 5% without a verdict: quote the bounds"
+        );
+        assert_eq!(
+            note(0, 6).unwrap(),
+            "more than 5% passed with an empty or cut-off reply: quote the bounds"
+        );
+        assert_eq!(
+            note(3, 3).unwrap(),
+            "more than 5% without a verdict, or passed with an empty or cut-off reply: quote the bounds"
+        );
+    }
 }

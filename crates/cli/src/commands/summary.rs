@@ -7,8 +7,8 @@ use llm_client::Tally;
 use probity::{BenchmarkReport, KeptReason, KeptRows, Phase, RunOutcome, RunReport};
 use report::{
     BenchmarkResults, FailureGroup, FailureGroups, FileEntry, Spending, failures_summary,
-    files_list, grades_table, judges_table, judges_that_never_vary, people_tables, results_table,
-    spending_lines,
+    files_list, grades_table, judges_table, judges_that_never_vary, metrics_table, people_tables,
+    results_table, spending_lines,
 };
 use schema::{CostSum, ModelId, PhaseCost, Summary, text::counted};
 use store::read_costs;
@@ -27,6 +27,7 @@ pub fn show(
     phases: &[Phase],
     spent: &Tally,
 ) {
+    let verbose = config.settings.run.verbose;
     let width = context.terminal.page();
     let mut text = String::new();
     if phases.contains(&Phase::Aggregate) || phases.contains(&Phase::Evaluate) {
@@ -57,9 +58,12 @@ pub fn show(
         if !results.is_empty() {
             text.push_str(&results_table(&results, width));
             text.push('\n');
+            if verbose {
+                text.push_str(&metrics_table(&results, width));
+                text.push('\n');
+            }
             for results in &results {
                 let judges = judges_table(results.name, results.statistics, width);
-                let verbose = config.settings.run.verbose;
                 let people = people_tables(results.statistics, verbose, width);
                 for table in [judges, people].iter().filter(|table| !table.is_empty()) {
                     text.push_str(table);
@@ -81,7 +85,7 @@ pub fn show(
         text.push_str(&spending);
         text.push('\n');
     }
-    text.push_str(&files(context, report));
+    text.push_str(&files(context, report, verbose));
     context.terminal.print(&text);
 }
 
@@ -314,7 +318,8 @@ fn target_costs(context: &Context, benchmark: &BenchmarkReport) -> BTreeMap<Mode
     costs
 }
 
-fn files(context: &Context, report: &RunReport) -> String {
+/// The files of a run, and its record. Without `verbose` more than [`MOST_FILES`] are those that sum up, and the number of the others.
+fn files(context: &Context, report: &RunReport, verbose: bool) -> String {
     let records = context.layout.run(&report.run_id);
     let mut entries: Vec<FileEntry<'_>> = Vec::new();
     for path in report
@@ -337,6 +342,19 @@ fn files(context: &Context, report: &RunReport) -> String {
             entry.path,
         )
     });
+    let and_more;
+    if !verbose && entries.len() > MOST_FILES {
+        let all = entries.len();
+        if entries.iter().any(|entry| entry.what == RESULTS) {
+            entries.retain(|entry| entry.what == RESULTS);
+        }
+        entries.truncate(MOST_FILES);
+        let more = all - entries.len();
+        if let Some(first) = entries.first_mut() {
+            and_more = format!("{}, {more} more", first.what);
+            first.what = &and_more;
+        }
+    }
     entries.push(FileEntry {
         what: "record of this run",
         path: &records,
@@ -344,13 +362,19 @@ fn files(context: &Context, report: &RunReport) -> String {
     files_list(&entries)
 }
 
+/// Files that are listed one by one. `--verbose` lists all.
+const MOST_FILES: usize = 2;
+
+/// What is in `results.json`.
+const RESULTS: &str = "results";
+
 /// The files of a tree and what is in each, in the order they come about.
 const FILES: [(&str, &str); 7] = [
     ("benchmark.yaml", "metrics"),
     ("scenarios.json", "scenarios"),
     ("conversations.json", "conversations"),
     ("scores.json", "scores"),
-    ("results.json", "results"),
+    ("results.json", RESULTS),
     ("statistics.json", "intervals"),
     ("grades.json", "scores and grades"),
 ];

@@ -31,7 +31,8 @@ pub(super) fn unlike(
     targets: &[ModelId],
 ) -> Result<Vec<UnlikeTurns>, RunError> {
     // Trees side by side have one record, and it is not known of which.
-    let is_recorded = here.dir.provenance() != there.dir.provenance();
+    let file = |tree: &Tree| tree.dir.provenance().canonicalize().ok();
+    let is_recorded = file(here) != file(there);
     let record = |tree: &Tree| match is_recorded {
         true => Provenance::read_all(&tree.layout, &tree.dir, targets),
         false => Provenance::default(),

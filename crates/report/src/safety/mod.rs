@@ -72,7 +72,7 @@ pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst
 /// The use of the run and that of its files, in lines of at most `width` columns.
 #[must_use]
 pub fn safety_spending(spending: &Spending, width: usize) -> String {
-    lines(spending, ["  this run   ", "  the files  "], width)
+    lines(spending, &["  this run   ", "  the files  "], width)
 }
 
 /// What is worth knowing beside the totals.
