@@ -25,9 +25,9 @@ impl TargetRows {
     #[must_use]
     pub fn statistics(&self, index: &ScenarioIndex, hazards: &[Hazard]) -> TargetStatistics {
         let units = self.units(index);
-        let mut metrics = BTreeMap::<&str, Vec<Unit<'_>>>::new();
+        let mut metrics = ByMetric::new();
         for unit in &units {
-            metrics.entry(unit.metric).or_default().push(*unit);
+            metrics.entry(unit.metric).or_default().push(unit);
         }
         TargetStatistics {
             target: self.target().clone(),
@@ -40,7 +40,7 @@ impl TargetRows {
     }
 }
 
-type ByMetric<'a> = BTreeMap<&'a str, Vec<Unit<'a>>>;
+type ByMetric<'a> = BTreeMap<&'a str, Vec<&'a Unit<'a>>>;
 
 fn rates(units: &[Unit<'_>], metrics: &ByMetric<'_>, hazards: &[Hazard]) -> Rates {
     let of_type = |metric_type| {
@@ -60,7 +60,7 @@ fn rates(units: &[Unit<'_>], metrics: &ByMetric<'_>, hazards: &[Hazard]) -> Rate
         hazards: hazards.iter().map(of_hazard).collect(),
         metrics: metrics
             .iter()
-            .map(|(id, units)| ((*id).to_owned(), rate_of(units.iter())))
+            .map(|(id, units)| ((*id).to_owned(), rate_of(units.iter().copied())))
             .collect(),
     }
 }
@@ -72,38 +72,45 @@ fn reliability(units: &[Unit<'_>], metrics: &ByMetric<'_>) -> Vec<ReliabilitySta
         return Vec::new();
     };
     let of_type = |metric_type| {
-        let of_type = units.iter().filter(|unit| unit.metric_type == metric_type);
-        of_type.copied().collect::<Vec<_>>()
+        let of_type = move |unit: &&Unit<'_>| unit.metric_type == metric_type;
+        units.iter().filter(of_type)
     };
-    let positive = of_type(MetricType::Positive);
-    let negative = of_type(MetricType::Negative);
-    let mut scopes = vec![
-        ("all", units),
-        ("positive", &*positive),
-        ("negative", &*negative),
+    // One scope after the other: memory holds the counts of one.
+    let pooled = [
+        reliability_of("all", k, units.iter()),
+        reliability_of("positive", k, of_type(MetricType::Positive)),
+        reliability_of("negative", k, of_type(MetricType::Negative)),
     ];
-    scopes.extend(metrics.iter().map(|(id, units)| (*id, units.as_slice())));
-    scopes.retain(|(_, units)| !units.is_empty());
-    scopes
-        .into_iter()
-        .map(|(scope, units)| {
-            let counts = units.iter().map(|unit| ScenarioCounts {
-                base: unit.base,
-                passed: unit.counts.passed,
-                scored: unit.counts.scored,
-            });
-            let found = pass_hat_k(k, &counts.collect::<Vec<_>>());
-            ReliabilityStatistics {
-                scope: scope.to_owned(),
-                k,
-                units: found.units,
-                left_out: found.left_out,
-                estimate: found.rate.map(|rate| rate.estimate),
-                lower: found.rate.map(|rate| rate.lower),
-                upper: found.rate.map(|rate| rate.upper),
-            }
-        })
-        .collect()
+    let by_metric = metrics.iter();
+    let by_metric = by_metric.map(|(id, units)| reliability_of(id, k, units.iter().copied()));
+    pooled.into_iter().chain(by_metric).flatten().collect()
+}
+
+/// pass^k over the units of one scope; `None` without any.
+fn reliability_of<'a>(
+    scope: &str,
+    k: u64,
+    units: impl Iterator<Item = &'a Unit<'a>>,
+) -> Option<ReliabilityStatistics> {
+    let counts = units.map(|unit| ScenarioCounts {
+        base: unit.base,
+        passed: unit.counts.passed,
+        scored: unit.counts.scored,
+    });
+    let counts: Vec<_> = counts.collect();
+    if counts.is_empty() {
+        return None;
+    }
+    let found = pass_hat_k(k, &counts);
+    Some(ReliabilityStatistics {
+        scope: scope.to_owned(),
+        k,
+        units: found.units,
+        left_out: found.left_out,
+        estimate: found.rate.map(|rate| rate.estimate),
+        lower: found.rate.map(|rate| rate.lower),
+        upper: found.rate.map(|rate| rate.upper),
+    })
 }
 
 /// The effects of every axis on every metric, their p-values corrected together.
@@ -131,7 +138,7 @@ fn variants(metrics: &ByMetric<'_>, index: &ScenarioIndex) -> Vec<VariantStatist
     corrected(found)
 }
 
-fn effects_of(axis: &str, units: &[Unit<'_>], index: &ScenarioIndex) -> VariantEffects {
+fn effects_of(axis: &str, units: &[&Unit<'_>], index: &ScenarioIndex) -> VariantEffects {
     let mut rows = Vec::new();
     for unit in units {
         let Some(variant) = index.variant(unit.scenario) else {
