@@ -71,7 +71,7 @@ impl PlannedMetric {
     /// What this could show; `None` without rows.
     #[must_use]
     pub fn plan(&self) -> Option<Plan> {
-        if self.scenarios == 0 || !(self.rows_each > 0.0) {
+        if self.scenarios == 0 || self.rows_each.is_nan() || self.rows_each <= 0.0 {
             return None;
         }
         let scenarios = float(self.scenarios);
