@@ -102,6 +102,7 @@ fn sample(run: &Run, n: usize, seed: &mut u64) -> Sample {
 fn call(by: Asked, turn: u32) -> Call {
     Call {
         by,
+        metric_id: None,
         model: "careful".to_owned(),
         turn,
         step: 0,

@@ -272,7 +272,7 @@ fn score_cells<'a>(
 ) -> [Cow<'a, str>; 18] {
     let judge = match score.judges.as_slice() {
         [] => sample
-            .calls_to(Asked::Judge)
+            .judge_calls(&score.metric_id)
             .last()
             .map(|call| text(&call.model)),
         panel => {

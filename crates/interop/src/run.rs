@@ -229,6 +229,19 @@ impl Sample {
         self.calls.iter().filter(move |call| call.by == by)
     }
 
+    /// The calls of judges that gave the score of a metric: those for the metric itself, or, where an evaluator scored it without calls of its
+    /// own, those for the metric of the conversation.
+    pub fn judge_calls<'a>(&'a self, metric_id: &'a str) -> impl Iterator<Item = &'a Call> {
+        let is_of = |call: &Call, id: &str| call.metric_id.as_deref().is_none_or(|of| of == id);
+        let own = self.conversation.scenario.metric_id.as_str();
+        let has_own = self
+            .calls_to(Asked::Judge)
+            .any(|call| is_of(call, metric_id));
+        let wanted = if has_own { metric_id } else { own };
+        self.calls_to(Asked::Judge)
+            .filter(move |call| is_of(call, wanted))
+    }
+
     /// What the target's calls used; `None` where no call is known, or one of them came without usage.
     #[must_use]
     pub fn target_usage(&self) -> Option<Usage> {
@@ -270,6 +283,9 @@ pub enum Asked {
 pub struct Call {
     /// Whom it asked.
     pub by: Asked,
+    /// Of a judge: the metric that it judged, by id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric_id: Option<String>,
     /// The user's own name for the model.
     pub model: String,
     /// The turn of the conversation, from 1; 0 for judges.

@@ -199,6 +199,7 @@ fn a_sample_holds_messages_scores_and_usage() {
     sample.system_prompt = Some("Be kind.".into());
     let call = |by, model: &str, turn, input, cached, output| Call {
         by,
+        metric_id: None,
         model: model.to_owned(),
         turn,
         step: 0,

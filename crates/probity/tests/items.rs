@@ -547,6 +547,7 @@ async fn a_conversation_that_is_judged_on_two_metrics_is_two_items() {
     assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
     assert_whole(&bench, &report);
     assert_two_items_each(&bench, &report);
+    assert_exports_name_the_metric_of_each_call(&bench);
     // Judged again from the tree, where the conversations are those of the run before.
     let options = RunOptions {
         phases: [schema::Phase::Evaluate, schema::Phase::Aggregate].into(),
@@ -557,6 +558,7 @@ async fn a_conversation_that_is_judged_on_two_metrics_is_two_items() {
     let end = report.benchmarks[0].journal.as_ref().unwrap();
     assert_eq!(end.check.verdict(), Verdict::Passed, "{:#?}", end.check);
     assert_two_items_each(&bench, &report);
+    assert_exports_name_the_metric_of_each_call(&bench);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -572,6 +574,47 @@ async fn a_conversation_that_failed_is_one_item() {
     let lines = lines(&report);
     let count = |sut: &str| lines.iter().filter(|line| queued(line, sut)).count();
     assert_eq!(count("agreeable"), 2 * count("careful"));
+}
+
+/// An exported conversation has the judge's call for each of its two metrics once, and a score the call for its own metric.
+fn assert_exports_name_the_metric_of_each_call(bench: &Bench) {
+    let out = tempfile::tempdir().unwrap();
+    let export = |exporter: Box<dyn interop::Exporter>| {
+        let names = ["flattery".to_owned()];
+        let options = probity::ExportOptions::default();
+        probity::export(&bench.layout(), &names, &options, exporter).unwrap()
+    };
+    export(Box::new(interop::jsonl::Jsonl::new(out.path())));
+    let text = fs::read_to_string(out.path().join("conversations.jsonl")).unwrap();
+    // By conversation and metric: the id of the judge's reply.
+    let mut judged = BTreeMap::new();
+    for line in text.lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let calls = row["calls"].as_array().unwrap();
+        let calls: Vec<&Value> = calls.iter().filter(|call| call["by"] == "judge").collect();
+        assert_eq!(calls.len(), 2, "{row}");
+        assert_eq!(calls[0]["metric_id"], row["metric_id"]);
+        assert_ne!(calls[1]["metric_id"], row["metric_id"]);
+        for call in calls {
+            let key = (row["conv_id"].to_string(), call["metric_id"].to_string());
+            judged.insert(key, call["request_id"].clone());
+        }
+    }
+    let options = interop::eee::EeeOptions::default();
+    let exported = export(Box::new(interop::eee::Eee::new(out.path(), options))).exported;
+    let is_rows = |path: &&std::path::PathBuf| path.extension().is_some_and(|end| end == "jsonl");
+    let mut rows = 0;
+    for path in exported.files.iter().filter(is_rows) {
+        for line in fs::read_to_string(path).unwrap().lines() {
+            let row: Value = serde_json::from_str(line).unwrap();
+            let about = &row["metadata"];
+            let key = (about["conv_id"].to_string(), about["metric_id"].to_string());
+            let expected = Value::Array(vec![judged[&key].clone()]).to_string();
+            assert_eq!(about["judge_request_ids"], expected, "{key:?}");
+            rows += 1;
+        }
+    }
+    assert_eq!(rows, judged.len());
 }
 
 /// Each conversation is in the journal under both of its metrics: queued, with all of its turns, a judge's call, a score, a

@@ -90,7 +90,7 @@ pub(super) fn row<'a>(
             tool_calls_count: tool_calls,
         },
         token_usage: token_usage(sample),
-        performance: performance(sample),
+        performance: performance(sample, score),
         error: error(sample, score),
         metadata: metadata(run, sample, score, single.map(|(asked, _)| &*asked.content)),
         evaluation_name: name,
@@ -244,9 +244,8 @@ fn token_usage(sample: &Sample) -> Option<TokenUsage> {
 }
 
 /// Times of the calls of one side, in milliseconds; `None` where one of them is not known.
-fn milliseconds(sample: &Sample, by: Asked) -> Option<Vec<f64>> {
-    let times: Option<Vec<f64>> = sample
-        .calls_to(by)
+fn milliseconds<'a>(calls: impl Iterator<Item = &'a Call>) -> Option<Vec<f64>> {
+    let times: Option<Vec<f64>> = calls
         .map(|call| call.run_time.map(|seconds| (seconds * 1e6).round() / 1e3))
         .collect();
     times.filter(|times| {
@@ -254,23 +253,29 @@ fn milliseconds(sample: &Sample, by: Asked) -> Option<Vec<f64>> {
     })
 }
 
-fn performance(sample: &Sample) -> Option<Performance> {
+fn performance(sample: &Sample, score: &Score) -> Option<Performance> {
     let sum = |times: &[f64]| (times.iter().sum::<f64>() * 1e3).round() / 1e3;
-    let latency = milliseconds(sample, Asked::Target);
+    let latency = milliseconds(sample.calls_to(Asked::Target));
     let mut details = Texts::default();
     if let Some(times) = &latency {
         let each: Vec<String> = times.iter().map(f64::to_string).collect();
         details.add("latency_ms_by_turn", format!("[{}]", each.join(",")));
     }
-    for (name, by) in [
-        ("user_latency_ms", Asked::User),
-        ("tool_latency_ms", Asked::Tool),
-        ("judge_latency_ms", Asked::Judge),
+    for (name, times) in [
+        (
+            "user_latency_ms",
+            milliseconds(sample.calls_to(Asked::User)),
+        ),
+        (
+            "tool_latency_ms",
+            milliseconds(sample.calls_to(Asked::Tool)),
+        ),
+        (
+            "judge_latency_ms",
+            milliseconds(sample.judge_calls(&score.metric_id)),
+        ),
     ] {
-        details.add_known(
-            name,
-            milliseconds(sample, by).map(|times| sum(&times).to_string()),
-        );
+        details.add_known(name, times.map(|times| sum(&times).to_string()));
     }
     let cached = sample
         .calls_to(Asked::Target)
@@ -283,6 +288,12 @@ fn performance(sample: &Sample) -> Option<Performance> {
         latency_ms: latency.as_deref().map(sum),
         additional_details: details,
     })
+}
+
+/// Texts as a JSON list; `None` where there is none.
+fn list<'a>(texts: impl Iterator<Item = &'a str>) -> Option<String> {
+    let known: Vec<&str> = texts.collect();
+    (!known.is_empty()).then(|| Value::from(known).to_string())
 }
 
 /// What went wrong although there is a verdict.
@@ -347,22 +358,13 @@ fn metadata<'a>(
     if !faults.is_empty() {
         texts.add("_simulator_faults", json!(faults).to_string());
     }
-    let list = |by: Asked, of: fn(&Call) -> Option<&str>| {
-        let known: Vec<&str> = sample.calls_to(by).filter_map(of).collect();
-        (!known.is_empty()).then(|| Value::from(known).to_string())
-    };
-    texts.add_known(
-        "request_ids",
-        list(Asked::Target, |call| call.request_id.as_deref()),
-    );
-    texts.add_known(
-        "judge_request_ids",
-        list(Asked::Judge, |call| call.request_id.as_deref()),
-    );
-    texts.add_known(
-        "finish_reasons",
-        list(Asked::Target, |call| call.finish_reason.as_deref()),
-    );
+    let request_id = |call: &'a Call| call.request_id.as_deref();
+    let target = || sample.calls_to(Asked::Target);
+    texts.add_known("request_ids", list(target().filter_map(request_id)));
+    let judges = sample.judge_calls(&score.metric_id);
+    texts.add_known("judge_request_ids", list(judges.filter_map(request_id)));
+    let reasons = target().filter_map(|call| call.finish_reason.as_deref());
+    texts.add_known("finish_reasons", list(reasons));
     let dollars = |cost: Option<schema::PhaseCost>| {
         cost.and_then(|cost| cost.cost).map(|cost| cost.to_string())
     };

@@ -143,6 +143,7 @@ impl<'e> Exchange<'e> {
         let error = self.exception.and_then(|failed| failed.message.as_ref());
         Call {
             by,
+            metric_id: None,
             model: self.model.to_owned(),
             turn: self.turn.unwrap_or_default(),
             step: self.step.unwrap_or_default(),

@@ -5,7 +5,7 @@ use std::{
     path::PathBuf,
 };
 
-use interop::{Asked, Judge, Sample};
+use interop::{Asked, Call, Judge, Sample};
 use jiff::Timestamp;
 use journal::{JournalReader, Replay, Replayed, Scope};
 use schema::{Conversation, EventBody, Extra, ItemKey, ModelId, event::StartingRun};
@@ -25,6 +25,8 @@ pub(super) struct JournalIndex {
     /// By target: the newest run that was to simulate it.
     planned: BTreeMap<String, ReportedTarget>,
     notes: Vec<String>,
+    /// How many were read.
+    journals: usize,
 }
 
 /// What journals report of a target as a whole.
@@ -54,9 +56,11 @@ impl JournalIndex {
             targets: targets.collect(),
             planned: BTreeMap::new(),
             notes: Vec::new(),
+            journals: 0,
         };
         for journal in journals {
             index.add_journal(journal)?;
+            index.journals += 1;
         }
         Ok(index)
     }
@@ -148,7 +152,8 @@ impl JournalIndex {
         };
         match event {
             EventBody::QueuingItem(_) => {
-                open.insert(key, ReportedItem::queued(history, time));
+                let item = ReportedItem::queued(self.journals, &key.test, history, time);
+                open.insert(key, item);
             }
             EventBody::ItemFinished(_) | EventBody::ItemFailed(_) => {
                 if let Some(mut item) = open.remove(&key) {
@@ -212,31 +217,45 @@ impl JournalIndex {
             .into_iter()
             .filter(|item| item.fits(&row.transcript))
             .collect();
-        let mut judging = Vec::new();
-        for item in fitting {
+        let mut judging = Judging::default();
+        for mut item in fitting {
             let (simulated, [started, ended]) = (item.simulated(), item.times());
-            let (judged, others): (Vec<_>, Vec<_>) = item
-                .calls
-                .into_iter()
-                .partition(|call| call.by == Asked::Judge);
-            if item.derived {
-                judging.extend(judged);
-            } else if !judged.is_empty() {
-                judging = judged;
-            }
+            judging.add(item.journal, item.take_judging());
             if simulated {
-                sample.calls = others;
+                sample.calls = item.calls;
                 sample.system_prompt = item.system_prompt.map(Into::into);
                 sample.started = started;
             }
             sample.ended = ended.or(sample.ended);
         }
-        sample.calls.append(&mut judging);
+        sample.calls.append(&mut judging.calls);
         for call in sample.calls.iter_mut().filter(|call| call.cached) {
             let known = call.request_id.as_ref().and_then(|id| times.get(id));
             call.run_time = known.copied().or(call.run_time);
         }
         Ok(())
+    }
+}
+
+/// The calls of judges for one conversation: those of the newest journal that has any, on all metrics that it was judged on.
+#[derive(Default)]
+struct Judging {
+    journal: usize,
+    calls: Vec<Call>,
+}
+
+impl Judging {
+    /// Adds the calls for one metric that `journal` reports.
+    fn add(&mut self, journal: usize, mut calls: Vec<Call>) {
+        let Some(first) = calls.first() else {
+            return;
+        };
+        match self.journal == journal {
+            true => self.calls.retain(|call| call.metric_id != first.metric_id),
+            false => self.calls.clear(),
+        }
+        self.journal = journal;
+        self.calls.append(&mut calls);
     }
 }
 

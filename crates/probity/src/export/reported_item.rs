@@ -11,6 +11,10 @@ use super::{disk_index::hash_key, exchange::Exchange};
 /// What a journal reports of an item and the tree does not hold.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ReportedItem {
+    /// The metric, or the group of a safety evaluation.
+    pub(super) test: String,
+    /// Which of the journals reports it, from 0: the oldest.
+    pub(super) journal: usize,
     /// The number of the conversation in the result file of a safety evaluation.
     pub(super) number: Option<i64>,
     pub(super) system_prompt: Option<String>,
@@ -19,17 +23,19 @@ pub(super) struct ReportedItem {
     replies: Vec<u64>,
     /// Whether the conversation was simulated in this run, not taken from the tree.
     simulated: bool,
-    /// Whether it is the item of another metric that the same conversation is judged on.
-    #[serde(default)]
-    pub(super) derived: bool,
     /// Microseconds since 1970.
     started: Option<i64>,
     ended: Option<i64>,
 }
 
 impl ReportedItem {
-    /// An item that was queued at `time`.
-    pub(super) fn queued(item: &ItemHistory, time: Option<Timestamp>) -> Self {
+    /// An item of `test` that `journal` says was queued at `time`.
+    pub(super) fn queued(
+        journal: usize,
+        test: &str,
+        item: &ItemHistory,
+        time: Option<Timestamp>,
+    ) -> Self {
         #[derive(Deserialize)]
         struct Context {
             conversation_id: Option<i64>,
@@ -38,9 +44,9 @@ impl ReportedItem {
         let context = context.and_then(|text| serde_json::from_str::<Context>(text.get()).ok());
         let number = context.and_then(|context| context.conversation_id);
         Self {
+            test: test.to_owned(),
+            journal,
             number,
-            // A variation of a safety evaluation is a conversation of its own.
-            derived: number.is_none() && item.queued.derived == Some(true),
             started: time.map(Timestamp::as_microsecond),
             ..Self::default()
         }
@@ -82,6 +88,16 @@ impl ReportedItem {
     /// Whether the replies are those of `transcript`.
     pub(super) fn fits(&self, transcript: &[Turn]) -> bool {
         reply_keys(transcript).eq(self.replies.iter().copied())
+    }
+
+    /// Takes the judges' calls out, each with the metric that it judged.
+    pub(super) fn take_judging(&mut self) -> Vec<Call> {
+        let judging = self.calls.extract_if(.., |call| call.by == Asked::Judge);
+        let of_test = |call| Call {
+            metric_id: Some(self.test.clone()),
+            ..call
+        };
+        judging.map(of_test).collect()
     }
 
     /// Whether the conversation was simulated in this run.
