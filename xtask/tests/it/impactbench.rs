@@ -57,6 +57,65 @@ fn the_tree_is_aggregated_as_there() {
     );
 }
 
+/// Whether a number is there and is `expected`.
+fn is(value: &Value, expected: f64) -> bool {
+    value
+        .as_f64()
+        .is_some_and(|value| (value - expected).abs() < 1e-9)
+}
+
+#[test]
+fn the_statistics_of_the_tree_are_those_by_hand() {
+    let ground = ground();
+    ground.succeeds(&["aggregate", "second-thoughts"]);
+    let statistics = json_at(&ground, "benchmarks/second-thoughts/statistics.json");
+    let target = &statistics["targets"][0];
+    let rates = &target["rates"];
+    // m01: both samples of one scenario passed. One scenario is worth one row.
+    let m01 = &rates["metrics"]["m01"];
+    assert_eq!((&m01["rows"], &m01["scenarios"]), (&json!(2), &json!(1)));
+    assert!(
+        is(&m01["effective_rows"], 1.0) && is(&m01["lower"], 0.025) && is(&m01["upper"], 1.0),
+        "{m01}"
+    );
+    assert_eq!(m01["note"], "one base scenario: says nothing of others");
+    // m02: one of two passed, worth half a row passed in one. The bound x has the chance 0.025 of Beta(1/2, 3/2), which is
+    // (2 / pi) (asin(sqrt x) + sqrt(x (1 - x))).
+    let m02 = &rates["metrics"]["m02"];
+    let lower = m02["lower"].as_f64().unwrap();
+    let chance =
+        (lower.sqrt().asin() + (lower * (1.0 - lower)).sqrt()) / std::f64::consts::FRAC_PI_2;
+    assert!((chance - 0.025).abs() < 1e-9, "{m02}");
+    assert!(
+        is(&m02["upper"], 1.0 - lower) && is(&m02["standard_error"], 0.5),
+        "{m02}"
+    );
+    // Together three of four in two scenarios: both mean squares are 0.25, so the correlation is 0, drawn to 1/2 as one scenario has a
+    // failed row.
+    let all = &rates["all"];
+    assert!(
+        is(&all["estimate"], 0.75) && is(&all["icc"], 0.0) && is(&all["icc_used"], 0.5),
+        "{all}"
+    );
+    assert!(
+        is(&all["design_effect"], 1.5) && is(&all["effective_rows"], 4.0 / 1.5),
+        "{all}"
+    );
+    assert!(
+        is(&all["standard_error"], (0.75 * 0.25 * 1.5 / 4.0_f64).sqrt()),
+        "{all}"
+    );
+    // No scenario of m02 passed twice.
+    let reliability = |scope: &str| {
+        let of = target["reliability"].as_array().unwrap();
+        of.iter().find(|row| row["scope"] == scope).unwrap()["estimate"].clone()
+    };
+    assert_eq!(
+        [reliability("all"), reliability("m02")],
+        [json!(0.5), json!(0.0)]
+    );
+}
+
 #[test]
 fn a_row_of_an_unknown_metric_is_named() {
     let ground = ground();

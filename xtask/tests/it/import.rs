@@ -195,6 +195,61 @@ fn a_configuration_without_targets_judges_what_was_imported() {
 }
 
 #[test]
+fn the_statistics_of_an_imported_tree_are_those_by_hand() {
+    let ground = Ground::new();
+    let log = fixture("bank.eval");
+    let mut args = vec!["import", "inspect", &log];
+    args.extend(FLATTERY);
+    ground.succeeds(&args);
+    ground.write(
+        "config.yaml",
+        "evaluator_model: {model: scripted-judge, source: scripted}\n",
+    );
+    ground.succeeds(&["evaluate", "bank"]);
+    let rate = || -> Value {
+        ground.succeeds(&["aggregate", "bank"]);
+        let text = ground.read("benchmarks/bank/statistics.json");
+        let statistics: Value = serde_json::from_str(&text).unwrap();
+        statistics["targets"][0]["rates"]["metrics"]["m01"].clone()
+    };
+    let is = |value: &Value, expected: f64| (value.as_f64().unwrap() - expected).abs() < 1e-9;
+    // Two epochs of two samples, all passed: worth two rows.
+    let all = rate();
+    assert_eq!(
+        (&all["passed"], &all["rows"], &all["scenarios"]),
+        (&json!(4), &json!(4), &json!(2))
+    );
+    assert!(
+        is(&all["effective_rows"], 2.0) && is(&all["lower"], 0.025_f64.sqrt()),
+        "{all}"
+    );
+    assert_eq!(all["standard_error"], Value::Null);
+    // One of them has no verdict: three rows of which a row's scenario has 5/3 on average, and bounds for the fourth.
+    let path = "benchmarks/bank/runs/mockllm-a-model-v1/scores.json";
+    let mut scores = rows_at(&ground, path);
+    for key in ["present", "passed", "score"] {
+        scores[3][key] = Value::Null;
+    }
+    ground.write(path, &Value::from(scores).to_string());
+    let missing = rate();
+    assert!(is(&missing["effective_rows"], 1.8), "{missing}");
+    assert!(
+        is(&missing["lower"], 0.025_f64.powf(1.0 / 1.8)),
+        "{missing}"
+    );
+    assert_eq!(missing["missing"]["abstained"], 1);
+    let bounds = &missing["bounds"];
+    assert!(
+        is(&bounds["lowest"], 0.75) && is(&bounds["highest"], 1.0),
+        "{missing}"
+    );
+    assert_eq!(
+        missing["note"],
+        "more than 5% without a verdict: quote the bounds"
+    );
+}
+
+#[test]
 fn a_log_of_the_real_inspect_is_taken_along_whole() {
     let ground = Ground::new();
     ground.write(
