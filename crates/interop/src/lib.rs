@@ -56,4 +56,4 @@ mod text;
 mod words;
 
 pub use export::{ExportError, Exported, Exporter, OutFile};
-pub use run::{Asked, Call, Judge, Run, Sample};
+pub use run::{Asked, Call, Judge, KnownSource, Run, Sample};

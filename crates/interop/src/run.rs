@@ -23,8 +23,8 @@ pub struct Run {
     pub target: TargetRef,
     /// Which provider or program served it, as the configuration names it: `openai`, `vllm`, `scripted`; `None`: not known.
     pub source: Option<String>,
-    /// Whether the provider or program of this name is a server that its users run themselves; `None`: not known.
-    pub self_hosted: fn(&str) -> Option<bool>,
+    /// What is known of the provider or program of this name; `None`: nothing.
+    pub known_source: fn(&str) -> Option<KnownSource>,
     /// When the results were made: the Unix epoch where that is not known. Times that an export carries are made of it, never of the
     /// clock.
     pub time: Timestamp,
@@ -86,7 +86,7 @@ impl Run {
             folder: folder.into(),
             target,
             source: None,
-            self_hosted: |_| None,
+            known_source: |_| None,
             time,
             dated_by_files: false,
             content: None,
@@ -154,6 +154,15 @@ impl Run {
         };
         self.benchmark.tools.iter().filter(offered)
     }
+}
+
+/// A provider or program that is known by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownSource {
+    /// Whether it is a server that its users run themselves.
+    pub self_hosted: bool,
+    /// Where its endpoint is, of a server on one's own machine where it is by default; `None`: it has no address.
+    pub base_url: Option<&'static str>,
 }
 
 /// What a rate is over.

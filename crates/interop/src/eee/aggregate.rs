@@ -10,7 +10,7 @@ use super::{
     counts::{Count, Counts},
     names::{ModelName, texts},
 };
-use crate::{Judge, Run, run::Scope, words};
+use crate::{Judge, KnownSource, Run, run::Scope, words};
 
 /// Where the instance file lies, and what is in it.
 pub(super) struct Instances {
@@ -95,7 +95,7 @@ impl Aggregate<'_> {
             self.name,
             self.run.target.id.as_str(),
             self.run.source.as_deref(),
-            self.run.self_hosted,
+            self.run.known_source,
             known(details),
         )
     }
@@ -380,7 +380,7 @@ fn judge(run: &Run, judge: &Judge) -> Value {
         .map(|(key, value)| (key.clone(), words::of(value).into()))
         .collect();
     json!({
-        "model_info": model_info(&name, &judge.id, judge.source.as_deref(), run.self_hosted, details),
+        "model_info": model_info(&name, &judge.id, judge.source.as_deref(), run.known_source, details),
         "temperature": judge.settings.get("temperature").and_then(Value::as_f64),
         "additional_details": settings,
     })
@@ -390,10 +390,11 @@ fn model_info(
     name: &ModelName,
     shown: &str,
     source: Option<&str>,
-    self_hosted: fn(&str) -> Option<bool>,
+    known_source: fn(&str) -> Option<KnownSource>,
     mut details: Extra,
 ) -> Value {
-    let deployment = match source.and_then(self_hosted) {
+    let known = source.and_then(known_source);
+    let deployment = match known.map(|known| known.self_hosted) {
         Some(true) => "self_deployed",
         Some(false) => "externally_managed",
         None => "unknown",

@@ -154,7 +154,7 @@ fn roles(run: &Run) -> Option<Value> {
     let mut judges: Vec<Value> = run
         .judges
         .iter()
-        .map(|judge| model(&Named::judge(judge), &judge.settings))
+        .map(|judge| model(&Named::judge(run, judge), &judge.settings))
         .collect();
     match judges.len() {
         0 => {}

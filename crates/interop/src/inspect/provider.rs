@@ -4,27 +4,25 @@ use schema::TargetRef;
 use serde_json::{Value, json};
 
 use super::usage::wire_name;
-use crate::{Asked, Call, Judge, Run};
+use crate::{Asked, Call, Judge, KnownSource, Run};
 
-/// Sources that Inspect has a provider of its own for. A server on one's own machine has its address, without which Inspect would
-/// start one.
-const PROVIDERS: [(&str, &str, Option<&str>); 11] = [
-    ("openai", "openai", None),
-    ("anthropic", "anthropic", None),
-    ("gemini", "google", None),
-    ("openrouter", "openrouter", None),
-    ("groq", "groq", None),
-    ("together", "together", None),
-    ("xai", "grok", None),
-    ("mistral", "mistral", None),
-    ("ollama", "ollama", None),
-    ("vllm", "vllm", Some("http://localhost:8000/v1")),
-    (
-        "llamacpp",
-        "llama-cpp-python",
-        Some("http://localhost:8080/v1"),
-    ),
+/// What Inspect calls the providers that it has.
+const PROVIDERS: [(&str, &str); 11] = [
+    ("openai", "openai"),
+    ("anthropic", "anthropic"),
+    ("gemini", "google"),
+    ("openrouter", "openrouter"),
+    ("groq", "groq"),
+    ("together", "together"),
+    ("xai", "grok"),
+    ("mistral", "mistral"),
+    ("ollama", "ollama"),
+    ("vllm", "vllm"),
+    ("llamacpp", "llama-cpp-python"),
 ];
+
+/// Servers on one's own machine that Inspect would start where no address is given.
+const STARTED: [&str; 2] = ["vllm", "llamacpp"];
 
 /// What a name may begin with that came from a log of Inspect. `openai` and `google` are not among them: models that these firms gave away
 /// are called so wherever they run.
@@ -45,6 +43,9 @@ const OF_INSPECT: [&str; 11] = [
 /// The service of a model of which no source is known.
 const UNKNOWN: &str = "unknown";
 
+/// What is known of a source by its name: [`Run::known_source`].
+type KnowsSource = fn(&str) -> Option<KnownSource>;
+
 /// A model as Inspect has it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Named {
@@ -57,7 +58,7 @@ pub(super) struct Named {
 
 impl Named {
     /// The model that is `wire` to its endpoint, which the configuration calls `source`.
-    fn new(source: Option<&str>, wire: &str) -> Self {
+    fn new(known_source: KnowsSource, source: Option<&str>, wire: &str) -> Self {
         let plain = |name: String, base_url: Option<&str>| Self {
             name,
             base_url: base_url.map(str::to_owned),
@@ -73,9 +74,13 @@ impl Named {
             .split_once('/')
             .filter(|(first, rest)| first.eq_ignore_ascii_case(source) && !rest.is_empty())
             .map_or(wire, |(_, rest)| rest);
-        let known = PROVIDERS.iter().find(|(name, ..)| *name == source);
+        let known = PROVIDERS.iter().find(|(name, _)| *name == source);
         match known {
-            Some((_, provider, base_url)) => plain(format!("{provider}/{model}"), *base_url),
+            Some((_, provider)) => {
+                let started = STARTED.contains(&source).then(|| known_source(source));
+                let base_url = started.flatten().and_then(|known| known.base_url);
+                plain(format!("{provider}/{model}"), base_url)
+            }
             None => Self::compatible(source, model),
         }
     }
@@ -97,24 +102,25 @@ impl Named {
 
     /// The system under test.
     pub(super) fn target(run: &Run) -> Self {
-        Self::of(run.source.as_deref(), &run.target)
+        Self::of(run, run.source.as_deref(), &run.target)
     }
 
     /// Who simulated the user.
     pub(super) fn user(run: &Run) -> Option<Self> {
         let model = run.user_model.as_ref()?;
-        Some(Self::of(run.user_source.as_deref(), model))
+        Some(Self::of(run, run.user_source.as_deref(), model))
     }
 
     /// Who answered in the place of tools.
     pub(super) fn tool(run: &Run) -> Option<Self> {
         let model = run.tool_model.as_ref()?;
-        Some(Self::of(run.tool_source.as_deref(), model))
+        Some(Self::of(run, run.tool_source.as_deref(), model))
     }
 
     /// A judge.
-    pub(super) fn judge(judge: &Judge) -> Self {
-        Self::new(judge.source.as_deref(), wire_name(&judge.model, &judge.id))
+    pub(super) fn judge(run: &Run, judge: &Judge) -> Self {
+        let wire = wire_name(&judge.model, &judge.id);
+        Self::new(run.known_source, judge.source.as_deref(), wire)
     }
 
     /// The model that a call asked.
@@ -125,20 +131,30 @@ impl Named {
             Asked::Tool => Self::tool(run),
             Asked::Judge => {
                 let mut judges = run.judges.iter();
-                judges.find(|judge| judge.id == call.model).map(Self::judge)
+                let judge = judges.find(|judge| judge.id == call.model);
+                judge.map(|judge| Self::judge(run, judge))
             }
         };
-        known.unwrap_or_else(|| Self::new(None, &call.model))
+        known.unwrap_or_else(|| Self::new(run.known_source, None, &call.model))
     }
 
-    fn of(source: Option<&str>, model: &TargetRef) -> Self {
-        Self::new(source, wire_name(&model.model, model.id.as_str()))
+    fn of(run: &Run, source: Option<&str>, model: &TargetRef) -> Self {
+        let wire = wire_name(&model.model, model.id.as_str());
+        Self::new(run.known_source, source, wire)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn known(source: &str) -> Option<KnownSource> {
+        let base_url = matches!(source, "vllm" | "ollama").then_some("http://localhost:1/v1");
+        Some(KnownSource {
+            self_hosted: true,
+            base_url,
+        })
+    }
 
     #[test]
     fn every_model_has_a_provider() {
@@ -166,11 +182,17 @@ mod tests {
             ),
             (None, "mockllm/model", "mockllm/model"),
         ] {
-            assert_eq!(Named::new(source, wire).name, name, "{source:?} {wire}");
+            assert_eq!(
+                Named::new(known, source, wire).name,
+                name,
+                "{source:?} {wire}"
+            );
         }
-        let local = Named::new(Some("vllm"), "m");
-        assert_eq!(local.base_url.as_deref(), Some("http://localhost:8000/v1"));
-        let scripted = Named::new(Some("scripted"), "m");
+        let local = Named::new(known, Some("vllm"), "m");
+        assert_eq!(local.base_url.as_deref(), Some("http://localhost:1/v1"));
+        // Inspect starts no such server, and knows where it is.
+        assert_eq!(Named::new(known, Some("ollama"), "m").base_url, None);
+        let scripted = Named::new(known, Some("scripted"), "m");
         assert_eq!(
             scripted.base_url.as_deref(),
             Some("http://scripted.invalid/v1")

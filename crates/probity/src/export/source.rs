@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use interop::{Judge, Run};
+use interop::{Judge, KnownSource, Run};
 use jiff::Timestamp;
 use llm_client::ProviderPreset;
 use schema::{Extra, ModelId, TargetRef, text::hex};
@@ -65,7 +65,7 @@ pub(super) fn run(
         judges: judges.collect(),
         user_model: model(user),
         user_source: source(user),
-        self_hosted,
+        known_source,
         tool_model: model(tool).filter(|_| simulates),
         tool_source: source(tool),
         dated_by_files,
@@ -122,12 +122,18 @@ fn unasked(judge: TargetRef) -> Judge {
     }
 }
 
-/// Whether models of the provider `source` run on a server of the user's own; `None` where nobody knows.
-pub(super) fn self_hosted(source: &str) -> Option<bool> {
+/// What is known of the provider `source`.
+pub(super) fn known_source(source: &str) -> Option<KnownSource> {
     match ProviderPreset::parse(source) {
-        Ok(provider) => Some(provider.is_local()),
+        Ok(provider) => Some(KnownSource {
+            self_hosted: provider.is_local(),
+            base_url: Some(provider.base_url()),
+        }),
         // The scripted models run in the process.
-        Err(_) => (source == "scripted").then_some(true),
+        Err(_) => (source == "scripted").then_some(KnownSource {
+            self_hosted: true,
+            base_url: None,
+        }),
     }
 }
 
@@ -197,10 +203,11 @@ fn fingerprints(manifest: &Manifest, benchmark: &str, target: &ModelId) -> Extra
 
 #[cfg(test)]
 mod tests {
-    use super::self_hosted;
+    use super::known_source;
 
     #[test]
     fn who_hosts_a_model_is_known_by_its_provider() {
+        let self_hosted = |source| known_source(source).map(|known| known.self_hosted);
         for local in ["scripted", "ollama", "vllm", "llamacpp"] {
             assert_eq!(self_hosted(local), Some(true), "{local}");
         }

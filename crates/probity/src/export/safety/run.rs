@@ -107,7 +107,7 @@ impl RunSource<'_> {
             dated_by_files: known_time.is_none(),
             user_model: self.attacker(&manifest),
             user_source: source::source(user).filter(|_| self.is_attacker(user)),
-            self_hosted: source::self_hosted,
+            known_source: source::known_source,
             statistics: statistics(rows, &self.target().id),
             safety_rates: self.results.details().and_then(|all| all.rates.clone()),
             unlisted: rows.unlisted.clone(),
