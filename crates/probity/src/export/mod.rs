@@ -271,11 +271,11 @@ impl<'a> Work<'a> {
         let content = content.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let statistics = statistics.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let mut problems = Problems::new(scores.take_note());
-        if let Some(now) = &statistics {
-            problems
-                .lines
-                .extend(bench.statistics.outdated(&bench.dir, now));
-        }
+        let statistics = statistics.map(|now| {
+            let (statistics, outdated) = bench.statistics.checked(&bench.dir, now);
+            problems.lines.extend(outdated);
+            statistics
+        });
         if let Some(why) = scores.cut() {
             self.report.scores_cut = true;
             let evaluate = format!("{} evaluate {}", self.layout.command(), bench.dir.name());

@@ -55,17 +55,27 @@ impl StatisticsSource {
         target_statistics(dir, benchmark, target, index).ok()
     }
 
-    /// A line where `statistics.json` is of other rows than `now`.
-    pub(super) fn outdated(&self, dir: &BenchmarkDir, now: &TargetStatistics) -> Option<String> {
-        let written = self.written.as_ref()?.target(&now.target);
-        let is_same = written.is_some_and(|written| same_rows(written, now));
-        (!is_same).then(|| {
-            format!(
-                "statistics.json is not of the scores in the tree: rates and intervals are exported as the scores give them; \
-                 `{} aggregate {}` rewrites the file",
-                dir.command(),
-                dir.name()
-            )
-        })
+    /// The entry of `statistics.json` where it is of the same rows as `now`: it says more, of the judges for one. Else `now`, with a line
+    /// where there is such a file.
+    pub(super) fn checked(
+        &self,
+        dir: &BenchmarkDir,
+        now: TargetStatistics,
+    ) -> (TargetStatistics, Option<String>) {
+        let Some(written) = &self.written else {
+            return (now, None);
+        };
+        match written.target(&now.target) {
+            Some(written) if same_rows(written, &now) => (written.clone(), None),
+            _ => {
+                let line = format!(
+                    "statistics.json is not of the scores in the tree: rates and intervals are exported as the scores give them; \
+                     `{} aggregate {}` rewrites the file",
+                    dir.command(),
+                    dir.name()
+                );
+                (now, Some(line))
+            }
+        }
     }
 }
