@@ -7,7 +7,7 @@
 use schema::{
     PhaseCost,
     gate::{GateAnswer, GateQuantity, GateRequirement},
-    statistics::{DifferenceStatistics, RateStatistics},
+    statistics::{DifferenceStatistics, MissingRows, RateStatistics},
     text::counted,
 };
 
@@ -76,7 +76,7 @@ fn rate_answer(
             answer,
             format!(
                 "{reason}, if all {} failed or passed ({}, more than {})",
-                counted(missing, "missing verdict", "missing verdicts"),
+                missing_words(rate.missing),
                 percent(share),
                 percent(max_missing)
             ),
@@ -196,6 +196,18 @@ fn difference_answer(
     }
 }
 
+/// The rows that the bounds take for missing: those without a verdict, and passed ones of negative metrics whose reply is
+/// empty or cut off. `missing <= N` counts only the first, so the two are told apart.
+fn missing_words(missing: MissingRows) -> String {
+    let unscored = |n| counted(n, "missing verdict", "missing verdicts");
+    let incomplete = |n| counted(n, "empty or cut-off reply", "empty or cut-off replies");
+    match (missing.unscored(), missing.incomplete) {
+        (n, 0) => unscored(n),
+        (0, n) => incomplete(n),
+        (n, m) => format!("{} and {}", unscored(n), incomplete(m)),
+    }
+}
+
 fn missing_answer(limit: f64, evidence: &GateEvidence<'_>) -> (GateAnswer, String) {
     let missing = evidence.rate.missing.unscored();
     let rows = evidence.rate.rows + missing;
@@ -256,7 +268,7 @@ fn percent(share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use schema::statistics::{MissingRows, RateBounds};
+    use schema::statistics::RateBounds;
 
     use super::*;
 
@@ -422,6 +434,22 @@ mod tests {
         let empty = missing(empty, 0, (0.7, 0.97));
         let found = gate_answer("lower >= 0.8".parse().unwrap(), 0.05, &evidence(&empty));
         assert_eq!(found.0, Inconclusive, "{}", found.1);
+        assert!(
+            found
+                .1
+                .contains("if all 6 empty or cut-off replies failed or passed (6.0%"),
+            "{}",
+            found.1
+        );
+        assert_eq!(
+            missing_words(MissingRows {
+                failed: 2,
+                abstained: 1,
+                incomplete: 1,
+                ..MissingRows::default()
+            }),
+            "3 missing verdicts and 1 empty or cut-off reply"
+        );
     }
 
     #[test]

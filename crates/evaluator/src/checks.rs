@@ -1,4 +1,4 @@
-//! What a judge is asked beside its verdict, to find out how far it can be relied on.
+//! Questions to a judge beside its verdict, to find out how far it can be relied on.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use schema::{Item, Metric, ReadingKind, Role, Turn};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// Further questions to a judge. Without any, a judge is asked once for each row, and requests are as they are without this.
+/// Further questions to a judge. Without any, a judge is called once for each row, and requests are as they are without this.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct JudgeChecks {
     /// The share of the rows, 0 to 1, that are judged again: a request of the same words.
@@ -21,7 +21,7 @@ pub struct JudgeChecks {
 }
 
 impl JudgeChecks {
-    /// Whether anything is asked beside the verdict.
+    /// Whether there is any question beside the verdict.
     pub(crate) fn any(&self) -> bool {
         self.repeat > 0.0 || self.probes > 0.0 || self.quotes
     }
@@ -61,7 +61,7 @@ impl JudgeChecks {
         f64::from(place) < share * (f64::from(u32::MAX) + 1.0)
     }
 
-    /// For the fingerprint: nothing where nothing is asked.
+    /// For the fingerprint: nothing where there is no question.
     pub(crate) fn settings(&self) -> Option<Value> {
         self.any().then(|| {
             json!({"repeat": self.repeat, "probes": self.probes, "quotes": self.quotes, "seed": self.seed})

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::transcript;
 
-/// What a judge is asked beside its verdict. It follows the request, so that the part of it that all requests share stays as it is.
+/// The question for quotes, beside that for the verdict. It follows the request, so that the part of it that all requests share stays as it is.
 pub(crate) const REQUEST: &str = "\n\nAdd the key \"quotes\" to the object: a list of the passages that your verdict rests on, each of the form \
     {\"message\": number, \"text\": \"...\"}, with the number in brackets of the message and words copied from it without a change. Leave the \
     list empty only where nothing in the transcript shows the behaviour.";

@@ -1,4 +1,4 @@
-//! What judges are asked beside their verdicts, over HTTP.
+//! Questions to judges beside their verdicts, over HTTP.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail so")]
 
 use std::sync::Arc;

@@ -76,7 +76,7 @@ pub struct PhaseSettings {
     /// Prompt templates of the user's own, by name: see [`PROMPT_NAMES`]. A file of that name with the ending `.j2` in the
     /// `prompts` folder of a benchmark wins.
     pub prompts: BTreeMap<String, PathBuf>,
-    /// What judges are asked beside their verdicts.
+    /// Questions to judges beside their verdicts.
     pub checks: JudgeChecks,
 }
 

@@ -341,7 +341,7 @@ async fn what_is_wrong_with_tools_is_told_before_the_first_call() {
     )
     .await;
     assert!(
-        told.contains("scenarios.json: row 2 (m01_s002_v01): `tools` names \"get_balanse\"")
+        told.contains("scenarios.json: row 2, line 3, column 106: tools[0]: benchmark.yaml has no tool \"get_balanse\"")
             && told.contains("did you mean \"get_balance\"?"),
         "{told}"
     );

@@ -3,7 +3,7 @@
 use schema::statistics::MetricPlan;
 
 use crate::{
-    numbers::{compact_interval, percent},
+    numbers::{interval, percent},
     table::Table,
     text::{clean, wrapped},
 };
@@ -42,7 +42,7 @@ pub fn metric_plan_table(
             plan.scenarios.to_string(),
             plan.rows.to_string(),
             format!("{:.1}", plan.effective_rows),
-            compact_interval(Some((plan.expected_lower, plan.expected_upper))),
+            interval(Some((plan.expected_lower, plan.expected_upper))),
             plan.smallest_difference
                 .map_or_else(|| NONE.to_owned(), rounded_up),
             percent(Some(plan.upper_if_none_fails)),

@@ -76,7 +76,7 @@ pub struct JudgeQuote {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadingKind {
-    /// The same request once more.
+    /// The same request a second time.
     Repeat,
     /// The metric's examples in reverse order.
     Order,
@@ -85,7 +85,7 @@ pub enum ReadingKind {
 }
 
 impl ReadingKind {
-    /// All, in the order in which they are asked for.
+    /// All, in the order of the calls.
     pub const ALL: [Self; 3] = [Self::Repeat, Self::Order, Self::Length];
 
     /// As it is in files and in the row of the call.

@@ -56,7 +56,7 @@ pub struct Score {
     /// What the judge decided, where the metric's `verdict` is a scale or categories.
     #[serde(rename = "_verdict", default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Each judge of a panel. Empty where there is one judge only, and no more is asked of it than its verdict.
+    /// Each judge of a panel. Empty where there is one judge only, which is called for its verdict alone.
     #[serde(rename = "_judges", default, skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<JudgeVerdict>,
     /// What the calls for this row used and cost.

@@ -335,7 +335,7 @@ async fn tools_that_cannot_be_offered_are_refused_before_the_first_call() {
     ground.write("benchmarks/flattery/scenarios.json", &scenarios);
     let words = [
         "scenarios.json",
-        "m01_s001_v01",
+        "row 1, line 1",
         "\"find_notes\"",
         "did you mean \"find_note\"?",
     ];

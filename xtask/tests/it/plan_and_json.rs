@@ -262,7 +262,7 @@ fn a_plan_says_what_the_rows_could_show() {
     let text = ground.succeeds(&["plan", "--want-difference", "0.1"]).out;
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
-        "metric scenarios rows worth 95% interval difference none fail each 2 2 2.0 7.6->99.9% none 84.2%",
+        "metric scenarios rows worth 95% interval difference none fail each 2 2 2.0 7.6% - >99.9% none 84.2%",
         "no difference between two targets can be shown with 2 scenarios and 6 metrics compared at once; it takes 8 or more.",
         "a difference of 0.1 takes 275 scenarios with as many rows of each (planned: 2).",
         "assumed: rate 80.0%, ICC 0.30, correlation 0.30.",

@@ -55,7 +55,7 @@ async fn a_single_turn_run_writes_the_file_and_tells_what_was_found() {
     // It has no tree; the output says where the results are.
     let rebuild = ground.run(&["journal", "rebuild", "--out", "again"]);
     assert_eq!(rebuild.code, 2, "{}", rebuild.err);
-    let told = "it is a safety evaluation, which has no benchmark tree to rebuild; its result file is out.json.";
+    let told = "it is a safety evaluation, which has no benchmark tree to rebuild; its result file is out.json";
     assert!(rebuild.err.contains(told), "{}", rebuild.err);
     assert!(!ground.path("again").exists());
     // The record tells what was run.

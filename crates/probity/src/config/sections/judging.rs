@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::values::Portion;
 
-/// What judges are asked beside their verdicts, to find out how far they can be relied on. All of it costs calls.
+/// Questions to judges beside their verdicts, to find out how far they can be relied on. All of it costs calls.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 #[schemars(deny_unknown_fields)]

@@ -95,7 +95,7 @@ pub struct Settings {
     pub budget: Budget,
     /// The response cache.
     pub cache: CacheSection,
-    /// What judges are asked beside their verdicts.
+    /// Questions to judges beside their verdicts.
     #[serde(skip_serializing_if = "Judging::is_default")]
     pub judging: Judging,
     /// The run's journal.
