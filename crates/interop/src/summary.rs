@@ -201,6 +201,7 @@ impl Target {
             |---|---|--:|--:|--:|--:|---|--:|--:|\n"
             .to_owned();
         let mut clustered = false;
+        let mut notes = String::new();
         for (id, metric) in self.tally.metrics(run) {
             let rate = metric.count.statistics(run, Scope::Metric(id));
             clustered |= rate.is_some();
@@ -212,6 +213,7 @@ impl Target {
             if count != Count::default() {
                 let rate = count.statistics(run, Scope::Type(metric_type));
                 text.push_str(&row("**all**", metric_type, &count, rate));
+                notes.extend(rate.and_then(|rate| note(metric_type, rate)));
             }
         }
         if clustered {
@@ -222,6 +224,9 @@ impl Target {
                 Statistics::METHOD,
                 percent(Statistics::LEVEL)
             );
+        }
+        if !notes.is_empty() {
+            let _ = write!(text, "\n{notes}");
         }
         text
     }
@@ -242,6 +247,23 @@ impl Target {
             false => format!("\n{lines}"),
         }
     }
+}
+
+/// What a reader should know of a rate, with the bounds that the note says to quote.
+fn note(metric_type: MetricType, rate: &RateStatistics) -> Option<String> {
+    let note = rate.note.as_deref()?;
+    let bounds = rate.bounds.map_or_else(String::new, |bounds| {
+        format!(
+            " (bounds {} to {})",
+            percent(bounds.lower),
+            percent(bounds.upper)
+        )
+    });
+    Some(format!(
+        "- All {}: {}{bounds}.\n",
+        metric_type.as_str(),
+        escaped(note)
+    ))
 }
 
 /// The rates of a safety evaluation over its cases; nothing where it has none.
@@ -364,6 +386,26 @@ mod tests {
             row("m01", MetricType::Positive, &count, Some(&rate)),
             "| m01 | positive | 2999 | 3000 | 0 | >99.9% | 99.8% to >99.9% | <0.1% | 3000 |\n"
         );
+    }
+
+    #[test]
+    fn what_a_reader_should_know_of_a_rate_stands_with_its_bounds() {
+        let mut rate = RateStatistics {
+            note: Some("more than 5% without a verdict: quote the bounds".to_owned()),
+            bounds: Some(schema::statistics::RateBounds {
+                lowest: 0.5,
+                highest: 1.0,
+                lower: 0.25,
+                upper: 0.999_99,
+            }),
+            ..RateStatistics::default()
+        };
+        assert_eq!(
+            note(MetricType::Negative, &rate).unwrap(),
+            "- All negative: more than 5% without a verdict: quote the bounds (bounds 25.0% to >99.9%).\n"
+        );
+        rate.note = None;
+        assert_eq!(note(MetricType::Negative, &rate), None);
     }
 
     #[test]
