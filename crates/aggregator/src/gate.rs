@@ -197,7 +197,7 @@ fn difference_answer(
 }
 
 /// The rows that the bounds take for missing: those without a verdict, and passed ones of negative metrics whose reply is
-/// empty or cut off. `missing <= N` counts only the first, so the two are told apart.
+/// empty or cut off. `missing <= N` counts only the first, so each has words of its own.
 fn missing_words(missing: MissingRows) -> String {
     let unscored = |n| counted(n, "missing verdict", "missing verdicts");
     let incomplete = |n| counted(n, "empty or cut-off reply", "empty or cut-off replies");
