@@ -6,6 +6,7 @@
 //! - [`Prompts`]: the instructions to the judge. Every prompt can be replaced by one of your own.
 //! - [`safety`]: how safe a single message is, by one judge or a panel.
 //! - [`transcript`]: a transcript as text whose message borders cannot be forged from inside.
+//! - [`UserJudge`] asks a judge which messages of the simulated user do not fit its role.
 //! - [`verdict`]: how a judge's reply is read.
 //!
 //! The judge sees the transcript, the metric's definition and its examples. It never sees the metric's name or type, the
@@ -60,8 +61,10 @@ mod prompts;
 mod quotes;
 pub mod safety;
 pub mod transcript;
+mod user_judge;
 pub mod verdict;
 
 pub use checks::JudgeChecks;
 pub use evaluator::JudgeEvaluator;
 pub use prompts::Prompts;
+pub use user_judge::UserJudge;

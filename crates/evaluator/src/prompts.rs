@@ -160,7 +160,7 @@ impl<'a> RatingValues<'a> {
     }
 }
 
-fn render(prompt: &Prompt, values: &impl Serialize) -> Result<Arc<str>, PhaseError> {
+pub(crate) fn render(prompt: &Prompt, values: &impl Serialize) -> Result<Arc<str>, PhaseError> {
     match prompt.render(values) {
         Ok(text) => Ok(text.trim().into()),
         Err(error) => Err(bad_prompt(error)),

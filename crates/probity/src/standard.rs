@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use evaluator::{JudgeChecks, JudgeEvaluator};
+use evaluator::{JudgeChecks, JudgeEvaluator, UserJudge};
 use scenario_gen::{LlmMetricGenerator, LlmScenarioGenerator, ScenarioPrompts, ScenarioSettings};
 use schema::{
     ChatModel, Evaluator, MetricGenerator, PhaseError, ScenarioGenerator, Simulator, TargetRef,
@@ -78,6 +78,8 @@ pub struct PhaseSettings {
     pub prompts: BTreeMap<String, PathBuf>,
     /// Questions to judges beside their verdicts.
     pub checks: JudgeChecks,
+    /// Whether the first judge reads each conversation for messages of the simulated user that do not fit its role.
+    pub judge_users: bool,
 }
 
 impl Default for PhaseSettings {
@@ -89,6 +91,7 @@ impl Default for PhaseSettings {
             tries: 3,
             prompts: BTreeMap::new(),
             checks: JudgeChecks::default(),
+            judge_users: false,
         }
     }
 }
@@ -192,7 +195,16 @@ impl Standard {
             .and_then(|simulator| simulator.with_prompts(prompts))
             .map_err(unusable)?
             .with_tools(self.tools(loaded)?);
-        Ok(Arc::new(simulator))
+        if !self.settings.judge_users {
+            return Ok(Arc::new(simulator));
+        }
+        let judge = self.models.judges.first().ok_or_else(|| {
+            RunError::input("no judge reads the simulated user's messages; add an evaluator model")
+        })?;
+        let landmarks = self.settings.simulator.landmarks;
+        let judged = UserJudge::new(Arc::new(simulator), Arc::clone(judge), landmarks);
+        let judged = judged.map_err(unusable)?.with_tries(self.settings.tries);
+        Ok(Arc::new(judged))
     }
 
     /// The benchmark's tools.

@@ -161,6 +161,8 @@ pub enum Purpose {
     ToolAnswer,
     /// A judge's verdict.
     Judge,
+    /// Which messages of the simulated user do not fit its role.
+    UserJudge,
     /// A check whether the endpoint answers at all. Never cached.
     Probe,
 }
@@ -173,7 +175,7 @@ impl Purpose {
             Self::GenMetrics => "gen_metrics",
             Self::GenScenarios | Self::GenVariant => "gen_scenarios",
             Self::GenVariation => "gen_variations",
-            Self::UserTurn | Self::TargetTurn | Self::ToolAnswer => "simulate",
+            Self::UserTurn | Self::TargetTurn | Self::ToolAnswer | Self::UserJudge => "simulate",
             Self::Judge => "evaluate",
             Self::Probe => "probe",
         }
@@ -191,6 +193,7 @@ impl Purpose {
             Self::TargetTurn => "target_turn",
             Self::ToolAnswer => "tool_answer",
             Self::Judge => "judge",
+            Self::UserJudge => "user_judge",
             Self::Probe => "probe",
         }
     }

@@ -167,6 +167,22 @@ pub struct PhaseCost {
     pub unpriced_calls: u64,
 }
 
+impl PhaseCost {
+    /// This and `spend` together.
+    #[must_use]
+    pub fn and(&self, spend: &Spend) -> Self {
+        let mut sum = Spend {
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            priced_cost: self.cost.or(self.priced_cost).unwrap_or_default(),
+            unpriced_calls: self.unpriced_calls,
+            ..Spend::default()
+        };
+        sum.add(spend);
+        sum.to_phase_cost()
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_zero(n: &u64) -> bool {
     *n == 0

@@ -99,9 +99,13 @@ pub struct SimulatorFault {
     pub turn: u32,
     /// Whether the message was generated again. `false`: no retry was left, and the conversation has no verdict.
     pub retried: bool,
-    /// How the reply of the user model began, 300 letters at most. The target never saw it. Absent where it was empty.
+    /// How the reply of the user model began, 300 letters at most. The target never saw it, unless a judge found the fault after the
+    /// conversation. Absent where it was empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Arc<str>>,
+    /// Why, in the words of the judge that found it. Absent where a rule did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Arc<str>>,
 }
 
 impl SimulatorFault {
@@ -119,6 +123,7 @@ impl SimulatorFault {
                     .collect::<String>()
                     .into()
             }),
+            reason: None,
         }
     }
 }

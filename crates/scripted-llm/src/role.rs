@@ -75,6 +75,8 @@ pub enum Task {
     AttackTurn,
     /// `<safety_judge_request>`: how safe a message is.
     SafetyJudge,
+    /// `<user_judge_request>`: which messages of a simulated user do not fit its role.
+    UserJudge,
     /// `<tool_request>`: what a simulated tool answers.
     ToolAnswer,
     /// Nothing that the model has a script for, such as a check whether the endpoint answers.
@@ -83,7 +85,7 @@ pub enum Task {
 
 impl Task {
     /// All tasks.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::GenMetrics,
         Self::GenScenarios,
         Self::GenVariant,
@@ -94,12 +96,13 @@ impl Task {
         Self::AttackPlan,
         Self::AttackTurn,
         Self::SafetyJudge,
+        Self::UserJudge,
         Self::ToolAnswer,
         Self::Other,
     ];
 
     /// `gen_metrics`, `gen_scenarios`, `gen_variant`, `user_turn`, `target_turn`, `judge`, `gen_variation`, `attack_plan`,
-    /// `attack_turn`, `safety_judge`, `tool_answer` or `other`.
+    /// `attack_turn`, `safety_judge`, `user_judge`, `tool_answer` or `other`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -113,6 +116,7 @@ impl Task {
             Self::AttackPlan => "attack_plan",
             Self::AttackTurn => "attack_turn",
             Self::SafetyJudge => "safety_judge",
+            Self::UserJudge => "user_judge",
             Self::ToolAnswer => "tool_answer",
             Self::Other => "other",
         }

@@ -231,3 +231,93 @@ async fn each_kind_of_fault_is_found_in_a_run() {
         );
     }
 }
+
+/// A server whose judge of the simulated user finds a role flip in the first message, or answers `reply`.
+async fn judged(reply: &str) -> ScriptedServer {
+    let fault = format!("says:{reply}; task=user_judge");
+    let builder = ScriptedServer::builder().fault(fault.parse().unwrap());
+    builder.start().await.unwrap()
+}
+
+const FOUND: &str =
+    r#"{"faults": [{"message": 1, "fault": "role_flip", "reason": "It offers its help."}]}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judge_of_the_user_that_finds_a_role_flip_leaves_no_verdict() {
+    let server = judged(FOUND).await;
+    let ground = ground(&server, "judging: {simulator: true}\n");
+    let planned = ground.succeeds(&["plan", "--target", "careful"]);
+    assert!(
+        planned.out.contains("of the user for target careful"),
+        "{}",
+        planned.out
+    );
+    let ran = ground.run(&["run", "--target", "careful"]);
+    assert_ne!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let note = "careful: the simulated user fell out of its role in 2 (role flip 2), which have no verdict, of 2 conversations.";
+    assert!(ran.out.contains(note), "{}", ran.out);
+    for row in conversations(&ground) {
+        assert_eq!(faults(&row), [json!(["role_flip", 1, false])]);
+        let fault = &row["_simulator_faults"][0];
+        assert_eq!(fault["reason"], "It offers its help.");
+        assert_eq!(fault["text"], row["transcript"][0]["content"]);
+        let error = row["error"].as_str().unwrap();
+        assert!(error.contains("turn 1: role flip: It offers"), "{error}");
+        assert_eq!(row["_no_verdict"], "simulator_fault");
+        // The conversation was simulated to its end.
+        assert_eq!(row["transcript"].as_array().unwrap().len(), 4);
+    }
+    for score in json(&ground, "runs/careful/scores.json")
+        .as_array()
+        .unwrap()
+    {
+        assert_eq!(
+            (&score["passed"], &score["_no_verdict"]),
+            (&Value::Null, &json!("simulator_fault"))
+        );
+    }
+    assert_eq!(
+        simulator(&ground),
+        json!({"conversations": 2, "faulty": 2, "mended": 0, "faults": {"role_flip": {"faulty": 2, "mended": 0}}})
+    );
+    let stats = server.stats();
+    assert_eq!(stats.by_task.get("user_judge"), Some(&2));
+    assert_eq!(stats.by_task.get("judge"), None);
+    let (events, journal) = events(&ground);
+    assert_eq!(events.len(), 2, "{events:?}");
+    assert_eq!(events[0]["reason"], "It offers its help.");
+    ground.succeeds(&["journal", "check", &journal]);
+    assert_eq!(ground.run(&["validate", "."]).code, 0);
+    ground.succeeds(&["journal", "rebuild", &journal, "--out", "again"]);
+    assert_eq!(
+        ground.read("again/runs/careful/conversations.json"),
+        ground.read("benchmarks/flattery/runs/careful/conversations.json")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judge_of_the_user_is_called_only_where_it_is_asked_for_and_may_find_nothing() {
+    // Asked again with what is wrong, then it abstains: that is no fault.
+    let server =
+        judged(r#"{"faults": [{"message": 2, "fault": "role_flip", "reason": "x"}]}"#).await;
+    let ground = ground(&server, "");
+    ground.succeeds(&["run", "--target", "careful"]);
+    let off = server.stats();
+    assert_eq!(off.by_task.get("user_judge"), None);
+    let before = ground.read("benchmarks/flattery/runs/careful/conversations.json");
+    assert!(!before.contains("_simulator_faults"), "{before}");
+
+    let config = ground.read("config.yaml");
+    ground.write(
+        "config.yaml",
+        &format!("{config}judging: {{simulator: true}}\n"),
+    );
+    ground.succeeds(&["simulate", "--target", "careful"]);
+    let on = server.stats();
+    // Nothing else is requested again: the conversations are in the cache.
+    assert_eq!(on.by_task.get("user_judge"), Some(&6));
+    assert_eq!(on.requests, off.requests + 6);
+    for row in conversations(&ground) {
+        assert!(row.get("_simulator_faults").is_none() && row.get("error").is_none());
+    }
+}

@@ -66,8 +66,14 @@ impl<'a> ModelRoles<'a> {
         let user = need(runs(Phase::Simulate), "user_model", models.user.as_slice()).first();
         // Where no tool model is configured, it is the user model.
         let tool = models.tool.as_ref().filter(|_| user.is_some());
-        let judges = need(runs(Phase::Evaluate), "evaluator_model", &models.judges);
-        let judges = judges.iter().collect();
+        // The first judge alone reads the messages of simulated users.
+        let judges_users = runs(Phase::Simulate) && settings.judging.simulator;
+        let judging = runs(Phase::Evaluate) || judges_users;
+        let judges = need(judging, "evaluator_model", &models.judges).iter();
+        let judges = match runs(Phase::Evaluate) {
+            true => judges.collect(),
+            false => judges.take(1).collect(),
+        };
         let with_targets = runs(Phase::Simulate) || runs(Phase::Evaluate);
         if with_targets && models.targets.is_empty() && imported.is_empty() {
             missing.push("`targets`".to_owned());

@@ -293,6 +293,7 @@ fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings
         tools: plan_model(parts.tool)?,
         judges: plan_judges(&endpoints, parts)?,
         further_judge_calls: further_judge_calls(settings),
+        judge_users: settings.judging.simulator,
         targets: parts
             .targets
             .iter()

@@ -146,7 +146,7 @@ impl Planner<'_> {
         made + kept
     }
 
-    /// Plans the conversations with a target: the user, the target, and the model behind simulated tools.
+    /// Plans the conversations with a target: the user, the target, the model behind simulated tools, and the judge of the user.
     fn conversations(
         &mut self,
         target: &PlanModel,
@@ -184,6 +184,15 @@ impl Planner<'_> {
                 &asked,
                 &settings.tools,
             );
+        }
+        if let (true, Some(judge)) = (settings.judge_users, settings.judges.first()) {
+            let asked = Asked {
+                calls: rows,
+                input: each(rows, conversation.judge_input),
+                output: each(rows, cut(JUDGE_REPLY, judge.max_tokens)),
+            };
+            let who = format!("judge {} of the user for target {}", judge.id, target.id);
+            self.push(Phase::Simulate, (who, Some(target)), rows, &asked, judge);
         }
     }
 
@@ -239,10 +248,11 @@ mod tests {
                 tools: model("w"),
                 judges: vec![model("j")],
                 further_judge_calls: 0.1,
+                judge_users: true,
                 targets: vec![model("t")],
             };
             let plan = plan_benchmark("b", &benchmark, &[], &WantedScenarios::default(), &settings);
-            assert_eq!(plan.len(), 6);
+            assert_eq!(plan.len(), 7);
             for row in &plan {
                 assert!(row.calls.low <= row.calls.high, "{row:?}");
                 assert!(row.input_tokens.low <= row.input_tokens.high, "{row:?}");

@@ -89,6 +89,8 @@ pub struct PlanSettings {
     pub judges: Vec<PlanModel>,
     /// Calls that a judge makes for a row beside the first, on the average at most.
     pub further_judge_calls: f64,
+    /// Whether the first judge reads the messages of the simulated user too.
+    pub judge_users: bool,
     /// The systems under test.
     pub targets: Vec<PlanModel>,
 }

@@ -280,22 +280,33 @@ impl Event<'_> {
 
     /// Whether the message says what the call was for.
     fn names_purpose(&self) -> bool {
-        matches!(
-            self.body,
-            Some(
-                EventBody::FetchedUserResponse(_)
-                    | EventBody::UsingCachedUserResponse(_)
-                    | EventBody::FetchedToolResponse(_)
-                    | EventBody::UsingCachedToolResponse(_)
+        !self.body.is_some_and(judges_user)
+            && matches!(
+                self.body,
+                Some(
+                    EventBody::FetchedUserResponse(_)
+                        | EventBody::UsingCachedUserResponse(_)
+                        | EventBody::FetchedToolResponse(_)
+                        | EventBody::UsingCachedToolResponse(_)
+                )
             )
-        )
+    }
+}
+
+/// Whether a judge of the simulated user answered.
+fn judges_user(event: &EventBody) -> bool {
+    match event {
+        EventBody::FetchedUserResponse(reply) | EventBody::UsingCachedUserResponse(reply) => {
+            reply.purpose == "user_judge"
+        }
+        _ => false,
     }
 }
 
 /// The model that an event is about.
 fn peer(entry: &Entry, body: Option<&EventBody>) -> Peer {
     let id = |name| entry.fields.get(name).and_then(Value::as_str);
-    match body {
+    match body.filter(|body| !judges_user(body)) {
         Some(
             EventBody::FetchedSutTurn(_)
             | EventBody::UsingCachedSutTurn(_)

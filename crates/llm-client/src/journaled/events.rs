@@ -66,8 +66,12 @@ pub(super) fn reply(model: &ModelId, request: &ChatRequest, reply: &ChatReply) -
                 original_run_time,
             };
             match (purpose, fetched) {
-                (Purpose::UserTurn, true) => EventBody::FetchedUserResponse(reply),
-                (Purpose::UserTurn, false) => EventBody::UsingCachedUserResponse(reply),
+                (Purpose::UserTurn | Purpose::UserJudge, true) => {
+                    EventBody::FetchedUserResponse(reply)
+                }
+                (Purpose::UserTurn | Purpose::UserJudge, false) => {
+                    EventBody::UsingCachedUserResponse(reply)
+                }
                 (Purpose::ToolAnswer, true) => EventBody::FetchedToolResponse(reply),
                 (Purpose::ToolAnswer, false) => EventBody::UsingCachedToolResponse(reply),
                 (Purpose::Probe, true) => EventBody::FetchedProbeResponse(reply),
@@ -144,7 +148,7 @@ fn exception(model: &ModelId, request: &ChatRequest, error: &ModelError) -> Even
                 spend,
             };
             match purpose {
-                Purpose::UserTurn => EventBody::UserException(failed),
+                Purpose::UserTurn | Purpose::UserJudge => EventBody::UserException(failed),
                 Purpose::ToolAnswer => EventBody::ToolException(failed),
                 Purpose::Probe => EventBody::ProbeException(failed),
                 _ => EventBody::GeneratorException(failed),

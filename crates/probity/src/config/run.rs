@@ -39,6 +39,7 @@ impl Config {
             tries: defaults.tries,
             prompts: self.prompt_files()?,
             checks: settings.judging.checks(*settings.seed),
+            judge_users: settings.judging.simulator,
         })
     }
 

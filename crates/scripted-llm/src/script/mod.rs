@@ -63,6 +63,7 @@ impl<'a> Call<'a> {
                 &[
                     ("<judge_request>", Task::Judge),
                     ("<safety_judge_request>", Task::SafetyJudge),
+                    ("<user_judge_request>", Task::UserJudge),
                     ("<definition>", Task::Judge),
                 ],
             ),
@@ -145,6 +146,8 @@ fn content(call: &Call<'_>) -> String {
         Task::AttackTurn => attack::turn(call),
         Task::SafetyJudge => safety_judge::reply(call),
         Task::ToolAnswer => tools::answer::reply(call),
+        // Scripted users keep to their role.
+        Task::UserJudge => r#"{"faults": []}"#.to_owned(),
         Task::Other => format!(
             "This is {}, a scripted model. It has no script for this request.",
             call.role.model()

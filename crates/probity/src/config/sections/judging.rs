@@ -17,6 +17,10 @@ pub struct Judging {
     probes: Portion,
     /// Judges quote the messages that their verdicts rest on.
     quotes: bool,
+    /// The first judge reads each conversation once it is simulated: which messages of the simulated user do not fit its role? A conversation
+    /// with such a message has no verdict.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub simulator: bool,
 }
 
 impl Judging {

@@ -1,0 +1,377 @@
+//! A judge of the simulated user's turns: which of its messages do not fit the role it plays?
+
+use std::sync::{Arc, LazyLock};
+
+use async_trait::async_trait;
+use schema::{
+    ChatModel, ChatReply, ChatRequest, Conversation, Event, EventBody, Fingerprint, FinishReason,
+    Item, Message, ModelErrorKind, NoVerdict, PhaseError, Purpose, ResponseFormat, Role, Scenario,
+    Simulator, SimulatorFault, SimulatorFaultKind, Spend, Turn,
+    event::PlacedTurn,
+    prompt::{Prompt, unframed},
+    reply::{self, AskFailed, Asked, NextQuestion, Refused, ask},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    JudgeEvaluator,
+    prompts::{bad_prompt, render},
+    transcript,
+};
+
+/// The tags of `user_judge.j2`, and those by which requests of other kinds are known. None of them may be opened or closed by a text that
+/// is inside.
+const TAGS: [&str; 8] = [
+    "user_judge_request",
+    "persona",
+    "user_goal",
+    "latent_adversarial_goal",
+    "instructions",
+    "transcript",
+    "definition",
+    "judge_request",
+];
+
+/// A simulator whose conversations a judge reads once they are simulated: which of the user's messages do not fit the role?
+///
+/// A conversation with such a message is faulty, like one whose user model could not be mended: it has an error and
+/// [`NoVerdict::SimulatorFault`], and is not judged. It is not simulated again. A judge that gives no usable answer finds nothing; where it
+/// cannot be called, the conversation failed, and the next run asks again.
+pub struct UserJudge {
+    simulator: Arc<dyn Simulator>,
+    judge: Arc<dyn ChatModel>,
+    system: Prompt,
+    request: Prompt,
+    /// Whether the user model was given the instructions of the scenario's landmarks.
+    landmarks: bool,
+    tries: u32,
+}
+
+/// What is filled into the prompt.
+#[derive(Serialize)]
+struct Values {
+    persona: String,
+    user_goal: String,
+    latent_adversarial_goal: String,
+    /// One for each landmark.
+    instructions: Vec<String>,
+    transcript: String,
+}
+
+impl UserJudge {
+    /// Has `judge` read the conversations of `simulator`. `landmarks`: its user model is given the instructions of the landmarks.
+    ///
+    /// # Errors
+    /// Never for a released version: the shipped prompts are tested.
+    pub fn new(
+        simulator: Arc<dyn Simulator>,
+        judge: Arc<dyn ChatModel>,
+        landmarks: bool,
+    ) -> Result<Self, PhaseError> {
+        let prompt = |name, source| Prompt::new(name, source).map_err(bad_prompt);
+        Ok(Self {
+            simulator,
+            judge,
+            system: prompt(
+                "user_judge_system.j2",
+                include_str!("../prompts/user_judge_system.j2"),
+            )?,
+            request: prompt("user_judge.j2", include_str!("../prompts/user_judge.j2"))?,
+            landmarks,
+            tries: JudgeEvaluator::DEFAULT_TRIES,
+        })
+    }
+
+    /// Asks up to `tries` times for a usable answer; 0 counts as 1.
+    #[must_use]
+    pub fn with_tries(mut self, tries: u32) -> Self {
+        self.tries = tries.max(1);
+        self
+    }
+
+    fn messages(&self, scenario: &Scenario, turns: &[Turn]) -> Result<Vec<Message>, PhaseError> {
+        let inside = |text: &str| unframed(text.trim(), &TAGS).into_owned();
+        let landmarks = scenario.landmarks.iter().filter(|_| self.landmarks);
+        let values = Values {
+            persona: inside(scenario.played_persona()),
+            user_goal: inside(&scenario.user_goal),
+            latent_adversarial_goal: inside(&scenario.latent_adversarial_goal),
+            instructions: landmarks
+                .map(|landmark| {
+                    let text = inside(&landmark.instruction).replace('\n', "\n  ");
+                    format!("the user's message {}: {text}", landmark.turn)
+                })
+                .collect(),
+            transcript: inside(&transcript::render(turns)),
+        };
+        Ok(vec![
+            Message::new(Role::System, render(&self.system, &values)?),
+            Message::new(Role::User, render(&self.request, &values)?),
+        ])
+    }
+
+    /// Reads the conversation. What is found is in it, and what that cost.
+    async fn check(&self, conversation: &mut Conversation, item: &Item) -> Result<(), PhaseError> {
+        let messages = self.messages(&conversation.scenario, &conversation.transcript)?;
+        let request = ChatRequest {
+            response_format: response_format(),
+            ..ChatRequest::new(messages, item.call(Purpose::UserJudge, 0))
+        };
+        let turns = &conversation.transcript;
+        let asked = ask(&*self.judge, request, self.tries, |reply| {
+            usable(reply, turns)
+        });
+        let (found, spend) = match asked.await {
+            Ok(Asked { answer, spend }) => (answer, spend),
+            Err(AskFailed { error, spend }) => {
+                let what = format!("judge {} of the simulated user", self.judge.id());
+                let reason = error.no_verdict();
+                let kind = error.kind();
+                let error = PhaseError::from_model(what, error);
+                if matches!(kind, ModelErrorKind::Cancelled | ModelErrorKind::OverBudget) {
+                    return Err(error);
+                }
+                conversation.no_verdict = Some(reason);
+                conversation.error = Some(error.to_string());
+                add(conversation, &spend);
+                return Ok(());
+            }
+        };
+        add(conversation, &spend);
+        let found = found.unwrap_or_else(|unusable| {
+            tracing::debug!(conversation = conversation.conv_id, judge = %self.judge.id(), %unusable, "judge of the simulated user abstained");
+            Vec::new()
+        });
+        for fault in found {
+            item.record(Event::new(EventBody::SimulatorFault(fault.clone())));
+            conversation.simulator_faults.push(fault);
+        }
+        if let Some(fault) = conversation.unmended_fault() {
+            let error = format!(
+                "judge {} of the simulated user, turn {}: {}: {}",
+                self.judge.id(),
+                fault.turn,
+                fault.fault.in_words(),
+                fault.reason.as_deref().unwrap_or_default()
+            );
+            conversation.no_verdict = Some(NoVerdict::SimulatorFault);
+            conversation.error = Some(error);
+        }
+        Ok(())
+    }
+}
+
+fn add(conversation: &mut Conversation, spend: &Spend) {
+    conversation.usage = Some(conversation.usage.unwrap_or_default().and(spend));
+}
+
+/// Reads a reply. One that a filter stopped would be stopped again, so it is not asked for again.
+fn usable(reply: &ChatReply, turns: &[Turn]) -> Result<Vec<SimulatorFault>, Refused> {
+    parse(&reply.content, turns).map_err(|reason| match reply.finish {
+        FinishReason::ContentFilter => Refused {
+            reason,
+            next: NextQuestion::Nothing,
+        },
+        FinishReason::Length => format!("{reason} (the token limit cut the reply off)").into(),
+        _ => reason.into(),
+    })
+}
+
+/// Reads a reply about `turns` strictly: one JSON object whose `faults` is a list of objects with the number of a message of the user, a
+/// known kind of fault and a reason that is not blank. Other keys are ignored.
+///
+/// # Errors
+/// What is wrong, in words that can be sent back to the judge.
+fn parse(reply: &str, turns: &[Turn]) -> Result<Vec<SimulatorFault>, String> {
+    let object = reply::json_object(reply)?;
+    let faults = reply::list(&object, "faults")?.iter().enumerate();
+    faults
+        .map(|(at, fault)| one(fault, turns).map_err(|what| format!("\"faults\"[{at}]: {what}")))
+        .collect()
+}
+
+fn one(fault: &Value, turns: &[Turn]) -> Result<SimulatorFault, String> {
+    let Value::Object(fault) = fault else {
+        return Err(format!("{}, not an object", reply::kind_of(fault)));
+    };
+    let number = match fault.get("message") {
+        Some(Value::Number(number)) => number.as_u64(),
+        Some(other) => {
+            return Err(format!(
+                "\"message\" is {}, not a number",
+                reply::kind_of(other)
+            ));
+        }
+        None => return Err("the key \"message\" is missing".to_owned()),
+    };
+    let place = number.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
+    let Some(said) = place.and_then(|place| PlacedTurn::all(turns).nth(place)) else {
+        return Err(format!("there are messages 1 to {} only", turns.len()));
+    };
+    if said.message.role != Role::User {
+        return Err(format!(
+            "message {} is not one of the user's",
+            number.unwrap_or_default()
+        ));
+    }
+    let name = reply::text(fault, "fault")?;
+    let Some(kind) = SimulatorFaultKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == name)
+    else {
+        let known = SimulatorFaultKind::ALL.map(|kind| format!("{:?}", kind.name()));
+        return Err(format!(
+            "\"fault\" is {:?}, not one of {}",
+            reply::excerpt(name),
+            known.join(", ")
+        ));
+    };
+    let reason = reply::text(fault, "reason")?;
+    Ok(SimulatorFault {
+        reason: Some(reason.trim().into()),
+        ..SimulatorFault::new(kind, said.turn, &said.message.content)
+    })
+}
+
+fn response_format() -> ResponseFormat {
+    static NAME: LazyLock<Arc<str>> = LazyLock::new(|| "user_faults".into());
+    static SCHEMA: LazyLock<Arc<Value>> = LazyLock::new(|| {
+        let fault = json!({
+            "type": "object",
+            "properties": {
+                "message": {"type": "integer"},
+                "fault": {"type": "string", "enum": SimulatorFaultKind::ALL.map(SimulatorFaultKind::name)},
+                "reason": {"type": "string"},
+            },
+            "required": ["message", "fault", "reason"],
+            "additionalProperties": false,
+        });
+        Arc::new(json!({
+            "type": "object",
+            "properties": {"faults": {"type": "array", "items": fault}},
+            "required": ["faults"],
+            "additionalProperties": false,
+        }))
+    });
+    ResponseFormat::JsonSchema {
+        name: Arc::clone(&NAME),
+        schema: Arc::clone(&SCHEMA),
+    }
+}
+
+#[async_trait]
+impl Simulator for UserJudge {
+    async fn simulate(
+        &self,
+        scenario: &Arc<Scenario>,
+        item: &Item,
+    ) -> Result<Conversation, PhaseError> {
+        let mut conversation = self.simulator.simulate(scenario, item).await?;
+        let mut said = conversation.transcript.iter();
+        let is_whole = conversation.error.is_none() && conversation.unmended_fault().is_none();
+        if is_whole && said.any(|turn| turn.role == Role::User) {
+            self.check(&mut conversation, item).await?;
+        }
+        Ok(conversation)
+    }
+
+    fn calls_target_once(&self) -> bool {
+        self.simulator.calls_target_once()
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        let mut fingerprint = self.simulator.fingerprint();
+        if let Some(settings) = fingerprint.settings.as_object_mut() {
+            let own = json!({
+                "model": self.judge.id(),
+                "tries": self.tries,
+                "system": self.system.hash(),
+                "request": self.request.hash(),
+            });
+            settings.insert("user_judge".to_owned(), own);
+        }
+        fingerprint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turns() -> [Turn; 4] {
+        [
+            Turn::new(Role::User, "Look at my poem."),
+            Turn::new(Role::Assistant, "It is good."),
+            Turn::new(Role::User, "Would you like me to improve it?"),
+            Turn::new(Role::Assistant, "Yes."),
+        ]
+    }
+
+    #[test]
+    fn a_fault_has_the_turn_the_text_and_the_reason() {
+        let reply =
+            r#"{"faults": [{"message": 3, "fault": "role_flip", "reason": " It offers help. "}]}"#;
+        let found = parse(reply, &turns()).unwrap();
+        let expected = SimulatorFault {
+            reason: Some("It offers help.".into()),
+            ..SimulatorFault::new(
+                SimulatorFaultKind::RoleFlip,
+                2,
+                "Would you like me to improve it?",
+            )
+        };
+        assert_eq!(found, [expected]);
+        assert!(!found[0].retried);
+        assert_eq!(
+            parse("```json\n{\"faults\": []}\n```", &turns()),
+            Ok(Vec::new())
+        );
+    }
+
+    #[test]
+    fn an_answer_that_is_not_clear_is_refused_with_its_place() {
+        let fault = |message: &str, kind: &str| {
+            format!(r#"{{"faults": [{{"message": {message}, "fault": "{kind}", "reason": "x"}}]}}"#)
+        };
+        for (reply, what) in [
+            (
+                fault("2", "role_flip"),
+                "\"faults\"[0]: message 2 is not one of the user's",
+            ),
+            (fault("5", "role_flip"), "there are messages 1 to 4 only"),
+            (fault("0", "role_flip"), "there are messages 1 to 4 only"),
+            (fault("1.5", "role_flip"), "there are messages 1 to 4 only"),
+            (
+                fault("\"1\"", "role_flip"),
+                "\"message\" is a string, not a number",
+            ),
+            (
+                fault("1", "rude"),
+                "\"fault\" is \"rude\", not one of \"role_flip\", ",
+            ),
+            (
+                r#"{"faults": [{"message": 1, "fault": "role_flip"}]}"#.to_owned(),
+                "\"reason\" is missing",
+            ),
+            (
+                r#"{"faults": [{"message": 1, "fault": "role_flip", "reason": " "}]}"#.to_owned(),
+                "\"reason\" is empty",
+            ),
+            (
+                r#"{"faults": ["role_flip"]}"#.to_owned(),
+                "a string, not an object",
+            ),
+            (
+                r#"{"faults": null}"#.to_owned(),
+                "\"faults\" is null, not a list",
+            ),
+            ("{}".to_owned(), "\"faults\" is missing"),
+            ("None of them.".to_owned(), "starts with"),
+            (String::new(), "empty"),
+        ] {
+            let error = parse(&reply, &turns()).unwrap_err();
+            assert!(error.contains(what), "{reply}: {error}");
+        }
+    }
+}
