@@ -2,8 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
-use crate::Extra;
+use crate::{Extra, Turn, text::hex};
 
 /// One row of `labels.json`: one person's verdict on one metric in one conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,7 +25,100 @@ pub struct HumanLabel {
     /// What the person wrote beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The [digest](transcript_digest) of the transcript that was read; absent where it is not known.
+    #[serde(
+        rename = "_transcript",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub transcript: Option<String>,
     /// Keys that Probity does not know.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+impl HumanLabel {
+    /// A label without a note, of a transcript that is not known.
+    #[must_use]
+    pub fn new(
+        conv_id: impl Into<String>,
+        metric_id: impl Into<String>,
+        labeller: impl Into<String>,
+        passed: Option<bool>,
+    ) -> Self {
+        Self {
+            conv_id: conv_id.into(),
+            metric_id: metric_id.into(),
+            passed,
+            labeller: labeller.into(),
+            note: None,
+            transcript: None,
+            extra: Extra::new(),
+        }
+    }
+
+    /// Whether both are of the same person on the same row.
+    #[must_use]
+    pub fn is_of(&self, other: &Self) -> bool {
+        self.conv_id == other.conv_id
+            && self.metric_id == other.metric_id
+            && self.labeller == other.labeller
+    }
+}
+
+/// What a label says of the transcript that was read: the first 16 hexadecimal digits of the SHA-256 of the compact JSON list of its
+/// messages. A message is `[role, content]`, and one that calls tools `[role, content, [[name, arguments], ...]]`.
+///
+/// ```
+/// use schema::{Role, Turn, transcript_digest};
+///
+/// let transcript = [Turn::new(Role::User, "Hi \"you\""), Turn::new(Role::Assistant, "Hello é")];
+/// // The digest of [["user","Hi \"you\""],["assistant","Hello é"]]
+/// assert_eq!(transcript_digest(&transcript), "8923872e13490407");
+/// ```
+#[must_use]
+pub fn transcript_digest(transcript: &[Turn]) -> String {
+    let messages: Vec<Value> = transcript.iter().map(message).collect();
+    let text = Value::Array(messages).to_string();
+    let mut digest = hex(&Sha256::digest(text));
+    digest.truncate(16);
+    digest
+}
+
+fn message(turn: &Turn) -> Value {
+    let calls = turn.tool_calls.iter();
+    let calls: Vec<Value> = calls
+        .map(|call| json!([call.name, call.arguments]))
+        .collect();
+    match calls.is_empty() {
+        true => json!([turn.role, &*turn.content]),
+        false => json!([turn.role, &*turn.content, calls]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Role, ToolCall};
+
+    #[test]
+    fn tool_calls_are_part_of_the_digest_and_reasoning_is_not() {
+        let said = |content: &str| Turn::new(Role::Assistant, content);
+        let calls = |arguments: &str| Turn {
+            tool_calls: vec![ToolCall {
+                id: "c1".to_owned(),
+                name: "pay".to_owned(),
+                arguments: arguments.to_owned(),
+            }],
+            ..said("")
+        };
+        let digest = |turn: Turn| transcript_digest(&[turn]);
+        assert_ne!(digest(said("")), digest(calls("{}")));
+        assert_ne!(digest(calls("{}")), digest(calls("{\"sum\":2}")));
+        let thought = Turn {
+            reasoning: Some("so".into()),
+            ..said("yes")
+        };
+        assert_eq!(digest(thought), digest(said("yes")));
+    }
 }

@@ -114,7 +114,7 @@ pub use id::{IdError, ModelId};
 pub use item::Item;
 pub use json_text::JsonText;
 pub use judge_verdict::{JudgeQuote, JudgeReading, JudgeVerdict, ReadingKind};
-pub use label::HumanLabel;
+pub use label::{HumanLabel, transcript_digest};
 pub use message::Message;
 pub use nearest::nearest;
 pub use no_verdict::NoVerdict;

@@ -10,14 +10,24 @@ use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use super::check_replaceable;
-use crate::RunError;
+use crate::{BenchmarkDir, RunError, labels::LabelLock};
 
 /// How the names of unfinished files begin and end.
 const PREFIX: &str = ".probity-";
 const SUFFIX: &str = ".tmp";
 
-/// Removes the unfinished files that a killed run left in `folder`. To be called under the tree's lock.
-pub fn remove_unfinished(folder: &Path) {
+/// Removes the unfinished files that killed runs left in a benchmark. To be called under the tree's lock. Where another program is
+/// writing labels just then, the folders of targets are left as they are.
+pub fn remove_unfinished(dir: &BenchmarkDir) {
+    remove_unfinished_in(dir.root());
+    if let Ok(_lock) = LabelLock::take(dir) {
+        for entry in fs::read_dir(dir.runs()).into_iter().flatten().flatten() {
+            remove_unfinished_in(&entry.path());
+        }
+    }
+}
+
+fn remove_unfinished_in(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();

@@ -291,6 +291,11 @@ impl BenchmarkDir {
     pub fn lock(&self) -> &Path {
         &self.lock
     }
+
+    /// The lock that is held while labels are written.
+    pub(crate) fn labels_lock(&self) -> PathBuf {
+        self.lock.with_extension("labels")
+    }
 }
 
 /// The files of one target of one benchmark.

@@ -75,7 +75,10 @@ pub use grades::{read_grades, score_tree, scored_targets, simulated_targets, wri
 pub use hazards::check_hazards;
 pub use import_record::{ImportRecord, imported_targets};
 pub use judge_statistics::add_judge_statistics;
-pub use labels::{LabelFault, LabelRules, ScoredRows, read_labels, write_labels};
+pub use labels::{
+    LabelChanges, LabelFault, LabelRules, ScoredRows, list_labels, put_label, put_labels,
+    read_labels, remove_label, write_labels,
+};
 pub use layout::{BenchmarkDir, Layout, TargetDir};
 pub use lock::TreeLock;
 pub use manifest::{Manifest, SafetySetup};

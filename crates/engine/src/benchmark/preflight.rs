@@ -100,10 +100,7 @@ impl Pipeline {
         self.check_phases(&loaded)?;
         self.check_input(&loaded, &dir, scenarios.is_empty())?;
         let standards = self.standards(&dir, &loaded)?;
-        remove_unfinished(dir.root());
-        for entry in fs::read_dir(dir.runs()).into_iter().flatten().flatten() {
-            remove_unfinished(&entry.path());
-        }
+        remove_unfinished(&dir);
         check_writable(dir.root())?;
         for target in self.targets() {
             let needed = self.runs(Phase::Simulate) || dir.target(&target.id)?.root().exists();

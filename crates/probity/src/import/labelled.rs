@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use interop::labels::LabelFileRow;
-use schema::{Benchmark, Conversation, HumanLabel, Metric, ModelId, Scenario, TargetRef};
+use schema::{
+    Benchmark, Conversation, HumanLabel, Metric, ModelId, Scenario, TargetRef, transcript_digest,
+};
 use serde_json::Value;
 
 use super::{unfinished::Unfinished, write_yaml};
@@ -114,12 +116,14 @@ fn labels<'a>(
     conversation: &'a Conversation,
     row: &'a LabelFileRow,
 ) -> impl Iterator<Item = HumanLabel> + 'a {
-    row.labels.iter().map(|label| HumanLabel {
-        conv_id: conversation.conv_id.clone(),
-        metric_id: conversation.scenario.metric_id.clone(),
-        passed: label.passed,
-        labeller: label.labeller.clone(),
-        note: None,
-        extra: schema::Extra::new(),
+    let digest = transcript_digest(&conversation.transcript);
+    row.labels.iter().map(move |label| HumanLabel {
+        transcript: Some(digest.clone()),
+        ..HumanLabel::new(
+            &conversation.conv_id,
+            &conversation.scenario.metric_id,
+            &label.labeller,
+            label.passed,
+        )
     })
 }

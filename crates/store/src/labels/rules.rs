@@ -1,17 +1,15 @@
-//! `labels.json` of a target: what people say of rows that the judge gave a verdict on.
+//! Which labels a `labels.json` may hold.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    fs::File,
+    collections::{BTreeMap, HashMap},
     ops::ControlFlow,
     path::Path,
 };
 
-use aggregator::statistics::{LabelledRow, PersonLabel};
-use schema::{HumanLabel, ModelId, json_rows::JsonRows, nearest, text::is_blank};
+use schema::{HumanLabel, ModelId, nearest, text::is_blank};
 use serde::Deserialize;
 
-use crate::{BenchmarkDir, RunError, each_row, score_check::conversation_id, write_json};
+use crate::{RunError, each_row, score_check::conversation_id};
 
 /// The rows of a `scores.json` that labels can be of.
 #[derive(Clone, Debug)]
@@ -22,9 +20,9 @@ pub struct ScoredRows {
 }
 
 #[derive(Clone, Debug)]
-struct ScoredRow {
-    scenario: String,
-    passed: Option<bool>,
+pub(super) struct ScoredRow {
+    pub(super) scenario: String,
+    pub(super) passed: Option<bool>,
 }
 
 /// What is read of a row of `scores.json`.
@@ -52,7 +50,7 @@ impl ScoredRows {
     }
 
     /// Those of conversations that `wanted` takes.
-    fn read_some(
+    pub(super) fn read_some(
         path: &Path,
         target: &ModelId,
         wanted: impl Fn(&str) -> bool,
@@ -76,7 +74,7 @@ impl ScoredRows {
         })
     }
 
-    fn get(&self, label: &HumanLabel) -> Option<&ScoredRow> {
+    pub(super) fn get(&self, label: &HumanLabel) -> Option<&ScoredRow> {
         self.rows.get(&label.conv_id)?.get(&label.metric_id)
     }
 }
@@ -177,83 +175,4 @@ fn not_scored(scored: &ScoredRows, label: &HumanLabel) -> Option<LabelFault> {
         reason,
         help: "Correct the metric, or remove the label",
     })
-}
-
-/// The rows of `target` that people labelled, with the judge's verdict of each, in the order of the first label of each.
-/// `None` where there is no `labels.json`.
-///
-/// # Errors
-/// When a file cannot be read, or `labels.json` breaks a rule: file, line, row and key.
-pub fn read_labels(
-    dir: &BenchmarkDir,
-    target: &ModelId,
-) -> Result<Option<Vec<LabelledRow>>, RunError> {
-    let files = dir.target(target)?;
-    let path = files.labels();
-    if !path.exists() {
-        return Ok(None);
-    }
-    let labels = label_lines(&path)?;
-    let wanted: HashSet<&str> = labels
-        .iter()
-        .map(|(_, label)| label.conv_id.as_str())
-        .collect();
-    let scored = ScoredRows::read_some(&files.scores(), target, |id| wanted.contains(id))?;
-    let mut rules = LabelRules::new(Some(&scored));
-    for (row, (line, label)) in labels.iter().enumerate() {
-        if let Some(fault) = rules.check(label, *line) {
-            let reason = format!("row {}, key {}: {}", row + 1, fault.key, fault.reason);
-            return Err(RunError::in_file(&path, Some(*line), reason).with_help(fault.help));
-        }
-    }
-    Ok(Some(labelled_rows(&labels, &scored)))
-}
-
-/// The labels of a file with the line of each.
-fn label_lines(path: &Path) -> Result<Vec<(u64, HumanLabel)>, RunError> {
-    let file = File::open(path).map_err(|error| RunError::read(path, error))?;
-    let mut rows = JsonRows::new(file);
-    let mut labels = Vec::new();
-    let mut read = || {
-        while let Some(row) = rows.next_row()? {
-            labels.push((row.location.line, row.parse::<HumanLabel>()?));
-        }
-        Ok(())
-    };
-    read().map_err(|error: schema::json_rows::JsonRowsError| {
-        RunError::input(format!("{}: {error}", path.display())).with_help(
-            "each label has `conv_id`, `metric_id`, `passed` (true, false, or null where it is unclear) and `labeller`",
-        )
-    })?;
-    Ok(labels)
-}
-
-/// The labels by row.
-fn labelled_rows(labels: &[(u64, HumanLabel)], scored: &ScoredRows) -> Vec<LabelledRow> {
-    let mut rows = indexmap::IndexMap::<(&str, &str), LabelledRow>::new();
-    for (_, label) in labels {
-        let Some(score) = scored.get(label) else {
-            continue;
-        };
-        let row = rows.entry((&label.conv_id, &label.metric_id));
-        let row = row.or_insert_with(|| LabelledRow {
-            scenario: score.scenario.clone(),
-            metric: label.metric_id.clone(),
-            judge: score.passed,
-            labels: Vec::new(),
-        });
-        row.labels.push(PersonLabel {
-            labeller: label.labeller.clone(),
-            passed: label.passed,
-        });
-    }
-    rows.into_values().collect()
-}
-
-/// Writes a `labels.json`.
-///
-/// # Errors
-/// When the file cannot be written.
-pub fn write_labels(path: &Path, labels: &[HumanLabel]) -> Result<(), RunError> {
-    write_json(path, &labels)
 }

@@ -1,0 +1,10 @@
+//! `labels.json` of a target: what people say of rows that the judge gave a verdict on.
+
+mod read;
+mod rules;
+mod write;
+
+pub use read::{list_labels, read_labels};
+pub use rules::{LabelFault, LabelRules, ScoredRows};
+pub(crate) use write::LabelLock;
+pub use write::{LabelChanges, put_label, put_labels, remove_label, write_labels};

@@ -1,0 +1,104 @@
+//! Reading a `labels.json`.
+
+use std::{collections::HashSet, fs::File, path::Path};
+
+use aggregator::statistics::{LabelledRow, PersonLabel};
+use schema::{HumanLabel, ModelId, json_rows::JsonRows};
+
+use super::{LabelRules, ScoredRows};
+use crate::{BenchmarkDir, RunError};
+
+/// The rows of `target` that people labelled, with the judge's verdict of each, in the order of the first label of each.
+/// `None` where there is no `labels.json`.
+///
+/// # Errors
+/// When a file cannot be read, or `labels.json` breaks a rule: file, line, row and key.
+pub fn read_labels(
+    dir: &BenchmarkDir,
+    target: &ModelId,
+) -> Result<Option<Vec<LabelledRow>>, RunError> {
+    let files = dir.target(target)?;
+    let path = files.labels();
+    if !path.exists() {
+        return Ok(None);
+    }
+    let labels = label_lines(&path)?;
+    let wanted: HashSet<&str> = labels
+        .iter()
+        .map(|(_, label)| label.conv_id.as_str())
+        .collect();
+    let scored = ScoredRows::read_some(&files.scores(), target, |id| wanted.contains(id))?;
+    check(&path, &labels, LabelRules::new(Some(&scored)))?;
+    Ok(Some(labelled_rows(&labels, &scored)))
+}
+
+/// All labels of `target` as its `labels.json` has them, in the order of the file; none where there is no file. They are held against
+/// each other, and not against `scores.json`.
+///
+/// # Errors
+/// When the file cannot be read, or breaks a rule: file, line, row and key.
+pub fn list_labels(dir: &BenchmarkDir, target: &ModelId) -> Result<Vec<HumanLabel>, RunError> {
+    let path = dir.target(target)?.labels();
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let labels = label_lines(&path)?;
+    check(&path, &labels, LabelRules::new(None))?;
+    Ok(labels.into_iter().map(|(_, label)| label).collect())
+}
+
+/// The first label that breaks a rule, as an error.
+fn check(
+    path: &Path,
+    labels: &[(u64, HumanLabel)],
+    mut rules: LabelRules<'_>,
+) -> Result<(), RunError> {
+    for (row, (line, label)) in labels.iter().enumerate() {
+        if let Some(fault) = rules.check(label, *line) {
+            let reason = format!("row {}, key {}: {}", row + 1, fault.key, fault.reason);
+            return Err(RunError::in_file(path, Some(*line), reason).with_help(fault.help));
+        }
+    }
+    Ok(())
+}
+
+/// The labels of a file with the line of each.
+fn label_lines(path: &Path) -> Result<Vec<(u64, HumanLabel)>, RunError> {
+    let file = File::open(path).map_err(|error| RunError::read(path, error))?;
+    let mut rows = JsonRows::new(file);
+    let mut labels = Vec::new();
+    let mut read = || {
+        while let Some(row) = rows.next_row()? {
+            labels.push((row.location.line, row.parse::<HumanLabel>()?));
+        }
+        Ok(())
+    };
+    read().map_err(|error: schema::json_rows::JsonRowsError| {
+        RunError::input(format!("{}: {error}", path.display())).with_help(
+            "each label has `conv_id`, `metric_id`, `passed` (true, false, or null where it is unclear) and `labeller`",
+        )
+    })?;
+    Ok(labels)
+}
+
+/// The labels by row.
+fn labelled_rows(labels: &[(u64, HumanLabel)], scored: &ScoredRows) -> Vec<LabelledRow> {
+    let mut rows = indexmap::IndexMap::<(&str, &str), LabelledRow>::new();
+    for (_, label) in labels {
+        let Some(score) = scored.get(label) else {
+            continue;
+        };
+        let row = rows.entry((&label.conv_id, &label.metric_id));
+        let row = row.or_insert_with(|| LabelledRow {
+            scenario: score.scenario.clone(),
+            metric: label.metric_id.clone(),
+            judge: score.passed,
+            labels: Vec::new(),
+        });
+        row.labels.push(PersonLabel {
+            labeller: label.labeller.clone(),
+            passed: label.passed,
+        });
+    }
+    rows.into_values().collect()
+}
