@@ -101,6 +101,12 @@ pub(crate) fn people_notes(people: &JudgeAgainstPeople) -> Vec<String> {
             counted(people.without_verdict, "row is", "rows are")
         ));
     }
+    if people.of_earlier_run > 0 {
+        notes.push(format!(
+            "{} left out: of conversations that an earlier run simulated.",
+            counted(people.of_earlier_run, "label is", "labels are")
+        ));
+    }
     notes.extend(people.between_people.as_ref().map(between));
     match people.scopes.first() {
         Some(all) => notes.extend(one_class(all)),

@@ -17,6 +17,9 @@ pub struct JudgeAgainstPeople {
     pub undecided: u64,
     /// Labelled rows that are left out because the judge gave no verdict.
     pub without_verdict: u64,
+    /// Labels that are left out because they are of conversations that an earlier run simulated; absent without any.
+    #[serde(default, skip_serializing_if = "crate::statistics::is_zero")]
+    pub of_earlier_run: u64,
     /// How far people agree with each other; null with one labeller.
     pub between_people: Option<AgreementStatistics>,
     /// The judge beside the majority of people: over all rows, by type of metric, and by metric. Scopes without a labelled row are

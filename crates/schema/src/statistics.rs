@@ -228,7 +228,7 @@ pub struct MissingReasons {
     pub budget: u64,
 }
 
-fn is_zero(rows: &u64) -> bool {
+pub(crate) fn is_zero(rows: &u64) -> bool {
     *rows == 0
 }
 

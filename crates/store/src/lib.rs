@@ -76,8 +76,8 @@ pub use hazards::check_hazards;
 pub use import_record::{ImportRecord, imported_targets};
 pub use judge_statistics::add_judge_statistics;
 pub use labels::{
-    LabelChanges, LabelFault, LabelRules, ScoredRows, list_labels, put_label, put_labels,
-    read_labels, remove_label, write_labels,
+    LabelChanges, LabelFault, LabelRules, ScoredRows, TargetLabels, list_labels, put_label,
+    put_labels, read_labels, remove_label, write_labels,
 };
 pub use layout::{BenchmarkDir, Layout, TargetDir};
 pub use lock::TreeLock;

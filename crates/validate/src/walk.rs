@@ -239,7 +239,9 @@ fn target_folder(
             if folder.join("labels.json").exists()
                 && let Ok(target) = ModelId::new(target)
             {
-                facts.scored = store::ScoredRows::read(&file, &target).ok();
+                let scored = store::ScoredRows::read(&file, &target).ok();
+                let conversations = folder.join("conversations.json");
+                facts.scored = scored.map(|rows| rows.with_transcripts(&conversations));
             }
             match summary(&file, target, facts, &checked) {
                 Some(summary) => {

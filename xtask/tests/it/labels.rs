@@ -224,6 +224,69 @@ fn labels_that_cannot_be_used_are_named_by_validate_and_cost_a_run_nothing_else(
     assert!(ran.err.contains("expected a list of rows"), "{}", ran.err);
 }
 
+#[test]
+fn labels_of_an_earlier_run_are_left_out_and_counted() {
+    let ground = judged();
+    let conversation = |n: u32| {
+        json!({
+            "id": format!("s{n}"), "metric_id": "m01", "conv_id": format!("s{n}__careful"), "sample": 0,
+            "target": {"id": "careful", "model": "x"},
+            "transcript": [{"role": "user", "content": format!("Hi {n}")}, {"role": "assistant", "content": "Hello é"}]
+        })
+    };
+    let rows: Vec<Value> = (1..=8).map(conversation).collect();
+    ground.write(
+        "benchmarks/b/runs/careful/conversations.json",
+        &json!(rows).to_string(),
+    );
+    let of = |scenario: &str, passed: bool, transcript: &str| {
+        let mut label = label(scenario, Some(passed), "ana");
+        label["_transcript"] = json!(transcript);
+        label
+    };
+    // SHA-256 of [["user","Hi 1"],["assistant","Hello é"]] and of the same with 7, as sha256sum has them.
+    let (first, seventh) = ("fc2fb8a9027a7fde", "3a2731a34940fbea");
+    with(
+        &ground,
+        &[
+            of("s1", true, first),
+            of("s2", true, first),
+            label("s3", Some(false), "ana"),
+            of("s7", false, seventh),
+            of("s99", false, seventh),
+        ],
+    );
+    let ran = ground.succeeds(&["aggregate", "b"]);
+    let told = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = "labels.json: 2 labels are left out: of conversations that an earlier run simulated. Label their rows again, or remove them";
+    assert!(told.contains(words), "{}", ran.err);
+    let people = people(&ground);
+    assert_eq!(
+        (&people["labelled"], &people["of_earlier_run"]),
+        (&json!(3), &json!(2))
+    );
+    let shown = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        shown.contains("2 labels are left out: of conversations"),
+        "{}",
+        ran.out
+    );
+    let checked = ground.run(&["validate", "benchmarks/b/"]);
+    assert_eq!(checked.code, 0, "{}", checked.out);
+    for row in ["[1]._transcript", "[4]._transcript"] {
+        assert!(checked.out.contains(row), "{row}: {}", checked.out);
+    }
+    assert!(!checked.out.contains("[3]._transcript"), "{}", checked.out);
+    // Without the conversations nothing is known of an earlier run, but for conversations that are not there at all.
+    std::fs::remove_file(ground.path("benchmarks/b/runs/careful/conversations.json")).unwrap();
+    ground.succeeds(&["aggregate", "b"]);
+    let without = self::people(&ground);
+    assert_eq!(
+        (&without["labelled"], &without["of_earlier_run"]),
+        (&json!(4), &json!(1))
+    );
+}
+
 /// Ten rows: people and judge pass six and fail two; each passes one that the other fails. Then two that nobody labelled.
 const TABLE: &str = "prompt,human,judge\n\
     a,1,pass\nb,1,pass\nc,1,pass\nd,1,pass\ne,1,pass\nf,1,pass\ng,0,fail\nh,0,fail\ni,1,fail\nj,0,pass\nk,,pass\nl,,fail\n";

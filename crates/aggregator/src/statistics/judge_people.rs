@@ -95,6 +95,7 @@ pub fn judge_against_people(
         labellers: people.iter().fold(0, |n, _| n + 1),
         undecided: count(&|row| row.majority().is_none()),
         without_verdict: count(&|row| row.majority().is_some() && row.judge.is_none()),
+        of_earlier_run: 0,
         between_people: (people.len() > 1).then(|| between_people(&people, labelled)),
         scopes: scopes(&units, &decided),
         notes: notes(&units, &decided),

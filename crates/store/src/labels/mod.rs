@@ -2,9 +2,10 @@
 
 mod read;
 mod rules;
+mod transcripts;
 mod write;
 
-pub use read::{list_labels, read_labels};
+pub use read::{TargetLabels, list_labels, read_labels};
 pub use rules::{LabelFault, LabelRules, ScoredRows};
 pub(crate) use write::LabelLock;
 pub use write::{LabelChanges, put_label, put_labels, remove_label, write_labels};

@@ -8,28 +8,39 @@ use schema::{HumanLabel, ModelId, json_rows::JsonRows};
 use super::{LabelRules, ScoredRows};
 use crate::{BenchmarkDir, RunError};
 
-/// The rows of `target` that people labelled, with the judge's verdict of each, in the order of the first label of each.
-/// `None` where there is no `labels.json`.
+/// What the `labels.json` of a target holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetLabels {
+    /// The rows that people labelled, with the judge's verdict of each, in the order of the first label of each.
+    pub rows: Vec<LabelledRow>,
+    /// Labels that are left out: they are of conversations that an earlier run simulated.
+    pub of_earlier_run: u64,
+}
+
+/// The labels of `target`, with the judge's verdicts. `None` where there is no `labels.json`.
 ///
 /// # Errors
 /// When a file cannot be read, or `labels.json` breaks a rule: file, line, row and key.
-pub fn read_labels(
-    dir: &BenchmarkDir,
-    target: &ModelId,
-) -> Result<Option<Vec<LabelledRow>>, RunError> {
+pub fn read_labels(dir: &BenchmarkDir, target: &ModelId) -> Result<Option<TargetLabels>, RunError> {
     let files = dir.target(target)?;
     let path = files.labels();
     if !path.exists() {
         return Ok(None);
     }
     let labels = label_lines(&path)?;
-    let wanted: HashSet<&str> = labels
-        .iter()
-        .map(|(_, label)| label.conv_id.as_str())
-        .collect();
-    let scored = ScoredRows::read_some(&files.scores(), target, |id| wanted.contains(id))?;
+    let conversations = |keep: fn(&HumanLabel) -> bool| -> HashSet<&str> {
+        let kept = labels.iter().filter(|(_, label)| keep(label));
+        kept.map(|(_, label)| label.conv_id.as_str()).collect()
+    };
+    let wanted = conversations(|_| true);
+    let mut scored = ScoredRows::read_some(&files.scores(), target, |id| wanted.contains(id))?;
+    let of_transcripts = conversations(|label| label.transcript.is_some());
+    if !of_transcripts.is_empty() {
+        let path = files.conversations();
+        scored = scored.with_some_transcripts(&path, |id| of_transcripts.contains(id));
+    }
     check(&path, &labels, LabelRules::new(Some(&scored)))?;
-    Ok(Some(labelled_rows(&labels, &scored)))
+    Ok(Some(target_labels(&labels, &scored)))
 }
 
 /// All labels of `target` as its `labels.json` has them, in the order of the file; none where there is no file. They are held against
@@ -82,9 +93,14 @@ fn label_lines(path: &Path) -> Result<Vec<(u64, HumanLabel)>, RunError> {
 }
 
 /// The labels by row.
-fn labelled_rows(labels: &[(u64, HumanLabel)], scored: &ScoredRows) -> Vec<LabelledRow> {
+fn target_labels(labels: &[(u64, HumanLabel)], scored: &ScoredRows) -> TargetLabels {
     let mut rows = indexmap::IndexMap::<(&str, &str), LabelledRow>::new();
+    let mut of_earlier_run = 0;
     for (_, label) in labels {
+        if scored.is_of_earlier_run(label) {
+            of_earlier_run += 1;
+            continue;
+        }
         let Some(score) = scored.get(label) else {
             continue;
         };
@@ -100,5 +116,8 @@ fn labelled_rows(labels: &[(u64, HumanLabel)], scored: &ScoredRows) -> Vec<Label
             passed: label.passed,
         });
     }
-    rows.into_values().collect()
+    TargetLabels {
+        rows: rows.into_values().collect(),
+        of_earlier_run,
+    }
 }

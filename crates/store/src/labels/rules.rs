@@ -9,6 +9,7 @@ use std::{
 use schema::{HumanLabel, ModelId, nearest, text::is_blank};
 use serde::Deserialize;
 
+use super::transcripts::transcript_digests;
 use crate::{RunError, each_row, score_check::conversation_id};
 
 /// The rows of a `scores.json` that labels can be of.
@@ -17,6 +18,8 @@ pub struct ScoredRows {
     target: ModelId,
     /// By conversation and metric.
     rows: HashMap<String, BTreeMap<String, ScoredRow>>,
+    /// The digest of each conversation's transcript, as far as they are known.
+    transcripts: HashMap<String, String>,
 }
 
 #[derive(Clone, Debug)]
@@ -71,7 +74,43 @@ impl ScoredRows {
         Ok(Self {
             target: target.clone(),
             rows,
+            transcripts: HashMap::new(),
         })
+    }
+
+    /// Adds the transcripts of the `conversations.json` at `path`, so that labels of an earlier run are noticed. Without a file that can
+    /// be read, all labels are taken for labels of this run.
+    #[must_use]
+    pub fn with_transcripts(self, path: &Path) -> Self {
+        self.with_some_transcripts(path, |_| true)
+    }
+
+    pub(super) fn with_some_transcripts(
+        mut self,
+        path: &Path,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Self {
+        // What is wrong with the file is reported by those who need its conversations.
+        let digests = transcript_digests(path, &self.target, wanted);
+        self.transcripts = digests.unwrap_or_default();
+        self
+    }
+
+    /// Whether a label says that it is of another transcript than the conversation now has: of an earlier run of the same target.
+    #[must_use]
+    pub fn is_of_earlier_run(&self, label: &HumanLabel) -> bool {
+        let Some(read) = &label.transcript else {
+            return false;
+        };
+        match self.transcripts.get(&label.conv_id) {
+            Some(present) => read != present,
+            None => !self.rows.contains_key(&label.conv_id) && self.is_of_target(&label.conv_id),
+        }
+    }
+
+    /// Whether a conversation is one of the target, by its id.
+    fn is_of_target(&self, conv_id: &str) -> bool {
+        conv_id.contains(&format!("__{}", self.target))
     }
 
     pub(super) fn get(&self, label: &HumanLabel) -> Option<&ScoredRow> {
@@ -135,7 +174,8 @@ impl<'r> LabelRules<'r> {
             });
         }
         self.seen.insert(of, line);
-        self.scored.and_then(|scored| not_scored(scored, label))
+        let scored = self.scored.filter(|rows| !rows.is_of_earlier_run(label))?;
+        not_scored(scored, label)
     }
 }
 
@@ -143,8 +183,7 @@ impl<'r> LabelRules<'r> {
 fn not_scored(scored: &ScoredRows, label: &HumanLabel) -> Option<LabelFault> {
     let (conversation, metric) = (&label.conv_id, &label.metric_id);
     let Some(metrics) = scored.rows.get(conversation) else {
-        let of_target = format!("__{}", scored.target);
-        let reason = match conversation.contains(&of_target) {
+        let reason = match scored.is_of_target(conversation) {
             true => format!("scores.json has no conversation {conversation:?}"),
             false => format!(
                 "scores.json has no conversation {conversation:?}: its conversations are of {:?}",
