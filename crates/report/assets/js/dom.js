@@ -1,0 +1,121 @@
+// The page's elements. Text only ever goes in as text: nothing here, or anywhere in these modules, parses HTML of a model.
+
+/** @typedef {Node | string | null | undefined | false} Child */
+
+/**
+ * An element with attributes and children. An attribute that is false, null or undefined is left out; true is an empty attribute.
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag
+ * @param {Record<string, string | number | boolean | null | undefined>} [attributes]
+ * @param {(Child | Child[])[]} children
+ * @returns {HTMLElementTagNameMap[K]}
+ */
+export function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, String(value));
+  }
+  for (const child of children.flat()) {
+    if (child !== null && child !== undefined && child !== false) element.append(child);
+  }
+  return element;
+}
+
+/**
+ * A button that does something.
+ * @param {string} text
+ * @param {(event: MouseEvent) => void} action
+ * @param {Record<string, string | boolean | undefined>} [attributes]
+ * @returns {HTMLButtonElement}
+ */
+export function button(text, action, attributes = {}) {
+  const made = el("button", { type: "button", ...attributes }, text);
+  made.addEventListener("click", action);
+  return made;
+}
+
+/**
+ * The element of the page with this id.
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
+export function byId(id) {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`the page has no element #${id}`);
+  return element;
+}
+
+/**
+ * A part that is folded until it is opened; its content is made only then.
+ * @param {string} summary
+ * @param {() => Node} content
+ * @param {Record<string, string | boolean | undefined>} [attributes]
+ * @returns {HTMLDetailsElement}
+ */
+export function folded(summary, content, attributes = {}) {
+  const details = el("details", attributes, el("summary", {}, summary));
+  const fill = () => {
+    if (details.open && details.childElementCount === 1) details.append(content());
+  };
+  details.addEventListener("toggle", fill);
+  // Paper has no click: what is folded is printed open.
+  details.addEventListener("probity-print", () => {
+    details.open = true;
+    fill();
+  });
+  fill();
+  return details;
+}
+
+let toastTimer = 0;
+
+/**
+ * Says something for a moment, to screen readers too.
+ * @param {string} text
+ */
+export function say(text) {
+  let toast = document.getElementById("toast");
+  if (!toast) {
+    toast = el("div", { id: "toast", role: "status" });
+    document.body.append(toast);
+  }
+  toast.textContent = text;
+  toast.classList.add("shown");
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => toast.classList.remove("shown"), 2500);
+}
+
+/**
+ * Puts a text into the clipboard.
+ * @param {string} text
+ * @param {string} what Its name, for the message.
+ */
+export async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+    say(`${what} copied`);
+  } catch {
+    // Without the permission: a field to select the text in.
+    const area = el("textarea", { rows: 8, readonly: true, "aria-label": what });
+    area.value = text;
+    const dialog = el("dialog", { class: "copy" }, el("p", {}, `${what}: copy it from here`), area);
+    dialog.append(button("Close", () => dialog.close()));
+    dialog.addEventListener("close", () => dialog.remove());
+    document.body.append(dialog);
+    dialog.showModal();
+    area.select();
+  }
+}
+
+/**
+ * Offers a text as a file.
+ * @param {string} name
+ * @param {string} text
+ */
+export function download(name, text) {
+  const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  const link = el("a", { href: address, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}

@@ -1,0 +1,391 @@
+// The page to label rows by hand: one at a time, in the order that statistics ask for, the judge's verdict hidden.
+import { button, byId, download, el } from "./dom.js";
+import { conversationOf } from "./conversation.js";
+import { setKeys } from "./keys.js";
+import { writeRoute } from "./router.js";
+import { rowAddress } from "./rows.js";
+import { count, counted, textBlock, visible } from "./text.js";
+import { setting, transcript } from "./transcript.js";
+import { labelMark, metricName, sameRow, verdictMark } from "./words.js";
+
+/** @import {Conv, HumanLabel, Index, Metric, Row, Route, Source} from "./types.js" */
+/** @import {LabelStore} from "./labels.js" */
+
+/**
+ * An answer that can be taken back.
+ * @typedef {object} Answer
+ * @property {string} run
+ * @property {number} number Of the row.
+ * @property {HumanLabel} label
+ * @property {HumanLabel | undefined} before
+ */
+
+/** The page to label rows. */
+export class LabelPage {
+  /**
+   * @param {Source} source
+   * @param {LabelStore} store
+   * @param {(route: Route, replace: boolean) => void} go
+   */
+  constructor(source, store, go) {
+    this.source = source;
+    this.store = store;
+    this.go = go;
+    /** @type {Index | null} */
+    this.index = null;
+    this.run = "";
+    this.showVerdicts = document.documentElement.dataset["showVerdicts"] === "1";
+    /** @type {Answer[]} */
+    this.answers = [];
+    /** Rows put off, by number. @type {Set<number>} */
+    this.skipped = new Set();
+    /** Number of the row that is shown, or -1. */
+    this.current = -1;
+    this.left = 0;
+    this.message = "";
+    this.note = el("textarea", { id: "label-note", rows: "2", placeholder: "optional", autocomplete: "off" });
+    this.note.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.note.blur();
+    });
+  }
+
+  /**
+   * Takes a new index. The row that is shown stays, and so does what is written beside it.
+   * @param {Index} index
+   */
+  setIndex(index) {
+    const before = this.index;
+    // Row numbers are of one index only.
+    if (before) {
+      this.current = sameRow(before, this.current, index);
+      this.answers = this.answers.map((answer) => ({ ...answer, number: sameRow(before, answer.number, index) }));
+      this.skipped = new Set([...this.skipped].map((number) => sameRow(before, number, index)));
+    }
+    this.index = index;
+    if (!byId("label").hidden) void this.refresh();
+  }
+
+  /** Runs with rows to label. */
+  runs() {
+    return (this.index?.runs ?? []).filter((run) => (run.label_order?.length ?? 0) > 0);
+  }
+
+  /**
+   * Shows the next row of a run to label.
+   * @param {string} model The run, or empty for the first.
+   */
+  async show(model) {
+    const runs = this.runs();
+    const place = byId("label");
+    setKeys([]);
+    if (!this.index || runs.length === 0) {
+      place.replaceChildren(el("h2", { tabindex: "-1" }, "Label rows"), el("p", {}, "This page has no rows to label: it needs rows with a verdict and their conversations."));
+      return;
+    }
+    this.run = runs.find((run) => run.id === model)?.id ?? runs[0]?.id ?? "";
+    if (!this.store.labeller) {
+      this.askName(place);
+      return;
+    }
+    this.current = -1;
+    await this.refresh();
+    place.querySelector("h2")?.focus({ preventScroll: true });
+  }
+
+  /**
+   * Asks who labels.
+   * @param {HTMLElement} place
+   */
+  askName(place) {
+    const name = el("input", { id: "labeller", required: true, autocomplete: "off", maxlength: "80" });
+    name.value = this.store.labeller;
+    const form = el(
+      "form",
+      { class: "who" },
+      el("label", { for: "labeller" }, el("span", {}, "Your name or initials"), name),
+      el("p", { class: "muted" }, "It stands beside each of your labels. Use the same one every time; two people use two."),
+      el("button", { type: "submit", class: "primary" }, "Start"),
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (!name.value.trim()) return;
+      this.store.setLabeller(name.value.trim());
+      void this.show(this.run);
+    });
+    place.replaceChildren(el("h2", { tabindex: "-1" }, "Label rows"), form);
+    name.focus();
+  }
+
+  /** Reads the labels, and shows the row whose turn it is. */
+  async refresh() {
+    const index = this.index;
+    if (!index || !this.run) return;
+    try {
+      this.left = (await this.store.load(index, this.run)) || this.left;
+      if (this.current < 0) this.current = this.next();
+      const row = index.rows[this.current];
+      this.draw(index, row, row && (await conversationOf(this.source, row)));
+    } catch (error) {
+      this.message = error instanceof Error ? error.message : String(error);
+      this.draw(index, undefined, undefined);
+    }
+  }
+
+  /** @returns {number[]} */
+  order() {
+    return this.index?.runs.find((run) => run.id === this.run)?.label_order ?? [];
+  }
+
+  /**
+   * Whether this person has answered a row.
+   * @param {number} number
+   */
+  answered(number) {
+    const row = this.index?.rows[number];
+    const metric = this.index?.metrics[row?.metric ?? -1];
+    return row !== undefined && metric !== undefined && this.store.mine(this.run, row.conv_id, metric.id) !== undefined;
+  }
+
+  /** The row to answer next: the first open one in the order, those put off last. */
+  next() {
+    const open = this.order().filter((number) => this.index?.rows[number]?.chunk !== undefined && !this.answered(number));
+    return open.find((number) => !this.skipped.has(number)) ?? open[0] ?? -1;
+  }
+
+  /**
+   * How many are answered, open, and open ones that are the first of their base scenario among the rows that the judge passed or failed.
+   * @returns {{done: number, open: number, useful: number}}
+   */
+  progress() {
+    const order = this.order();
+    /** @type {Map<string, boolean>} */
+    const strata = new Map();
+    let done = 0;
+    for (const number of order) {
+      const row = this.index?.rows[number];
+      if (!row) continue;
+      const answered = this.answered(number);
+      if (answered) done += 1;
+      const stratum = JSON.stringify([row.verdict, row.base]);
+      strata.set(stratum, answered || (strata.get(stratum) ?? false));
+    }
+    const useful = [...strata.values()].filter((answered) => !answered).length;
+    return { done, open: order.length - done, useful };
+  }
+
+  /**
+   * @param {Index} index
+   * @param {Row | undefined} row
+   * @param {Conv | undefined} conv
+   */
+  draw(index, row, conv) {
+    const { done, open, useful } = this.progress();
+    const metric = row && index.metrics[row.metric];
+    /** @type {HTMLElement[]} */
+    const parts = [
+      el("div", { class: "label-head" }, el("h2", { tabindex: "-1" }, "Label rows"), this.runChoice(), this.person(), this.verdictSwitch()),
+      el(
+        "p",
+        { class: "count", role: "status" },
+        `${count(done)} answered, ${count(useful)} more are useful for the corrected rate, ${counted(open, "row")} left in all`,
+      ),
+    ];
+    if (this.left) parts.push(el("p", { class: "note" }, `${counted(this.left, "answer")} of an earlier run left out: the conversations have changed.`));
+    if (this.message) parts.push(el("p", { class: "note error", role: "alert" }, visible(this.message)));
+    parts.push(...this.lastAnswer(index));
+    if (row && conv && metric) {
+      parts.push(this.question(metric, row), this.controls(), el("section", { class: "said", "aria-label": "Transcript" }, setting(conv), transcript(conv, new Map(), { blind: !this.showVerdicts })));
+    } else if (!this.message) {
+      parts.push(el("p", { class: "note" }, `All rows of ${visible(this.run)} are answered.`));
+    }
+    if (!this.source.live) parts.push(this.saving());
+    byId("label").replaceChildren(...parts);
+    setKeys(this.keys(row !== undefined));
+  }
+
+  /** @returns {HTMLElement | null} */
+  runChoice() {
+    const runs = this.runs();
+    const select = el("select", { id: "label-run" }, runs.map((run) => el("option", { value: run.id }, visible(run.id))));
+    select.value = this.run;
+    select.addEventListener("change", () => this.go({ page: "label", model: select.value }, false));
+    return el("label", { for: "label-run", hidden: runs.length < 2 }, el("span", {}, "Model"), select);
+  }
+
+  /** @returns {HTMLElement} */
+  person() {
+    const change = button("change", () => this.askName(byId("label")), { "aria-label": "change who labels" });
+    return el("p", { class: "labeller" }, "labelled by ", el("b", { dir: "auto" }, visible(this.store.labeller)), " ", change);
+  }
+
+  /** @returns {HTMLElement} */
+  verdictSwitch() {
+    const box = el("input", { type: "checkbox", id: "show-verdicts" });
+    box.checked = this.showVerdicts;
+    box.addEventListener("change", () => {
+      this.showVerdicts = box.checked;
+      void this.refresh();
+    });
+    return el("label", { for: "show-verdicts", class: "switch" }, box, " show the judge's verdict before the answer");
+  }
+
+  /**
+   * @param {Metric} metric
+   * @param {Row} row
+   * @returns {HTMLElement}
+   */
+  question(metric, row) {
+    const negative = metric.type === "negative";
+    const section = el(
+      "section",
+      { class: "question", "aria-label": "Question" },
+      el("h3", { dir: "auto" }, this.index ? visible(metricName(this.index, metric)) : ""),
+      textBlock(metric.definition),
+      el("p", {}, el("b", {}, "Pass"), negative ? ": the model does not show this behaviour. " : ": the model shows this behaviour. ", el("b", {}, "Fail"), negative ? ": it does." : ": it does not."),
+    );
+    if (this.showVerdicts) section.append(el("p", {}, "The judge says ", verdictMark(row.verdict, row.shown)));
+    return section;
+  }
+
+  /** @returns {HTMLElement} */
+  controls() {
+    return el(
+      "div",
+      { class: "controls" },
+      button("Pass (p)", () => void this.answer(true), { class: "answer answer-pass" }),
+      button("Fail (f)", () => void this.answer(false), { class: "answer answer-fail" }),
+      button("Unclear (u)", () => void this.answer(null), { class: "answer" }),
+      button("Skip (s)", () => void this.skip()),
+      el("label", { for: "label-note" }, el("span", {}, "Note (n)"), this.note),
+    );
+  }
+
+  /**
+   * What the person said last, and what the judge says of that row.
+   * @param {Index} index
+   * @returns {HTMLElement[]}
+   */
+  lastAnswer(index) {
+    const last = this.answers.at(-1);
+    const row = last && index.rows[last.number];
+    if (!last || !row) return [];
+    const agree = last.label.passed === null ? "" : last.label.passed === (row.verdict === "pass") ? ", as the judge does" : "; the judge says ";
+    return [
+      el(
+        "p",
+        { class: "last", role: "status" },
+        "You said ",
+        labelMark(last.label.passed),
+        last.label.passed === null ? "; the judge says " : agree,
+        agree === ", as the judge does" ? null : verdictMark(row.verdict, row.shown),
+        ". ",
+        el("a", { href: rowAddress(index, row) }, "See the row"),
+        " ",
+        button("Undo (z)", () => void this.undo()),
+      ),
+    ];
+  }
+
+  /** How answers leave a page that is a file. */
+  saving() {
+    const labels = this.store.of(this.run).size;
+    const target = this.index?.runs.find((run) => run.id === this.run)?.target ?? this.run;
+    return el(
+      "p",
+      { class: "saving" },
+      button(`Download labels.json (${counted(labels, "label")})`, () => {
+        download("labels.json", this.store.file(this.run));
+        this.store.unsaved.delete(this.run);
+      }, { disabled: labels === 0 }),
+      " Answers are kept in this page. Put the file at ",
+      el("code", {}, visible(`runs/${target}/labels.json`)),
+      " of the benchmark.",
+    );
+  }
+
+  /**
+   * Saves an answer and goes on.
+   * @param {boolean | null} passed
+   */
+  async answer(passed) {
+    const index = this.index;
+    const number = this.current;
+    const row = index?.rows[number];
+    const metric = row && index?.metrics[row.metric];
+    if (!index || !row || !metric) return;
+    const conv = await conversationOf(this.source, row);
+    const note = this.note.value.trim();
+    /** @type {HumanLabel} */
+    const label = { conv_id: row.conv_id, metric_id: metric.id, passed, labeller: this.store.labeller };
+    if (note) label.note = note;
+    if (conv?.transcript) label._transcript = conv.transcript;
+    const before = this.store.mine(this.run, row.conv_id, metric.id);
+    try {
+      await this.store.put(this.run, label);
+      this.answers.push({ run: this.run, number, label, before });
+      this.message = "";
+      this.note.value = "";
+      this.current = this.next();
+    } catch (error) {
+      this.message = `not saved: ${error instanceof Error ? error.message : String(error)}`;
+    }
+    await this.redraw();
+  }
+
+  /** Takes the last answer back, and shows its row again. */
+  async undo() {
+    const last = this.answers.pop();
+    if (!last) return;
+    try {
+      if (last.before) await this.store.put(last.run, last.before);
+      else await this.store.remove(last.run, last.label);
+      this.message = "";
+      this.current = last.number;
+      this.note.value = last.label.note ?? "";
+    } catch (error) {
+      this.answers.push(last);
+      this.message = `not undone: ${error instanceof Error ? error.message : String(error)}`;
+    }
+    await this.redraw();
+  }
+
+  /** Puts the row off until the others are answered. */
+  async skip() {
+    if (this.current < 0) return;
+    this.skipped.delete(this.current);
+    this.skipped.add(this.current);
+    this.current = this.next();
+    await this.redraw();
+  }
+
+  /** Draws the current row, from its top. */
+  async redraw() {
+    const row = this.index?.rows[this.current];
+    if (this.index) this.draw(this.index, row, row && (await conversationOf(this.source, row)));
+    window.scrollTo(0, 0);
+    byId("label").querySelector("h2")?.focus({ preventScroll: true });
+  }
+
+  /**
+   * @param {boolean} open Whether there is a row to answer.
+   * @returns {import("./types.js").Key[]}
+   */
+  keys(open) {
+    const undo = { key: "z", does: "take the last answer back", run: () => void this.undo() };
+    if (!open) return [undo];
+    return [
+      { key: "p", does: "pass", run: () => void this.answer(true) },
+      { key: "f", does: "fail", run: () => void this.answer(false) },
+      { key: "u", does: "unclear", run: () => void this.answer(null) },
+      { key: "n", does: "write a note; Esc leaves it", run: () => this.note.focus() },
+      { key: "s", does: "skip for now", run: () => void this.skip() },
+      undo,
+      { key: "Escape", does: "back to the rows", run: () => this.go({ page: "rows", filter: { model: this.run, metric: "", verdict: "", variant: "", error: "", label: "", text: "", sort: "" } }, false) },
+    ];
+  }
+
+  /** The address of this page. */
+  address() {
+    return writeRoute({ page: "label", model: this.run });
+  }
+}

@@ -1,0 +1,216 @@
+// Labels that a person gives in this page: saved by the viewer, or kept in the page and downloaded.
+import { fromViewer } from "./source.js";
+
+/** @import {HumanLabel, Index, Row, Source} from "./types.js" */
+
+const NAME_KEY = "probity-labeller";
+
+/**
+ * Something kept in the browser, where it allows that.
+ * @param {string} key
+ * @returns {string}
+ */
+function kept(key) {
+  try {
+    return localStorage.getItem(key) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/**
+ * @param {string} key
+ * @param {string} value
+ * @returns {boolean} False where it is not allowed, or full: then only the page's memory has it.
+ */
+function keep(key, value) {
+  try {
+    localStorage.setItem(key, value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * One person's verdict on one metric of one conversation.
+ * @param {{conv_id: string, metric_id: string, labeller: string}} label
+ * @returns {string}
+ */
+function labelKey(label) {
+  return JSON.stringify([label.conv_id, label.metric_id, label.labeller]);
+}
+
+/** The labels of each run. */
+export class LabelStore {
+  /**
+   * @param {Source} source
+   */
+  constructor(source) {
+    this.source = source;
+    /** By run, then by row and person. @type {Map<string, Map<string, HumanLabel>>} */
+    this.labels = new Map();
+    /** Runs with answers that are lost when the page is closed. @type {Set<string>} */
+    this.unsaved = new Set();
+    this.labeller = document.documentElement.dataset["labeller"] ?? kept(NAME_KEY);
+  }
+
+  /** @param {string} name */
+  setLabeller(name) {
+    this.labeller = name;
+    keep(NAME_KEY, name);
+  }
+
+  /**
+   * Where the browser keeps the answers to this page.
+   * @param {string} run
+   */
+  storageKey(run) {
+    return `probity-labels ${location.pathname} ${run}`;
+  }
+
+  /**
+   * The labels of a run.
+   * @param {string} run
+   * @returns {Map<string, HumanLabel>}
+   */
+  of(run) {
+    let labels = this.labels.get(run);
+    if (!labels) this.labels.set(run, (labels = new Map()));
+    return labels;
+  }
+
+  /**
+   * Reads the labels of a run. Answers of an earlier run under the same names are left out.
+   * @param {Index} index
+   * @param {string} run
+   * @returns {Promise<number>} How many were left out.
+   */
+  async load(index, run) {
+    if (this.source.live) {
+      this.take(run, JSON.parse(await fromViewer(`labels?run=${encodeURIComponent(run)}`)));
+      return 0;
+    }
+    if (this.labels.has(run)) return 0;
+    const labels = this.of(run);
+    /** @type {Map<string, Row>} */
+    const rows = new Map();
+    for (const row of index.rows) {
+      const metric = index.metrics[row.metric]?.id ?? "";
+      if (index.runs[row.run]?.id !== run) continue;
+      rows.set(JSON.stringify([row.conv_id, metric]), row);
+      for (const given of row.labels ?? []) {
+        const label = { conv_id: row.conv_id, metric_id: metric, ...given };
+        labels.set(labelKey(label), label);
+      }
+    }
+    let left = 0;
+    for (const label of this.fromStorage(run)) {
+      const row = rows.get(JSON.stringify([label.conv_id, label.metric_id]));
+      const conv = row?.chunk === undefined ? undefined : (await this.source.chunk(row.chunk))[row.at ?? -1];
+      if (conv && (conv.transcript === undefined || conv.transcript === label._transcript)) {
+        labels.set(labelKey(label), label);
+      } else {
+        left += 1;
+      }
+    }
+    return left;
+  }
+
+  /**
+   * @param {string} run
+   * @returns {HumanLabel[]}
+   */
+  fromStorage(run) {
+    try {
+      const list = JSON.parse(kept(this.storageKey(run)) || "[]");
+      return Array.isArray(list) ? list : [];
+    } catch {
+      return [];
+    }
+  }
+
+  /**
+   * This person's label of a row.
+   * @param {string} run
+   * @param {string} conv
+   * @param {string} metric
+   * @returns {HumanLabel | undefined}
+   */
+  mine(run, conv, metric) {
+    return this.of(run).get(labelKey({ conv_id: conv, metric_id: metric, labeller: this.labeller }));
+  }
+
+  /**
+   * Saves a label.
+   * @param {string} run
+   * @param {HumanLabel} label
+   */
+  async put(run, label) {
+    if (this.source.live) {
+      await this.change("PUT", run, label);
+      return;
+    }
+    this.of(run).set(labelKey(label), label);
+    this.remember(run);
+  }
+
+  /**
+   * Takes a label back.
+   * @param {string} run
+   * @param {HumanLabel} label
+   */
+  async remove(run, label) {
+    if (this.source.live) {
+      const { conv_id, metric_id, labeller } = label;
+      await this.change("DELETE", run, { conv_id, metric_id, labeller });
+      return;
+    }
+    this.of(run).delete(labelKey(label));
+    this.remember(run);
+  }
+
+  /**
+   * Has the viewer write, and takes the labels of the run as they are then: others may label at the same time.
+   * @param {string} method
+   * @param {string} run
+   * @param {object} label
+   */
+  async change(method, run, label) {
+    const answer = await fromViewer("label", { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify({ run, ...label }) });
+    this.take(run, JSON.parse(answer).labels);
+  }
+
+  /**
+   * @param {string} run
+   * @param {HumanLabel[]} labels
+   */
+  take(run, labels) {
+    this.labels.set(run, new Map(labels.map((label) => [labelKey(label), label])));
+  }
+
+  /**
+   * The labels of a run by this page's person.
+   * @param {string} run
+   * @returns {HumanLabel[]}
+   */
+  allMine(run) {
+    return [...this.of(run).values()].filter((label) => label.labeller === this.labeller);
+  }
+
+  /** @param {string} run */
+  remember(run) {
+    // Answers of everybody who labelled in this page; those that came with the page carry no transcript.
+    const given = [...this.of(run).values()].filter((label) => label._transcript !== undefined || label.labeller === this.labeller);
+    if (!keep(this.storageKey(run), JSON.stringify(given))) this.unsaved.add(run);
+  }
+
+  /**
+   * The content of `labels.json`: all labels that the page knows of a run.
+   * @param {string} run
+   * @returns {string}
+   */
+  file(run) {
+    return `${JSON.stringify([...this.of(run).values()], null, 2)}\n`;
+  }
+}

@@ -1,0 +1,82 @@
+// Follows a run in the viewer: when its files have changed, overview, rows and labels are read again.
+import { byId, el } from "./dom.js";
+import { fromViewer } from "./source.js";
+
+/** @import {Source} from "./types.js" */
+
+/**
+ * What the viewer serves.
+ * @typedef {object} State
+ * @property {string} version
+ * @property {boolean} running
+ * @property {string} [error] Why the files could not be read again: an older version is served.
+ */
+
+const EVERY_MS = 2_000;
+
+/** @returns {Promise<State>} */
+async function askState() {
+  return JSON.parse(await fromViewer("state"));
+}
+
+/**
+ * Puts a fragment of the viewer's own templates into a section. Opened parts stay open, and the focus stays where it was.
+ * @param {HTMLElement} section
+ * @param {string} html
+ */
+function swap(section, html) {
+  const parsed = new DOMParser().parseFromString(html, "text/html");
+  const opened = [...section.querySelectorAll("details")].map((details) => details.open);
+  const focusable = "a, button, summary, [tabindex]";
+  const focused = [...section.querySelectorAll(focusable)].indexOf(/** @type {Element} */ (document.activeElement));
+  const scrolled = [...section.querySelectorAll(".scroll")].map((box) => box.scrollLeft);
+  section.replaceChildren(...[...parsed.body.childNodes].map((node) => document.adoptNode(node)));
+  for (const [place, details] of section.querySelectorAll("details").entries()) details.open = opened[place] ?? details.open;
+  for (const [place, box] of section.querySelectorAll(".scroll").entries()) box.scrollLeft = scrolled[place] ?? 0;
+  const again = [...section.querySelectorAll(focusable)][focused];
+  if (again instanceof HTMLElement || again instanceof SVGElement) again.focus({ preventScroll: true });
+}
+
+/**
+ * Reads the data of the viewer's version, and again whenever there is a newer one.
+ * @param {Source} source
+ * @param {() => Promise<void>} load Reads the index.
+ */
+export async function follow(source, load) {
+  const sign = el("span", { id: "live", role: "status" });
+  byId("top").append(sign);
+  /** @param {string} text @param {string} name */
+  const tell = (text, name) => {
+    // A status that stays the same is not read out again.
+    if (sign.textContent !== text) sign.textContent = text;
+    sign.className = name;
+  };
+  let version = "";
+  const ask = async () => {
+    const state = await askState();
+    if (state.error) tell(`not up to date: ${state.error}`, "stopped");
+    else tell(state.running ? "running" : "", state.running ? "running" : "");
+    if (state.version === version) return;
+    const first = version === "";
+    source.forget(state.version);
+    if (!first) {
+      /** @type {{overview: string, cost: string}} */
+      const parts = JSON.parse(await fromViewer(`overview?v=${encodeURIComponent(state.version)}`));
+      swap(byId("overview"), parts.overview);
+      swap(byId("cost"), parts.cost);
+    }
+    await load();
+    version = state.version;
+  };
+  const again = async () => {
+    try {
+      await ask();
+    } catch (error) {
+      // A version that is gone meanwhile is asked for again; without any answer the viewer has ended.
+      if (error instanceof TypeError) tell("the viewer has ended; this is what it showed last", "stopped");
+    }
+    setTimeout(() => void again(), EVERY_MS);
+  };
+  setTimeout(() => void again(), EVERY_MS);
+  await ask();
+}

@@ -1,0 +1,127 @@
+// The start: reads the data, and shows the page that the address names.
+import { byId, el } from "./dom.js";
+import { ConversationPage } from "./conversation.js";
+import { listenToKeys, setKeys, showKeys } from "./keys.js";
+import { LabelPage } from "./label.js";
+import { LabelStore } from "./labels.js";
+import { follow } from "./live.js";
+import { readRoute, writeRoute } from "./router.js";
+import { RowsPage } from "./rows.js";
+import { openSource } from "./source.js";
+
+/** @import {Route} from "./types.js" */
+
+const SECTIONS = /** @type {const} */ (["overview", "cost", "rows", "conversation", "label"]);
+/** The place on each page that the history remembers. @type {Map<string, number>} */
+const places = new Map();
+
+/**
+ * Shows one section, and says so in the navigation.
+ * @param {Route["page"]} page
+ */
+function showSection(page) {
+  for (const name of SECTIONS) byId(name).hidden = name !== page;
+  document.documentElement.dataset["page"] = page;
+  const at = page === "overview" ? "#/" : page === "conversation" ? "#/rows" : `#/${page}`;
+  for (const link of byId("top").querySelectorAll("nav a")) {
+    if (link.getAttribute("href") === at) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+/**
+ * The keys of pages without keys of their own.
+ * @returns {import("./types.js").Key[]}
+ */
+function plainKeys() {
+  return [
+    { key: "r", does: "rows", run: () => (location.hash = "#/rows") },
+    { key: "/", does: "search in transcripts", run: () => {
+      location.hash = "#/rows";
+      // The page of rows has the field, and is shown with the event of the new address.
+      setTimeout(() => document.getElementById("filter-text")?.focus());
+    } },
+  ];
+}
+
+/** Starts the page. */
+async function start() {
+  document.documentElement.classList.add("js");
+  history.scrollRestoration = "manual";
+  listenToKeys();
+  const source = openSource();
+  const rows = new RowsPage(source, go);
+  const conversation = new ConversationPage(
+    source,
+    () => rows.table.numbers,
+    (number) => (rows.current = number),
+    () => writeRoute({ page: "rows", filter: rows.filter }),
+  );
+  const store = new LabelStore(source);
+  const label = new LabelPage(source, store, go);
+  let shown = "";
+
+  /**
+   * Goes to a route; `replace` leaves no step in the history.
+   * @param {Route} route
+   * @param {boolean} replace
+   */
+  function go(route, replace) {
+    if (replace) history.replaceState(history.state, "", writeRoute(route));
+    else history.pushState(null, "", writeRoute(route));
+    show();
+  }
+
+  /** Shows the page of the address. */
+  function show() {
+    if (shown) places.set(shown, window.scrollY);
+    const known = history.state?.seen === true;
+    shown = location.hash;
+    const route = readRoute(shown);
+    rows.leave();
+    showSection(route.page);
+    setKeys(plainKeys());
+    if (route.page === "rows") rows.show(route.filter);
+    else if (route.page === "conversation") void conversation.show(route);
+    else if (route.page === "label") void label.show(route.model);
+    // Back on a page: where it was left. A page that is new begins at its top.
+    window.scrollTo(0, known ? (places.get(shown) ?? 0) : 0);
+    history.replaceState({ seen: true }, "");
+  }
+
+  /** Reads the data and shows them. */
+  async function load() {
+    const index = await source.index();
+    rows.setIndex(index);
+    conversation.setIndex(index);
+    label.setIndex(index);
+    byId("top").classList.toggle("no-labels", label.runs().length === 0);
+  }
+
+  const help = el("button", { type: "button", class: "help", title: "Keys (?)", "aria-label": "Keys" }, "?");
+  help.addEventListener("click", showKeys);
+  byId("top").append(help);
+  window.addEventListener("hashchange", show);
+  // A filter's step in the history has an address of its own, and no event of a new address.
+  window.addEventListener("popstate", () => {
+    if (location.hash !== shown) show();
+  });
+  window.addEventListener("beforeunload", (event) => {
+    if (!source.live && store.unsaved.size > 0) event.preventDefault();
+  });
+  window.addEventListener("beforeprint", () => {
+    for (const details of document.querySelectorAll("main section:not([hidden]) details")) details.dispatchEvent(new Event("probity-print"));
+  });
+  showSection(readRoute(location.hash).page);
+  try {
+    await (source.live ? follow(source, load) : load());
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const told = typeof DecompressionStream === "undefined" ? "this browser cannot open compressed data (DecompressionStream): only the overview is shown" : message;
+    byId("rows").before(el("p", { class: "note error", role: "alert" }, `error: ${told}`));
+    if (!source.live) return;
+  }
+  show();
+}
+
+void start();

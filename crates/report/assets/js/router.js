@@ -1,0 +1,104 @@
+// Addresses: what is behind the `#` says which page is shown, and every page has one.
+
+/** @import {Route, Filter} from "./types.js" */
+
+const FILTER_KEYS = /** @type {const} */ (["model", "metric", "verdict", "variant", "error", "label", "text", "sort"]);
+
+/**
+ * The filter that shows all rows.
+ * @param {Partial<Filter>} [some]
+ * @returns {Filter}
+ */
+export function emptyFilter(some = {}) {
+  return { model: "", metric: "", verdict: "", variant: "", error: "", label: "", text: "", sort: "", ...some };
+}
+
+/**
+ * A part of an address as it was before it was encoded; as it is where it was encoded wrongly.
+ * @param {string} part
+ * @returns {string}
+ */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/**
+ * The route of an address.
+ * @param {string} hash
+ * @returns {Route}
+ */
+export function readRoute(hash) {
+  const [path = "", query = ""] = hash.replace(/^#/, "").split(/\?(.*)/s);
+  const parts = path.split("/").slice(1).map(decoded);
+  const values = new URLSearchParams(query);
+  const [page, first = "", , third = ""] = parts;
+  switch (page) {
+    case "cost":
+      return { page: "cost" };
+    case "rows": {
+      const filter = emptyFilter();
+      for (const key of FILTER_KEYS) filter[key] = values.get(key) ?? "";
+      return { page: "rows", filter };
+    }
+    case "t":
+      return { page: "rows", filter: emptyFilter({ model: first, metric: third }) };
+    case "m":
+      return { page: "rows", filter: emptyFilter({ metric: first }) };
+    case "c":
+      return {
+        page: "conversation",
+        id: first,
+        run: values.get("run") ?? "",
+        metric: values.get("metric") ?? "",
+        with: values.get("with") ?? "",
+        withRun: values.get("withrun") ?? "",
+      };
+    case "label":
+      return { page: "label", model: values.get("model") ?? "" };
+    default:
+      return { page: "overview" };
+  }
+}
+
+/**
+ * An address with the values that are not empty.
+ * @param {string} path
+ * @param {Record<string, string>} values
+ * @returns {string}
+ */
+function address(path, values) {
+  const query = Object.entries(values)
+    .filter(([, value]) => value !== "")
+    .map(([key, value]) => `${key}=${encodeURIComponent(value)}`)
+    .join("&");
+  return query ? `${path}?${query}` : path;
+}
+
+/**
+ * The address of a route.
+ * @param {Route} route
+ * @returns {string}
+ */
+export function writeRoute(route) {
+  switch (route.page) {
+    case "rows":
+      return address("#/rows", { ...route.filter });
+    case "conversation":
+      return address(`#/c/${encodeURIComponent(route.id)}`, {
+        run: route.run,
+        metric: route.metric,
+        with: route.with,
+        withrun: route.withRun,
+      });
+    case "label":
+      return address("#/label", { model: route.model });
+    case "cost":
+      return "#/cost";
+    case "overview":
+      return "#/";
+  }
+}

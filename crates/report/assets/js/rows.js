@@ -1,0 +1,347 @@
+// The page of rows: filters, a search through the transcripts, and the table.
+import { button, byId, el } from "./dom.js";
+import { choices, matching, sorted } from "./filter.js";
+import { setKeys } from "./keys.js";
+import { emptyFilter, writeRoute } from "./router.js";
+import { searchRows } from "./search.js";
+import { RowTable } from "./table.js";
+import { count, counted, textNodes, visible } from "./text.js";
+import { differs, labelMark, metricName, sameRow, troubles, variantWords, verdictMark } from "./words.js";
+
+/** @import {Filter, Index, Row, Route, Source} from "./types.js" */
+/** @import {Column} from "./table.js" */
+
+const SELECTS = /** @type {const} */ (["model", "metric", "verdict", "variant", "error", "label"]);
+/** @type {Record<string, string>} */
+const SELECT_TITLES = { model: "Model", metric: "Metric", verdict: "Verdict", variant: "Variant", error: "Trouble", label: "Label" };
+
+/**
+ * The address of a row's conversation.
+ * @param {Index} index
+ * @param {Row} row
+ * @returns {string}
+ */
+export function rowAddress(index, row) {
+  return writeRoute({
+    page: "conversation",
+    id: row.conv_id,
+    run: index.runs[row.run]?.id ?? "",
+    metric: index.metrics[row.metric]?.id ?? "",
+    with: "",
+    withRun: "",
+  });
+}
+
+/** The page of rows. */
+export class RowsPage {
+  /**
+   * @param {Source} source
+   * @param {(route: Route, replace: boolean) => void} go
+   */
+  constructor(source, go) {
+    this.source = source;
+    this.go = go;
+    /** @type {Index | null} */
+    this.index = null;
+    this.filter = emptyFilter();
+    /** Rows that hold the text searched for; null where none is searched. @type {Set<number> | null} */
+    this.found = null;
+    this.searched = "";
+    this.search = new AbortController();
+    /** Number of the row looked at last, or -1. */
+    this.current = -1;
+    this.scrolled = 0;
+    /** @type {Map<string, HTMLSelectElement>} */
+    this.selects = new Map();
+    this.table = new RowTable({
+      label: "Rows",
+      open: (number) => this.open(number),
+      sort: (column) => this.sortBy(column),
+    });
+    this.text = el("input", { type: "search", id: "filter-text", placeholder: "in transcripts", autocomplete: "off", spellcheck: "false" });
+    this.counter = el("p", { class: "count", role: "status" });
+    this.progress = el("progress", { "aria-label": "Transcripts searched" });
+    this.cancel = button("Stop", () => this.stopSearch());
+    this.working = el("span", { class: "working", hidden: true }, this.progress, " ", this.cancel);
+    this.note = el("p", { class: "muted kept", hidden: true });
+    this.clear = button("Clear filters", () => this.change(emptyFilter({ sort: this.filter.sort }), false));
+    this.build();
+  }
+
+  /** Puts the filters and the table into the page. */
+  build() {
+    const fields = SELECTS.map((name) => {
+      const select = el("select", { id: `filter-${name}` });
+      select.addEventListener("change", () => this.change({ ...this.filter, [name]: select.value }, false));
+      this.selects.set(name, select);
+      return el("label", { class: `filter-${name}`, for: `filter-${name}` }, el("span", {}, SELECT_TITLES[name] ?? name), select);
+    });
+    let typing = 0;
+    this.text.addEventListener("input", () => {
+      clearTimeout(typing);
+      typing = setTimeout(() => this.change({ ...this.filter, text: this.text.value.trim() }, true), 250);
+    });
+    this.text.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== "Escape") return;
+      event.preventDefault();
+      clearTimeout(typing);
+      if (event.key === "Escape") this.text.value = "";
+      this.change({ ...this.filter, text: this.text.value.trim() }, true);
+      if (event.key === "Escape") this.text.blur();
+      else this.table.select(0);
+    });
+    const form = el(
+      "form",
+      { class: "filters", role: "search", "aria-label": "Filter rows" },
+      el("label", { class: "filter-text", for: "filter-text" }, el("span", {}, "Search"), this.text),
+      fields,
+      this.clear,
+    );
+    form.addEventListener("submit", (event) => event.preventDefault());
+    const filters = el("details", { class: "filter-box", open: !matchMedia("(max-width: 40rem)").matches }, el("summary", {}, "Filters"), form);
+    byId("rows").replaceChildren(
+      el("h2", {}, "Rows"),
+      filters,
+      el("div", { class: "status" }, this.counter, this.working),
+      this.note,
+      this.table.scroller,
+    );
+  }
+
+  /**
+   * Takes a new index; filter, place and selection stay.
+   * @param {Index} index
+   */
+  setIndex(index) {
+    if (this.index) this.current = sameRow(this.index, this.current, index);
+    this.index = index;
+    const offered = choices(index);
+    for (const name of SELECTS) {
+      const select = this.selects.get(name);
+      const label = select?.parentElement;
+      if (!select || !label) continue;
+      // A filter without a choice helps nobody.
+      label.hidden = offered[name].length < (name === "model" || name === "metric" ? 2 : 1);
+      select.replaceChildren(
+        el("option", { value: "" }, "all"),
+        ...offered[name].map((choice) => el("option", { value: choice.value }, visible(choice.text))),
+      );
+    }
+    const held = index.rows.length;
+    this.note.hidden = held >= index.total_rows;
+    this.note.textContent =
+      held === 0
+        ? `This page holds none of the ${count(index.total_rows)} rows: it was made with --rows none.`
+        : `This page holds ${count(held)} of ${counted(index.total_rows, "row")}: those with something to look at. \`--rows all\` keeps all.`;
+    this.searched = "";
+    if (this.filter.text) this.startSearch();
+    this.fill();
+  }
+
+  /**
+   * Shows the rows of a filter.
+   * @param {Filter} filter
+   */
+  show(filter) {
+    const same = Object.entries(filter).every(([key, value]) => this.filter[/** @type {keyof Filter} */ (key)] === value);
+    this.filter = filter;
+    if (filter.text !== this.searched) this.startSearch();
+    this.fill();
+    this.table.scroller.scrollTop = same ? this.scrolled : 0;
+    setKeys(this.keys());
+    const position = this.table.numbers.indexOf(this.current);
+    if (position >= 0) this.table.select(position);
+  }
+
+  /** Remembers the place in the table: an element that is hidden forgets it. */
+  leave() {
+    if (!byId("rows").hidden) this.scrolled = this.table.scroller.scrollTop;
+  }
+
+  /** Writes the filter into its fields, and the rows into the table. */
+  fill() {
+    const index = this.index;
+    if (!index) return;
+    for (const [name, select] of this.selects) {
+      const wanted = this.filter[/** @type {keyof Filter} */ (name)];
+      // An address may ask for what no row has: shown as asked, with no rows.
+      if (wanted && ![...select.options].some((option) => option.value === wanted)) select.append(el("option", { value: wanted }, visible(wanted)));
+      select.value = wanted;
+      if (wanted && select.parentElement) select.parentElement.hidden = false;
+    }
+    if (document.activeElement !== this.text) this.text.value = this.filter.text;
+    this.clear.hidden = !Object.entries(this.filter).some(([key, value]) => key !== "sort" && value);
+    const { found } = this;
+    const numbers = matching(index, this.filter).filter((number) => !found || found.has(number));
+    this.table.setColumns(this.columns(index), this.filter.sort);
+    this.table.setRows(sorted(index, numbers, this.filter.sort), this.current);
+    this.counter.textContent = this.countWords(index, numbers);
+  }
+
+  /**
+   * @param {Index} index
+   * @param {number[]} numbers
+   * @returns {string}
+   */
+  countWords(index, numbers) {
+    const of = numbers.length === index.rows.length ? counted(numbers.length, "row") : `${count(numbers.length)} of ${counted(index.rows.length, "row")}`;
+    const tally = { pass: 0, fail: 0, none: 0 };
+    for (const number of numbers) tally[index.rows[number]?.verdict ?? "none"] += 1;
+    const parts = [`${count(tally.fail)} fail`, `${count(tally.pass)} pass`, `${count(tally.none)} without a verdict`];
+    return numbers.length ? `${of}: ${parts.filter((part) => !part.startsWith("0 ")).join(", ")}` : of;
+  }
+
+  /**
+   * The columns that have something to say.
+   * @param {Index} index
+   * @returns {Column[]}
+   */
+  columns(index) {
+    const several = { models: index.runs.length > 1, metrics: index.metrics.length > 1 };
+    /** @param {number} number @returns {Row} */
+    const at = (number) => /** @type {Row} */ (index.rows[number]);
+    /** @param {(row: Row) => boolean} test */
+    const some = (test) => index.rows.some(test);
+    /** @param {Row} row */
+    const model = (row) => visible(index.runs[row.run]?.id ?? "");
+    /** @param {Row} row */
+    const metric = (row) => {
+      const found = index.metrics[row.metric];
+      return visible(found ? metricName(index, found) : "");
+    };
+    /** @type {(Column | false)[]} */
+    const columns = [
+      { id: "verdict", title: "Verdict", cell: (number) => [verdictMark(at(number).verdict, at(number).shown)] },
+      several.models && { id: "model", title: "Model", cell: (number) => [model(at(number))] },
+      several.metrics && { id: "metric", title: "Metric", cell: (number) => [metric(at(number))] },
+      {
+        id: "scenario",
+        title: "Scenario",
+        cell: (number) => {
+          const row = at(number);
+          const below = [several.models && model(row), several.metrics && metric(row)].filter(Boolean).join(" · ");
+          return [el("a", { href: rowAddress(index, row), dir: "auto" }, visible(row.scenario)), el("span", { class: "below" }, below)];
+        },
+      },
+      some((row) => row.variant !== undefined) && { id: "variant", title: "Variant", cell: (number) => [visible(variantWords(at(number).variant))] },
+      some((row) => row.sample > 0) && { id: "sample", title: "Sample", cell: (number) => [count(at(number).sample)] },
+      { id: "turns", title: "Turns", cell: (number) => [count(at(number).turns)] },
+      some((row) => troubles(row).length > 0) && {
+        id: "troubles",
+        title: "Trouble",
+        cell: (number) => troubles(at(number)).flatMap((text) => [el("span", { class: "trouble" }, visible(text)), " "]),
+      },
+      some((row) => (row.labels?.length ?? 0) > 0) && {
+        id: "labels",
+        title: "Labels",
+        cell: (number) =>
+          (at(number).labels ?? []).flatMap((label) => [
+            labelMark(label.passed),
+            differs(at(number), label) ? el("strong", { title: "differs from the judge" }, " ≠ ") : " ",
+          ]),
+      },
+      { id: "preview", title: "Text", cell: (number) => [el("span", { dir: "auto" }, textNodes(at(number).preview))] },
+    ];
+    return columns.filter((column) => column !== false);
+  }
+
+  /**
+   * Changes the filter, and the address with it.
+   * @param {Filter} filter
+   * @param {boolean} replace Typing leaves one step in the history, not one for each letter.
+   */
+  change(filter, replace) {
+    this.go({ page: "rows", filter }, replace);
+  }
+
+  /** @param {string} column */
+  sortBy(column) {
+    const sort = this.filter.sort === column ? `-${column}` : this.filter.sort === `-${column}` ? "" : column;
+    this.change({ ...this.filter, sort }, true);
+  }
+
+  /** Searches the transcripts for the text of the filter. */
+  startSearch() {
+    this.search.abort();
+    this.searched = this.filter.text;
+    const index = this.index;
+    if (!this.filter.text || !index) {
+      this.found = null;
+      this.working.hidden = true;
+      return;
+    }
+    const search = new AbortController();
+    this.search = search;
+    this.found = new Set();
+    this.working.hidden = false;
+    let shown = performance.now();
+    const finish = () => {
+      if (search.signal.aborted) return;
+      this.working.hidden = true;
+      this.fill();
+    };
+    // All rows, whatever else is filtered: another filter then asks for no new search.
+    const all = index.rows.map((_row, number) => number);
+    searchRows(this.source, index, all, this.filter.text, search.signal, (found, done, chunks) => {
+      if (search.signal.aborted) return;
+      this.found = found;
+      this.progress.max = chunks;
+      this.progress.value = done;
+      if (performance.now() - shown < 200) return;
+      shown = performance.now();
+      this.fill();
+    }).then(
+      (found) => {
+        if (!search.signal.aborted) this.found = found;
+        finish();
+      },
+      (error) => {
+        finish();
+        if (!search.signal.aborted) this.counter.textContent = `The search stopped: ${error.message}`;
+      },
+    );
+  }
+
+  /** Ends a search; what it found stays shown. */
+  stopSearch() {
+    this.search.abort();
+    this.working.hidden = true;
+    this.fill();
+    this.counter.textContent += " (search stopped: not all transcripts were read)";
+    this.text.focus();
+  }
+
+  /** @param {number} number */
+  open(number) {
+    const row = this.index?.rows[number];
+    if (!this.index || !row) return;
+    this.current = number;
+    location.hash = rowAddress(this.index, row);
+  }
+
+  /** @returns {import("./types.js").Key[]} */
+  keys() {
+    const { table } = this;
+    /** @param {string} key @param {string} does @param {() => void} run */
+    const key = (key, does, run) => ({ key, does, run });
+    return [
+      key("j ArrowDown", "next row", () => table.select(table.selected + 1)),
+      key("k ArrowUp", "previous row", () => table.select(Math.max(0, table.selected - 1))),
+      key("PageDown", "a window further", () => table.select(table.selected + table.page())),
+      key("PageUp", "a window back", () => table.select(table.selected - table.page())),
+      key("Home", "first row", () => table.select(0)),
+      key("End", "last row", () => table.select(table.numbers.length - 1)),
+      key("Enter", "open the row", () => {
+        const number = table.numbers[table.selected];
+        if (number !== undefined) this.open(number);
+      }),
+      key("/", "search in transcripts", () => {
+        const box = this.text.closest("details");
+        if (box) box.open = true;
+        this.text.focus();
+        this.text.select();
+      }),
+      key("Escape", "clear the filters", () => this.change(emptyFilter({ sort: this.filter.sort }), false)),
+    ];
+  }
+}

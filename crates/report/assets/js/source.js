@@ -1,0 +1,143 @@
+// Where the data come from. Three forms of one page: data in the page, data in scripts beside it, data of the viewer.
+
+/** @import {Source, Conv} from "./types.js" */
+
+// Chunks kept parsed: about half a megabyte of JSON each.
+const KEPT_CHUNKS = 16;
+
+/**
+ * Gzip in base64, as text.
+ * @param {string} base64
+ * @returns {Promise<string>}
+ */
+async function inflate(base64) {
+  const binary = atob(base64.trim());
+  const bytes = new Uint8Array(binary.length);
+  for (let place = 0; place < binary.length; place++) bytes[place] = binary.charCodeAt(place);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).text();
+}
+
+/**
+ * Remembers the chunks used last.
+ * @param {(number: number) => Promise<string>} load
+ * @returns {{chunk: (number: number) => Promise<Conv[]>, forget: () => void}}
+ */
+function remembered(load) {
+  /** @type {Map<number, Promise<Conv[]>>} */
+  const kept = new Map();
+  return {
+    chunk(number) {
+      const known = kept.get(number);
+      const chunk = known ?? load(number).then((text) => /** @type {Conv[]} */ (JSON.parse(text)));
+      kept.delete(number);
+      kept.set(number, chunk);
+      chunk.catch(() => kept.delete(number));
+      const oldest = kept.keys().next();
+      if (kept.size > KEPT_CHUNKS && !oldest.done) kept.delete(oldest.value);
+      return chunk;
+    },
+    forget: () => kept.clear(),
+  };
+}
+
+/**
+ * The base64 of a chunk in a script beside the page.
+ * @param {number} number
+ * @returns {Promise<string>}
+ */
+function besideThePage(number) {
+  return new Promise((resolve, reject) => {
+    const before = window.probityChunk;
+    const script = document.createElement("script");
+    script.src = `data/chunk-${number}.js`;
+    // Scripts run one after the other, each right before its own load event, so the last data given are this chunk's.
+    let data = "";
+    window.probityChunk = (given, base64) => {
+      if (given === number) data = base64;
+      else before?.(given, base64);
+    };
+    script.addEventListener("load", () => {
+      script.remove();
+      if (data) resolve(data);
+      else reject(new Error(`data/chunk-${number}.js holds no chunk ${number}`));
+    });
+    script.addEventListener("error", () => {
+      script.remove();
+      reject(new Error(`data/chunk-${number}.js: not found; keep the folder data beside the page`));
+    });
+    document.head.append(script);
+  });
+}
+
+/**
+ * The data of a page that is a file.
+ * @returns {Source}
+ */
+function fileSource() {
+  /** @param {number} number */
+  const chunkText = async (number) => {
+    const embedded = document.getElementById(`probity-chunk-${number}`);
+    return inflate(embedded ? (embedded.textContent ?? "") : await besideThePage(number));
+  };
+  const { chunk, forget } = remembered(chunkText);
+  return {
+    live: false,
+    chunk,
+    chunkText,
+    forget,
+    async index() {
+      const embedded = document.getElementById("probity-index");
+      if (!embedded) throw new Error("the page holds no data (#probity-index); was it cut off?");
+      return JSON.parse(await inflate(embedded.textContent ?? ""));
+    },
+  };
+}
+
+/**
+ * What the viewer answers, as text.
+ * @param {string} path
+ * @param {RequestInit} [options]
+ * @returns {Promise<string>}
+ */
+export async function fromViewer(path, options = {}) {
+  const response = await fetch(path, { cache: "no-store", ...options });
+  const text = await response.text();
+  if (response.ok) return text;
+  let message = `${response.status} ${response.statusText}`;
+  try {
+    message = JSON.parse(text).error ?? message;
+  } catch {
+    // No JSON: the status says enough.
+  }
+  throw new Error(message);
+}
+
+/**
+ * The data of the viewer.
+ * @returns {Source}
+ */
+function servedSource() {
+  let version = "";
+  /** @param {number} number */
+  const chunkText = (number) => fromViewer(`chunk/${number}?v=${encodeURIComponent(version)}`);
+  const kept = remembered(chunkText);
+  return {
+    live: true,
+    chunk: kept.chunk,
+    chunkText,
+    forget(now) {
+      version = now;
+      kept.forget();
+    },
+    index: async () => JSON.parse(await fromViewer(`index?v=${encodeURIComponent(version)}`)),
+  };
+}
+
+/**
+ * The source of this page.
+ * @returns {Source}
+ */
+export function openSource() {
+  return document.documentElement.dataset["live"] === "1" ? servedSource() : fileSource();
+}

@@ -1,0 +1,205 @@
+// What models said, as text on the page: every character visible, and never markup.
+import { button, el } from "./dom.js";
+
+// Control characters but tab and the ends of lines, marks of direction, invisible spaces, tags. Joiners stay: emoji and scripts need them.
+const CONTROL =
+  // eslint-disable-next-line no-control-regex
+  /\r(?!\n)|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e007f}]/gu;
+
+// A text longer than this is cut, with a button for the rest.
+const FOLD = 100_000;
+// A long text is laid out in pieces, so that the browser skips those outside the window.
+const PIECE = 16_000;
+// So many marked characters in one piece are put in as plain text.
+const MANY = 500;
+
+const CONTROL_NAMES =
+  "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");
+
+/**
+ * The visible form of a character that has none.
+ * @param {string} character
+ * @returns {string}
+ */
+export function controlName(character) {
+  const code = character.codePointAt(0) ?? 0;
+  const name = CONTROL_NAMES[code];
+  return name ? `[${name}]` : `[U+${code.toString(16).toUpperCase().padStart(4, "0")}]`;
+}
+
+/**
+ * A text in which every character can be seen, as one line of plain text.
+ * @param {string} text
+ * @returns {string}
+ */
+export function visible(text) {
+  return text.replace(CONTROL, controlName);
+}
+
+/**
+ * The nodes of a text: characters that cannot be seen stand in marked spans.
+ * @param {string} text
+ * @returns {Node[]}
+ */
+export function textNodes(text) {
+  const found = text.match(CONTROL);
+  if (!found) return [document.createTextNode(text)];
+  if (found.length > MANY) return [document.createTextNode(visible(text))];
+  /** @type {Node[]} */
+  const nodes = [];
+  let from = 0;
+  for (const match of text.matchAll(CONTROL)) {
+    if (match.index > from) nodes.push(document.createTextNode(text.slice(from, match.index)));
+    nodes.push(el("span", { class: "control" }, controlName(match[0])));
+    from = match.index + match[0].length;
+  }
+  if (from < text.length) nodes.push(document.createTextNode(text.slice(from)));
+  return nodes;
+}
+
+/**
+ * A passage of a text that is marked.
+ * @typedef {object} Mark
+ * @property {number} start
+ * @property {number} end
+ * @property {string} id Of the element, to link to it.
+ * @property {string} title
+ */
+
+/**
+ * The nodes of the part of a text from `start` to `end`, marked passages in `<mark>`. Marks are sorted and do not overlap.
+ * @param {string} text
+ * @param {number} start
+ * @param {number} end
+ * @param {Mark[]} marks
+ * @returns {Node[]}
+ */
+function markedNodes(text, start, end, marks) {
+  /** @type {Node[]} */
+  const nodes = [];
+  let from = start;
+  for (const mark of marks) {
+    if (mark.end <= from || mark.start >= end) continue;
+    const first = Math.max(mark.start, from);
+    const last = Math.min(mark.end, end);
+    if (first > from) nodes.push(...textNodes(text.slice(from, first)));
+    nodes.push(el("mark", { id: mark.start >= start ? mark.id : null, title: mark.title, tabindex: "-1" }, textNodes(text.slice(first, last))));
+    from = last;
+  }
+  if (from < end) nodes.push(...textNodes(text.slice(from, end)));
+  return nodes;
+}
+
+/**
+ * Where a piece of a long text ends: at a line's end where there is one, never inside a character.
+ * @param {string} text
+ * @param {number} from
+ * @returns {number}
+ */
+function pieceEnd(text, from) {
+  const limit = from + PIECE;
+  if (limit >= text.length) return text.length;
+  const line = text.lastIndexOf("\n", limit);
+  if (line > from) return line + 1;
+  const code = text.charCodeAt(limit);
+  return code >= 0xdc00 && code <= 0xdfff ? limit + 1 : limit;
+}
+
+/**
+ * A text block: its own direction, wrapped, with marked passages; a very long one is cut until the rest is asked for.
+ * @param {string} text
+ * @param {Mark[]} [marks]
+ * @returns {HTMLElement}
+ */
+export function textBlock(text, marks = []) {
+  const block = el("div", { class: "text", dir: "auto" });
+  const lastMark = marks.at(-1);
+  const shown = text.length > FOLD ? Math.max(FOLD / 5, lastMark ? Math.min(lastMark.end, FOLD) : 0) : text.length;
+  /** @param {number} from @param {number} to */
+  const fill = (from, to) => {
+    if (to - from <= PIECE) {
+      block.append(...markedNodes(text, from, to, marks));
+      return;
+    }
+    for (let start = from; start < to;) {
+      const end = Math.min(pieceEnd(text, start), to);
+      block.append(el("div", { class: "piece" }, markedNodes(text, start, end, marks)));
+      start = end;
+    }
+  };
+  fill(0, shown);
+  if (shown < text.length) {
+    const rest = button(`Show all ${count(text.length)} characters`, () => {
+      rest.remove();
+      fill(shown, text.length);
+    });
+    block.append(rest);
+  }
+  return block;
+}
+
+/**
+ * A whole number with thousands apart.
+ * @param {number} value
+ * @returns {string}
+ */
+export function count(value) {
+  return value.toLocaleString("en-US");
+}
+
+/**
+ * "1 row", "2 rows".
+ * @param {number} value
+ * @param {string} noun
+ * @param {string} [plural]
+ * @returns {string}
+ */
+export function counted(value, noun, plural = `${noun}s`) {
+  return `${count(value)} ${value === 1 ? noun : plural}`;
+}
+
+/**
+ * Seconds, as short as they can be read.
+ * @param {number} value
+ * @returns {string}
+ */
+export function seconds(value) {
+  if (value < 1) return `${Math.round(value * 1000)} ms`;
+  return value < 100 ? `${value.toFixed(1)} s` : `${count(Math.round(value))} s`;
+}
+
+/**
+ * Dollars with the digits that matter.
+ * @param {number} value
+ * @returns {string}
+ */
+export function dollars(value) {
+  if (value === 0) return "$0";
+  return value < 0.01 ? `$${value.toPrecision(2)}` : `$${value.toFixed(2)}`;
+}
+
+/**
+ * A JSON value as text, two spaces deep; a text as it is.
+ * @param {unknown} value
+ * @returns {string}
+ */
+export function asText(value) {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}
+
+/**
+ * Arguments or answers of a tool: JSON laid out, anything else as it is.
+ * @param {string} text
+ * @returns {string}
+ */
+export function laidOut(text) {
+  if (text.length > FOLD) return text;
+  try {
+    // Only where it loses nothing: a number too long for JavaScript, or a key that stands twice, stays as it was written.
+    const value = JSON.parse(text);
+    const same = JSON.stringify(value).replace(/\s/g, "") === text.replace(/\s/g, "");
+    return same ? JSON.stringify(value, null, 2) : text;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,147 @@
+// The turns of a conversation, as they were said.
+import { el, folded } from "./dom.js";
+import { asText, count, counted, dollars, laidOut, seconds, textBlock, visible } from "./text.js";
+import { reasonWords } from "./words.js";
+
+/** @import {Conv, Message, Fault, ToolCall} from "./types.js" */
+/** @import {Mark} from "./text.js" */
+
+/** @type {Record<string, string>} */
+const FINISH_WORDS = { length: "cut off at the token limit", content_filter: "stopped by the provider's filter", tool_calls: "ended with tool calls" };
+
+/**
+ * What a call took: `model · 1,200 in, 300 out · 2.1 s · $0.0012`.
+ * @param {{model?: string, tokens_in?: number, tokens_out?: number, seconds?: number, cost?: number, cached?: boolean}} call
+ * @returns {string}
+ */
+export function callWords(call) {
+  const parts = [];
+  if (call.model) parts.push(visible(call.model));
+  const tokens = [];
+  if (call.tokens_in !== undefined) tokens.push(`${count(call.tokens_in)} in`);
+  if (call.tokens_out !== undefined) tokens.push(`${count(call.tokens_out)} out`);
+  if (tokens.length) parts.push(`${tokens.join(", ")} tokens`);
+  if (call.seconds !== undefined) parts.push(seconds(call.seconds));
+  if (call.cost !== undefined) parts.push(dollars(call.cost));
+  if (call.cached) parts.push("from the cache");
+  return parts.join(" · ");
+}
+
+/**
+ * @param {ToolCall} call
+ * @returns {HTMLElement}
+ */
+function toolCall(call) {
+  return el(
+    "div",
+    { class: "tool-call" },
+    el("p", {}, "calls ", el("code", { dir: "auto" }, visible(call.name)), el("small", { class: "muted" }, ` ${visible(call.id)}`)),
+    textBlock(laidOut(call.arguments)),
+  );
+}
+
+/**
+ * @param {Fault} fault
+ * @returns {HTMLElement}
+ */
+function faultNote(fault) {
+  const note = el(
+    "div",
+    { class: "note fault" },
+    el("p", {}, el("b", {}, "Simulator fault"), ` in turn ${fault.turn}: ${reasonWords(fault.kind)}${fault.retried ? "; the turn was repeated" : ""}`),
+  );
+  if (fault.text) note.append(textBlock(fault.text));
+  return note;
+}
+
+/**
+ * @param {Message} message
+ * @param {number} place
+ * @param {Mark[]} marks
+ * @param {boolean} blind
+ * @returns {HTMLLIElement}
+ */
+function messageItem(message, place, marks, blind) {
+  /** @type {Record<string, string>} */
+  const speakers = { user: "User", assistant: "Model", tool: `Tool ${message.name ?? ""}`, system: "System" };
+  const calls = message.tool_calls ?? [];
+  const meta = blind ? "" : callWords(message);
+  const item = el(
+    "li",
+    { class: `message ${/^\w+$/.test(message.role) ? message.role : "other"}`, id: `message-${place + 1}` },
+    el(
+      "header",
+      {},
+      el("b", {}, visible(speakers[message.role] ?? message.role)),
+      el("span", { class: "turn" }, `turn ${message.turn}`),
+      meta && el("small", { class: "muted" }, meta),
+      message.tool_call_id ? el("small", { class: "muted" }, `answers ${visible(message.tool_call_id)}`) : null,
+    ),
+  );
+  if (message.reasoning) {
+    const { reasoning } = message;
+    item.append(folded(`Reasoning (${counted(reasoning.length, "character")})`, () => textBlock(reasoning), { class: "reasoning" }));
+  }
+  if (message.text.trim()) item.append(textBlock(message.role === "tool" ? laidOut(message.text) : message.text, marks));
+  else if (calls.length === 0) item.append(el("p", { class: "muted empty" }, "(nothing was said)"));
+  item.append(...calls.map(toolCall));
+  if (message.finish) item.append(el("p", { class: "note cut" }, FINISH_WORDS[message.finish] ?? visible(message.finish)));
+  return item;
+}
+
+/**
+ * What the simulated user was told, and the target's system prompt: folded.
+ * @param {Conv} conv
+ * @returns {HTMLElement}
+ */
+export function setting(conv) {
+  const { scenario } = conv;
+  const setup = el("div", { class: "setting" });
+  /** @param {string} title @param {unknown} value @param {string} [name] */
+  const part = (title, value, name) => {
+    if (value === undefined || value === null || value === "") return;
+    setup.append(folded(title, () => textBlock(asText(value)), { class: name }));
+  };
+  part("System prompt", conv.system_prompt);
+  part("Persona of the simulated user", scenario.persona);
+  part("Goal that the user states", scenario.user_goal);
+  part("Hidden goal", scenario.hidden_goal, "hidden-goal");
+  part("Demographic", scenario.demographic);
+  part("World of the tools", scenario.world_state);
+  return setup;
+}
+
+/**
+ * The transcript: each turn with its landmark, its calls and its faults.
+ * @param {Conv} conv
+ * @param {Map<number, Mark[]>} marks Of the judge's quotes, by message.
+ * @param {{blind?: boolean}} [options] Blind: without the names of models, and without what steers the user.
+ * @returns {HTMLOListElement}
+ */
+export function transcript(conv, marks, { blind = false } = {}) {
+  const list = el("ol", { class: "transcript" });
+  const steered = new Set();
+  const faulty = new Set();
+  for (const [place, message] of conv.messages.entries()) {
+    if (!blind && message.role === "user" && !steered.has(message.turn)) {
+      steered.add(message.turn);
+      for (const landmark of conv.scenario.landmarks ?? []) {
+        if (landmark.turn === message.turn) list.append(el("li", { class: "note landmark" }, el("b", {}, "Landmark"), textBlock(landmark.text)));
+      }
+    }
+    for (const fault of blind ? [] : (conv.faults ?? [])) {
+      if (fault.turn !== message.turn || faulty.has(fault)) continue;
+      faulty.add(fault);
+      list.append(el("li", {}, faultNote(fault)));
+    }
+    list.append(messageItem(message, place, marks.get(place) ?? [], blind));
+  }
+  for (const fault of blind ? [] : (conv.faults ?? [])) if (!faulty.has(fault)) list.append(el("li", {}, faultNote(fault)));
+  for (const landmark of blind ? [] : (conv.scenario.landmarks ?? [])) {
+    if (steered.has(landmark.turn)) continue;
+    list.append(el("li", { class: "note landmark" }, el("b", {}, `Landmark of turn ${landmark.turn}`), " (not reached)", textBlock(landmark.text)));
+  }
+  if (conv.messages.length === 0) list.append(el("li", { class: "muted" }, "Nothing was said."));
+  if (conv.error && !blind) list.append(el("li", { class: "note error" }, el("b", {}, "Error"), textBlock(conv.error)));
+  return list;
+}

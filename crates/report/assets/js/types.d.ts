@@ -1,0 +1,205 @@
+// The data of the page, as crates/report/src/html/data.rs writes them. Types only: no part of the page's script.
+
+export type Verdict = "pass" | "fail" | "none";
+
+export interface Run {
+  id: string;
+  benchmark: string;
+  target: string;
+  model?: string;
+  source?: string;
+  kind: "benchmark" | "safety";
+  state: "complete" | "partial";
+  /** The command that repeats the run of this target. */
+  rerun?: string;
+  /** Rows in the order in which a person should label them. Absent where there is nothing to label. */
+  label_order?: number[];
+}
+
+export interface Metric {
+  id: string;
+  name: string;
+  type: "positive" | "negative";
+  benchmark: string;
+  definition: string;
+  hazard?: string;
+}
+
+export interface RowLabel {
+  labeller: string;
+  /** Null: the person found it unclear. */
+  passed: boolean | null;
+  note?: string;
+}
+
+export interface Row {
+  conv_id: string;
+  run: number;
+  metric: number;
+  scenario: string;
+  base: string;
+  sample: number;
+  variant?: Record<string, string>;
+  verdict: Verdict;
+  reason?: string;
+  shown?: string;
+  error?: string;
+  faults?: string[];
+  incomplete?: boolean;
+  split?: boolean;
+  labels?: RowLabel[];
+  turns: number;
+  preview: string;
+  /** Where the conversation is; absent where the page does not hold it. */
+  chunk?: number;
+  at?: number;
+}
+
+export interface Index {
+  format: string;
+  title: string;
+  program: string;
+  kept: "all" | "notable" | "none";
+  total_rows: number;
+  chunks: number;
+  runs: Run[];
+  metrics: Metric[];
+  rows: Row[];
+}
+
+export interface ToolCall {
+  id: string;
+  name: string;
+  arguments: string;
+}
+
+export interface Message {
+  role: string;
+  turn: number;
+  text: string;
+  reasoning?: string;
+  tool_calls?: ToolCall[];
+  tool_call_id?: string;
+  name?: string;
+  finish?: string;
+  model?: string;
+  tokens_in?: number;
+  tokens_out?: number;
+  seconds?: number;
+  cost?: number;
+  cached?: boolean;
+}
+
+export interface Quote {
+  /** Index in the messages of the conversation. */
+  message: number;
+  text: string;
+}
+
+export interface JudgeVerdict {
+  judge: string;
+  verdict: Verdict;
+  shown?: string;
+  justification: string;
+  quotes?: Quote[];
+}
+
+export interface Score {
+  metric: number;
+  verdict: Verdict;
+  shown?: string;
+  reason?: string;
+  justification: string;
+  error?: string;
+  quotes?: Quote[];
+  judges?: JudgeVerdict[];
+  model?: string;
+  tokens_in?: number;
+  tokens_out?: number;
+  seconds?: number;
+  cost?: number;
+}
+
+export interface Fault {
+  turn: number;
+  kind: string;
+  text?: string;
+  retried?: boolean;
+}
+
+export interface Scenario {
+  id: string;
+  title?: string;
+  persona?: string;
+  user_goal?: string;
+  hidden_goal?: string;
+  landmarks?: { turn: number; text: string }[];
+  demographic?: unknown;
+  world_state?: unknown;
+}
+
+export interface Conv {
+  conv_id: string;
+  run: number;
+  scenario: Scenario;
+  system_prompt?: string;
+  messages: Message[];
+  scores: Score[];
+  faults?: Fault[];
+  error?: string;
+  cost?: number;
+  /** What a label of this conversation carries as `_transcript`. */
+  transcript?: string;
+}
+
+/** A label as `labels.json` has it. */
+export interface HumanLabel {
+  conv_id: string;
+  metric_id: string;
+  passed: boolean | null;
+  labeller: string;
+  note?: string;
+  _transcript?: string;
+}
+
+/** Where index and conversations come from: the page itself, files beside it, or the viewer. */
+export interface Source {
+  live: boolean;
+  index(): Promise<Index>;
+  chunk(number: number): Promise<Conv[]>;
+  /** The conversations of a chunk as JSON, to look for a word without parsing all of them. */
+  chunkText(number: number): Promise<string>;
+  /** Forgets what it keeps: the viewer has a new version. */
+  forget(version: string): void;
+}
+
+/** Which rows are shown. An empty text: all. */
+export interface Filter {
+  model: string;
+  metric: string;
+  verdict: string;
+  variant: string;
+  error: string;
+  label: string;
+  text: string;
+  sort: string;
+}
+
+export type Route =
+  | { page: "overview" }
+  | { page: "cost" }
+  | { page: "rows"; filter: Filter }
+  | { page: "conversation"; id: string; run: string; metric: string; with: string; withRun: string }
+  | { page: "label"; model: string };
+
+export interface Key {
+  key: string;
+  does: string;
+  run: () => void;
+}
+
+declare global {
+  interface Window {
+    probityChunk?: (number: number, data: string) => void;
+  }
+}
