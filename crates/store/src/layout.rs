@@ -10,6 +10,8 @@ use crate::{RunError, check_tree};
 #[derive(Clone, Debug)]
 pub struct Layout {
     benchmarks: PathBuf,
+    /// What hints name as the folder of benchmarks.
+    named: PathBuf,
     state: PathBuf,
     /// The program that hints begin with.
     program: String,
@@ -27,6 +29,7 @@ impl Layout {
             None => PathBuf::from(".probity"),
         };
         Self {
+            named: benchmarks.clone(),
             benchmarks,
             state,
             program: "probity".to_owned(),
@@ -40,6 +43,14 @@ impl Layout {
         Self {
             is_found: true,
             ..Self::new(root.join("benchmarks"))
+        }
+    }
+
+    /// The layout of a copy of its benchmarks in `folder`: with the records of this one, and with its commands in hints.
+    pub(crate) fn copied_to(&self, folder: PathBuf) -> Self {
+        Self {
+            benchmarks: folder,
+            ..self.clone()
         }
     }
 
@@ -74,7 +85,7 @@ impl Layout {
     pub fn command(&self) -> String {
         let program = &self.program;
         let plain = |char: char| char.is_alphanumeric() || "/._-+=:,@%".contains(char);
-        match self.benchmarks.to_str() {
+        match self.named.to_str() {
             _ if self.is_found => program.clone(),
             // What is not text cannot be typed.
             Some("benchmarks") | None => program.clone(),

@@ -49,6 +49,7 @@ mod rows;
 mod safety_rates;
 mod scenarios;
 mod score_check;
+mod snapshot;
 mod special;
 mod spool;
 mod standards;
@@ -92,6 +93,7 @@ pub use scenarios::{
     read_scenarios,
 };
 pub use score_check::{ScoreFaults, check_scores, find_score_faults};
+pub use snapshot::Snapshot;
 pub use special::{check_readable, check_replaceable, check_tree};
 pub use spool::{RowPosition, Spool};
 pub use standards::{LoadedStandards, load_standards, standards_help};

@@ -5,10 +5,15 @@ use std::{
     io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+use serde_json::{
+    Deserializer,
+    ser::{Formatter, PrettyFormatter, Serializer},
+    value::RawValue,
+};
 
 use crate::{RunError, write_atomically};
 
@@ -35,11 +40,15 @@ pub struct Spool {
 /// Room for a row that is kept for the next one. Larger room is given back.
 const KEEP_ROOM: usize = 64 * 1024;
 
+/// How long a row may stay in memory before those who follow the run see it, where another row follows.
+const SEEN_AFTER: Duration = Duration::from_millis(500);
+
 #[derive(Debug)]
 struct State {
     /// Room for a row, unless somebody is making one in it. It has grown to what rows need, and is at hand in the processor's cache.
     room: Vec<u8>,
     file: BufWriter<File>,
+    flushed: Instant,
     end: u64,
     rows: Vec<(RowPosition, u64, u32)>,
 }
@@ -64,6 +73,7 @@ impl Spool {
         let state = State {
             room: Vec::new(),
             file: BufWriter::with_capacity(1 << 16, file),
+            flushed: Instant::now(),
             end: 0,
             rows: Vec::new(),
         };
@@ -84,6 +94,10 @@ impl Spool {
         let mut guard = self.lock();
         let state = &mut *guard;
         state.file.write_all(&text).map_err(failed)?;
+        if state.flushed.elapsed() >= SEEN_AFTER {
+            state.file.flush().map_err(failed)?;
+            state.flushed = Instant::now();
+        }
         let length = u32::try_from(text.len())
             .map_err(|_| failed(io::Error::other("a row is larger than 4 GiB")))?;
         state.rows.push((place, state.end, length));
@@ -143,6 +157,30 @@ impl Spool {
         fs::remove_file(&self.path).map_err(failed)?;
         Ok(rows.len() as u64)
     }
+}
+
+/// Writes the rows that are in the spool at `path` as a JSON list to `out`, in the order they finished, and returns their number. The run
+/// that fills the spool is not disturbed, and a row that is not there to its end is left out.
+///
+/// # Errors
+/// When the spool cannot be read, or `out` cannot be written.
+pub(crate) fn copy_spooled(path: &Path, out: &mut impl Write) -> io::Result<u64> {
+    let file = BufReader::with_capacity(1 << 16, File::open(path)?);
+    let mut rows = 0;
+    for row in Deserializer::from_reader(file).into_iter::<Box<RawValue>>() {
+        match row {
+            Ok(row) => {
+                out.write_all(if rows == 0 { b"[\n  " } else { b",\n  " })?;
+                out.write_all(row.get().as_bytes())?;
+                rows += 1;
+            }
+            Err(error) if error.is_io() => return Err(error.into()),
+            // The last row is being written.
+            Err(_) => break,
+        }
+    }
+    out.write_all(if rows == 0 { b"[]\n" } else { b"\n]\n" })?;
+    Ok(rows)
 }
 
 /// Appends a row as it is in the list: one level deeper than it would be alone.
@@ -234,6 +272,48 @@ mod tests {
         assert_eq!(spool.compose(&path).unwrap(), 5);
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), rows);
+    }
+
+    #[test]
+    fn a_spool_that_is_being_filled_is_read_to_its_last_whole_row() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("spool");
+        let spool = Spool::create(&path).unwrap();
+        let copied = |length: u64| {
+            let partial = folder.path().join("partial");
+            fs::copy(&path, &partial).unwrap();
+            let file = File::options().write(true).open(&partial).unwrap();
+            file.set_len(length).unwrap();
+            let mut list = Vec::new();
+            let rows = copy_spooled(&partial, &mut list).unwrap();
+            let list: Vec<serde_json::Value> = serde_json::from_slice(&list).unwrap();
+            assert_eq!(list.len() as u64, rows);
+            rows
+        };
+        assert_eq!(copied(0), 0);
+        let mut ends = Vec::new();
+        for n in 0..3 {
+            let row = serde_json::json!({"n": n, "text": "}{ \u{e4} \n", "list": [{}]});
+            spool.push(RowPosition::default(), &row).unwrap();
+            spool.lock().file.flush().unwrap();
+            ends.push(fs::metadata(&path).unwrap().len());
+        }
+        for length in 0..=ends[2] {
+            let whole = ends.iter().filter(|end| **end <= length).count();
+            assert_eq!(copied(length), whole as u64, "{length}");
+        }
+    }
+
+    #[test]
+    fn rows_can_be_seen_while_others_follow() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("spool");
+        let spool = Spool::create(&path).unwrap();
+        spool.push(RowPosition::default(), &1).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+        spool.lock().flushed -= SEEN_AFTER;
+        spool.push(RowPosition::default(), &2).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().len(), 2);
     }
 
     #[cfg(target_os = "linux")]
