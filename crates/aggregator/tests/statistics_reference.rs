@@ -6,11 +6,12 @@ use aggregator::{
     grade,
     statistics::{
         Agreement, Cluster, ClusteredRate, Difference, Label, MissingCluster, PairedUnit,
-        PlannedMetric, Ratings, Scale, ScenarioCounts, Side, VariantRow, base_scenario_id,
-        clustered_rate, cohen_kappa, corrected_rate, fleiss_kappa, gwet_ac1, holm,
-        krippendorff_alpha, missing_bounds, paired_difference, pass_hat_k, power, variant_effects,
+        PlannedMetric, Ratings, Scale, ScenarioCounts, Side, VariantRow, clustered_rate,
+        cohen_kappa, corrected_rate, fleiss_kappa, gwet_ac1, holm, krippendorff_alpha,
+        missing_bounds, paired_difference, pass_hat_k, power, variant_effects,
     },
 };
+use schema::base_scenario_id;
 use serde_json::{Value, json};
 
 /// The cases of one kind. There must be as many as the file had when this was written, so that none is lost.

@@ -10,7 +10,7 @@ use schema::nearest;
 
 use crate::commands::{
     BaselineArgs, CacheCommand, CalibrateArgs, CompareArgs, ExportArgs, GateArgs, ImportArgs,
-    JournalCommand, JudgeCheckArgs, SafetyCommand, ValidateArgs,
+    JournalCommand, JudgeCheckArgs, ReportArgs, SafetyCommand, ValidateArgs,
 };
 use crate::flags::{
     AggregateArgs, JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, RunArgs, ScenariosArgs,
@@ -133,6 +133,14 @@ pub enum Command {
         after_help = "Examples:\n  cargo xtask run honesty --target gpt-4.1\n  cargo xtask calibrate honesty --reference gpt-4.1"
     )]
     Calibrate(CalibrateArgs),
+    /// Write a page to look at: rates, rows and conversations of finished runs
+    ///
+    /// It opens in any browser without a network. Everything comes from the files and journals of the runs. No model is called.
+    #[command(
+        after_help = "Examples:\n  cargo xtask report honesty\n  cargo xtask report honesty --rows notable --out honesty.html\n  cargo xtask \
+            report --all --out report"
+    )]
+    Report(ReportArgs),
     /// Compare targets, or runs of one target, scenario by scenario
     ///
     /// Everything comes from the scores in the tree. No model is called, and nothing is written.

@@ -56,4 +56,5 @@ mod text;
 mod words;
 
 pub use export::{ExportError, Exported, Exporter, OutFile};
+pub use places::{MessagePosition, places};
 pub use run::{Asked, Call, Judge, KnownSource, Run, Sample};

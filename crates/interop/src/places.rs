@@ -4,15 +4,15 @@ use schema::{Role, Turn};
 
 /// Where a message is in its conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MessagePosition {
+pub struct MessagePosition {
     /// The turn, from 1: how many messages the user has sent. 0 before the first.
-    pub(crate) turn: u32,
+    pub turn: u32,
     /// Which call to the target within the turn gave it, from 0; of a tool's answer, the call that asked for it.
-    pub(crate) step: u32,
+    pub step: u32,
 }
 
 /// The messages of `transcript` with their places.
-pub(crate) fn places(transcript: &[Turn]) -> impl Iterator<Item = (MessagePosition, &Turn)> {
+pub fn places(transcript: &[Turn]) -> impl Iterator<Item = (MessagePosition, &Turn)> {
     transcript
         .iter()
         .scan((0_u32, 0_u32), |(turn, replies), said| {

@@ -42,9 +42,12 @@ mod import;
 mod judge_check;
 mod metric_plans;
 pub mod prelude;
+mod report;
 pub mod safety;
 mod standard;
 
+pub use self::report::{ReportPlace, ReportRequest, WrittenReport, read_report, write_report};
+pub use ::report::html::RowsKept;
 pub use async_trait::async_trait;
 pub use baseline::{BaselineOptions, WrittenBaseline, baseline};
 pub use calibrate::{CalibrateOptions, Calibration, calibrate};

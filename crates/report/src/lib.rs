@@ -1,6 +1,6 @@
-//! Results for people to look at: plain text, made to fit a terminal.
+//! Results for people to look at: plain text, made to fit a terminal, and the report as an [HTML page](html).
 //!
-//! Everything here takes values and gives a `String`; printing is up to the caller. Widths are in terminal columns.
+//! Everything else takes values and gives a `String`; printing is up to the caller. Widths are in terminal columns.
 //!
 //! - [`results_table`]: the rates per model.
 //! - [`grades_table`], [`standards_table`]: the scores of hazards, their bounds and grades, and what grades compare with.
@@ -80,6 +80,7 @@ mod failures;
 mod files;
 mod gate;
 mod grades;
+pub mod html;
 mod journal;
 mod judge_check;
 mod judges;

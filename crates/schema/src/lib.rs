@@ -44,6 +44,7 @@
 //! - No IO, no HTTP and no clock: timestamps and files belong to the crates that use these types.
 //! - Text content only. Images and audio in messages are not represented.
 
+mod base_scenario;
 mod baseline;
 mod benchmark;
 mod chat;
@@ -94,6 +95,7 @@ mod verdict;
 mod verdict_tally;
 pub mod yaml;
 
+pub use base_scenario::base_scenario_id;
 pub use baseline::{
     Baseline, BaselineBenchmark, BaselineCounts, BaselineMetric, BaselineScenarios, BaselineTarget,
 };

@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("probity-aggregator", &["probity-schema"]),
     ("probity-journal", &["probity-schema"]),
     ("probity-interop", &["probity-schema"]),
-    ("probity-report", &["probity-schema"]),
+    ("probity-report", &["probity-schema", "probity-interop"]),
     (
         "probity-store",
         &["probity-schema", "probity-journal", "probity-aggregator"],
@@ -61,6 +61,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "probity-aggregator",
             "probity-journal",
             "probity-interop",
+            "probity-report",
             "probity-store",
             "probity-engine",
         ],

@@ -25,7 +25,6 @@
 //! - Rates pooled over metrics take differences between metrics for chance, which is cautious.
 
 mod agreement;
-mod base_scenario;
 mod clusters;
 mod compare;
 mod corrected;
@@ -48,7 +47,6 @@ mod variants;
 pub use agreement::{
     Agreement, MaybeRating, Ratings, Scale, cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha,
 };
-pub use base_scenario::base_scenario_id;
 pub use clusters::Cluster;
 pub(crate) use clusters::float;
 pub(crate) use compare::DIFFER;

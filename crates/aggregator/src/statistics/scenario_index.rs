@@ -7,11 +7,10 @@ use std::{
 };
 
 use indexmap::IndexSet;
-use schema::{Extra, Scenario, json_rows::JsonRows};
+use schema::{Extra, Scenario, base_scenario_id, json_rows::JsonRows};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::base_scenario_id;
 use crate::AggregateError;
 
 /// The values of a variant, `{axis: value}`.

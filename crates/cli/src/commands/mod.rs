@@ -24,6 +24,7 @@ mod output;
 mod plan;
 mod provenance;
 mod replies;
+mod report;
 mod report_file;
 mod run;
 mod safety;
@@ -49,6 +50,7 @@ pub use gate::GateArgs;
 pub use import::ImportArgs;
 pub use journal::JournalCommand;
 pub use judge_check::JudgeCheckArgs;
+pub use report::ReportArgs;
 pub use safety::SafetyCommand;
 pub use validate::ValidateArgs;
 
@@ -116,6 +118,7 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
         Command::Compare(args) => compare::run(&context, &args),
         Command::JudgeCheck(args) => judge_check::run(&context, &args),
         Command::Safety(command) => safety::run(&context, *command),
+        Command::Report(args) => report::run(&context, &args),
         Command::Export(args) => export::run(&context, &args),
         Command::Import(args) => import::run(&context, &args),
         Command::Plan(args) => plan::run(&context, &args.into()),

@@ -4,7 +4,7 @@
 /// where something stands before them; else `id`.
 ///
 /// ```
-/// use aggregator::statistics::base_scenario_id;
+/// use schema::base_scenario_id;
 ///
 /// assert_eq!(base_scenario_id("m01_s002_v01", None), "m01_s002");
 /// assert_eq!(base_scenario_id("m01_s002_v01", Some("other")), "other");

@@ -1,0 +1,145 @@
+//! `report`: finished runs as a page to look at.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use probity::{ReportPlace, ReportRequest, RowsKept, WrittenReport, write_report};
+use schema::text::counted;
+use serde_json::json;
+
+use super::Context;
+use crate::{
+    benchmarks::{choose, target_ids},
+    exit::{Exit, Failure},
+    flags::BenchmarkSelection,
+    logging,
+};
+
+/// Flags of `report`.
+#[derive(Clone, Debug, Args)]
+pub struct ReportArgs {
+    /// Benchmarks by name [default: the only one in the folder]
+    #[arg(value_name = "BENCHMARK")]
+    names: Vec<String>,
+    /// All benchmarks in the folder
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
+    /// Result files of safety evaluations
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    safety: Vec<PathBuf>,
+    /// Only this target, by its id in the tree; can be repeated
+    #[arg(long = "target", value_name = "ID")]
+    targets: Vec<String>,
+    /// The target that others are compared with
+    #[arg(long, value_name = "ID")]
+    baseline: Option<String>,
+    /// Which rows and conversations it holds
+    #[arg(long, value_enum, default_value = "all")]
+    rows: Rows,
+    /// The file to write, its name ending in .html, or a folder, which holds reports of any size [default: report.html]
+    #[arg(long, value_name = "FILE|DIR")]
+    out: Option<PathBuf>,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which rows a report holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Rows {
+    /// Each of them
+    All,
+    /// All of up to 500 rows; of more those that failed, have no verdict, a fault or a label that differs from the judge
+    Notable,
+    /// None: the overview alone
+    None,
+}
+
+impl From<Rows> for RowsKept {
+    fn from(rows: Rows) -> Self {
+        match rows {
+            Rows::All => Self::All,
+            Rows::Notable => Self::Notable,
+            Rows::None => Self::None,
+        }
+    }
+}
+
+/// Writes the report.
+///
+/// # Errors
+/// When there is nothing to show, or the file cannot be written.
+pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
+    logging::start(&context.global, false, &context.terminal)?;
+    let request = ReportRequest {
+        names: names(context, args)?,
+        safety: args.safety.clone(),
+        unnamed: None,
+        targets: target_ids(&args.targets)?,
+        baseline: target_ids(args.baseline.as_slice())?.pop(),
+        rows: args.rows.into(),
+    };
+    let out = args.out.clone().unwrap_or_else(|| "report.html".into());
+    let written = write_report(&context.layout, &request, &place(&out)?)?;
+    for line in written.problems.iter().chain(&written.refused) {
+        context.terminal.warning(line);
+    }
+    let exit = match written.refused.is_empty() {
+        true => Exit::Complete,
+        false => Exit::FailedRows,
+    };
+    if args.json {
+        context.print_json("report", exit, value(&written));
+    } else {
+        context.terminal.print(&text(&written));
+    }
+    Ok(exit)
+}
+
+/// The benchmarks that are meant: none where only safety files are.
+fn names(context: &Context, args: &ReportArgs) -> Result<Vec<String>, Failure> {
+    if !args.safety.is_empty() && args.names.is_empty() && !args.all {
+        return Ok(Vec::new());
+    }
+    let selection = BenchmarkSelection {
+        names: args.names.clone(),
+        all: args.all,
+        ..BenchmarkSelection::default()
+    };
+    Ok(choose(&context.layout, &selection, false)?.names)
+}
+
+/// A file, where the name ends as that of a page does; else a folder.
+fn place(out: &Path) -> Result<ReportPlace, Failure> {
+    let extension = out.extension().unwrap_or_default().to_ascii_lowercase();
+    let is_page = (extension == "html" || extension == "htm") && !out.is_dir();
+    if is_page {
+        return Ok(ReportPlace::File(out.to_owned()));
+    }
+    if out.exists() && !out.is_dir() {
+        return Err(Failure::usage(format!(
+            "--out {}: neither a folder nor a name that ends in .html",
+            out.display()
+        )));
+    }
+    Ok(ReportPlace::Folder(out.to_owned()))
+}
+
+fn text(written: &WrittenReport) -> String {
+    let path = written.path.display();
+    let total = counted(written.total_rows, "row", "rows");
+    match written.rows as u64 == written.total_rows {
+        true => format!("wrote {path}: {total}\n"),
+        false => format!("wrote {path}: {} of {total}\n", written.rows),
+    }
+}
+
+fn value(written: &WrittenReport) -> serde_json::Value {
+    json!({
+        "file": written.path,
+        "rows": written.rows,
+        "total_rows": written.total_rows,
+        "problems": written.problems,
+        "refused": written.refused,
+    })
+}

@@ -1,0 +1,138 @@
+//! The HTML report of finished runs.
+
+mod summary;
+
+use std::path::PathBuf;
+
+use ::report::html::{HtmlReport, Report, ReportError, ReportOptions, RowsKept, RunKind};
+use schema::{ModelId, TargetRef};
+use store::{Layout, RunError};
+
+use crate::export::{ExportOptions, ExportReport, export, export_safety};
+
+/// What a report is of.
+#[derive(Clone, Debug, Default)]
+pub struct ReportRequest {
+    /// The benchmarks.
+    pub names: Vec<String>,
+    /// Result files of safety evaluations.
+    pub safety: Vec<PathBuf>,
+    /// What stands for the target of safety files that do not name theirs; `None`: `not-stated`.
+    pub unnamed: Option<TargetRef>,
+    /// Only these targets; empty: all.
+    pub targets: Vec<ModelId>,
+    /// The target that others are compared with; `None`: each is compared with each.
+    pub baseline: Option<ModelId>,
+    /// Which rows it holds.
+    pub rows: RowsKept,
+}
+
+/// Where a report is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReportPlace {
+    /// One file.
+    File(PathBuf),
+    /// A folder: the page and its data beside it.
+    Folder(PathBuf),
+}
+
+/// A report that was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WrittenReport {
+    /// The page.
+    pub path: PathBuf,
+    /// Rows that it holds.
+    pub rows: usize,
+    /// Rows of the runs.
+    pub total_rows: u64,
+    /// What is incomplete, one line each.
+    pub problems: Vec<String>,
+    /// Targets of which nothing can be shown, with the reason.
+    pub refused: Vec<String>,
+}
+
+/// Writes the report of finished runs.
+///
+/// # Errors
+/// When there is nothing to show, a file cannot be read or written, or the report is too large for one file.
+pub fn write_report(
+    layout: &Layout,
+    request: &ReportRequest,
+    place: &ReportPlace,
+) -> Result<WrittenReport, RunError> {
+    let (report, exported) = read_report(layout, request)?;
+    let (rows, total_rows) = (report.index().rows.len(), report.index().total_rows);
+    let path = match place {
+        ReportPlace::File(path) => report.write_file(path),
+        ReportPlace::Folder(folder) => report.write_folder(folder),
+    };
+    Ok(WrittenReport {
+        path: path.map_err(unwritten)?,
+        rows,
+        total_rows,
+        problems: exported.problems,
+        refused: exported.refused,
+    })
+}
+
+/// The report of the runs as far as they go, and what is missing of them.
+///
+/// # Errors
+/// When there is nothing to show, or a file cannot be read.
+pub fn read_report(
+    layout: &Layout,
+    request: &ReportRequest,
+) -> Result<(Report, ExportReport), RunError> {
+    let options = ReportOptions {
+        rows: request.rows,
+        program: layout.command(),
+    };
+    let failed = |error| RunError::output(format!("temporary files: {error}")).with_source(error);
+    let mut report = HtmlReport::new(options).map_err(failed)?;
+    let exporting = ExportOptions {
+        strict: false,
+        targets: request.targets.clone(),
+    };
+    let mut done = ExportReport::default();
+    if !request.names.is_empty() {
+        let exported = export(layout, &request.names, &exporting, Box::new(&mut report))?;
+        add(&mut done, exported);
+    }
+    if !request.safety.is_empty() {
+        report.of_kind(RunKind::Safety);
+        let unnamed = request.unnamed.clone().map_or_else(not_stated, Ok)?;
+        let exporter = Box::new(&mut report);
+        let exported = export_safety(layout, &request.safety, &unnamed, &exporting, exporter)?;
+        add(&mut done, exported);
+    }
+    let summary = summary::summary(layout, request)?;
+    let report = report.finish(&summary).map_err(failed)?;
+    Ok((report, done))
+}
+
+/// Adds what `other` exported.
+fn add(all: &mut ExportReport, other: ExportReport) {
+    all.targets += other.targets;
+    all.conversations += other.conversations;
+    all.problems.extend(other.problems);
+    all.refused.extend(other.refused);
+    all.scores_cut |= other.scores_cut;
+}
+
+fn not_stated() -> Result<TargetRef, RunError> {
+    let name = "not-stated";
+    Ok(TargetRef {
+        id: ModelId::new(name).map_err(|error| RunError::input(error.to_string()))?,
+        model: name.to_owned(),
+    })
+}
+
+fn unwritten(error: ReportError) -> RunError {
+    let help = matches!(error, ReportError::TooLarge)
+        .then_some("write a folder with `--out DIR`, or fewer rows with `--rows notable`");
+    let error = RunError::output(error.to_string()).with_source(error);
+    match help {
+        Some(help) => error.with_help(help),
+        None => error,
+    }
+}

@@ -1,0 +1,338 @@
+//! A sample as the page has it: the conversation for its chunk, and a row for each score.
+
+use indexmap::IndexMap;
+use interop::{Asked, Call, MessagePosition, Sample, places};
+use schema::{
+    Conversation, Extra, FinishReason, JudgeQuote, JudgeVerdict, MetricType, Role, Scenario, Score,
+    Turn, Usage, base_scenario_id, text::not_blank, transcript_digest,
+};
+use serde_json::Value;
+
+use super::data::{
+    CallData, ConversationData, FaultData, JudgeData, LandmarkData, MessageData, QuoteData, Row,
+    RowVerdict, RunKind, ScenarioData, ScoreData, ToolCallData,
+};
+
+/// How many characters of the first message a row shows.
+const PREVIEW: usize = 120;
+/// How many characters of an error a row shows.
+const ROW_ERROR: usize = 300;
+
+/// The conversation of a sample. `metrics` are the places of the metrics of its scores.
+pub(super) fn conversation<'a>(
+    run: usize,
+    sample: &'a Sample,
+    metrics: &[usize],
+) -> ConversationData<'a> {
+    let of = &sample.conversation;
+    let scores = sample.scores.iter().zip(metrics);
+    ConversationData {
+        conv_id: &of.conv_id,
+        run,
+        scenario: scenario(&of.scenario),
+        system_prompt: sample.system_prompt.as_deref(),
+        messages: messages(sample),
+        scores: scores
+            .map(|(row, metric)| score(sample, row, *metric))
+            .collect(),
+        faults: faults(of),
+        error: of.error.as_deref(),
+        cost: of.usage.as_ref().and_then(|usage| usage.cost),
+        transcript: transcript_digest(&of.transcript),
+    }
+}
+
+fn scenario(scenario: &Scenario) -> ScenarioData<'_> {
+    ScenarioData {
+        id: &scenario.id,
+        title: scenario.extra.get("title").map(text_of),
+        persona: not_blank(scenario.played_persona()),
+        user_goal: not_blank(scenario.user_goal.as_str()),
+        hidden_goal: not_blank(scenario.latent_adversarial_goal.as_str()),
+        landmarks: scenario
+            .landmarks
+            .iter()
+            .map(|landmark| LandmarkData {
+                turn: landmark.turn,
+                text: &landmark.instruction,
+            })
+            .collect(),
+        demographic: texts(&scenario.demographic),
+        world_state: scenario.world_state.as_deref().and_then(not_blank),
+    }
+}
+
+fn messages(sample: &Sample) -> Vec<MessageData<'_>> {
+    let transcript = &sample.conversation.transcript;
+    places(transcript)
+        .map(|(place, turn)| message(turn, place, call_of(sample, turn.role, place)))
+        .collect()
+}
+
+/// The call that a message came from, where it is known.
+fn call_of(sample: &Sample, role: Role, place: MessagePosition) -> Option<&Call> {
+    let asked = match role {
+        Role::Assistant => return sample.reply(place.turn, place.step),
+        Role::User => Asked::User,
+        // Which of a turn's answers of tools a call gave is not known.
+        Role::Tool | Role::System => return None,
+    };
+    let calls = sample.calls_to(asked);
+    // The last one that succeeded: earlier ones were generated again.
+    calls
+        .filter(|call| call.turn == place.turn && call.error.is_none())
+        .last()
+}
+
+fn message<'a>(turn: &'a Turn, place: MessagePosition, call: Option<&'a Call>) -> MessageData<'a> {
+    let tool_calls = turn.tool_calls.iter().map(|call| ToolCallData {
+        id: &call.id,
+        name: &call.name,
+        arguments: &call.arguments,
+    });
+    let finish = turn.finish_reason.clone().map(String::from);
+    MessageData {
+        role: turn.role.as_str(),
+        turn: place.turn,
+        text: &turn.content,
+        reasoning: turn.reasoning.as_deref(),
+        tool_calls: tool_calls.collect(),
+        tool_call_id: turn.tool_call_id.as_deref(),
+        name: turn.name.as_deref(),
+        finish,
+        call: call.map(|call| calls(&[call])).unwrap_or_default(),
+        cached: call.is_some_and(|call| call.cached),
+    }
+}
+
+/// Calls together. Unknown is not zero: what one of them does not say, the sum does not say.
+fn calls<'a>(calls: &[&'a Call]) -> CallData<'a> {
+    let Some(first) = calls.first() else {
+        return CallData::default();
+    };
+    let mut used = Some(Usage::default());
+    for call in calls {
+        used = used.zip(call.usage).map(|(mut sum, usage)| {
+            sum.add(&usage);
+            sum
+        });
+    }
+    let sum = |of: fn(&Call) -> Option<f64>| calls.iter().map(|call| of(call)).sum();
+    CallData {
+        model: Some(first.answered_by.as_deref().unwrap_or(&first.model)),
+        tokens_in: used.map(|used| used.input_tokens),
+        tokens_out: used.map(|used| used.output_tokens),
+        seconds: sum(|call| call.run_time),
+        cost: sum(|call| call.cost),
+    }
+}
+
+fn score<'a>(sample: &'a Sample, score: &'a Score, metric: usize) -> ScoreData<'a> {
+    let judged: Vec<&Call> = sample.judge_calls(&score.metric_id).collect();
+    let judges: &[JudgeVerdict] = &score.judges;
+    ScoreData {
+        metric,
+        verdict: score.passed.into(),
+        shown: shown(score),
+        reason: score.no_verdict.map(|reason| reason.as_str()),
+        justification: &score.justification,
+        error: score.error.as_deref(),
+        quotes: judges
+            .iter()
+            .flat_map(|judge| quotes(&judge.quotes))
+            .collect(),
+        // One judge alone said what the score says.
+        judges: match judges {
+            [] | [_] => Vec::new(),
+            several => several
+                .iter()
+                .map(|judge| judge_data(judge, score.metric_type))
+                .collect(),
+        },
+        call: CallData {
+            model: None,
+            ..calls(&judged)
+        },
+    }
+}
+
+fn judge_data(judge: &JudgeVerdict, metric_type: MetricType) -> JudgeData<'_> {
+    let passed = judge.present.map(|present| metric_type.passed(present));
+    JudgeData {
+        judge: &judge.judge,
+        verdict: passed.into(),
+        shown: judge.verdict.as_ref().map(schema::Verdict::text),
+        justification: &judge.justification,
+        quotes: quotes(&judge.quotes).collect(),
+    }
+}
+
+fn quotes(quotes: &[JudgeQuote]) -> impl Iterator<Item = QuoteData<'_>> {
+    // Judges count from 1.
+    quotes.iter().filter_map(|quote| {
+        Some(QuoteData {
+            message: quote.message.checked_sub(1)?,
+            text: &quote.text,
+        })
+    })
+}
+
+/// What a judge decided where it is more than yes or no; of a safety evaluation the score.
+fn shown(score: &Score) -> Option<String> {
+    let verdict = score.verdict.as_ref().map(schema::Verdict::text);
+    let graded = || {
+        let value = score.score.filter(|value| *value != 0.0 && *value != 1.0);
+        value.map(|value| value.to_string())
+    };
+    verdict.or_else(graded)
+}
+
+fn faults(conversation: &Conversation) -> Vec<FaultData<'_>> {
+    let faults = conversation.simulator_faults.iter();
+    faults
+        .map(|fault| FaultData {
+            turn: fault.turn,
+            kind: fault.fault.name(),
+            text: fault.text.as_deref(),
+            retried: fault.retried,
+        })
+        .collect()
+}
+
+/// The rows of a sample: one for each score, or one where there is none. `metrics` as in [`conversation`]; of a sample without scores
+/// the place of its own metric.
+pub(super) fn rows(run: usize, kind: RunKind, sample: &Sample, metrics: &[usize]) -> Vec<Row> {
+    let row = of_conversation(run, kind, &sample.conversation);
+    if sample.scores.is_empty() {
+        let metric = metrics.first().copied().unwrap_or_default();
+        return vec![Row { metric, ..row }];
+    }
+    let scores = sample.scores.iter().zip(metrics);
+    scores
+        .map(|(score, metric)| Row {
+            metric: *metric,
+            verdict: score.passed.into(),
+            reason: score.no_verdict.map(|reason| reason.as_str()),
+            shown: shown(score),
+            error: score.error.as_deref().map(|error| start(error, ROW_ERROR)),
+            split: is_split(score),
+            ..row.clone()
+        })
+        .collect()
+}
+
+fn of_conversation(run: usize, kind: RunKind, conversation: &Conversation) -> Row {
+    let scenario = &conversation.scenario;
+    let said = |role| move |turn: &&Turn| turn.role == role;
+    let transcript = || conversation.transcript.iter();
+    let first = transcript().find(said(Role::User));
+    let mut faults: Vec<&'static str> = Vec::new();
+    for fault in &conversation.simulator_faults {
+        if !faults.contains(&fault.fault.name()) {
+            faults.push(fault.fault.name());
+        }
+    }
+    let given = scenario
+        .extra
+        .get("base_scenario_id")
+        .and_then(Value::as_str);
+    let case = scenario.extra.get("case_id").map(text_of);
+    let case = case.filter(|_| kind == RunKind::Safety);
+    let base = || base_scenario_id(&scenario.id, given).to_owned();
+    Row {
+        conv_id: conversation.conv_id.clone(),
+        run,
+        scenario: case.clone().unwrap_or_else(|| scenario.id.clone()),
+        base: case.unwrap_or_else(base),
+        sample: conversation.sample,
+        variant: variant(kind, scenario),
+        reason: conversation.no_verdict.map(|reason| reason.as_str()),
+        error: conversation
+            .error
+            .as_deref()
+            .map(|error| start(error, ROW_ERROR)),
+        faults,
+        incomplete: transcript().any(is_incomplete),
+        turns: transcript().filter(said(Role::User)).count(),
+        preview: first.map_or_else(String::new, |turn| start(&turn.content, PREVIEW)),
+        ..Row::default()
+    }
+}
+
+/// The values that set a row apart from others of its scenario, by axis.
+fn variant(kind: RunKind, scenario: &Scenario) -> IndexMap<String, String> {
+    match kind {
+        RunKind::Benchmark => texts(&scenario.demographic),
+        RunKind::Safety => ["layer", "strategy", "test_type"]
+            .into_iter()
+            .filter_map(|key| Some((key.to_owned(), text_of(scenario.extra.get(key)?))))
+            .collect(),
+    }
+}
+
+/// Whether a reply of the target is empty or was cut off.
+fn is_incomplete(turn: &Turn) -> bool {
+    let is_cut = matches!(
+        turn.finish_reason,
+        Some(FinishReason::Length | FinishReason::ContentFilter)
+    );
+    let is_empty = turn.content.trim().is_empty() && turn.tool_calls.is_empty();
+    turn.role == Role::Assistant && (is_cut || is_empty)
+}
+
+/// Whether judges that gave a verdict disagree on whether the behaviour is there.
+fn is_split(score: &Score) -> bool {
+    let mut given = score.judges.iter().filter_map(|judge| judge.present);
+    let first = given.next();
+    given.any(|present| Some(present) != first)
+}
+
+/// Whether a person wants to see the row first.
+pub(super) fn is_notable(row: &Row) -> bool {
+    let differs = row.labels.iter().any(|label| {
+        label.passed.is_some()
+            && row.verdict != RowVerdict::None
+            && row.verdict != label.passed.into()
+    });
+    row.verdict != RowVerdict::Pass
+        || !row.faults.is_empty()
+        || row.incomplete
+        || row.split
+        || differs
+}
+
+/// The start of a text in one line.
+fn start(text: &str, most: usize) -> String {
+    // White space may be long: no more of the text is looked at than can be shown.
+    let mut line = String::new();
+    let mut left = most;
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        for char in word.chars() {
+            if left == 0 {
+                line.push('…');
+                return line;
+            }
+            left -= 1;
+            line.push(char);
+        }
+        left = left.saturating_sub(1);
+    }
+    line
+}
+
+fn texts(values: &Extra) -> IndexMap<String, String> {
+    let values = values.iter();
+    values
+        .map(|(key, value)| (key.clone(), text_of(value)))
+        .collect()
+}
+
+/// A text as it is, anything else as JSON.
+fn text_of(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}

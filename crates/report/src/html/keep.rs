@@ -1,0 +1,215 @@
+//! Which rows a report holds.
+
+use std::collections::BTreeMap;
+
+use super::{
+    conversation::is_notable,
+    data::{Row, RowsKept},
+};
+
+/// Up to so many rows, a report of notable rows holds each of them.
+pub const SMALL_RUN: usize = 500;
+/// The most rows that a report of notable rows holds of a larger run.
+pub const NOTABLE_LIMIT: usize = 2_000;
+
+/// The rows that are kept so far, and the conversation of each.
+#[derive(Debug)]
+pub(super) struct Kept {
+    which: RowsKept,
+    /// With the number of the conversation.
+    rows: Vec<(Row, usize)>,
+    total: u64,
+    /// Whether only notable rows are kept: there are too many for all.
+    only_notable: bool,
+    /// By run and metric: notable rows that are kept.
+    counts: BTreeMap<(usize, usize), usize>,
+    /// No group gets more rows than this any more.
+    level: usize,
+    /// With more rows than this, some are dropped.
+    thin_above: usize,
+}
+
+impl Kept {
+    pub(super) fn new(which: RowsKept) -> Self {
+        Self {
+            which,
+            rows: Vec::new(),
+            total: 0,
+            only_notable: false,
+            counts: BTreeMap::new(),
+            level: NOTABLE_LIMIT,
+            thin_above: 2 * NOTABLE_LIMIT,
+        }
+    }
+
+    /// Which rows are kept.
+    pub(super) fn which(&self) -> RowsKept {
+        self.which
+    }
+
+    /// Rows that were given.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Which of the rows of a conversation may be kept.
+    pub(super) fn choose(&mut self, rows: Vec<Row>) -> Vec<Row> {
+        self.total += rows.len() as u64;
+        match self.which {
+            RowsKept::None => return Vec::new(),
+            RowsKept::All => return rows,
+            RowsKept::Notable => {}
+        }
+        if self.total <= SMALL_RUN as u64 {
+            return rows;
+        }
+        if !self.only_notable {
+            self.only_notable = true;
+            self.rows.retain(|(row, _)| is_notable(row));
+        }
+        let counts = &self.counts;
+        let fits = |row: &Row| {
+            counts
+                .get(&group(row))
+                .is_none_or(|count| *count < self.level)
+        };
+        rows.into_iter()
+            .filter(|row| is_notable(row) && fits(row))
+            .collect()
+    }
+
+    /// Keeps rows that were chosen, whose conversation has this number.
+    pub(super) fn add(&mut self, rows: Vec<Row>, conversation: usize) {
+        for row in rows {
+            if is_notable(&row) {
+                *self.counts.entry(group(&row)).or_default() += 1;
+            }
+            self.rows.push((row, conversation));
+        }
+        if self.only_notable && self.rows.len() > self.thin_above {
+            self.thin();
+            self.thin_above = 2 * self.rows.len().max(NOTABLE_LIMIT);
+        }
+    }
+
+    /// The rows that stay, with the number of each one's conversation.
+    pub(super) fn finish(mut self) -> Vec<(Row, usize)> {
+        if !self.only_notable {
+            return self.rows;
+        }
+        self.thin();
+        // There may be more runs and metrics than the limit has rows.
+        let all = self.rows.len().max(NOTABLE_LIMIT);
+        let share = |place: usize| place * NOTABLE_LIMIT / all;
+        let rows = self.rows.into_iter().enumerate();
+        rows.filter(|(place, _)| share(*place) < share(place + 1))
+            .map(|(_, row)| row)
+            .collect()
+    }
+
+    /// Drops what is over the limit: of the groups with most rows, the last ones. Each group keeps one row.
+    fn thin(&mut self) {
+        // It only sinks: another group leaves less for the others.
+        let level = level(self.counts.values().copied(), NOTABLE_LIMIT);
+        self.level = level;
+        let mut counts: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        self.rows.retain(|(row, _)| {
+            let count = counts.entry(group(row)).or_default();
+            *count += 1;
+            *count <= level
+        });
+        for count in counts.values_mut() {
+            *count = (*count).min(level);
+        }
+        self.counts = counts;
+    }
+}
+
+/// What rows are spread over: runs and metrics.
+fn group(row: &Row) -> (usize, usize) {
+    (row.run, row.metric)
+}
+
+/// The most that each group may have, so that all together have no more than `limit`; at least 1.
+fn level(counts: impl Iterator<Item = usize> + Clone, limit: usize) -> usize {
+    let sum = |level: usize| -> usize { counts.clone().map(|count| count.min(level)).sum() };
+    let (mut low, mut high) = (1, limit + 1);
+    while low + 1 < high {
+        let middle = low.midpoint(high);
+        match sum(middle) <= limit {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::data::RowVerdict;
+
+    fn row(run: usize, metric: usize, passed: bool) -> Row {
+        Row {
+            run,
+            metric,
+            verdict: Some(passed).into(),
+            ..Row::default()
+        }
+    }
+
+    fn kept(which: RowsKept, rows: impl Iterator<Item = Row>) -> (Vec<Row>, u64) {
+        let mut kept = Kept::new(which);
+        for (number, row) in rows.enumerate() {
+            let rows = kept.choose(vec![row]);
+            kept.add(rows, number);
+        }
+        let total = kept.total();
+        (
+            kept.finish().into_iter().map(|(row, _)| row).collect(),
+            total,
+        )
+    }
+
+    #[test]
+    fn a_small_run_is_kept_as_a_whole() {
+        let rows = |count| (0..count).map(|n| row(0, 0, n % 10 > 0));
+        assert_eq!(kept(RowsKept::Notable, rows(500)).0.len(), 500);
+        let (few, total) = kept(RowsKept::Notable, rows(510));
+        assert_eq!((few.len(), total), (51, 510));
+        assert!(few.iter().all(|row| row.verdict == RowVerdict::Fail));
+        assert_eq!(kept(RowsKept::All, rows(510)).0.len(), 510);
+        assert_eq!(kept(RowsKept::None, rows(510)), (vec![], 510));
+    }
+
+    #[test]
+    fn notable_rows_are_spread_over_runs_and_metrics() {
+        // Three metrics of two runs; the third metric has 10 failures, the others 3,000 in each run.
+        let rows = (0..6_000).flat_map(|n| {
+            [
+                row(n / 3_000, 0, false),
+                row(n / 3_000, 1, false),
+                row(0, 2, n >= 10),
+            ]
+        });
+        let (few, total) = kept(RowsKept::Notable, rows);
+        assert_eq!(total, 18_000);
+        let count = |run, metric| few.iter().filter(|row| group(row) == (run, metric)).count();
+        assert_eq!(count(0, 2), 10);
+        assert_eq!(
+            [count(0, 0), count(0, 1), count(1, 0), count(1, 1)],
+            [497; 4]
+        );
+    }
+
+    #[test]
+    fn more_runs_and_metrics_than_rows_are_sampled_evenly() {
+        let rows = (0..30_000).map(|n| row(n / 500, n % 500, false));
+        let (few, _) = kept(RowsKept::Notable, rows);
+        assert_eq!(few.len(), NOTABLE_LIMIT);
+        for run in 0..60 {
+            let of_run = few.iter().filter(|row| row.run == run).count();
+            assert!((33..=34).contains(&of_run), "{run}: {of_run}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The report as one HTML page: an overview that needs no script, and rows and conversations as data that the script of the page shows.
+//!
+//! [`HtmlReport`] takes runs as an exporter does and gives a [`Report`], which is written as one file, as a folder, or served part by
+//! part. What a model said is data and never HTML: it is embedded compressed, and the script puts it into text nodes.
+
+mod chunks;
+mod conversation;
+mod data;
+mod keep;
+mod page;
+mod report;
+mod script;
+mod summary;
+
+use std::{collections::BTreeMap, io};
+
+use interop::{ExportError, Exported, Exporter, Run, Sample};
+use schema::MetricType;
+
+pub use data::{
+    ConversationData, Index, IndexMetric, IndexRun, LabelDraw, Row, RowLabel, RowVerdict, RowsKept,
+    RunKind, RunState,
+};
+pub use keep::{NOTABLE_LIMIT, SMALL_RUN};
+pub use report::{FILE_LIMIT, Report, ReportError};
+pub use summary::ReportSummary;
+
+use chunks::{Spool, Spooled};
+use keep::Kept;
+
+/// How a report is made.
+#[derive(Clone, Debug, Default)]
+pub struct ReportOptions {
+    /// Which rows it holds.
+    pub rows: RowsKept,
+    /// What commands for people begin with: `probity`.
+    pub program: String,
+}
+
+/// Takes runs and their samples, and gives a [`Report`]. It is an [`Exporter`] by reference, so that its owner has the report when the
+/// export has ended.
+#[derive(Debug)]
+pub struct HtmlReport {
+    options: ReportOptions,
+    kind: RunKind,
+    runs: Vec<IndexRun>,
+    metrics: Vec<IndexMetric>,
+    /// The place of each metric, by benchmark and id.
+    places: BTreeMap<(String, String), usize>,
+    kept: Kept,
+    spool: Spool,
+    conversations: Vec<Spooled>,
+    problems: Vec<String>,
+}
+
+impl HtmlReport {
+    /// A report without runs.
+    ///
+    /// # Errors
+    /// When there is no room for temporary files.
+    pub fn new(options: ReportOptions) -> io::Result<Self> {
+        Ok(Self {
+            kept: Kept::new(options.rows),
+            options,
+            kind: RunKind::Benchmark,
+            runs: Vec::new(),
+            metrics: Vec::new(),
+            places: BTreeMap::new(),
+            spool: Spool::new()?,
+            conversations: Vec::new(),
+            problems: Vec::new(),
+        })
+    }
+
+    /// Says of what kind the runs are that follow.
+    pub fn of_kind(&mut self, kind: RunKind) {
+        self.kind = kind;
+    }
+
+    /// The report of all runs, with `summary` as its overview.
+    ///
+    /// # Errors
+    /// When the temporary files cannot be read.
+    pub fn finish(mut self, summary: &ReportSummary) -> io::Result<Report> {
+        name_runs(&mut self.runs);
+        let mut index = Index {
+            format: data::FORMAT,
+            title: title(&self.runs),
+            program: self.options.program,
+            kept: self.kept.which(),
+            total_rows: self.kept.total(),
+            runs: self.runs,
+            metrics: self.metrics,
+            ..Index::default()
+        };
+        // Only conversations of rows that stay get into a chunk.
+        let rows = self.kept.finish();
+        let mut used: Vec<usize> = rows.iter().map(|(_, number)| *number).collect();
+        used.dedup();
+        let texts: Vec<Spooled> = used
+            .iter()
+            .filter_map(|number| self.conversations.get(*number).copied())
+            .collect();
+        let chunks = chunks::divide(&texts);
+        let mut places = BTreeMap::new();
+        let mut numbers = used.into_iter();
+        for (chunk, texts) in chunks.iter().enumerate() {
+            for (at, number) in numbers.by_ref().take(texts.len()).enumerate() {
+                places.insert(number, (chunk, at));
+            }
+        }
+        index.chunks = chunks.len();
+        index.rows = rows
+            .into_iter()
+            .map(|(row, number)| {
+                let (chunk, at) = places.get(&number).copied().unzip();
+                Row { chunk, at, ..row }
+            })
+            .collect();
+        let overview = summary.overview(&index, &self.problems);
+        let cost = summary.cost(&index);
+        Ok(Report::new(index, overview, cost, chunks, self.spool))
+    }
+
+    fn add(&mut self, sample: &Sample) -> io::Result<()> {
+        let Some(run) = self.runs.len().checked_sub(1) else {
+            return Err(io::Error::other("a sample was given before its run"));
+        };
+        let metrics = self.metrics_of(sample);
+        let rows = conversation::rows(run, self.kind, sample, &metrics);
+        let rows = self.kept.choose(rows);
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let data = conversation::conversation(run, sample, &metrics);
+        let json = serde_json::to_vec(&data)?;
+        self.conversations.push(self.spool.add(&json)?);
+        self.kept.add(rows, self.conversations.len() - 1);
+        Ok(())
+    }
+
+    /// The places of the metrics of a sample's scores; of a sample without scores that of its own metric.
+    fn metrics_of(&mut self, sample: &Sample) -> Vec<usize> {
+        let scenario = &sample.conversation.scenario;
+        if sample.scores.is_empty() {
+            let name = scenario.metric_name.as_deref().unwrap_or_default();
+            let metric_type = scenario.metric_type.unwrap_or(MetricType::Positive);
+            return vec![self.metric(&scenario.metric_id, name, metric_type)];
+        }
+        let scores = sample.scores.iter();
+        scores
+            .map(|score| self.metric(&score.metric_id, &score.metric_name, score.metric_type))
+            .collect()
+    }
+
+    /// The place of a metric, which is added where benchmark.yaml does not have it.
+    fn metric(&mut self, id: &str, name: &str, metric_type: MetricType) -> usize {
+        let benchmark = self.runs.last().map(|run| run.benchmark.clone());
+        let benchmark = benchmark.unwrap_or_default();
+        let name = if name.is_empty() { id } else { name };
+        self.add_metric(IndexMetric {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            metric_type,
+            benchmark,
+            definition: String::new(),
+            hazard: None,
+        })
+    }
+
+    fn add_metric(&mut self, metric: IndexMetric) -> usize {
+        let key = (metric.benchmark.clone(), metric.id.clone());
+        *self.places.entry(key).or_insert_with(|| {
+            self.metrics.push(metric);
+            self.metrics.len() - 1
+        })
+    }
+}
+
+impl Exporter for &mut HtmlReport {
+    fn begin(&mut self, run: &Run) -> Result<(), ExportError> {
+        let hazards = &run.benchmark.hazards;
+        for metric in &run.benchmark.metrics {
+            let is_of = |hazard: &&schema::Hazard| hazard.metrics.contains(&metric.id);
+            let hazard = hazards.iter().find(is_of);
+            self.add_metric(IndexMetric {
+                id: metric.id.clone(),
+                name: metric.name.clone(),
+                metric_type: metric.metric_type,
+                benchmark: run.folder.clone(),
+                definition: metric.definition.clone(),
+                hazard: hazard.map(|hazard| hazard.shown_name().to_owned()),
+            });
+        }
+        let target = run.target.id.to_string();
+        let rerun = (self.kind == RunKind::Benchmark).then(|| {
+            format!(
+                "{} run {} --target {target}",
+                self.options.program, run.folder
+            )
+        });
+        let is_partial = run.outcome.as_deref() == Some("interrupted");
+        self.runs.push(IndexRun {
+            id: target.clone(),
+            benchmark: run.folder.clone(),
+            model: Some(run.target.model.clone()).filter(|model| !model.is_empty()),
+            source: run.source.clone(),
+            kind: self.kind,
+            state: if is_partial {
+                RunState::Partial
+            } else {
+                RunState::Complete
+            },
+            rerun,
+            target,
+            label_order: Vec::new(),
+        });
+        Ok(())
+    }
+
+    fn push(&mut self, sample: &Sample) -> Result<(), ExportError> {
+        let added = self.add(sample);
+        added.map_err(|error| ExportError::write(&std::env::temp_dir(), error))
+    }
+
+    fn end(&mut self) -> Result<(), ExportError> {
+        Ok(())
+    }
+
+    fn tell(&mut self, problems: &[&str]) {
+        let problems = problems.iter().map(|line| (*line).to_owned());
+        self.problems.extend(problems);
+    }
+
+    fn finish(self: Box<Self>) -> Result<Exported, ExportError> {
+        Ok(Exported::default())
+    }
+}
+
+/// Gives the runs ids that are unique in the page.
+fn name_runs(runs: &mut [IndexRun]) {
+    let first = runs.first().map(|run| run.benchmark.clone());
+    let is_one = runs
+        .iter()
+        .all(|run| Some(&run.benchmark) == first.as_ref());
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for run in runs {
+        if !is_one {
+            run.id = format!("{}/{}", run.benchmark, run.target);
+        }
+        let times = seen.entry(run.id.clone()).or_default();
+        *times += 1;
+        if *times > 1 {
+            run.id = format!("{} ({times})", run.id);
+        }
+    }
+}
+
+/// The benchmarks, each once.
+fn title(runs: &[IndexRun]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for run in runs {
+        if !names.contains(&run.benchmark.as_str()) {
+            names.push(&run.benchmark);
+        }
+    }
+    names.join(", ")
+}

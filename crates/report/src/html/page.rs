@@ -1,0 +1,142 @@
+//! The page around the data.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, value::Value};
+use sha2::{Digest, Sha256};
+
+use super::{Index, script::script};
+
+const TEMPLATE: &str = include_str!("../../assets/page.html");
+const STYLE: &str = include_str!("../../assets/report.css");
+
+/// The line of the template that the data replace.
+const DATA: &str = "<!-- data -->";
+
+/// Where the page has its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PageForm {
+    /// In itself.
+    File,
+    /// The index in itself, the chunks in files beside it.
+    Folder,
+    /// It asks the server that it came from.
+    Live,
+}
+
+/// The page as far as the data, and what follows them.
+pub(super) fn page(form: PageForm, index: &Index, overview: &str, cost: &str) -> [String; 2] {
+    let values = BTreeMap::from([
+        ("title", Value::from(&*index.title)),
+        ("csp", Value::from(policy(form))),
+        ("live", Value::from(form == PageForm::Live)),
+        ("folder", Value::from(form == PageForm::Folder)),
+        ("style", safe(STYLE)),
+        ("script", safe(script())),
+        ("overview", safe(overview)),
+        ("cost", safe(cost)),
+    ]);
+    let template = ENVIRONMENT.get_template("page.html");
+    let page = template.and_then(|template| template.render(Value::from(values)));
+    // The template is a part of the program: a test renders it.
+    let page = page.unwrap_or_else(|error| format!("{error:#}"));
+    match page.rsplit_once(DATA) {
+        Some((head, tail)) => [head.to_owned(), tail.to_owned()],
+        None => [page, String::new()],
+    }
+}
+
+static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    // A template that is wrong is not there, which a test finds.
+    let _ = environment.add_template("page.html", TEMPLATE);
+    environment
+});
+
+/// A text of our own, which is HTML already.
+fn safe(html: &str) -> Value {
+    Value::from_safe_string(html.to_owned())
+}
+
+/// What the page may load and run: nothing but its own script and style.
+fn policy(form: PageForm) -> String {
+    let [script, style] = [script(), STYLE].map(hash);
+    let more = match form {
+        PageForm::File => "",
+        // In a page from `file://`, 'self' is no origin.
+        PageForm::Folder => " 'self' file:",
+        PageForm::Live => "",
+    };
+    let connect = match form {
+        PageForm::Live => " connect-src 'self';",
+        PageForm::File | PageForm::Folder => "",
+    };
+    format!(
+        "default-src 'none'; script-src {script}{more}; style-src {style}; img-src data:;{connect} base-uri 'none'; form-action 'none'"
+    )
+}
+
+/// What a policy has for an inline script or style.
+fn hash(text: &str) -> String {
+    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(form: PageForm) -> String {
+        let index = Index {
+            title: "</title><script>alert(1)</script>".to_owned(),
+            ..Index::default()
+        };
+        page(form, &index, "<h2>Overview</h2>", "<h2>Cost</h2>").join("DATA")
+    }
+
+    #[test]
+    fn the_page_has_the_parts_that_the_script_fills() {
+        let page = whole(PageForm::File);
+        for id in ["top", "overview", "rows", "conversation", "cost", "label"] {
+            let id = format!("id=\"{id}\"");
+            assert_eq!(page.matches(&id).count(), 1, "{id} in {page}");
+        }
+        assert!(page.starts_with("<!doctype html>"), "{page}");
+        assert!(page.find("DATA") < page.find("<script type=\"module\">"));
+        assert!(
+            !page.contains("style=\""),
+            "the policy allows no such attribute"
+        );
+    }
+
+    #[test]
+    fn names_are_texts() {
+        let page = whole(PageForm::File);
+        assert!(!page.contains("<script>alert"), "{page}");
+        assert_eq!(page.matches("<script").count(), 1);
+    }
+
+    #[test]
+    fn the_policy_has_the_hash_of_the_script_as_it_is_in_the_page() {
+        let page = whole(PageForm::File);
+        for (open, close) in [
+            ("<script type=\"module\">", "</script>"),
+            ("<style>", "</style>"),
+        ] {
+            let (_, rest) = page.split_once(open).unwrap();
+            let (text, _) = rest.split_once(close).unwrap();
+            let escaped = hash(text).replace('\'', "&#x27;").replace('/', "&#x2f;");
+            assert!(page.contains(&escaped), "{escaped}");
+        }
+    }
+
+    #[test]
+    fn only_a_page_that_is_served_may_ask() {
+        assert!(!whole(PageForm::File).contains("connect-src"));
+        assert!(!whole(PageForm::Folder).contains("connect-src"));
+        let live = whole(PageForm::Live);
+        assert!(live.contains("connect-src") && live.contains("data-live=\"1\""));
+    }
+}

@@ -1,0 +1,218 @@
+//! A report that is ready: written as one file or as a folder, or served part by part.
+
+use std::{
+    fs,
+    io::{self, Write},
+    num::NonZero,
+    path::{Path, PathBuf},
+    thread,
+};
+
+use interop::{ExportError, OutFile};
+
+use super::{
+    Index,
+    chunks::{Spool, Spooled, pack},
+    page::{PageForm, page},
+};
+
+/// How many bytes of data one file may hold. Browsers open larger ones slowly or not at all.
+pub const FILE_LIMIT: u64 = 100 << 20;
+
+/// Why a report was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// It is too large for one file.
+    #[error("the data of the report are more than {} MB, too large for one file", FILE_LIMIT >> 20)]
+    TooLarge,
+    /// A file cannot be written.
+    #[error(transparent)]
+    Write(#[from] ExportError),
+}
+
+/// The overview of runs with their rows and conversations.
+#[derive(Debug)]
+pub struct Report {
+    index: Index,
+    overview: String,
+    cost: String,
+    chunks: Vec<Vec<Spooled>>,
+    spool: Spool,
+}
+
+impl Report {
+    pub(super) fn new(
+        index: Index,
+        overview: String,
+        cost: String,
+        chunks: Vec<Vec<Spooled>>,
+        spool: Spool,
+    ) -> Self {
+        Self {
+            index,
+            overview,
+            cost,
+            chunks,
+            spool,
+        }
+    }
+
+    /// What is known of all runs and rows.
+    #[must_use]
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// The insides of the sections `overview` and `cost`, as HTML.
+    #[must_use]
+    pub fn sections(&self) -> [&str; 2] {
+        [&self.overview, &self.cost]
+    }
+
+    /// The page without data, for a server that has them.
+    #[must_use]
+    pub fn live_page(&self) -> String {
+        self.page(PageForm::Live).concat()
+    }
+
+    /// Chunk `number`, from 0, as JSON; `None`: there is no such chunk.
+    ///
+    /// # Errors
+    /// When the temporary files cannot be read.
+    pub fn chunk(&mut self, number: usize) -> io::Result<Option<Vec<u8>>> {
+        let texts = self.chunks.get(number);
+        texts.map(|texts| self.spool.list(texts)).transpose()
+    }
+
+    fn page(&self, form: PageForm) -> [String; 2] {
+        page(form, &self.index, &self.overview, &self.cost)
+    }
+
+    /// Writes all of it into one file, in place of an existing one.
+    ///
+    /// # Errors
+    /// When it is too large, or the file cannot be written; nothing is left of it then.
+    pub fn write_file(mut self, path: &Path) -> Result<PathBuf, ReportError> {
+        let [head, tail] = self.page(PageForm::File);
+        let mut page = PageFile::create(path)?;
+        page.put(&head)?;
+        page.embed("probity-index", &self.packed_index(path)?)?;
+        self.each_packed(path, |number, data| {
+            page.embed(&format!("probity-chunk-{number}"), data)
+        })?;
+        page.put(&tail)?;
+        Ok(page.out.keep()?)
+    }
+
+    /// Writes the page as `index.html` in `folder`, and its chunks beside it in `data`. The page comes last: it never names chunks that
+    /// are not there.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn write_folder(mut self, folder: &Path) -> Result<PathBuf, ReportError> {
+        let path = folder.join("index.html");
+        let data = folder.join("data");
+        let [head, tail] = self.page(PageForm::Folder);
+        let mut page = PageFile::create(&path)?;
+        page.put(&head)?;
+        page.embed("probity-index", &self.packed_index(&path)?)?;
+        self.each_packed(&data, |number, chunk| {
+            let mut file = PageFile::create(&data.join(format!("chunk-{number}.js")))?;
+            file.put(&format!("probityChunk({number},\"{chunk}\")\n"))?;
+            file.out.keep()?;
+            Ok(())
+        })?;
+        page.put(&tail)?;
+        remove_chunks(&data, self.chunks.len());
+        Ok(page.out.keep()?)
+    }
+
+    fn packed_index(&self, path: &Path) -> Result<String, ReportError> {
+        let packed = serde_json::to_vec(&self.index)
+            .map_err(io::Error::from)
+            .and_then(|json| pack(&json));
+        packed.map_err(|error| ExportError::write(path, error).into())
+    }
+
+    /// Packs the chunks, several at once, and hands them to `take` in their order.
+    fn each_packed(
+        &mut self,
+        path: &Path,
+        mut take: impl FnMut(usize, &str) -> Result<(), ReportError>,
+    ) -> Result<(), ReportError> {
+        let workers = thread::available_parallelism().map_or(1, NonZero::get);
+        let mut number = 0;
+        for texts in self.chunks.chunks(workers) {
+            let lists = texts.iter().map(|texts| self.spool.list(texts));
+            let lists = lists.collect::<io::Result<Vec<_>>>();
+            let packed = lists.and_then(|lists| pack_all(&lists));
+            for data in packed.map_err(|error| ExportError::write(path, error))? {
+                take(number, &data)?;
+                number += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Packs each list in a thread of its own.
+fn pack_all(lists: &[Vec<u8>]) -> io::Result<Vec<String>> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = lists
+            .iter()
+            .map(|list| scope.spawn(|| pack(list)))
+            .collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| match thread.join() {
+            Ok(packed) => packed,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        threads.into_iter().map(join).collect()
+    })
+}
+
+/// Removes the chunks of an earlier, larger report from the folder `data`.
+fn remove_chunks(data: &Path, chunks: usize) {
+    for entry in fs::read_dir(data).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let number = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("chunk-")?.strip_suffix(".js"));
+        let number = number.and_then(|number| number.parse::<usize>().ok());
+        if number.is_some_and(|number| number >= chunks) {
+            // One that stays is never asked for.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// A file of the report while it is written.
+struct PageFile {
+    out: OutFile,
+    /// Bytes of data in it.
+    embedded: u64,
+}
+
+impl PageFile {
+    fn create(path: &Path) -> Result<Self, ReportError> {
+        let out = OutFile::create(path)?;
+        Ok(Self { out, embedded: 0 })
+    }
+
+    fn put(&mut self, text: &str) -> Result<(), ReportError> {
+        let put = self.out.write_all(text.as_bytes());
+        Ok(self.out.told(put)?)
+    }
+
+    /// Adds data, in base64, as an element that a browser does not look into.
+    fn embed(&mut self, id: &str, data: &str) -> Result<(), ReportError> {
+        self.embedded += data.len() as u64;
+        if self.embedded > FILE_LIMIT {
+            return Err(ReportError::TooLarge);
+        }
+        self.put(&format!(
+            "<script type=\"application/octet-stream;base64\" id=\"{id}\">"
+        ))?;
+        self.put(data)?;
+        self.put("</script>\n")
+    }
+}

@@ -1,0 +1,245 @@
+//! The script of the page: the modules of `assets/js` as one, so that the page needs no file beside it.
+//!
+//! The modules keep to a few rules, which a test holds, so that joining them takes no more than leaving out the imports and the word
+//! `export`: imports are `import {a, b} from "./x.js";` without renaming, names at the top level are unique over all modules, there is
+//! no default export and no cycle.
+
+use std::{collections::BTreeSet, sync::LazyLock};
+
+/// A module: the name of its file, and its text.
+type Module = (&'static str, &'static str);
+
+/// All modules.
+const MODULES: &[Module] = &[
+    ("compare.js", include_str!("../../assets/js/compare.js")),
+    (
+        "conversation.js",
+        include_str!("../../assets/js/conversation.js"),
+    ),
+    ("diff.js", include_str!("../../assets/js/diff.js")),
+    ("dom.js", include_str!("../../assets/js/dom.js")),
+    ("filter.js", include_str!("../../assets/js/filter.js")),
+    ("keys.js", include_str!("../../assets/js/keys.js")),
+    ("label.js", include_str!("../../assets/js/label.js")),
+    ("labels.js", include_str!("../../assets/js/labels.js")),
+    ("live.js", include_str!("../../assets/js/live.js")),
+    ("main.js", include_str!("../../assets/js/main.js")),
+    ("markdown.js", include_str!("../../assets/js/markdown.js")),
+    ("quotes.js", include_str!("../../assets/js/quotes.js")),
+    ("router.js", include_str!("../../assets/js/router.js")),
+    ("rows.js", include_str!("../../assets/js/rows.js")),
+    ("search.js", include_str!("../../assets/js/search.js")),
+    ("source.js", include_str!("../../assets/js/source.js")),
+    ("table.js", include_str!("../../assets/js/table.js")),
+    ("text.js", include_str!("../../assets/js/text.js")),
+    (
+        "transcript.js",
+        include_str!("../../assets/js/transcript.js"),
+    ),
+    ("words.js", include_str!("../../assets/js/words.js")),
+];
+
+/// The script of the page.
+pub(super) fn script() -> &'static str {
+    static SCRIPT: LazyLock<String> = LazyLock::new(|| join(MODULES));
+    &SCRIPT
+}
+
+/// The modules as one script, those that others import first.
+fn join(modules: &[Module]) -> String {
+    let mut joined = String::new();
+    let mut done = BTreeSet::new();
+    for module in modules {
+        add(module, modules, &mut done, &mut joined);
+    }
+    joined
+}
+
+fn add(
+    (name, text): &Module,
+    modules: &[Module],
+    done: &mut BTreeSet<&'static str>,
+    joined: &mut String,
+) {
+    if !done.insert(name) {
+        return;
+    }
+    let module = split(text);
+    for import in &module.imports {
+        if let Some(used) = modules.iter().find(|(name, _)| name == import) {
+            add(used, modules, done, joined);
+        }
+    }
+    joined.push_str(&module.rest);
+}
+
+/// A module without its imports and exports.
+struct Split<'m> {
+    /// The files that it imports.
+    imports: Vec<&'m str>,
+    /// What is left.
+    rest: String,
+}
+
+fn split(text: &str) -> Split<'_> {
+    let mut split = Split {
+        imports: Vec::new(),
+        rest: String::new(),
+    };
+    let mut in_import = false;
+    for line in text.lines() {
+        in_import |= line.starts_with("import ");
+        if in_import {
+            let file = line.split_once("from \"./");
+            if let Some((file, _)) = file.and_then(|(_, rest)| rest.split_once('"')) {
+                split.imports.push(file);
+            }
+            in_import = !line.ends_with(';');
+            continue;
+        }
+        split
+            .rest
+            .push_str(line.strip_prefix("export ").unwrap_or(line));
+        split.rest.push('\n');
+    }
+    split
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, fs, path::Path};
+
+    use super::*;
+
+    /// The names that a line at the top level of a module declares.
+    fn declared(line: &str) -> Option<&str> {
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let line = line.strip_prefix("async ").unwrap_or(line);
+        let kinds = ["function* ", "function ", "const ", "let ", "class "];
+        let rest = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
+        rest.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'))
+            .next()
+    }
+
+    /// What of the rules `modules` break.
+    fn broken(modules: &[Module]) -> Vec<String> {
+        let mut broken = Vec::new();
+        let mut names: BTreeMap<&str, &str> = BTreeMap::new();
+        for (file, text) in modules {
+            for name in text.lines().filter_map(declared) {
+                if let Some(other) = names.insert(name, file) {
+                    broken.push(format!("{file}: {name} is in {other} too"));
+                }
+            }
+            for bad in [
+                "export default",
+                "export {",
+                "export *",
+                "import * ",
+                " as ",
+            ] {
+                let is_bad = |line: &&str| {
+                    (line.starts_with("import") || line.starts_with("export")) && line.contains(bad)
+                };
+                if let Some(line) = text.lines().find(is_bad) {
+                    broken.push(format!("{file}: {line}"));
+                }
+            }
+            for bad in ["</script", "<!--", "]]>"] {
+                if text.to_lowercase().contains(bad) {
+                    broken.push(format!("{file}: {bad} ends the script"));
+                }
+            }
+            for import in split(text).imports {
+                if !modules.iter().any(|(name, _)| *name == import) {
+                    broken.push(format!("{file}: there is no {import}"));
+                }
+            }
+        }
+        for (file, _) in modules {
+            if reaches(modules, file, file, &mut BTreeSet::new()) {
+                broken.push(format!("{file}: imports itself by way of others"));
+            }
+        }
+        broken
+    }
+
+    fn reaches<'m>(
+        modules: &'m [Module],
+        from: &str,
+        to: &str,
+        seen: &mut BTreeSet<&'m str>,
+    ) -> bool {
+        let Some((_, text)) = modules.iter().find(|(name, _)| *name == from) else {
+            return false;
+        };
+        split(text)
+            .imports
+            .into_iter()
+            .any(|file| file == to || (seen.insert(file) && reaches(modules, file, to, seen)))
+    }
+
+    #[test]
+    fn the_modules_keep_to_the_rules() {
+        assert_eq!(broken(MODULES), Vec::<String>::new());
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/js");
+        for entry in fs::read_dir(folder).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let is_script = name.ends_with(".js");
+            let is_known = MODULES.iter().any(|(file, _)| *file == name);
+            assert!(!is_script || is_known, "{name} is not in MODULES");
+        }
+    }
+
+    #[test]
+    fn rules_that_are_broken_are_found() {
+        for (modules, found) in [
+            (
+                [("a.js", "const x = 1;"), ("b.js", "export function x() {}")],
+                "x is in a.js too",
+            ),
+            (
+                [("a.js", "export default 1;"), ("b.js", "")],
+                "export default",
+            ),
+            (
+                [("a.js", "import {x as y} from \"./b.js\";"), ("b.js", "")],
+                " as ",
+            ),
+            (
+                [("a.js", "import {x} from \"./c.js\";"), ("b.js", "")],
+                "there is no c.js",
+            ),
+            (
+                [
+                    ("a.js", "import {y} from \"./b.js\";"),
+                    ("b.js", "import {\n  x,\n} from \"./a.js\";"),
+                ],
+                "imports itself",
+            ),
+            ([("a.js", "// </SCRIPT>"), ("b.js", "")], "ends the script"),
+        ] {
+            let broken = broken(&modules).join("\n");
+            assert!(broken.contains(found), "{broken}");
+        }
+    }
+
+    #[test]
+    fn what_is_imported_comes_first() {
+        let joined = join(&[
+            (
+                "main.js",
+                "import {\n  one,\n  two,\n} from \"./lib.js\";\nimport {el} from \"./dom.js\";\none(el);\n",
+            ),
+            ("dom.js", "export const el = 1;\n"),
+            (
+                "lib.js",
+                "import {el} from \"./dom.js\";\n\nexport function one() {\n  return el;\n}\nexport class two {}\n",
+            ),
+        ]);
+        assert_eq!(
+            joined,
+            "const el = 1;\n\nfunction one() {\n  return el;\n}\nclass two {}\none(el);\n"
+        );
+    }
+}
