@@ -47,6 +47,8 @@ pub struct Run {
     pub revision: Option<String>,
     /// How often each scenario was simulated; `None`: not known.
     pub samples_per_scenario: Option<u32>,
+    /// Conversations that a complete run has; `None`: not known.
+    pub expected: Option<u64>,
     /// Turns that each conversation was to have; `None`: not known.
     pub turns: Option<u32>,
     /// The settings of the target's calls: the keys of the request body but its messages, as they went over the wire.
@@ -97,6 +99,7 @@ impl Run {
             probity_version: None,
             revision: None,
             samples_per_scenario: None,
+            expected: None,
             turns: None,
             settings: Extra::new(),
             judges: Vec::new(),

@@ -58,6 +58,9 @@ pub(super) fn run(
             .filter(|version| !version.is_empty()),
         revision: revision(&manifest),
         samples_per_scenario: known.samples,
+        expected: bench
+            .scenarios
+            .map(|scenarios| scenarios.saturating_mul(known.samples.unwrap_or(1).max(1).into())),
         turns: config("generation/turns")
             .as_u64()
             .and_then(|turns| u32::try_from(turns).ok()),

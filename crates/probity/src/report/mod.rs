@@ -1,5 +1,6 @@
 //! The HTML report of finished runs.
 
+mod labels;
 mod summary;
 
 use std::path::PathBuf;
@@ -45,10 +46,10 @@ pub struct WrittenReport {
     pub rows: usize,
     /// Rows of the runs.
     pub total_rows: u64,
-    /// What is incomplete, one line each.
+    /// What is not whole in the runs, one line each: also the reasons of targets of which nothing can be shown.
     pub problems: Vec<String>,
-    /// Targets of which nothing can be shown, with the reason.
-    pub refused: Vec<String>,
+    /// How many targets nothing can be shown of.
+    pub refused: usize,
 }
 
 /// Writes the report of finished runs.
@@ -62,6 +63,7 @@ pub fn write_report(
 ) -> Result<WrittenReport, RunError> {
     let (report, exported) = read_report(layout, request)?;
     let (rows, total_rows) = (report.index().rows.len(), report.index().total_rows);
+    let problems = report.problems().to_vec();
     let path = match place {
         ReportPlace::File(path) => report.write_file(path),
         ReportPlace::Folder(folder) => report.write_folder(folder),
@@ -70,8 +72,8 @@ pub fn write_report(
         path: path.map_err(unwritten)?,
         rows,
         total_rows,
-        problems: exported.problems,
-        refused: exported.refused,
+        problems,
+        refused: exported.refused.len(),
     })
 }
 
@@ -95,6 +97,7 @@ pub fn read_report(
     };
     let mut done = ExportReport::default();
     if !request.names.is_empty() {
+        labels::add(layout, request, &mut report)?;
         let exported = export(layout, &request.names, &exporting, Box::new(&mut report))?;
         add(&mut done, exported);
     }
@@ -106,7 +109,8 @@ pub fn read_report(
         add(&mut done, exported);
     }
     let summary = summary::summary(layout, request)?;
-    let report = report.finish(&summary).map_err(failed)?;
+    let mut report = report.finish(&summary).map_err(failed)?;
+    labels::order(&mut report);
     Ok((report, done))
 }
 

@@ -7,6 +7,7 @@ mod chunks;
 mod conversation;
 mod data;
 mod keep;
+mod labels;
 mod page;
 mod report;
 mod script;
@@ -15,7 +16,7 @@ mod summary;
 use std::{collections::BTreeMap, io};
 
 use interop::{ExportError, Exported, Exporter, Run, Sample};
-use schema::MetricType;
+use schema::{HumanLabel, MetricType, ModelId};
 
 pub use data::{
     ConversationData, Index, IndexMetric, IndexRun, LabelDraw, Row, RowLabel, RowVerdict, RowsKept,
@@ -27,6 +28,7 @@ pub use summary::ReportSummary;
 
 use chunks::{Spool, Spooled};
 use keep::Kept;
+use labels::RunLabels;
 
 /// How a report is made.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +52,19 @@ pub struct HtmlReport {
     kept: Kept,
     spool: Spool,
     conversations: Vec<Spooled>,
+    /// Labels of runs that have not come yet, by benchmark and target.
+    labels: BTreeMap<(String, String), Vec<HumanLabel>>,
+    current: Current,
     problems: Vec<String>,
+}
+
+/// What is counted of the run that is read.
+#[derive(Debug, Default)]
+struct Current {
+    labels: RunLabels,
+    conversations: u64,
+    /// Conversations of a complete run; 0 where that is not known.
+    expected: u64,
 }
 
 impl HtmlReport {
@@ -68,6 +82,8 @@ impl HtmlReport {
             places: BTreeMap::new(),
             spool: Spool::new()?,
             conversations: Vec::new(),
+            labels: BTreeMap::new(),
+            current: Current::default(),
             problems: Vec::new(),
         })
     }
@@ -75,6 +91,17 @@ impl HtmlReport {
     /// Says of what kind the runs are that follow.
     pub fn of_kind(&mut self, kind: RunKind) {
         self.kind = kind;
+    }
+
+    /// Adds what people say of the rows of a run, before the run itself.
+    pub fn add_labels(&mut self, benchmark: &str, target: &ModelId, labels: Vec<HumanLabel>) {
+        let run = (benchmark.to_owned(), target.to_string());
+        self.labels.insert(run, labels);
+    }
+
+    /// Adds a line on what is not whole, which the overview shows.
+    pub fn add_problem(&mut self, line: impl Into<String>) {
+        self.problems.push(line.into());
     }
 
     /// The report of all runs, with `summary` as its overview.
@@ -119,7 +146,13 @@ impl HtmlReport {
             .collect();
         let overview = summary.overview(&index, &self.problems);
         let cost = summary.cost(&index);
-        Ok(Report::new(index, overview, cost, chunks, self.spool))
+        Ok(Report::new(
+            index,
+            [overview, cost],
+            self.problems,
+            chunks,
+            self.spool,
+        ))
     }
 
     fn add(&mut self, sample: &Sample) -> io::Result<()> {
@@ -127,7 +160,11 @@ impl HtmlReport {
             return Err(io::Error::other("a sample was given before its run"));
         };
         let metrics = self.metrics_of(sample);
-        let rows = conversation::rows(run, self.kind, sample, &metrics);
+        self.current.conversations += 1;
+        let mut rows = conversation::rows(run, self.kind, sample, &metrics);
+        let ids = sample.scores.iter().map(|score| score.metric_id.as_str());
+        let labels = &mut self.current.labels;
+        labels.add_to(&sample.conversation, &mut rows, ids);
         let rows = self.kept.choose(rows);
         if rows.is_empty() {
             return Ok(());
@@ -200,6 +237,12 @@ impl Exporter for &mut HtmlReport {
             )
         });
         let is_partial = run.outcome.as_deref() == Some("interrupted");
+        let labels = self.labels.remove(&(run.folder.clone(), target.clone()));
+        self.current = Current {
+            labels: RunLabels::new(labels.unwrap_or_default()),
+            conversations: 0,
+            expected: run.expected.unwrap_or_default(),
+        };
         self.runs.push(IndexRun {
             id: target.clone(),
             benchmark: run.folder.clone(),
@@ -224,6 +267,16 @@ impl Exporter for &mut HtmlReport {
     }
 
     fn end(&mut self) -> Result<(), ExportError> {
+        let Some(run) = self.runs.last_mut() else {
+            return Ok(());
+        };
+        if self.current.conversations < self.current.expected {
+            run.state = RunState::Partial;
+        }
+        let place = format!("{}: {}", run.benchmark, run.target);
+        let lines = self.current.labels.problems().into_iter();
+        self.problems
+            .extend(lines.map(|line| format!("{place}: {line}")));
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use std::{
 use interop::{ExportError, OutFile};
 
 use super::{
-    Index,
+    Index, IndexMetric, Row, RunKind,
     chunks::{Spool, Spooled, pack},
     page::{PageForm, page},
 };
@@ -34,8 +34,8 @@ pub enum ReportError {
 #[derive(Debug)]
 pub struct Report {
     index: Index,
-    overview: String,
-    cost: String,
+    sections: [String; 2],
+    problems: Vec<String>,
     chunks: Vec<Vec<Spooled>>,
     spool: Spool,
 }
@@ -43,15 +43,15 @@ pub struct Report {
 impl Report {
     pub(super) fn new(
         index: Index,
-        overview: String,
-        cost: String,
+        sections: [String; 2],
+        problems: Vec<String>,
         chunks: Vec<Vec<Spooled>>,
         spool: Spool,
     ) -> Self {
         Self {
             index,
-            overview,
-            cost,
+            sections,
+            problems,
             chunks,
             spool,
         }
@@ -66,7 +66,44 @@ impl Report {
     /// The insides of the sections `overview` and `cost`, as HTML.
     #[must_use]
     pub fn sections(&self) -> [&str; 2] {
-        [&self.overview, &self.cost]
+        self.sections.each_ref().map(String::as_str)
+    }
+
+    /// What is not whole in the runs, one line each.
+    #[must_use]
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    /// Puts the rows of each benchmark's run into the order in which people label them. `order` is given the rows with their metrics, and
+    /// returns their places; it drew them by `seed`.
+    ///
+    /// Nothing is ordered where the page leaves rows out: notable rows are no sample of all.
+    pub fn order_labels(
+        &mut self,
+        seed: u64,
+        order: impl Fn(&[(&Row, &IndexMetric)]) -> Vec<usize>,
+    ) {
+        let index = &mut self.index;
+        if index.rows.len() as u64 != index.total_rows {
+            return;
+        }
+        for (number, run) in index.runs.iter_mut().enumerate() {
+            if run.kind != RunKind::Benchmark {
+                continue;
+            }
+            let rows = index.rows.iter().enumerate();
+            let of_run = rows.filter_map(|(place, row)| {
+                let metric = index.metrics.get(row.metric)?;
+                (row.run == number).then_some((place, (row, metric)))
+            });
+            let (places, rows): (Vec<usize>, Vec<_>) = of_run.unzip();
+            let order = order(&rows).into_iter();
+            run.label_order = order
+                .filter_map(|place| places.get(place).copied())
+                .collect();
+        }
+        index.label.seed = Some(seed);
     }
 
     /// The page without data, for a server that has them.
@@ -85,7 +122,8 @@ impl Report {
     }
 
     fn page(&self, form: PageForm) -> [String; 2] {
-        page(form, &self.index, &self.overview, &self.cost)
+        let [overview, cost] = self.sections();
+        page(form, &self.index, overview, cost)
     }
 
     /// Writes all of it into one file, in place of an existing one.
