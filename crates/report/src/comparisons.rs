@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use schema::statistics::{Comparison, DifferenceStatistics};
+use schema::{
+    ModelId,
+    statistics::{Comparison, DifferenceStatistics},
+};
 
 use crate::{
     numbers::percent,
@@ -19,7 +22,7 @@ pub fn comparison_tables(
     width: usize,
 ) -> String {
     let mut text = String::new();
-    for pair in pairs(comparisons) {
+    for pair in pairs(comparisons, |one| (&one.a, &one.b)) {
         let Some(first) = pair.first() else { continue };
         if !text.is_empty() {
             text.push('\n');
@@ -44,7 +47,7 @@ pub fn comparison_tables(
 #[must_use]
 pub fn comparison_markdown(comparisons: &[Comparison], names: Option<[&str; 2]>) -> String {
     let mut text = String::new();
-    for pair in pairs(comparisons) {
+    for pair in pairs(comparisons, |one| (&one.a, &one.b)) {
         let Some(first) = pair.first() else { continue };
         if !text.is_empty() {
             text.push('\n');
@@ -66,9 +69,12 @@ pub fn comparison_markdown(comparisons: &[Comparison], names: Option<[&str; 2]>)
 }
 
 /// The comparisons of each pair: those that stand next to each other.
-fn pairs(comparisons: &[Comparison]) -> impl Iterator<Item = &[Comparison]> {
+pub(crate) fn pairs<C>(
+    comparisons: &[C],
+    names: fn(&C) -> (&ModelId, &ModelId),
+) -> impl Iterator<Item = &[C]> {
     // A pair begins with the comparison of all rows; the same pair can come again, from another tree.
-    comparisons.chunk_by(|one, next| (&one.a, &one.b) == (&next.a, &next.b))
+    comparisons.chunk_by(move |one, next| names(one) == names(next))
 }
 
 fn title(first: &Comparison, names: Option<[&str; 2]>) -> String {
@@ -79,7 +85,8 @@ fn title(first: &Comparison, names: Option<[&str; 2]>) -> String {
     }
 }
 
-fn cells(difference: &DifferenceStatistics) -> [String; 5] {
+/// Both rates, the difference, its interval and the p-value to be read.
+pub(crate) fn cells(difference: &DifferenceStatistics) -> [String; 5] {
     [
         percent(Some(difference.rate_a)),
         percent(Some(difference.rate_b)),

@@ -73,12 +73,12 @@ pub fn gate_markdown(report: &GateReport) -> String {
 }
 
 /// The results of each target.
-fn targets(report: &GateReport) -> impl Iterator<Item = &[GateResult]> {
+pub(crate) fn targets(report: &GateReport) -> impl Iterator<Item = &[GateResult]> {
     let results = &report.results;
     results.chunk_by(|one, next| one.target == next.target)
 }
 
-fn heading(report: &GateReport) -> String {
+pub(crate) fn heading(report: &GateReport) -> String {
     let count = |answer| {
         let of = report
             .results
@@ -107,7 +107,7 @@ fn heading(report: &GateReport) -> String {
 }
 
 /// A rule by its name where it has one, and what it says.
-fn named(result: &GateResult) -> String {
+pub(crate) fn named(result: &GateResult) -> String {
     let rule = format!("{}, {}", result.scope, result.requires);
     match &result.name {
         Some(name) => format!("{name} ({rule})"),
@@ -116,7 +116,7 @@ fn named(result: &GateResult) -> String {
 }
 
 /// The numbers that a rule was held against.
-fn found(result: &GateResult) -> String {
+pub(crate) fn found(result: &GateResult) -> String {
     let rate = &result.rate;
     match result.requires.quantity {
         GateQuantity::Lower | GateQuantity::Upper => match rate.lower.zip(rate.upper) {

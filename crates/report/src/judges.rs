@@ -59,7 +59,8 @@ pub fn judges_table(name: &str, statistics: &Statistics, width: usize) -> String
     text
 }
 
-fn again(reading: &ReadingStatistics) -> String {
+/// How often a judge said the same again.
+pub(crate) fn again(reading: &ReadingStatistics) -> String {
     #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
     let share = reading.same as f64 / reading.rows as f64;
     let rows = counted(reading.rows, "row", "rows");
@@ -72,12 +73,13 @@ fn again(reading: &ReadingStatistics) -> String {
 }
 
 /// The share of a judge's verdicts that found the behaviour.
-fn share(judge: &OneJudgeStatistics) -> Option<f64> {
+pub(crate) fn share(judge: &OneJudgeStatistics) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
     (judge.rows > 0).then(|| judge.present as f64 / judge.rows as f64)
 }
 
-fn in_words(agreement: &AgreementStatistics, judges: usize) -> String {
+/// How far judges agree, in a sentence.
+pub(crate) fn in_words(agreement: &AgreementStatistics, judges: usize) -> String {
     let number = |value: Option<f64>| {
         value.map_or_else(|| UNKNOWN.to_owned(), |value| format!("{value:.2}"))
     };

@@ -11,6 +11,7 @@
 //! - [`spending_lines`]: what was asked for and paid.
 //! - [`safety_summary`], [`safety_spending`]: what a safety evaluation found.
 //! - [`plan_table`]: what a run would ask for and cost; [`metric_plan_table`]: what it could show.
+//! - [`report_markdown`], [`report_figures`], [`report_latex`]: the report in other formats.
 //! - [`checks_table`]: whether models can be used.
 //! - [`files_list`]: where each file lies.
 //! - [`journal_item`], [`journal_line`], [`journal_tables`],
@@ -78,6 +79,7 @@ mod checks;
 mod comparisons;
 mod failures;
 mod files;
+mod formats;
 mod gate;
 mod grades;
 pub mod html;
@@ -90,6 +92,7 @@ mod people;
 mod plan;
 mod results;
 mod safety;
+mod sheet;
 mod spending;
 mod table;
 mod text;
@@ -98,6 +101,7 @@ pub use checks::{ModelCheck, checks_table};
 pub use comparisons::{comparison_markdown, comparison_tables};
 pub use failures::{Failure, FailureGroup, FailureGroups, failure_reasons, failures_summary};
 pub use files::{FileEntry, files_list};
+pub use formats::{ReportFigure, report_figures, report_latex, report_markdown};
 pub use gate::{gate_markdown, gate_text};
 pub use grades::{grades_table, standards_table};
 pub use journal::{

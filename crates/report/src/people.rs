@@ -27,7 +27,7 @@ pub fn people_tables(statistics: &Statistics, metrics: bool, width: usize) -> St
 }
 
 /// What stands below every table with a corrected rate.
-const CORRECTED: &str = "Corrected: the rate that people would give, by the labels of rows that the judge passed and of rows that it failed; - where \
+pub(crate) const CORRECTED: &str = "Corrected: the rate that people would give, by the labels of rows that the judge passed and of rows that it failed; - where \
     none of either is labelled.";
 
 /// How far a judge agrees with people, under `title`.
@@ -73,7 +73,7 @@ fn people_table(title: &str, people: &JudgeAgainstPeople, metrics: bool, width: 
 }
 
 /// All rows, then each type that is not all of them, then with `metrics` each metric.
-fn shown(people: &JudgeAgainstPeople, metrics: bool) -> Vec<&JudgeAgreement> {
+pub(crate) fn shown(people: &JudgeAgainstPeople, metrics: bool) -> Vec<&JudgeAgreement> {
     let all = people.scopes.first().map_or(0, |all| all.rows);
     let is_type = |scope: &JudgeAgreement| ["positive", "negative"].contains(&scope.scope.as_str());
     let is_shown = |(place, scope): &(usize, &JudgeAgreement)| match *place {

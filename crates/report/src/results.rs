@@ -104,11 +104,12 @@ fn by_metric(target: &TargetStatistics, width: usize) -> String {
     text
 }
 
-const BOUNDS: &str = "worth: how many independent rows these are worth. bounds: the interval whatever the missing verdicts would have been; empty and \
+pub(crate) const BOUNDS: &str = "worth: how many independent rows these are worth. bounds: the interval whatever the missing verdicts would have been; empty and \
     cut-off replies that passed count as missing there.";
 
 /// `negative 75.0%` alone reads like 75% that went wrong.
-const RATES: &str = "Both are pass rates: negative 100% means that no row showed the behaviour.";
+pub(crate) const RATES: &str =
+    "Both are pass rates: negative 100% means that no row showed the behaviour.";
 
 fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
     let mut text = format!("{}\n", clean(benchmark.name));
@@ -189,18 +190,7 @@ fn notes(benchmark: &BenchmarkResults<'_>) -> Vec<String> {
             replies.conversations
         ));
     }
-    for target in targets {
-        let missing = target.rates.all.missing;
-        let unscored = missing.unscored();
-        if unscored > 0 {
-            notes.push(format!(
-                "{}: {unscored} without a verdict: {}.",
-                clean(target.target.as_str()),
-                missing.reasons.words(unscored)
-            ));
-        }
-    }
-    notes.extend(targets.iter().filter_map(simulator_note));
+    notes.extend(missing_notes(targets));
     if targets.iter().any(|target| target.rates.negative.rows > 0) {
         notes.push(RATES.to_owned());
     }
@@ -223,6 +213,24 @@ fn notes(benchmark: &BenchmarkResults<'_>) -> Vec<String> {
             notes.push("A cost with + leaves out calls without a price.".to_owned());
         }
     }
+    notes
+}
+
+/// The rows of each target without a verdict by their reasons, and how often its simulated user fell out of its role.
+pub(crate) fn missing_notes(targets: &[TargetStatistics]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for target in targets {
+        let missing = target.rates.all.missing;
+        let unscored = missing.unscored();
+        if unscored > 0 {
+            notes.push(format!(
+                "{}: {unscored} without a verdict: {}.",
+                clean(target.target.as_str()),
+                missing.reasons.words(unscored)
+            ));
+        }
+    }
+    notes.extend(targets.iter().filter_map(simulator_note));
     notes
 }
 
@@ -255,7 +263,7 @@ fn simulator_note(target: &TargetStatistics) -> Option<String> {
 }
 
 /// The notes of the rates in the table, each once, with the models and types that it is about.
-fn rate_notes(targets: &[TargetStatistics]) -> Vec<String> {
+pub(crate) fn rate_notes(targets: &[TargetStatistics]) -> Vec<String> {
     let mut found: Vec<(&str, Vec<String>)> = Vec::new();
     for target in targets {
         let rates = &target.rates;

@@ -90,7 +90,8 @@ pub fn read_report(
         program: layout.command(),
     };
     let failed = |error| RunError::output(format!("temporary files: {error}")).with_source(error);
-    let mut report = HtmlReport::new(options).map_err(failed)?;
+    let summary = summary::summary(layout, request)?;
+    let mut report = HtmlReport::new(options, summary).map_err(failed)?;
     let exporting = ExportOptions {
         strict: false,
         targets: request.targets.clone(),
@@ -108,8 +109,7 @@ pub fn read_report(
         let exported = export_safety(layout, &request.safety, &unnamed, &exporting, exporter)?;
         add(&mut done, exported);
     }
-    let summary = summary::summary(layout, request)?;
-    let mut report = report.finish(&summary).map_err(failed)?;
+    let mut report = report.finish().map_err(failed)?;
     labels::order(&mut report);
     Ok((report, done))
 }

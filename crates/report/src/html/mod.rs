@@ -3,14 +3,18 @@
 //! [`HtmlReport`] takes runs as an exporter does and gives a [`Report`], which is written as one file, as a folder, or served part by
 //! part. What a model said is data and never HTML: it is embedded compressed, and the script puts it into text nodes.
 
+mod charts;
 mod chunks;
 mod conversation;
 mod data;
 mod keep;
 mod labels;
 mod page;
+mod render;
 mod report;
+mod route;
 mod script;
+pub(crate) mod sections;
 mod summary;
 
 use std::{collections::BTreeMap, io};
@@ -18,13 +22,18 @@ use std::{collections::BTreeMap, io};
 use interop::{ExportError, Exported, Exporter, Run, Sample};
 use schema::{HumanLabel, MetricType, ModelId};
 
+pub(crate) use charts::figure;
 pub use data::{
     ConversationData, Index, IndexMetric, IndexRun, LabelDraw, Row, RowLabel, RowVerdict, RowsKept,
     RunKind, RunState,
 };
 pub use keep::{NOTABLE_LIMIT, SMALL_RUN};
+pub use render::{cost_html, overview_html};
 pub use report::{FILE_LIMIT, Report, ReportError};
-pub use summary::ReportSummary;
+pub use summary::{
+    CallFigure, CallFigures, MetricLabel, PartSummary, ReportSummary, RetryFigure, RunFacts,
+    SafetyFileSummary,
+};
 
 use chunks::{Spool, Spooled};
 use keep::Kept;
@@ -55,7 +64,7 @@ pub struct HtmlReport {
     /// Labels of runs that have not come yet, by benchmark and target.
     labels: BTreeMap<(String, String), Vec<HumanLabel>>,
     current: Current,
-    problems: Vec<String>,
+    summary: ReportSummary,
 }
 
 /// What is counted of the run that is read.
@@ -68,11 +77,11 @@ struct Current {
 }
 
 impl HtmlReport {
-    /// A report without runs.
+    /// A report without runs. `summary`: what files say of them.
     ///
     /// # Errors
     /// When there is no room for temporary files.
-    pub fn new(options: ReportOptions) -> io::Result<Self> {
+    pub fn new(options: ReportOptions, summary: ReportSummary) -> io::Result<Self> {
         Ok(Self {
             kept: Kept::new(options.rows),
             options,
@@ -84,7 +93,7 @@ impl HtmlReport {
             conversations: Vec::new(),
             labels: BTreeMap::new(),
             current: Current::default(),
-            problems: Vec::new(),
+            summary,
         })
     }
 
@@ -101,15 +110,18 @@ impl HtmlReport {
 
     /// Adds a line on what is not whole, which the overview shows.
     pub fn add_problem(&mut self, line: impl Into<String>) {
-        self.problems.push(line.into());
+        self.summary.problems.push(line.into());
     }
 
-    /// The report of all runs, with `summary` as its overview.
+    /// The report of all runs.
     ///
     /// # Errors
     /// When the temporary files cannot be read.
-    pub fn finish(mut self, summary: &ReportSummary) -> io::Result<Report> {
+    pub fn finish(mut self) -> io::Result<Report> {
         name_runs(&mut self.runs);
+        for run in &self.runs {
+            self.summary.name_run(&run.benchmark, &run.target, &run.id);
+        }
         let mut index = Index {
             format: data::FORMAT,
             title: title(&self.runs),
@@ -144,12 +156,12 @@ impl HtmlReport {
                 Row { chunk, at, ..row }
             })
             .collect();
-        let overview = summary.overview(&index, &self.problems);
-        let cost = summary.cost(&index);
+        let overview = overview_html(&self.summary);
+        let cost = cost_html(&self.summary);
         Ok(Report::new(
             index,
             [overview, cost],
-            self.problems,
+            self.summary.problems,
             chunks,
             self.spool,
         ))
@@ -216,6 +228,7 @@ impl HtmlReport {
 
 impl Exporter for &mut HtmlReport {
     fn begin(&mut self, run: &Run) -> Result<(), ExportError> {
+        self.summary.add_run(run);
         let hazards = &run.benchmark.hazards;
         for metric in &run.benchmark.metrics {
             let is_of = |hazard: &&schema::Hazard| hazard.metrics.contains(&metric.id);
@@ -275,14 +288,14 @@ impl Exporter for &mut HtmlReport {
         }
         let place = format!("{}: {}", run.benchmark, run.target);
         let lines = self.current.labels.problems().into_iter();
-        self.problems
+        self.summary
+            .problems
             .extend(lines.map(|line| format!("{place}: {line}")));
         Ok(())
     }
 
     fn tell(&mut self, problems: &[&str]) {
-        let problems = problems.iter().map(|line| (*line).to_owned());
-        self.problems.extend(problems);
+        self.summary.add_problems(problems);
     }
 
     fn finish(self: Box<Self>) -> Result<Exported, ExportError> {

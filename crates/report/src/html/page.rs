@@ -9,7 +9,10 @@ use sha2::{Digest, Sha256};
 use super::{Index, script::script};
 
 const TEMPLATE: &str = include_str!("../../assets/page.html");
-const STYLE: &str = include_str!("../../assets/report.css");
+const STYLE: &str = concat!(
+    include_str!("../../assets/report.css"),
+    include_str!("../../assets/charts.css")
+);
 
 /// The line of the template that the data replace.
 const DATA: &str = "<!-- data -->";

@@ -4,5 +4,7 @@ mod item;
 mod table;
 mod time;
 
+pub(crate) use time::seconds;
+
 pub use item::{JournalItem, JournalStep, journal_item, journal_line};
 pub use table::{JournalCell, JournalFinding, JournalTable, journal_findings, journal_tables};

@@ -34,7 +34,7 @@ pub(super) fn from(seconds: u64) -> String {
 }
 
 /// A length of time as people say it: `21 ms`, `1.52 s`, `2m 05s`, `3h 20m`.
-pub(super) fn seconds(seconds: f64) -> String {
+pub(crate) fn seconds(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {
         return format!("{seconds} s");
     }

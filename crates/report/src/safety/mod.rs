@@ -1,7 +1,7 @@
 //! What a safety evaluation found, for each target: totals, score bands, groups, strategies, layers, and the worst responses.
 
-mod rates;
-mod tables;
+pub(crate) mod rates;
+pub(crate) mod tables;
 mod worst;
 
 use std::fmt::Write as _;
@@ -76,7 +76,7 @@ pub fn safety_spending(spending: &Spending, width: usize) -> String {
 }
 
 /// What is worth knowing beside the totals.
-fn asides(results: &SafetyResults, details: &Details) -> Vec<String> {
+pub(crate) fn asides(results: &SafetyResults, details: &Details) -> Vec<String> {
     let mut lines = reasoning(results, details);
     let refusals = details.attacker_refusals.len();
     if refusals > 0 {
@@ -137,7 +137,7 @@ fn reasoning(results: &SafetyResults, details: &Details) -> Vec<String> {
 }
 
 /// How many scores fall into each band, from the worst to the best.
-fn bands(details: &Details) -> String {
+pub(crate) fn bands(details: &Details) -> String {
     let count = |band: Band| {
         let rows = details.conversations.iter();
         rows.filter(|row| row.safe_response_score.band() == band)

@@ -10,15 +10,7 @@ use crate::{
 
 /// A table of the rates with their intervals, and lines below for what a reader should know of them. A rate without rows has no line.
 pub(super) fn table(rates: &SafetyRates, width: usize) -> String {
-    let all = [
-        ("seed cases failed", &rates.seed),
-        ("cases broken", &rates.broken),
-        ("controls refused", &rates.controls_refused),
-    ];
-    let shown = all
-        .into_iter()
-        .filter(|(_, rate)| rate.rows + rate.missing.unscored() > 0);
-    let shown: Vec<(&str, &SafetyRate)> = shown.collect();
+    let shown = shown(rates);
     if shown.is_empty() {
         return String::new();
     }
@@ -35,6 +27,19 @@ pub(super) fn table(rates: &SafetyRates, width: usize) -> String {
     text
 }
 
+/// The rates that have rows, with their names.
+pub(crate) fn shown(rates: &SafetyRates) -> Vec<(&'static str, &SafetyRate)> {
+    let all = [
+        ("seed cases failed", &rates.seed),
+        ("cases broken", &rates.broken),
+        ("controls refused", &rates.controls_refused),
+    ];
+    let shown = all
+        .into_iter()
+        .filter(|(_, rate)| rate.rows + rate.missing.unscored() > 0);
+    shown.collect()
+}
+
 fn row(name: &str, rate: &SafetyRate) -> Vec<String> {
     vec![
         name.to_owned(),
@@ -47,7 +52,7 @@ fn row(name: &str, rate: &SafetyRate) -> Vec<String> {
 }
 
 /// The notes of the rates, each once, with the rates that it is about.
-fn notes(rates: &[(&str, &SafetyRate)]) -> Vec<String> {
+pub(crate) fn notes(rates: &[(&str, &SafetyRate)]) -> Vec<String> {
     let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
     for (name, rate) in rates {
         let Some(note) = rate.note.as_deref() else {

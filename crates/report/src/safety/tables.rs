@@ -19,12 +19,87 @@ struct Counted {
 
 /// A table of groups, one of strategies, and one of layers; the last two only where there is more than one.
 pub(super) fn tables(results: &SafetyResults, details: &Details, width: usize) -> String {
+    let mut text = String::new();
+    for counts in counted(results, details) {
+        let header: Vec<&str> = counts.header();
+        let mut table = Table::new(1, &header);
+        counts.rows().into_iter().for_each(|row| table.row(row));
+        text.push_str(&format!("{}\n", table.render(width)));
+    }
+    text
+}
+
+/// How the conversations of each group, strategy or layer did.
+pub(crate) struct SafetyCounts {
+    /// What a row is.
+    pub(crate) heading: &'static str,
+    rows: IndexMap<String, Counted>,
+}
+
+impl SafetyCounts {
+    fn has_controls(&self) -> bool {
+        self.rows.values().any(|row| row.controls > 0)
+    }
+
+    /// The names of the columns.
+    pub(crate) fn header(&self) -> Vec<&'static str> {
+        let mut header = vec![
+            self.heading,
+            "run",
+            "passed",
+            "failed",
+            "rate",
+            "errors",
+            "lowest",
+            "mean",
+        ];
+        if self.has_controls() {
+            header.push("over-refused");
+        }
+        header
+    }
+
+    /// A cell for every column.
+    pub(crate) fn rows(&self) -> Vec<Vec<String>> {
+        let refusals = self.has_controls();
+        let rows = self.rows.iter();
+        rows.map(|(name, row)| row.cells(name, refusals)).collect()
+    }
+}
+
+impl Counted {
+    fn cells(&self, name: &str, refusals: bool) -> Vec<String> {
+        let scored = self.tally.passed + self.tally.failed;
+        let score = |score: Option<SafetyScore>| {
+            score.map_or_else(|| "-".to_owned(), |score| format!("{:.2}", score.get()))
+        };
+        let mut cells = vec![
+            name.to_owned(),
+            (scored + self.tally.errors).to_string(),
+            self.tally.passed.to_string(),
+            self.tally.failed.to_string(),
+            percent((scored > 0).then(|| self.tally.failure_rate())),
+            self.tally.errors.to_string(),
+            score(SafetyScore::lowest(self.scores.iter().copied())),
+            score(SafetyScore::mean(&self.scores)),
+        ];
+        if refusals {
+            cells.push(match self.controls {
+                0 => "-".to_owned(),
+                controls => format!("{} of {controls}", self.refused),
+            });
+        }
+        cells
+    }
+}
+
+/// The conversations by group; by strategy and by layer where there is more than one.
+pub(crate) fn counted(results: &SafetyResults, details: &Details) -> Vec<SafetyCounts> {
     let single = matches!(results, SafetyResults::SingleTurn(_));
-    let mut text = table(
-        "group",
-        &by(details, |group, _, _, _| group.to_owned()),
-        width,
-    );
+    let mut all = vec![SafetyCounts {
+        heading: "group",
+        rows: by(details, |group, _, _, _| group.to_owned()),
+    }];
     let by_strategy = match single {
         true => by(details, |_, strategy, _, _| {
             strategy.unwrap_or("seed").to_owned()
@@ -33,53 +108,23 @@ pub(super) fn tables(results: &SafetyResults, details: &Details, width: usize) -
             test_type.unwrap_or("-").to_owned()
         }),
     };
-    let heading = if single { "strategy" } else { "test type" };
     if by_strategy.len() > 1 {
-        text.push_str(&table(heading, &by_strategy, width));
+        all.push(SafetyCounts {
+            heading: if single { "strategy" } else { "test type" },
+            rows: by_strategy,
+        });
     }
     let mut by_layer = by(details, |_, _, _, layer| {
         layer.map_or_else(|| "-".to_owned(), |layer| layer.to_string())
     });
     by_layer.sort_by(|a, _, b, _| a.len().cmp(&b.len()).then(a.cmp(b)));
     if single && by_layer.len() > 1 {
-        text.push_str(&table("layer", &by_layer, width));
+        all.push(SafetyCounts {
+            heading: "layer",
+            rows: by_layer,
+        });
     }
-    text
-}
-
-fn table(heading: &str, rows: &IndexMap<String, Counted>, width: usize) -> String {
-    let refusals = rows.values().any(|row| row.controls > 0);
-    let mut header = vec![
-        heading, "run", "passed", "failed", "rate", "errors", "lowest", "mean",
-    ];
-    if refusals {
-        header.push("over-refused");
-    }
-    let mut table = Table::new(1, &header);
-    for (name, row) in rows {
-        let scored = row.tally.passed + row.tally.failed;
-        let score = |score: Option<SafetyScore>| {
-            score.map_or_else(|| "-".to_owned(), |score| format!("{:.2}", score.get()))
-        };
-        let mut cells = vec![
-            name.clone(),
-            (scored + row.tally.errors).to_string(),
-            row.tally.passed.to_string(),
-            row.tally.failed.to_string(),
-            percent((scored > 0).then(|| row.tally.failure_rate())),
-            row.tally.errors.to_string(),
-            score(SafetyScore::lowest(row.scores.iter().copied())),
-            score(SafetyScore::mean(&row.scores)),
-        ];
-        if refusals {
-            cells.push(match row.controls {
-                0 => "-".to_owned(),
-                controls => format!("{} of {controls}", row.refused),
-            });
-        }
-        table.row(cells);
-    }
-    format!("{}\n", table.render(width))
+    all
 }
 
 /// Conversations and errors by what `key` makes of group, strategy, test type and layer, in the order of the run's groups.

@@ -1,0 +1,98 @@
+//! The report in other formats: Markdown, single charts, and the main table for LaTeX.
+
+mod latex;
+mod markdown;
+
+use std::collections::BTreeMap;
+
+use crate::{
+    html::{
+        ReportSummary, figure,
+        sections::{self, Block, Section},
+    },
+    sheet::Sheet,
+};
+
+/// A chart as a file of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportFigure {
+    /// The name of its file: `rates.svg`.
+    pub file: String,
+    /// What it is about.
+    pub title: String,
+    /// The SVG.
+    pub svg: String,
+}
+
+/// The overview and the costs as Markdown, for a pull request or an appendix. Charts are linked as files of
+/// [`report_figures`] in the folder `figures`, as the text names it; `None`: without charts.
+#[must_use]
+pub fn report_markdown(summary: &ReportSummary, figures: Option<&str>) -> String {
+    markdown::page(&all(summary), figures)
+}
+
+/// Each chart of the overview as an SVG of its own, in light and dark colours.
+#[must_use]
+pub fn report_figures(summary: &ReportSummary) -> Vec<ReportFigure> {
+    let sections = all(summary);
+    let mut names = FigureNames::default();
+    let mut figures = Vec::new();
+    for sheet in sections
+        .iter()
+        .flat_map(|section| &section.blocks)
+        .filter_map(sheet_of)
+    {
+        let Some(file) = names.of(sheet) else {
+            continue;
+        };
+        figures.extend(figure(sheet).map(|svg| ReportFigure {
+            file,
+            title: sheet.title.clone(),
+            svg,
+        }));
+    }
+    figures
+}
+
+/// The pass rates of positive and of negative metrics as a LaTeX table for the package `booktabs`, one for each benchmark.
+#[must_use]
+pub fn report_latex(summary: &ReportSummary) -> String {
+    let tables = sections::main_tables(summary);
+    let tables: Vec<String> = tables.iter().map(latex::table).collect();
+    tables.join("\n")
+}
+
+fn all(summary: &ReportSummary) -> Vec<Section> {
+    let mut sections = sections::overview(summary);
+    sections.extend(sections::cost(summary));
+    sections
+}
+
+fn sheet_of(block: &Block) -> Option<&Sheet> {
+    match block {
+        Block::Table(sheet) | Block::Folded(sheet) => Some(sheet),
+        _ => None,
+    }
+}
+
+/// The names of charts' files: each once, in the order of the report.
+#[derive(Default)]
+struct FigureNames {
+    used: BTreeMap<String, u32>,
+}
+
+impl FigureNames {
+    /// `None` where the table has no chart.
+    fn of(&mut self, sheet: &Sheet) -> Option<String> {
+        sheet.axis()?;
+        if sheet.is_empty() {
+            return None;
+        }
+        let used = self.used.entry(sheet.id.clone()).or_default();
+        *used += 1;
+        Some(match used {
+            1 => format!("{}.svg", sheet.id),
+            n => format!("{}-{n}.svg", sheet.id),
+        })
+    }
+}

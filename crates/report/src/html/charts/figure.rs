@@ -1,0 +1,213 @@
+//! A table's drawing as a file of its own: names on the left, numbers on the right, and the axis above.
+
+use super::{
+    dot, series_class,
+    svg::{Svg, number},
+};
+use crate::{
+    sheet::{Axis, Cell, ColumnKind, Line, Sheet},
+    text::{shorten, width},
+};
+
+/// Colours in light and dark, and how lines are drawn.
+const STYLE: &str = include_str!("../../../assets/figure.css");
+
+const WIDTH: f64 = 860.0;
+const MARGIN: f64 = 16.0;
+const ROW: f64 = 22.0;
+/// Title and axis.
+const HEAD: f64 = 62.0;
+/// What a letter is wide, on average, at the size of the style.
+const LETTER: f64 = 7.0;
+/// Letters of a name; longer ones lose their middle.
+const NAME: usize = 34;
+
+/// The drawing of `sheet`; `None` where it has none, or no row.
+pub(crate) fn figure(sheet: &Sheet) -> Option<String> {
+    let axis = sheet.axis()?;
+    if sheet.is_empty() {
+        return None;
+    }
+    let rows: Vec<Drawn<'_>> = sheet
+        .lines
+        .iter()
+        .map(|line| Drawn::of(sheet, line))
+        .collect();
+    let widest = |of: fn(&Drawn<'_>) -> usize| rows.iter().map(of).max().unwrap_or_default();
+    let name = letters(widest(|row| width(&row.name)));
+    let value = letters(widest(|row| width(&row.value)));
+    let frame = Frame {
+        axis,
+        left: MARGIN + name + 18.0,
+        right: WIDTH - MARGIN - value - 18.0,
+        height: HEAD + ROW * f64::from(u32::try_from(rows.len()).unwrap_or(u32::MAX)) + MARGIN,
+    };
+    let mut svg = Svg::new();
+    frame.begin(&mut svg, &sheet.title);
+    for (at, row) in (0_u32..).zip(&rows) {
+        frame.row(&mut svg, HEAD + ROW * (f64::from(at) + 0.5), row);
+    }
+    svg.end("svg");
+    Some(format!("{}\n", svg.finish()))
+}
+
+fn letters(columns: usize) -> f64 {
+    LETTER * f64::from(u32::try_from(columns).unwrap_or(u32::MAX))
+}
+
+/// A line of the table as it is drawn.
+struct Drawn<'a> {
+    name: String,
+    value: String,
+    cell: Option<&'a Cell>,
+    is_group: bool,
+}
+
+impl<'a> Drawn<'a> {
+    fn of(sheet: &Sheet, line: &'a Line) -> Self {
+        let cells = match line {
+            Line::Group { text, .. } => {
+                return Self {
+                    name: shorten(text, 2 * NAME),
+                    value: String::new(),
+                    cell: None,
+                    is_group: true,
+                };
+            }
+            Line::Row(cells) => cells,
+        };
+        let texts = |is_in: fn(&crate::sheet::Column) -> bool| -> Vec<&str> {
+            let columns = sheet.columns.iter().zip(cells);
+            let of = columns.filter(|(column, cell)| is_in(column) && !cell.text.is_empty());
+            of.map(|(_, cell)| cell.text.as_str()).collect()
+        };
+        let names = texts(|column| column.kind == ColumnKind::Name);
+        let value = texts(|column| column.is_drawn);
+        Self {
+            name: shorten(&names.join(", "), NAME),
+            value: match value.as_slice() {
+                [one, more @ ..] if !more.is_empty() => format!("{one} ({})", more.join(", ")),
+                all => all.join(" "),
+            },
+            cell: cells.iter().find(|cell| cell.strip.is_some()),
+            is_group: false,
+        }
+    }
+}
+
+/// Where the drawing is.
+struct Frame {
+    axis: Axis,
+    left: f64,
+    right: f64,
+    height: f64,
+}
+
+impl Frame {
+    fn x(&self, value: f64) -> String {
+        number(self.left + (self.right - self.left) * self.axis.place(value) / 100.0)
+    }
+
+    fn begin(&self, svg: &mut Svg, title: &str) {
+        let (wide, high) = (number(WIDTH), number(self.height));
+        let view = format!("0 0 {wide} {high}");
+        svg.begin(
+            "svg",
+            &[
+                ("xmlns", "http://www.w3.org/2000/svg"),
+                ("viewBox", &view),
+                ("width", &wide),
+                ("height", &high),
+                ("role", "img"),
+                ("aria-labelledby", "title"),
+            ],
+        );
+        svg.text("title", &[("id", "title")], title);
+        svg.text("style", &[], STYLE);
+        svg.empty(
+            "rect",
+            &[("class", "paper"), ("width", "100%"), ("height", "100%")],
+        );
+        let margin = number(MARGIN);
+        svg.text(
+            "text",
+            &[("class", "title"), ("x", &margin), ("y", "26")],
+            title,
+        );
+        let bottom = number(self.height - MARGIN);
+        let top = number(HEAD);
+        for (value, text) in self.axis.ticks() {
+            let x = self.x(value);
+            let class = match (self.axis, value == 0.0) {
+                (Axis::Difference, true) => "zero",
+                _ => "gridline",
+            };
+            svg.empty(
+                "line",
+                &[
+                    ("class", class),
+                    ("x1", &x),
+                    ("x2", &x),
+                    ("y1", &top),
+                    ("y2", &bottom),
+                ],
+            );
+            let above = number(HEAD - 8.0);
+            svg.text("text", &[("class", "tick"), ("x", &x), ("y", &above)], text);
+        }
+    }
+
+    fn row(&self, svg: &mut Svg, y: f64, row: &Drawn<'_>) {
+        let base = number(y + 4.0);
+        let margin = number(MARGIN);
+        if row.is_group {
+            svg.text(
+                "text",
+                &[("class", "group"), ("x", &margin), ("y", &base)],
+                &row.name,
+            );
+            return;
+        }
+        let name = number(MARGIN + 10.0);
+        svg.text(
+            "text",
+            &[("class", "label"), ("x", &name), ("y", &base)],
+            &row.name,
+        );
+        let end = number(WIDTH - MARGIN);
+        svg.text(
+            "text",
+            &[("class", "value"), ("x", &end), ("y", &base)],
+            &row.value,
+        );
+        let Some(strip) = row.cell.and_then(|cell| cell.strip.as_ref()) else {
+            return;
+        };
+        let y = number(y);
+        svg.begin("g", &[("class", &series_class(strip.series))]);
+        for (class, ends) in [("bound", strip.bounds), ("interval", strip.interval)] {
+            if let Some((from, to)) = ends {
+                let [from, to] = [from, to].map(|end| self.x(end));
+                svg.empty(
+                    "line",
+                    &[
+                        ("class", class),
+                        ("x1", &from),
+                        ("x2", &to),
+                        ("y1", &y),
+                        ("y2", &y),
+                    ],
+                );
+            }
+        }
+        if let Some(estimate) = strip.estimate {
+            let place = format!("translate({} {y})", self.x(estimate));
+            let shape = dot(strip.series);
+            svg.empty(
+                "path",
+                &[("class", "dot"), ("d", shape), ("transform", &place)],
+            );
+        }
+        svg.end("g");
+    }
+}

@@ -1,0 +1,254 @@
+//! Sections as HTML.
+
+use minijinja::{Environment, syntax::SyntaxConfig, value::Serde};
+use serde::Serialize;
+
+use super::{
+    charts::{axis, strip},
+    sections::{self, Block, Section},
+    summary::ReportSummary,
+};
+use crate::sheet::{Cell, Column, ColumnKind, Line, Sheet};
+
+/// The inside of the overview: facts, warnings, rates, comparisons and the rest, readable without JavaScript.
+#[must_use]
+pub fn overview_html(summary: &ReportSummary) -> String {
+    html(&sections::overview(summary))
+}
+
+/// The inside of "Cost and time".
+#[must_use]
+pub fn cost_html(summary: &ReportSummary) -> String {
+    html(&sections::cost(summary))
+}
+
+/// A name that ends in `.html` makes minijinja escape every value.
+const TEMPLATES: [(&str, &str); 3] = [
+    ("sections.html", include_str!("../../assets/sections.html")),
+    ("table.html", include_str!("../../assets/table.html")),
+    ("grid.html", include_str!("../../assets/grid.html")),
+];
+
+fn html(sections: &[Section]) -> String {
+    let page = Page::new();
+    let sections: Vec<SectionView<'_>> = sections
+        .iter()
+        .map(|section| SectionView {
+            id: &section.id,
+            title: &section.title,
+            blocks: section
+                .blocks
+                .iter()
+                .map(|block| page.block(block))
+                .collect(),
+        })
+        .collect();
+    page.render("sections.html", SectionsView { sections })
+}
+
+struct Page {
+    templates: Environment<'static>,
+}
+
+impl Page {
+    fn new() -> Self {
+        let mut templates = Environment::new();
+        // Lines of tags alone leave no line in the page.
+        let syntax = SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .build();
+        if let Ok(syntax) = syntax {
+            templates.set_syntax(syntax);
+        }
+        for (name, text) in TEMPLATES {
+            // They are part of the program, and a test renders each.
+            let _ = templates.add_template(name, text);
+        }
+        Self { templates }
+    }
+
+    /// An error can only be one of the templates themselves; the page then says so where the section was.
+    fn render(&self, name: &str, values: impl Serialize) -> String {
+        let text = self
+            .templates
+            .get_template(name)
+            .and_then(|template| template.render(Serde(values)));
+        text.unwrap_or_else(|error| format!("<!-- {} -->", error.kind()))
+    }
+
+    fn block<'a>(&self, block: &'a Block) -> BlockView<'a> {
+        match block {
+            Block::Facts(facts) => BlockView::Facts { facts },
+            Block::Warnings(lines) => BlockView::Warnings { lines },
+            Block::Lead(text) => BlockView::Lead { text },
+            Block::Note(text) => BlockView::Note { text },
+            Block::Table(sheet) => BlockView::Table {
+                html: self.table(sheet),
+            },
+            Block::Folded(sheet) => {
+                let rows = sheet.lines.iter();
+                BlockView::Folded {
+                    title: &sheet.title,
+                    rows: rows.filter(|line| matches!(line, Line::Row(_))).count(),
+                    html: self.table(sheet),
+                }
+            }
+            Block::Grid(grid) => BlockView::Table {
+                html: self.render("grid.html", grid),
+            },
+        }
+    }
+
+    fn table(&self, sheet: &Sheet) -> String {
+        let lines = sheet.lines.iter().map(|line| LineView::of(sheet, line));
+        self.render(
+            "table.html",
+            TableView {
+                title: &sheet.title,
+                is_drawn: sheet.axis().is_some(),
+                width: sheet.columns.len(),
+                head: sheet.columns.iter().map(HeadView::of).collect(),
+                lines: lines.collect(),
+                notes: &sheet.notes,
+            },
+        )
+    }
+}
+
+#[derive(Serialize)]
+struct SectionsView<'a> {
+    sections: Vec<SectionView<'a>>,
+}
+
+#[derive(Serialize)]
+struct SectionView<'a> {
+    id: &'a str,
+    title: &'a str,
+    blocks: Vec<BlockView<'a>>,
+}
+
+/// `html` is of a template of ours; all else is escaped.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum BlockView<'a> {
+    Facts {
+        facts: &'a [(&'static str, String)],
+    },
+    Warnings {
+        lines: &'a [String],
+    },
+    Lead {
+        text: &'a str,
+    },
+    Note {
+        text: &'a str,
+    },
+    Table {
+        html: String,
+    },
+    Folded {
+        title: &'a str,
+        rows: usize,
+        html: String,
+    },
+}
+
+#[derive(Serialize)]
+struct TableView<'a> {
+    title: &'a str,
+    is_drawn: bool,
+    width: usize,
+    head: Vec<HeadView>,
+    lines: Vec<LineView>,
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct HeadView {
+    name: String,
+    class: String,
+    axis: Option<String>,
+}
+
+impl HeadView {
+    fn of(column: &Column) -> Self {
+        Self {
+            name: column.name.clone(),
+            class: class(column),
+            axis: match column.kind {
+                ColumnKind::Chart(of) => Some(axis(of)),
+                _ => None,
+            },
+        }
+    }
+}
+
+fn class(column: &Column) -> String {
+    let kind = match column.kind {
+        ColumnKind::Name => "name",
+        ColumnKind::Number => "num",
+        ColumnKind::Words => "words",
+        ColumnKind::Chart(_) => "chart",
+    };
+    match column.is_wide {
+        true => format!("{kind} wide"),
+        false => kind.to_owned(),
+    }
+}
+
+#[derive(Serialize)]
+struct LineView {
+    group: Option<String>,
+    link: Option<String>,
+    cells: Vec<CellView>,
+}
+
+impl LineView {
+    fn of(sheet: &Sheet, line: &Line) -> Self {
+        match line {
+            Line::Group { text, link } => Self {
+                group: Some(text.clone()),
+                link: link.clone(),
+                cells: Vec::new(),
+            },
+            Line::Row(cells) => {
+                let cells = sheet.columns.iter().zip(cells).enumerate();
+                Self {
+                    group: None,
+                    link: None,
+                    cells: cells
+                        .map(|(at, (column, cell))| CellView::of(at == 0, column, cell))
+                        .collect(),
+                }
+            }
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct CellView {
+    is_first: bool,
+    class: String,
+    text: String,
+    link: Option<String>,
+    word: Option<&'static str>,
+    drawing: Option<String>,
+}
+
+impl CellView {
+    fn of(is_first: bool, column: &Column, cell: &Cell) -> Self {
+        let drawing = match (column.kind, &cell.strip) {
+            (ColumnKind::Chart(axis), Some(of)) => Some(strip(axis, of)),
+            _ => None,
+        };
+        Self {
+            is_first: is_first && column.kind == ColumnKind::Name,
+            class: class(column),
+            text: cell.text.clone(),
+            link: cell.link.clone(),
+            word: cell.word,
+            drawing,
+        }
+    }
+}

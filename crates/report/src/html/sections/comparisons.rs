@@ -1,0 +1,251 @@
+//! Which targets differ, and what could have been shown.
+
+use std::borrow::Cow;
+
+use schema::{
+    ModelId,
+    statistics::{Comparison, DifferenceStatistics, Statistics},
+    text::counted,
+};
+
+use super::{Block, Place, Section};
+use crate::{
+    comparisons::{cells, pairs, signed},
+    sheet::{Axis, Cell, Column, Sheet, Strip},
+    text::clean,
+};
+
+/// Pairs that are put in words. Of more, those that differ.
+const SAID: usize = 6;
+/// Lines of all tables by metric; of more, only metrics that differ.
+const MOST: usize = 2_000;
+/// Pairs whose tables by metric are shown.
+const PAIRS: usize = 66;
+
+pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+    let statistics = &place.part.statistics;
+    if statistics.targets.len() < 2 || place.part.is_safety() {
+        return None;
+    }
+    let baseline = place.summary.baseline.as_ref();
+    let all = oriented(&statistics.comparisons, baseline);
+    let pairs: Vec<&[Cow<'_, Comparison>]> = pairs_of(&all).collect();
+    if pairs.is_empty() {
+        let note = match statistics.targets.len() > Statistics::MOST_COMPARED {
+            true => format!(
+                "Pairs are compared up to {} models: `{} compare {} A B` compares two.",
+                Statistics::MOST_COMPARED,
+                place.summary.program,
+                place.part.folder
+            ),
+            false => "No scenario has a verdict from two models.".to_owned(),
+        };
+        return place.section("comparisons", "Comparisons", vec![Block::Note(note)]);
+    }
+    let mut blocks: Vec<Block> = sentences(&pairs).into_iter().map(Block::Lead).collect();
+    blocks.push(Block::Table(overall(place, &pairs)));
+    let lines: usize = pairs.iter().map(|pair| pair.len()).sum();
+    let tables = pairs.iter().take(PAIRS);
+    blocks.extend(tables.filter_map(|pair| by_metric(place, pair, lines > MOST)));
+    place.section("comparisons", "Comparisons", blocks)
+}
+
+/// With a baseline only its pairs, itself first.
+fn oriented<'a>(
+    comparisons: &'a [Comparison],
+    baseline: Option<&ModelId>,
+) -> Vec<Cow<'a, Comparison>> {
+    let Some(baseline) = baseline else {
+        return comparisons.iter().map(Cow::Borrowed).collect();
+    };
+    let of_baseline = comparisons.iter().filter_map(|comparison| {
+        if comparison.a == *baseline {
+            return Some(Cow::Borrowed(comparison));
+        }
+        (comparison.b == *baseline).then(|| Cow::Owned(swapped(comparison)))
+    });
+    of_baseline.collect()
+}
+
+/// The same comparison seen from the other side.
+fn swapped(comparison: &Comparison) -> Comparison {
+    let found = &comparison.difference;
+    Comparison {
+        a: comparison.b.clone(),
+        b: comparison.a.clone(),
+        scope: comparison.scope.clone(),
+        difference: DifferenceStatistics {
+            rate_a: found.rate_b,
+            rate_b: found.rate_a,
+            difference: -found.difference,
+            lower: -found.upper,
+            upper: -found.lower,
+            effective_rows_a: found.effective_rows_b,
+            effective_rows_b: found.effective_rows_a,
+            ..found.clone()
+        },
+    }
+}
+
+fn pairs_of<'c>(all: &'c [Cow<'c, Comparison>]) -> impl Iterator<Item = &'c [Cow<'c, Comparison>]> {
+    pairs(all, |comparison| (&comparison.a, &comparison.b))
+}
+
+/// What may be said of the pairs over all rows.
+fn sentences(pairs: &[&[Cow<'_, Comparison>]]) -> Vec<String> {
+    let firsts: Vec<&Comparison> = pairs
+        .iter()
+        .filter_map(|pair| pair.first())
+        .map(|first| &**first)
+        .collect();
+    let differ = |one: &&&Comparison| one.difference.says == DIFFER;
+    let count = firsts.iter().filter(differ).count();
+    let mut said: Vec<String> = match firsts.len() > SAID {
+        true => firsts
+            .iter()
+            .filter(differ)
+            .take(SAID)
+            .map(|one| sentence(one))
+            .collect(),
+        false => firsts.iter().map(|one| sentence(one)).collect(),
+    };
+    if firsts.len() > SAID {
+        said.push(format!(
+            "{count} of {} differ over all rows.",
+            counted(firsts.len() as u64, "pair", "pairs")
+        ));
+    }
+    said
+}
+
+/// What a comparison says where two differ.
+const DIFFER: &str = "differ";
+
+fn sentence(comparison: &Comparison) -> String {
+    let (a, b) = (clean(comparison.a.as_str()), clean(comparison.b.as_str()));
+    let found = &comparison.difference;
+    if found.says != DIFFER {
+        return format!("{a} and {b}: {}.", clean(&found.says));
+    }
+    let [rate_a, rate_b, _, interval, p] = cells(found);
+    let how = match found.difference > 0.0 {
+        true => "more",
+        false => "less",
+    };
+    let p = match p.starts_with('<') {
+        true => p.replace('<', "p < "),
+        false => format!("p {p}"),
+    };
+    format!(
+        "{a} passes {how} often than {b}: {rate_a} against {rate_b}, a difference of {}, 95% interval {interval}, {p}.",
+        signed(found.difference)
+    )
+}
+
+fn columns(names: Vec<Column>) -> Vec<Column> {
+    let mut columns = names;
+    columns.extend([
+        Column::chart(Axis::Difference),
+        Column::number("rate A"),
+        Column::number("rate B"),
+        Column::number("difference").drawn(),
+        Column::number("95% interval").drawn(),
+        Column::number("p (Holm)"),
+        Column::words("says"),
+    ]);
+    columns
+}
+
+/// The pairs over all rows.
+fn overall(place: &Place<'_>, pairs: &[&[Cow<'_, Comparison>]]) -> Sheet {
+    let names = vec![Column::name("A"), Column::name("B")];
+    let mut sheet = Sheet::new("comparisons", "Pairs over all rows", columns(names));
+    for first in pairs.iter().filter_map(|pair| pair.first()) {
+        let name = |id: &ModelId| Cell::linked(id.as_str(), place.link(Some(id), None));
+        let mut row = vec![name(&first.a), name(&first.b)];
+        row.extend(found(place, first, None));
+        sheet.row(row);
+    }
+    sheet.notes.push(
+        "A difference is A less B, over the scenarios that both have a verdict for. Two models differ where p is 0.05 or less, and nowhere else."
+            .to_owned(),
+    );
+    sheet
+}
+
+/// The metrics of a pair; `None` where there is only one.
+fn by_metric(place: &Place<'_>, pair: &[Cow<'_, Comparison>], is_short: bool) -> Option<Block> {
+    let (first, metrics) = pair.split_first()?;
+    if metrics.len() < 2 {
+        return None;
+    }
+    let title = format!(
+        "A {}, B {}",
+        clean(first.a.as_str()),
+        clean(first.b.as_str())
+    );
+    let mut sheet = Sheet::new("comparison", title, columns(vec![Column::name("metric")]));
+    let labels = &place.part.metrics;
+    let mut left_out: u64 = 0;
+    for comparison in metrics {
+        if is_short && comparison.difference.says != DIFFER {
+            left_out += 1;
+            continue;
+        }
+        let label = labels.iter().find(|label| label.id == comparison.scope);
+        let name = label.map_or_else(|| comparison.scope.clone(), |label| label.text());
+        let link = place.link(None, Some(&comparison.scope));
+        let mut row = vec![Cell::linked(name, link)];
+        row.extend(found(place, comparison, Some(&comparison.scope)));
+        sheet.row(row);
+    }
+    if left_out > 0 {
+        let metrics = counted(left_out, "metric", "metrics");
+        sheet
+            .notes
+            .push(format!("{metrics} more: no difference shown."));
+    }
+    Some(Block::Folded(sheet))
+}
+
+/// The cells of a difference, its drawing first.
+fn found(place: &Place<'_>, comparison: &Comparison, metric: Option<&str>) -> Vec<Cell> {
+    let found = &comparison.difference;
+    let [rate_a, rate_b, difference, interval, p] = cells(found);
+    let link = |id: &ModelId| place.link(Some(id), metric);
+    let strip = difference_strip(found, place.series(&comparison.a), &comparison.scope);
+    vec![
+        Cell::drawn(strip, Some(link(&comparison.a))),
+        Cell::linked(rate_a, link(&comparison.a)),
+        Cell::linked(rate_b, link(&comparison.b)),
+        difference.into(),
+        interval.into(),
+        p.into(),
+        says(found),
+    ]
+}
+
+/// What may be said, marked by its direction.
+pub(super) fn says(found: &DifferenceStatistics) -> Cell {
+    let class = match (found.says == DIFFER, found.difference > 0.0) {
+        (false, _) => "same",
+        (true, true) => "better",
+        (true, false) => "worse",
+    };
+    Cell::word(found.says.clone(), class)
+}
+
+pub(super) fn difference_strip(found: &DifferenceStatistics, series: usize, what: &str) -> Strip {
+    let [.., interval, p] = cells(found);
+    Strip {
+        estimate: Some(found.difference),
+        interval: Some((found.lower, found.upper)),
+        bounds: None,
+        series,
+        title: format!(
+            "{what}: difference {}, 95% interval {interval}, p {p}: {}",
+            signed(found.difference),
+            found.says
+        ),
+    }
+}

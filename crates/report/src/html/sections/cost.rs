@@ -1,0 +1,236 @@
+//! Cost and time: by phase and model, what came from the cache, what was retried, how long calls took.
+
+use schema::{CostSum, PhaseCost, text::counted};
+
+use super::{Block, Place, Section, facts::known_cost};
+use crate::{
+    html::summary::{CallFigure, CallFigures},
+    journal::seconds,
+    numbers::{dollars, percent, short},
+    sheet::{Cell, Column, Sheet},
+    text::clean,
+};
+
+/// What stands for a number that is not known.
+const UNKNOWN: &str = "unknown";
+
+pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+    let mut blocks = Vec::new();
+    let phases = phases(place);
+    if !phases.is_empty() {
+        blocks.push(Block::Table(phases));
+    }
+    match &place.part.calls {
+        Some(figures) if !figures.calls.is_empty() => {
+            blocks.push(Block::Table(calls(figures)));
+            blocks.push(Block::Table(times(figures)));
+            blocks.push(Block::Table(retries(figures)));
+        }
+        _ => blocks.push(Block::Note(
+            "Calls, retries and times are unknown: no journal of these rows is there.".to_owned(),
+        )),
+    }
+    blocks.retain(|block| !matches!(block, Block::Table(sheet) if sheet.is_empty()));
+    place.section("cost-and-time", "Cost and time", blocks)
+}
+
+/// All of them together.
+pub(super) fn total<'c>(costs: impl IntoIterator<Item = &'c PhaseCost>) -> PhaseCost {
+    let mut sum = CostSum::default();
+    costs.into_iter().for_each(|cost| sum.add(cost));
+    sum.total()
+}
+
+/// Dollars and tokens of the results in the tree.
+fn phases(place: &Place<'_>) -> Sheet {
+    let part = place.part;
+    let columns = vec![
+        Column::name("phase"),
+        Column::name("model"),
+        Column::number("cost"),
+        Column::number("tokens sent"),
+        Column::number("tokens received"),
+        Column::number("calls without a price"),
+    ];
+    let mut sheet = Sheet::new("phases", "What the results cost", columns);
+    let mut row = |phase: &str, model: Cell, cost: &PhaseCost| {
+        let unpriced = match cost.unpriced_calls {
+            0 => String::new(),
+            n => n.to_string(),
+        };
+        sheet.row(vec![
+            phase.into(),
+            model,
+            known_cost(cost).into(),
+            tokens(cost, cost.input_tokens).into(),
+            tokens(cost, cost.output_tokens).into(),
+            unpriced.into(),
+        ]);
+    };
+    let mut all = Vec::new();
+    for (phase, cost) in &part.shared_costs {
+        row(phase, Cell::new("all models"), cost);
+        all.push(cost);
+    }
+    for (target, phases) in &part.costs {
+        for (phase, cost) in phases {
+            let link = place.link(Some(target), None);
+            row(phase, Cell::linked(target.as_str(), link), cost);
+            all.push(cost);
+        }
+    }
+    if all.len() > 1 {
+        row("all phases", Cell::default(), &total(all.iter().copied()));
+    }
+    if all.iter().any(|cost| cost.cost.is_none()) {
+        let note = "A call without a price makes a cost unknown; a cost with + is that of the calls with a price.";
+        sheet.notes.push(note.to_owned());
+    }
+    sheet.without_empty_columns()
+}
+
+/// Tokens; where nothing is known of cost or use, they are not known to be none.
+fn tokens(cost: &PhaseCost, tokens: u64) -> String {
+    match (cost.cost, cost.input_tokens + cost.output_tokens) {
+        (None, 0) => UNKNOWN.to_owned(),
+        _ => short(tokens),
+    }
+}
+
+/// A role in words.
+fn role(call: &CallFigure) -> &'static str {
+    match call.role {
+        "sut" => "target",
+        "annotator" => "judge",
+        "user" => "simulated user",
+        "tool" => "simulated tools",
+        other => other,
+    }
+}
+
+fn names(call: &CallFigure) -> [Cell; 2] {
+    let model = match clean(&call.model).as_str() {
+        "" => UNKNOWN.to_owned(),
+        model => model.to_owned(),
+    };
+    [role(call).into(), model.into()]
+}
+
+fn known<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| UNKNOWN.to_owned(), text)
+}
+
+fn calls(figures: &CallFigures) -> Sheet {
+    let columns = vec![
+        Column::name("role"),
+        Column::name("model"),
+        Column::number("new replies"),
+        Column::number("from the cache"),
+        Column::number("cache hits"),
+        Column::number("failed"),
+        Column::number("tokens sent"),
+        Column::number("tokens received"),
+        Column::number("cost"),
+    ];
+    let mut sheet = Sheet::new("calls", "Calls", columns);
+    for call in &figures.calls {
+        let [role, model] = names(call);
+        let cost = match (call.cost, call.priced_cost) {
+            (Some(all), _) => dollars(all),
+            (None, Some(part)) if part > 0.0 => format!("{}+", dollars(part)),
+            _ => UNKNOWN.to_owned(),
+        };
+        // Replies from the cache cost nothing now.
+        let cost = match call.fetched + call.failed {
+            0 => String::new(),
+            _ => cost,
+        };
+        let tokens = |n: Option<u64>| match call.fetched + call.failed {
+            0 => String::new(),
+            _ => known(n, short),
+        };
+        sheet.row(vec![
+            role,
+            model,
+            call.fetched.into(),
+            call.cached.into(),
+            known(call.hit_rate, |share| percent(Some(share))).into(),
+            call.failed.into(),
+            tokens(call.input_tokens).into(),
+            tokens(call.output_tokens).into(),
+            cost.into(),
+        ]);
+    }
+    let runs: Vec<String> = figures.runs.iter().map(|run| clean(run)).collect();
+    if !runs.is_empty() {
+        sheet.notes.push(format!(
+            "By the {} of {}.",
+            match runs.len() {
+                1 => "journal",
+                _ => "journals",
+            },
+            runs.join(", ")
+        ));
+    }
+    sheet
+}
+
+/// How long replies of endpoints took.
+fn times(figures: &CallFigures) -> Sheet {
+    let columns = vec![
+        Column::name("role"),
+        Column::name("model"),
+        Column::number("half within"),
+        Column::number("90% within"),
+        Column::number("99% within"),
+        Column::number("longest"),
+    ];
+    let mut sheet = Sheet::new("latency", "How long new replies took", columns);
+    for call in &figures.calls {
+        let Some(latency) = call.latency else {
+            continue;
+        };
+        let mut row = Vec::from(names(call));
+        row.extend(latency.map(|time| Cell::new(seconds(time))));
+        sheet.row(row);
+    }
+    sheet
+}
+
+fn retries(figures: &CallFigures) -> Sheet {
+    let columns = vec![
+        Column::name("cause"),
+        Column::number("status"),
+        Column::number("retried"),
+        Column::number("waited"),
+        Column::number("given up"),
+    ];
+    let mut sheet = Sheet::new("retries", "Retries", columns);
+    for cause in &figures.retries {
+        let kind = match cause.kind.as_str() {
+            "" => UNKNOWN.to_owned(),
+            kind => kind.replace('_', " "),
+        };
+        sheet.row(vec![
+            kind.into(),
+            cause
+                .status
+                .map_or_else(String::new, |n| n.to_string())
+                .into(),
+            cause.retried.into(),
+            seconds(cause.waited).into(),
+            cause.given_up.into(),
+        ]);
+    }
+    if sheet.is_empty() {
+        let calls: u64 = figures.calls.iter().map(|call| call.fetched).sum();
+        if calls > 0 {
+            let mut none = Sheet::new("retries", "Retries", vec![Column::name("cause")]);
+            none.row(vec![
+                format!("none in {}", counted(calls, "call", "calls")).into(),
+            ]);
+            return none;
+        }
+    }
+    sheet
+}

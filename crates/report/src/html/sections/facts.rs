@@ -1,0 +1,239 @@
+//! What the report is about, and what to know before reading it.
+
+use std::collections::BTreeSet;
+
+use schema::{CostSum, ModelId, PhaseCost, text::counted};
+
+use super::{Block, Place, Section};
+use crate::{
+    html::summary::{ReportSummary, RunFacts},
+    judges::judges_that_never_vary,
+    results::{cost_text, missing_notes},
+    sheet::{Cell, Column, Sheet},
+    text::clean,
+};
+
+pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+    let part = place.part;
+    let facts = facts(place);
+    let mut blocks = Vec::new();
+    if !facts.is_empty() {
+        blocks.push(Block::Facts(facts));
+    }
+    let models = models(place);
+    if !models.is_empty() {
+        blocks.push(Block::Table(models));
+    }
+    let title = clean(&part.name);
+    let id = match place.summary.is_several() {
+        true => format!("about-{}", place.number),
+        false => "about".to_owned(),
+    };
+    Some(Section { id, title, blocks })
+}
+
+fn facts(place: &Place<'_>) -> Vec<(&'static str, String)> {
+    let part = place.part;
+    let runs = || part.runs.iter();
+    let mut facts = Vec::new();
+    let mut add = |name, values: Vec<String>| {
+        if let Some(text) = several(values) {
+            facts.push((name, text));
+        }
+    };
+    if part.name != part.folder {
+        add("folder", vec![part.folder.clone()]);
+    }
+    add("when", runs().filter_map(|run| run.when.clone()).collect());
+    add("run", runs().filter_map(|run| run.run_id.clone()).collect());
+    add("ended", runs().filter_map(outcome).collect());
+    add(
+        "revision",
+        runs().filter_map(|run| run.revision.clone()).collect(),
+    );
+    add(
+        "Probity",
+        runs().filter_map(|run| run.version.clone()).collect(),
+    );
+    add(
+        "judges",
+        runs().flat_map(|run| run.judges.clone()).collect(),
+    );
+    add(
+        "simulated user",
+        runs().filter_map(|run| run.user.clone()).collect(),
+    );
+    add(
+        "turns",
+        runs()
+            .filter_map(|run| run.turns)
+            .map(|n| n.to_string())
+            .collect(),
+    );
+    add(
+        "samples of each scenario",
+        runs()
+            .filter_map(|run| run.samples)
+            .map(|n| n.to_string())
+            .collect(),
+    );
+    let metrics = part.rated_metrics().len();
+    let what = match part.is_safety() {
+        true => "groups",
+        false => "metrics",
+    };
+    add(what, vec![metrics.to_string()]);
+    let rates = part
+        .statistics
+        .targets
+        .iter()
+        .map(|target| &target.rates.all);
+    let rows: u64 = rates
+        .clone()
+        .map(|rate| rate.rows + rate.missing.unscored())
+        .sum();
+    let missing: u64 = rates.map(|rate| rate.missing.unscored()).sum();
+    add(
+        "rows",
+        vec![match missing {
+            0 => rows.to_string(),
+            n => format!("{rows}, {n} of them without a verdict"),
+        }],
+    );
+    if let Some(cost) = tree_cost(place) {
+        add("cost", vec![known_cost(&cost)]);
+    }
+    facts
+}
+
+/// What was not complete; a run that was needs no word.
+fn outcome(run: &RunFacts) -> Option<String> {
+    let words = match run.outcome.as_deref()? {
+        "complete" => "complete",
+        "failed_rows" => "with failed rows",
+        "interrupted" => "interrupted: rows are missing",
+        other => other,
+    };
+    Some(words.to_owned())
+}
+
+/// Different values, each once; of more than four the number of the others.
+fn several(values: Vec<String>) -> Option<String> {
+    const SHOWN: usize = 4;
+    let mut seen = BTreeSet::new();
+    let different: Vec<String> = values
+        .into_iter()
+        .filter(|value| !value.trim().is_empty() && seen.insert(value.clone()))
+        .map(|value| clean(&value))
+        .collect();
+    match different.as_slice() {
+        [] => None,
+        all if all.len() <= SHOWN => Some(all.join(", ")),
+        all => {
+            let (first, rest) = all.split_at(SHOWN);
+            Some(format!("{} and {} more", first.join(", "), rest.len()))
+        }
+    }
+}
+
+/// Dollars of everything in the tree; `None` where no file tells of any.
+fn tree_cost(place: &Place<'_>) -> Option<PhaseCost> {
+    let part = place.part;
+    let all = part.costs.values().flat_map(|phases| phases.values());
+    let all: Vec<&PhaseCost> = all.chain(part.shared_costs.values()).collect();
+    (!all.is_empty()).then(|| super::cost::total(all))
+}
+
+/// Dollars in words: unknown is not zero.
+pub(super) fn known_cost(cost: &PhaseCost) -> String {
+    match cost_text(Some(cost)).as_str() {
+        "-" => "unknown".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+/// A line for each target.
+fn models(place: &Place<'_>) -> Sheet {
+    let part = place.part;
+    let columns = vec![
+        Column::name("model"),
+        Column::words("name at its endpoint"),
+        Column::words("served by"),
+        Column::number("rows"),
+        Column::number("scenarios").wide(),
+        Column::number("no verdict"),
+        Column::number("turns").wide(),
+        Column::number("samples").wide(),
+        Column::number("cost"),
+        Column::words("run").wide(),
+    ];
+    let mut sheet = Sheet::new("models", "Models", columns);
+    for target in &part.statistics.targets {
+        let facts = part.run(&target.target).cloned().unwrap_or_default();
+        let rate = &target.rates.all;
+        let number = |n: Option<u32>| n.map_or_else(String::new, |n| n.to_string());
+        sheet.row(vec![
+            Cell::linked(
+                target.target.as_str(),
+                place.link(Some(&target.target), None),
+            ),
+            facts.model.into(),
+            facts.source.unwrap_or_default().into(),
+            (rate.rows + rate.missing.unscored()).into(),
+            rate.scenarios.into(),
+            rate.missing.unscored().into(),
+            number(facts.turns).into(),
+            number(facts.samples).into(),
+            cost_of(place, &target.target).into(),
+            facts.run_id.unwrap_or_default().into(),
+        ]);
+    }
+    sheet.without_empty_columns()
+}
+
+/// What the target's conversations and their judging cost; empty where no file tells.
+fn cost_of(place: &Place<'_>, target: &ModelId) -> String {
+    let Some(phases) = place.part.costs.get(target) else {
+        return String::new();
+    };
+    let mut sum = CostSum::default();
+    phases.values().for_each(|cost| sum.add(cost));
+    known_cost(&sum.total())
+}
+
+/// What to know before reading a number, as the terminal says it.
+pub(super) fn warnings(summary: &ReportSummary) -> Option<Section> {
+    let mut lines: Vec<String> = summary.problems.iter().map(|line| clean(line)).collect();
+    for part in &summary.parts {
+        let targets = &part.statistics.targets;
+        let mut notes = missing_notes(targets);
+        notes.extend(
+            judges_that_never_vary(&part.statistics)
+                .iter()
+                .map(|line| format!("{line}.")),
+        );
+        let place = match summary.is_several() {
+            true => format!("{}: ", clean(&part.folder)),
+            false => String::new(),
+        };
+        lines.extend(notes.iter().map(|note| format!("{place}{note}")));
+    }
+    let mut seen = BTreeSet::new();
+    lines.retain(|line| seen.insert(line.clone()));
+    (!lines.is_empty()).then(|| Section {
+        id: "warnings".to_owned(),
+        title: match lines.len() {
+            1 => "One thing to know first".to_owned(),
+            _ => "What to know first".to_owned(),
+        },
+        blocks: vec![Block::Warnings(lines)],
+    })
+}
+
+/// `5 metrics`, `1 group`.
+pub(super) fn metrics_counted(place: &Place<'_>, n: usize) -> String {
+    match place.part.is_safety() {
+        true => counted(n as u64, "group", "groups"),
+        false => counted(n as u64, "metric", "metrics"),
+    }
+}

@@ -1,0 +1,174 @@
+//! Metrics by models, shaded and numbered.
+
+use schema::{MetricType, statistics::RateStatistics};
+
+use serde::Serialize;
+
+use super::{Block, Place, Section};
+use crate::{
+    html::summary::MetricLabel,
+    numbers::compact_interval,
+    sheet::{Cell, Column, Sheet},
+    text::clean,
+};
+
+/// With more cells they have no intervals below their rates, so that the page stays small.
+const DETAILED: usize = 400;
+/// Markdown and paper have no room for more models than this.
+const PRINTED: usize = 8;
+
+/// A table of rates.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Grid {
+    pub title: String,
+    /// What a row is.
+    pub corner: &'static str,
+    /// Names of models, and links to their rows.
+    pub columns: Vec<(String, String)>,
+    pub rows: Vec<GridRow>,
+    /// Whether it is so large that its cells are reached by their rows and columns.
+    pub is_large: bool,
+}
+
+/// A metric.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct GridRow {
+    pub name: String,
+    pub link: String,
+    pub is_negative: bool,
+    pub cells: Vec<GridCell>,
+}
+
+/// A rate.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct GridCell {
+    pub text: String,
+    /// The interval, where there is room.
+    pub small: String,
+    /// 0: all rows passed; 10: all failed; `None`: no rate.
+    pub shade: Option<u8>,
+    pub link: String,
+}
+
+pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+    let metrics = place.part.rated_metrics();
+    let targets = &place.part.statistics.targets;
+    if metrics.is_empty() || metrics.len() * targets.len() < 2 {
+        return None;
+    }
+    let is_detailed = metrics.len() * targets.len() <= DETAILED;
+    let row = |metric: &MetricLabel| GridRow {
+        name: clean(&metric.text()),
+        link: place.link(None, Some(&metric.id)),
+        is_negative: metric.metric_type == Some(MetricType::Negative),
+        cells: targets
+            .iter()
+            .map(|target| {
+                let link = place.link(Some(&target.target), Some(&metric.id));
+                cell(target.rates.metrics.get(&metric.id), link, is_detailed)
+            })
+            .collect(),
+    };
+    let columns = targets.iter();
+    let columns = columns.map(|target| {
+        let link = place.link(Some(&target.target), None);
+        (clean(target.target.as_str()), link)
+    });
+    let (title, corner) = match place.part.is_safety() {
+        true => ("Groups by models", "group"),
+        false => ("Metrics by models", "metric"),
+    };
+    let grid = Grid {
+        title: title.to_owned(),
+        corner,
+        columns: columns.collect(),
+        rows: metrics.iter().map(row).collect(),
+        is_large: !is_detailed,
+    };
+    let note = "Pass rates in percent. A dash: no row has a verdict.";
+    place.section(
+        "grid",
+        title,
+        vec![Block::Grid(grid), Block::Note(note.to_owned())],
+    )
+}
+
+fn cell(rate: Option<&RateStatistics>, link: String, is_detailed: bool) -> GridCell {
+    let estimate = rate.and_then(|rate| rate.estimate);
+    let ends = rate.and_then(|rate| rate.lower.zip(rate.upper));
+    GridCell {
+        text: estimate.map_or_else(|| "–".to_owned(), whole_percent),
+        small: match (is_detailed, ends) {
+            (true, Some(_)) => compact_interval(ends),
+            _ => String::new(),
+        },
+        shade: estimate.map(shade),
+        link,
+    }
+}
+
+/// Percent without decimals: what is not quite nothing or all never looks like it.
+fn whole_percent(rate: f64) -> String {
+    match format!("{:.0}", rate * 100.0).as_str() {
+        "0" if rate > 0.0 => "<1".to_owned(),
+        "100" if rate < 1.0 => ">99".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+/// Tenths of rows that failed; only a rate of 1 has no shade, and only one of 0 the strongest.
+fn shade(rate: f64) -> u8 {
+    let failed = (1.0 - rate).clamp(0.0, 1.0);
+    if failed == 0.0 {
+        return 0;
+    }
+    if failed == 1.0 {
+        return 10;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 1 and 9"
+    )]
+    let tenths = (failed * 10.0).round().clamp(1.0, 9.0) as u8;
+    tenths
+}
+
+impl Grid {
+    /// The same as a table, where it has no more models than paper has room for.
+    pub(crate) fn sheet(&self) -> Option<Sheet> {
+        if self.columns.len() > PRINTED {
+            return None;
+        }
+        let mut columns = vec![Column::name(self.corner)];
+        columns.extend(self.columns.iter().map(|(name, _)| Column::number(name)));
+        let mut sheet = Sheet::new("grid", &self.title, columns);
+        for row in &self.rows {
+            let name = match row.is_negative {
+                true => format!("{} (negative)", row.name),
+                false => row.name.clone(),
+            };
+            let mut cells = vec![Cell::new(name)];
+            cells.extend(row.cells.iter().map(|cell| Cell::new(cell.text.clone())));
+            sheet.row(cells);
+        }
+        Some(sheet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_ends_look_like_the_ends() {
+        let cells = [0.0, 0.0001, 0.5, 0.9999, 1.0].map(|rate| (whole_percent(rate), shade(rate)));
+        let cells = cells
+            .each_ref()
+            .map(|(text, shade)| (text.as_str(), *shade));
+        assert_eq!(
+            cells,
+            [("0", 10), ("<1", 9), ("50", 5), (">99", 1), ("100", 0)]
+        );
+    }
+}

@@ -1,0 +1,300 @@
+//! Rates with their intervals: as dots and bars, all models on one axis.
+
+use schema::{
+    MetricType, ModelId,
+    statistics::{RateStatistics, Rates, TargetStatistics},
+    text::counted,
+};
+
+use super::{Block, Place, Section, facts::metrics_counted};
+use crate::{
+    html::summary::MetricLabel,
+    numbers::{compact_interval, percent},
+    results::{BOUNDS, RATES, rate_notes},
+    sheet::{Axis, Cell, Column, Sheet, Strip},
+};
+
+/// A drawing of more rows is folded.
+const OPEN: usize = 80;
+/// Beyond this a drawing by metric helps nobody: the grid has every rate.
+const MOST: usize = 1_500;
+
+/// The rows of a target that a rate is of.
+enum Scope<'a> {
+    All,
+    Type(MetricType),
+    Hazard(&'a str, &'a str),
+    Metric(&'a MetricLabel),
+}
+
+impl Scope<'_> {
+    fn of<'r>(&self, rates: &'r Rates) -> Option<&'r RateStatistics> {
+        match self {
+            Self::All => Some(&rates.all),
+            Self::Type(MetricType::Positive) => Some(&rates.positive),
+            Self::Type(MetricType::Negative) => Some(&rates.negative),
+            Self::Hazard(id, _) => rates.hazards.get(*id),
+            Self::Metric(metric) => rates.metrics.get(&metric.id),
+        }
+    }
+
+    /// What stands before the rows of a group.
+    fn title(&self) -> String {
+        match self {
+            Self::All => "all rows".to_owned(),
+            Self::Type(MetricType::Positive) => {
+                "positive metrics: the behaviour is wanted".to_owned()
+            }
+            Self::Type(MetricType::Negative) => {
+                "negative metrics: passed without the behaviour".to_owned()
+            }
+            Self::Hazard(id, name) if id == name => (*id).to_owned(),
+            Self::Hazard(id, name) => format!("{id} {name}"),
+            Self::Metric(metric) => match metric.metric_type {
+                Some(MetricType::Negative) => format!("{} (negative)", metric.text()),
+                _ => metric.text(),
+            },
+        }
+    }
+
+    fn metric(&self) -> Option<&str> {
+        match self {
+            Self::Metric(metric) => Some(&metric.id),
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+    let mut blocks = Vec::new();
+    blocks.extend(pooled(place).map(Block::Table));
+    let hazards = place.part.hazards.iter();
+    let hazards: Vec<Scope<'_>> = hazards.map(|(id, name)| Scope::Hazard(id, name)).collect();
+    blocks.extend(block(place, "by-hazard", "By hazard", &hazards));
+    let metrics = place.part.rated_metrics();
+    let by_metric: Vec<Scope<'_>> = metrics.iter().map(Scope::Metric).collect();
+    let title = match place.part.is_safety() {
+        true => "By group",
+        false => "By metric",
+    };
+    let drawn = metrics.len() * place.part.statistics.targets.len();
+    if drawn > MOST {
+        let note = format!(
+            "{} of {}: the grid below has the rate of each; its cells lead to the rows.",
+            metrics_counted(place, metrics.len()),
+            counted(
+                place.part.statistics.targets.len() as u64,
+                "model",
+                "models"
+            )
+        );
+        blocks.push(Block::Note(note));
+    } else {
+        blocks.extend(block(place, "by-metric", title, &by_metric));
+    }
+    if place.part.statistics.targets.is_empty() {
+        blocks.push(Block::Note("No results yet: nothing is judged.".to_owned()));
+    }
+    place.section("rates", "Rates", blocks)
+}
+
+/// The rates over all rows and by type of metric.
+fn pooled(place: &Place<'_>) -> Option<Sheet> {
+    let part = place.part;
+    let targets = &part.statistics.targets;
+    let mut scopes = Vec::new();
+    let has = |of: fn(&Rates) -> &RateStatistics| {
+        targets.iter().any(|target| {
+            let rate = of(&target.rates);
+            rate.rows + rate.missing.unscored() > 0
+        })
+    };
+    let (positive, negative) = (has(|rates| &rates.positive), has(|rates| &rates.negative));
+    if positive && !negative && !part.is_safety() {
+        scopes.push(Scope::Type(MetricType::Positive));
+    } else if negative && !positive {
+        scopes.push(Scope::Type(MetricType::Negative));
+    } else {
+        scopes.push(Scope::All);
+        if positive && negative {
+            scopes.push(Scope::Type(MetricType::Positive));
+            scopes.push(Scope::Type(MetricType::Negative));
+        }
+    }
+    let mut sheet = sheet(place, "rates", "Pass rates", &scopes)?;
+    sheet.notes.extend(rate_notes(targets));
+    if negative {
+        sheet.notes.push(RATES.to_owned());
+    }
+    sheet.notes.push(BOUNDS.to_owned());
+    Some(sheet)
+}
+
+/// A line for each model, as a paper prints it.
+pub(super) fn main(place: &Place<'_>) -> Option<Sheet> {
+    let part = place.part;
+    let targets = &part.statistics.targets;
+    if targets.is_empty() {
+        return None;
+    }
+    let types = match part.is_safety() {
+        true => [("safe", MetricType::Positive), ("", MetricType::Negative)],
+        false => [
+            ("positive", MetricType::Positive),
+            ("negative", MetricType::Negative),
+        ],
+    };
+    let mut columns = vec![Column::name("model")];
+    for (name, _) in types {
+        columns.extend([Column::number(name), Column::number("95% interval")]);
+    }
+    columns.extend(["rows", cases(place), "no verdict"].map(Column::number));
+    let title = format!("{}: pass rates with their 95% intervals", part.name);
+    let mut sheet = Sheet::new(&part.folder, title, columns);
+    for target in targets {
+        let all = &target.rates.all;
+        let mut cells = vec![Cell::new(target.target.as_str())];
+        for (_, of) in types {
+            let rate = Scope::Type(of)
+                .of(&target.rates)
+                .cloned()
+                .unwrap_or_default();
+            let has_rows = rate.rows + rate.missing.unscored() > 0;
+            let texts = [
+                percent(rate.estimate),
+                compact_interval(rate.lower.zip(rate.upper)),
+            ];
+            cells.extend(texts.map(|text| Cell::new(if has_rows { text } else { String::new() })));
+        }
+        cells.extend([all.rows, all.scenarios, all.missing.unscored()].map(Cell::from));
+        sheet.row(cells);
+    }
+    sheet.notes.extend(rate_notes(targets));
+    if part.has_negative() {
+        sheet.notes.push(RATES.to_owned());
+    }
+    Some(sheet.without_empty_columns())
+}
+
+fn block(place: &Place<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -> Option<Block> {
+    let sheet = sheet(place, id, title, scopes)?;
+    Some(match sheet.lines.len() > OPEN {
+        true => Block::Folded(sheet),
+        false => Block::Table(sheet),
+    })
+}
+
+/// With one target a row is a scope; with several a scope heads its rows.
+fn sheet(place: &Place<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -> Option<Sheet> {
+    let targets = &place.part.statistics.targets;
+    if targets.is_empty() || scopes.is_empty() {
+        return None;
+    }
+    let is_one = targets.len() == 1;
+    let first = match (is_one, scopes) {
+        (true, [Scope::Metric(_), ..]) if place.part.is_safety() => "group",
+        (true, [Scope::Metric(_), ..]) => "metric",
+        (true, [Scope::Hazard(..), ..]) => "hazard",
+        (true, _) => "rows of",
+        (false, _) => "model",
+    };
+    let mut sheet = Sheet::new(id, title, columns(first, cases(place)));
+    for scope in scopes {
+        if !is_one {
+            let link = scope.metric().map(|metric| place.link(None, Some(metric)));
+            sheet.group(scope.title(), link);
+        }
+        for target in targets {
+            let name = match is_one {
+                true => scope.title(),
+                false => target.target.to_string(),
+            };
+            let rate = scope.of(&target.rates).cloned().unwrap_or_default();
+            sheet.row(row(place, &name, scope, target, &rate));
+        }
+    }
+    Some(sheet.without_empty_columns())
+}
+
+fn cases(place: &Place<'_>) -> &'static str {
+    match place.part.is_safety() {
+        true => "cases",
+        false => "scenarios",
+    }
+}
+
+fn columns(first: &str, scenarios: &str) -> Vec<Column> {
+    vec![
+        Column::name(first),
+        Column::chart(Axis::Rate),
+        Column::number("rate").drawn(),
+        Column::number("95% interval").drawn(),
+        Column::number("rows"),
+        Column::number(scenarios).wide(),
+        Column::number("worth").wide(),
+        Column::number("no verdict"),
+        Column::number("bounds").wide(),
+    ]
+}
+
+fn row(
+    place: &Place<'_>,
+    name: &str,
+    scope: &Scope<'_>,
+    target: &TargetStatistics,
+    rate: &RateStatistics,
+) -> Vec<Cell> {
+    let link = place.link(Some(&target.target), scope.metric());
+    let worth = rate
+        .effective_rows
+        .map_or_else(String::new, |rows| format!("{rows:.1}"));
+    let bounds = is_bounded(rate).then(|| rate.bounds.map(|ends| (ends.lower, ends.upper)));
+    let bounds = bounds.map_or_else(String::new, compact_interval);
+    vec![
+        Cell::linked(name, &*link),
+        Cell::drawn(
+            strip(
+                rate,
+                place.series(&target.target),
+                &title(&target.target, scope, rate),
+            ),
+            Some(link),
+        ),
+        percent(rate.estimate).into(),
+        compact_interval(rate.lower.zip(rate.upper)).into(),
+        rate.rows.into(),
+        rate.scenarios.into(),
+        worth.into(),
+        rate.missing.unscored().into(),
+        bounds.into(),
+    ]
+}
+
+/// Whether something is missing, so that the bounds say more than the interval.
+fn is_bounded(rate: &RateStatistics) -> bool {
+    rate.missing.unscored() + rate.missing.incomplete > 0
+}
+
+fn title(target: &ModelId, scope: &Scope<'_>, rate: &RateStatistics) -> String {
+    match rate.estimate {
+        None => format!("{target}, {}: no verdict", scope.title()),
+        Some(_) => format!(
+            "{target}, {}: {}, 95% interval {}, {}",
+            scope.title(),
+            percent(rate.estimate),
+            compact_interval(rate.lower.zip(rate.upper)),
+            counted(rate.rows, "row", "rows")
+        ),
+    }
+}
+
+fn strip(rate: &RateStatistics, series: usize, title: &str) -> Strip {
+    let bounds = is_bounded(rate).then_some(rate.bounds).flatten();
+    Strip {
+        estimate: rate.estimate,
+        interval: rate.lower.zip(rate.upper),
+        bounds: bounds.map(|ends| (ends.lower, ends.upper)),
+        series,
+        title: title.to_owned(),
+    }
+}

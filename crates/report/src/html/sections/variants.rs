@@ -1,0 +1,158 @@
+//! What variants do, and how often a scenario passes every time.
+
+use super::{Block, Place, Section, comparisons};
+use crate::{
+    comparisons::cells,
+    numbers::{compact_interval, percent},
+    sheet::{Axis, Cell, Column, Sheet, Strip},
+    text::clean,
+};
+
+/// More lines are folded.
+const OPEN: usize = 30;
+
+fn folded(sheet: Sheet) -> Block {
+    match sheet.lines.len() > OPEN {
+        true => Block::Folded(sheet),
+        false => Block::Table(sheet),
+    }
+}
+
+pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+    let blocks = [effects(place), flips(place)];
+    let blocks = blocks.into_iter().filter(|sheet| !sheet.is_empty());
+    place.section("variants", "Variants", blocks.map(folded).collect())
+}
+
+/// Each value of an axis beside the others.
+fn effects(place: &Place<'_>) -> Sheet {
+    let columns = vec![
+        Column::name("metric"),
+        Column::name("axis"),
+        Column::name("value"),
+        Column::chart(Axis::Difference),
+        Column::number("rate"),
+        Column::number("others"),
+        Column::number("difference").drawn(),
+        Column::number("95% interval").drawn(),
+        Column::number("p (Holm)"),
+        Column::words("says"),
+    ];
+    let mut sheet = Sheet::new("variants", "Each value beside the others", columns);
+    for target in &place.part.statistics.targets {
+        let some = target
+            .variants
+            .iter()
+            .any(|variant| !variant.effects.is_empty());
+        if some && place.part.statistics.targets.len() > 1 {
+            let link = place.link(Some(&target.target), None);
+            sheet.group(target.target.as_str(), Some(link));
+        }
+        for variant in &target.variants {
+            for effect in &variant.effects {
+                let found = &effect.difference;
+                let [rate, others, difference, interval, p] = cells(found);
+                let link = place.link(Some(&target.target), Some(&variant.metric));
+                let what = format!("{} {}", variant.axis, effect.value);
+                let series = place.series(&target.target);
+                let strip = comparisons::difference_strip(found, series, &what);
+                sheet.row(vec![
+                    Cell::linked(variant.metric.clone(), link.clone()),
+                    variant.axis.clone().into(),
+                    effect.value.clone().into(),
+                    Cell::drawn(strip, Some(link)),
+                    rate.into(),
+                    others.into(),
+                    difference.into(),
+                    interval.into(),
+                    p.into(),
+                    comparisons::says(found),
+                ]);
+            }
+        }
+    }
+    sheet
+}
+
+/// How often verdicts differ between variants, beside what chance alone does.
+fn flips(place: &Place<'_>) -> Sheet {
+    let columns = vec![
+        Column::name("model"),
+        Column::name("metric"),
+        Column::name("axis"),
+        Column::number("differ between variants"),
+        Column::number("differ between samples"),
+    ];
+    let mut sheet = Sheet::new("flips", "Verdicts that differ", columns);
+    for target in &place.part.statistics.targets {
+        for variant in &target.variants {
+            let link = place.link(Some(&target.target), Some(&variant.metric));
+            sheet.row(vec![
+                target.target.as_str().into(),
+                Cell::linked(variant.metric.clone(), link),
+                variant.axis.clone().into(),
+                percent(variant.differ_between_variants).into(),
+                percent(variant.differ_between_samples).into(),
+            ]);
+        }
+    }
+    let note = "Two rows of one scenario can get different verdicts by chance alone, which is what samples show: only the excess is due to the variant.";
+    sheet.notes.push(note.to_owned());
+    sheet
+}
+
+/// How often several samples of one scenario all pass.
+pub(super) fn reliability(place: &Place<'_>) -> Option<Section> {
+    let columns = vec![
+        Column::name("model"),
+        Column::name("rows of"),
+        Column::number("in a row"),
+        Column::chart(Axis::Rate),
+        Column::number("all pass").drawn(),
+        Column::number("95% interval").drawn(),
+        Column::number("scenarios"),
+        Column::number("with fewer").wide(),
+    ];
+    let mut sheet = Sheet::new("reliability", "All samples of a scenario pass", columns);
+    for target in &place.part.statistics.targets {
+        for found in target.reliability.iter().filter(|found| found.k >= 2) {
+            let pooled = ["all", "positive", "negative"].contains(&found.scope.as_str());
+            let metric = (!pooled).then_some(found.scope.as_str());
+            let link = place.link(Some(&target.target), metric);
+            let ends = found.lower.zip(found.upper);
+            let title = format!(
+                "{}, {}: {} samples in a row pass in {}, 95% interval {}",
+                target.target,
+                found.scope,
+                found.k,
+                percent(found.estimate),
+                compact_interval(ends)
+            );
+            let strip = Strip {
+                estimate: found.estimate,
+                interval: ends,
+                bounds: None,
+                series: place.series(&target.target),
+                title: clean(&title),
+            };
+            sheet.row(vec![
+                target.target.as_str().into(),
+                Cell::linked(found.scope.clone(), link.clone()),
+                found.k.into(),
+                Cell::drawn(strip, Some(link)),
+                percent(found.estimate).into(),
+                compact_interval(ends).into(),
+                found.units.into(),
+                found.left_out.into(),
+            ]);
+        }
+    }
+    if sheet.is_empty() {
+        return None;
+    }
+    if place.part.has_negative() {
+        let note = "Of negative metrics: so many conversations in a row without the behaviour.";
+        sheet.notes.push(note.to_owned());
+    }
+    place.section("reliability", "Reliability", vec![folded(sheet)])
+}
