@@ -2,7 +2,7 @@
 
     python check_schemas.py SCHEMAS FOLDER...
 
-Each FOLDER holds `benchmarks/` and, where there were runs, `.probity/runs/`. Needs jsonschema and PyYAML.
+Each FOLDER holds `benchmarks/` and, where there were runs, `.probity/runs/`. There must be a file of each kind. Needs jsonschema and PyYAML.
 """
 
 import json
@@ -20,6 +20,13 @@ BY_NAME = {
     "scores.json": "scores",
     "cost.json": "cost",
     "results.json": "results",
+    "statistics.json": "statistics",
+    "baseline.json": "baseline",
+    "safety-single-turn-baseline.json": "baseline",
+    "gate.yaml": "gate",
+    "safety-gate.yaml": "gate",
+    "single-turn.json": "safety-single-turn",
+    "multi-turn.json": "safety-multi-turn",
     "grades.json": "grades",
     "standards.json": "standards",
     "record.json": "record",
@@ -41,19 +48,23 @@ def main():
         schema = json.loads(path.read_text(encoding="utf-8"))
         Draft202012Validator.check_schema(schema)
         validators[path.name.removesuffix(".schema.json")] = Draft202012Validator(schema)
-    checked, problems = 0, 0
+    checked, problems, kinds = 0, 0, set()
     for folder in map(pathlib.Path, folders):
         for path in sorted(folder.rglob("*")):
             journal = path.name.startswith("journal-") and path.suffix == ".jsonl"
             kind = "journal" if journal else BY_NAME.get(path.name)
             if kind is None or not path.is_file():
                 continue
+            kinds.add(kind)
             for document in documents(path):
                 checked += 1
                 for error in validators[kind].iter_errors(document):
                     problems += 1
                     print(f"{path}: {error.json_path}: {error.message[:200]}", file=sys.stderr)
-    print(f"{len(validators)} schemas, {checked} documents, {problems} problems")
+    print(f"{len(validators)} schemas, {checked} documents of {len(kinds)} kinds, {problems} problems")
+    for kind in sorted(set(BY_NAME.values()) - kinds - {"standards"}):
+        problems += 1
+        print(f"no document of the kind {kind}", file=sys.stderr)
     # Nothing checked would prove nothing.
     sys.exit(1 if problems or not checked else 0)
 

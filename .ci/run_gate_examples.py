@@ -19,9 +19,17 @@ document, folder = Path(sys.argv[1]), Path(sys.argv[2])
 blocks = re.findall(r"```(sh|yaml)\n(.*?)```", document.read_text(encoding="utf-8"), re.DOTALL)
 files = {text.splitlines()[0].removeprefix("# "): text for language, text in blocks if language == "yaml"}
 commands = [text for language, text in blocks if language == "sh"]
-github = yaml.safe_load(files[".github/workflows/gate.yml"])["jobs"]["gate"]["steps"]
-gitlab = yaml.safe_load(files[".gitlab-ci.yml"])["gate"]["script"]
-scripts = {"GitHub Actions": [step["run"] for step in github if "run" in step], "GitLab": gitlab}
+github = yaml.safe_load(files[".github/workflows/gate.yml"])["jobs"]
+gitlab = yaml.safe_load(files[".gitlab-ci.yml"])
+
+
+def scripts_of(job):
+    """The script lines of a job, by system."""
+    steps = [step["run"] for step in github[job]["steps"] if "run" in step]
+    return {"GitHub Actions": steps, "GitLab": gitlab[job]["script"]}
+
+
+scripts = scripts_of("gate")
 
 
 def run(script):
@@ -53,9 +61,23 @@ for system, (first, gate) in scripts.items():
     (folder / "gate.yaml").write_text("rules: [{require: missing <= 0}]", encoding="utf-8")
     expect(gate, 0)
 (folder / "gate.yaml").write_text(files["gate.yaml"], encoding="utf-8")
-for name in ["summary.md", "gate.md"]:
+safety = scripts_of("safety")
+rules = folder / "safety-gate.yaml"
+for system, (first, gate) in safety.items():
+    for results in folder.glob("single*.json"):
+        results.unlink()
+    expect(first, 0)
+    rules.write_text("rules: [{scope: seed, group: privacy, require: upper <= 0.4}]", encoding="utf-8")
+    expect(gate, 0 if system == "GitHub Actions" else 4)
+    rules.write_text("rules: [{require: missing <= 0}]", encoding="utf-8")
+    expect(gate, 0)
+    rules.write_text(files["safety-gate.yaml"], encoding="utf-8")
+    expect(gate, 1)
+for name in ["summary.md", "gate.md", "safety.md"]:
     if "| **fail** | scripted-agreeable |" not in (folder / name).read_text(encoding="utf-8"):
         sys.exit(f"{name} does not hold the rule that failed")
-if yaml.safe_load(files[".gitlab-ci.yml"])["gate"]["allow_failure"]["exit_codes"] != 4:
-    sys.exit(".gitlab-ci.yml: an inconclusive gate ends with 4")
-print(f"{sum(map(len, scripts.values()))} script lines of {document} run")
+for job in ["gate", "safety"]:
+    if gitlab[job]["allow_failure"]["exit_codes"] != 4:
+        sys.exit(f".gitlab-ci.yml, {job}: an inconclusive gate ends with 4")
+lines = [*scripts.values(), *safety.values()]
+print(f"{sum(map(len, lines))} script lines of {document} run")

@@ -6,18 +6,20 @@
 
 use schema::{
     PhaseCost,
-    gate::{GateAnswer, GateQuantity, GateRequirement},
+    gate::{GateAnswer, GateQuantity, GateRequirement, GateSide},
     statistics::{DifferenceStatistics, MissingRows, RateStatistics},
     text::counted,
 };
 
-use crate::statistics::{DIFFER, float};
+use crate::statistics::{AlikeBy, DIFFER, float};
 
 /// What a rule is held against, for one target and scope.
 #[derive(Clone, Copy, Debug)]
 pub struct GateEvidence<'a> {
     /// The rate.
     pub rate: &'a RateStatistics,
+    /// What its rows are alike by.
+    pub alike: AlikeBy,
     /// Rows that were never made; `rate` counts them as missing.
     pub not_run: u64,
     /// The comparison with the baseline.
@@ -45,9 +47,9 @@ pub fn gate_answer(
     let limit = require.limit;
     match require.quantity {
         GateQuantity::Lower | GateQuantity::Upper => rate_answer(require, max_missing, evidence),
-        GateQuantity::Difference => difference_answer(limit, max_missing, evidence),
+        GateQuantity::Difference => difference_answer(require, max_missing, evidence),
         GateQuantity::Missing => missing_answer(limit, evidence),
-        GateQuantity::Cost => cost_answer(limit, evidence.cost),
+        GateQuantity::Cost => cost_answer(limit, evidence),
     }
 }
 
@@ -56,20 +58,25 @@ fn rate_answer(
     max_missing: f64,
     evidence: &GateEvidence<'_>,
 ) -> (GateAnswer, String) {
-    let GateEvidence { rate, not_run, .. } = *evidence;
+    let GateEvidence {
+        rate,
+        alike,
+        not_run,
+        ..
+    } = *evidence;
     let undecided = |reason: String| (GateAnswer::Inconclusive, reason);
     let rows = rate.rows + rate.missing.unscored();
     let (Some(lower), Some(upper)) = (rate.lower, rate.upper) else {
         return undecided(without_verdicts(rows, not_run));
     };
     if rate.scenarios == 1 {
-        return undecided("one base scenario says nothing of others".to_owned());
+        return undecided(format!("{} says nothing of others", alike.one()));
     }
     let missing = rate.missing.unscored() + rate.missing.incomplete;
     let share = float(missing) / float(rows);
     let bounds = rate.bounds.filter(|_| share > max_missing);
     let (lower, upper) = bounds.map_or((lower, upper), |bounds| (bounds.lower, bounds.upper));
-    let (answer, reason) = bounds_answer(require, lower, upper, rate.scenarios);
+    let (answer, reason) = bounds_answer(require, lower, upper, &alike.counted(rate.scenarios));
     match bounds {
         None => (answer, reason),
         Some(_) => (
@@ -97,7 +104,7 @@ fn bounds_answer(
     require: GateRequirement,
     lower: f64,
     upper: f64,
-    scenarios: u64,
+    scenarios: &str,
 ) -> (GateAnswer, String) {
     let limit = require.limit;
     let shown = |value| number(value, limit);
@@ -121,32 +128,36 @@ fn bounds_answer(
         _ => (
             GateAnswer::Inconclusive,
             format!(
-                "{limit} is within {} to {}: {} do not decide",
+                "{limit} is within {} to {}: {scenarios} do not decide",
                 shown(lower),
-                shown(upper),
-                counted(scenarios, "scenario", "scenarios")
+                shown(upper)
             ),
         ),
     }
 }
 
 fn difference_answer(
-    limit: f64,
+    require: GateRequirement,
     max_missing: f64,
     evidence: &GateEvidence<'_>,
 ) -> (GateAnswer, String) {
     let undecided = |reason: String| (GateAnswer::Inconclusive, reason);
+    let alike = evidence.alike;
     let (found, lost) = match evidence.baseline {
         BaselineEvidence::NoTarget => {
             return undecided("the baseline has no rows of this target".to_owned());
         }
         BaselineEvidence::Compared(None, _) => {
-            return undecided("no scenario has a verdict here and in the baseline".to_owned());
+            let what = match alike {
+                AlikeBy::BaseScenario => "scenario",
+                AlikeBy::Case => "case",
+            };
+            return undecided(format!("no {what} has a verdict here and in the baseline"));
         }
         BaselineEvidence::Compared(Some(found), lost) => (found, lost),
     };
     if found.scenarios == 1 {
-        return undecided("one base scenario says nothing of others".to_owned());
+        return undecided(format!("{} says nothing of others", alike.one()));
     }
     let share = float(lost) / float(lost + found.units);
     if share > max_missing {
@@ -157,42 +168,55 @@ fn difference_answer(
             percent(max_missing)
         ));
     }
+    compared_answer(require, found)
+}
+
+/// What the interval of a difference and its p-value say of a limit.
+fn compared_answer(require: GateRequirement, found: &DifferenceStatistics) -> (GateAnswer, String) {
+    let GateRequirement { side, limit, .. } = require;
     let shown = |value| number(value, limit);
     let (lower, upper) = (found.lower, found.upper);
+    let is_high = side == GateSide::AtLeast;
+    // The ends that support the rule and contradict it.
+    let (holds, misses) = match is_high {
+        true => (lower >= limit, upper < limit),
+        false => (upper <= limit, lower > limit),
+    };
+    // A limit of what is allowed to get worse, and not of what has to get better.
+    let allows_worse = if is_high { limit < 0.0 } else { limit > 0.0 };
+    let asks_better = if is_high { limit > 0.0 } else { limit < 0.0 };
+    let at_least = format!("the difference is {} or more", shown(lower));
+    let at_most = format!("the difference is {} at most", shown(upper));
     // What says that the two differ needs the corrected p-value too.
     let differ = found.p_holm <= DIFFER;
     let p = format!("p {:.3} after Holm's correction", found.p_holm);
-    if lower >= limit && (limit < 0.0 || differ) {
-        (
-            GateAnswer::Pass,
-            format!("the difference is {} or more", shown(lower)),
-        )
-    } else if upper < limit && (limit > 0.0 || differ) {
-        let shown_to = if limit > 0.0 {
-            String::new()
-        } else {
-            format!("; {p}")
+    if holds && (allows_worse || differ) {
+        (GateAnswer::Pass, if is_high { at_least } else { at_most })
+    } else if misses && (asks_better || differ) {
+        let missed = match is_high {
+            true => format!("{at_most}, below {limit}"),
+            false => format!("{at_least}, above {limit}"),
         };
-        (
-            GateAnswer::Fail,
-            format!(
-                "the difference is {} at most, below {limit}{shown_to}",
+        let shown_by = match asks_better {
+            true => String::new(),
+            false => format!("; {p}"),
+        };
+        (GateAnswer::Fail, format!("{missed}{shown_by}"))
+    } else {
+        let reason = match holds || misses {
+            true => format!(
+                "{} to {} leaves {limit} out, and {p} does not show it",
+                shown(lower),
                 shown(upper)
             ),
-        )
-    } else if lower >= limit || upper < limit {
-        undecided(format!(
-            "{} to {} leaves {limit} out, and {p} does not show it",
-            shown(lower),
-            shown(upper)
-        ))
-    } else {
-        undecided(format!(
-            "{limit} is within {} to {}: {}",
-            shown(lower),
-            shown(upper),
-            found.says
-        ))
+            false => format!(
+                "{limit} is within {} to {}: {}",
+                shown(lower),
+                shown(upper),
+                found.says
+            ),
+        };
+        (GateAnswer::Inconclusive, reason)
     }
 }
 
@@ -230,9 +254,12 @@ fn missing_answer(limit: f64, evidence: &GateEvidence<'_>) -> (GateAnswer, Strin
     }
 }
 
-fn cost_answer(limit: f64, cost: Option<PhaseCost>) -> (GateAnswer, String) {
-    let Some(cost) = cost else {
-        let reason = "no cost.json says what the rows cost";
+fn cost_answer(limit: f64, evidence: &GateEvidence<'_>) -> (GateAnswer, String) {
+    let Some(cost) = evidence.cost else {
+        let reason = match evidence.alike {
+            AlikeBy::BaseScenario => "no cost.json says what the rows cost",
+            AlikeBy::Case => "the file does not say what its rows cost",
+        };
         return (GateAnswer::Inconclusive, reason.to_owned());
     };
     let known = cost.cost.or(cost.priced_cost).unwrap_or(0.0);
@@ -323,6 +350,7 @@ mod tests {
     fn evidence(rate: &RateStatistics) -> GateEvidence<'_> {
         GateEvidence {
             rate,
+            alike: AlikeBy::BaseScenario,
             not_run: 0,
             baseline: BaselineEvidence::NoTarget,
             cost: None,
@@ -501,6 +529,15 @@ mod tests {
             ),
             ("difference >= 0", 0.01, 0.3, 0.2, Inconclusive,
                 "0.010 to 0.300 leaves 0 out, and p 0.200 after Holm's correction does not show it".to_owned()),
+            // Where lower is better, everything is the other way round.
+            ("difference <= 0.1", -0.2, 0.08, 1.0, Pass, "the difference is 0.080 at most".to_owned()),
+            ("difference <= 0.1", 0.15, 0.4, 0.012, Fail,
+                "the difference is 0.150 or more, above 0.1; p 0.012 after Holm's correction".to_owned()),
+            ("difference <= 0.1", 0.15, 0.4, 0.06, Inconclusive,
+                "0.150 to 0.400 leaves 0.1 out, and p 0.060 after Holm's correction does not show it".to_owned()),
+            ("difference <= 0.1", -0.1, 0.2, 1.0, Inconclusive, format!("0.1 is within -0.100 to 0.200: {same}")),
+            ("difference <= -0.1", -0.3, -0.15, 0.01, Pass, "the difference is -0.150 at most".to_owned()),
+            ("difference <= -0.1", -0.05, 0.05, 1.0, Fail, "the difference is -0.050 or more, above -0.1".to_owned()),
         ] {
             let found = difference(lower, upper, p);
             let rate = rate(0.6, 0.8);

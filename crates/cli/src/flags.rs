@@ -122,7 +122,7 @@ pub struct Calls {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = OVER)]
 pub struct Verbose {
-    /// Show the rates of each metric and every file, and log what is good to know
+    /// Show the rates of each metric and every file
     #[arg(long)]
     verbose: bool,
 }

@@ -6,18 +6,17 @@ use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
 use crate::{cli::Global, exit::Failure, terminal::Terminal};
 
-/// Starts diagnostics: `--log`, else `RUST_LOG`, else warnings (with `verbose`, also what is good to know).
+/// Starts diagnostics: `--log`, else `RUST_LOG`, else warnings.
 ///
 /// # Errors
 /// When the filter cannot be understood.
-pub fn start(global: &Global, verbose: bool, terminal: &Terminal) -> Result<(), Failure> {
+pub fn start(global: &Global, terminal: &Terminal) -> Result<(), Failure> {
     let from_environment = std::env::var("RUST_LOG")
         .ok()
         .filter(|filter| !filter.is_empty());
     let (name, wanted) = match (&global.log, from_environment) {
         (Some(filter), _) => ("--log", filter.clone()),
         (None, Some(filter)) => ("RUST_LOG", filter),
-        (None, None) if verbose => ("run.verbose", "info".to_owned()),
         (None, None) => ("the default", "warn".to_owned()),
     };
     let filter = EnvFilter::try_new(&wanted)

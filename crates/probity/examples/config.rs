@@ -7,7 +7,7 @@ use std::{error::Error, path::Path, sync::Arc};
 use llm_client::HttpClient;
 use probity::{
     Phase, Pipeline, Session,
-    config::{BuiltModels, Endpoints, Layers, Vars},
+    config::{BuiltModels, Layers, Vars},
     demo, standard_phases,
 };
 use scripted_llm::ScriptedServer;
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // `None` where no model has the source `scripted`.
     let server = ScriptedServer::start().await?;
     let (settings, entries) = (&config.settings, &config.settings.models);
-    let endpoints = Endpoints::new(settings, &config.vars, Some(server.base_url()))?;
+    let endpoints = config.endpoints(Some(server.base_url()))?;
     let resolved = endpoints.resolve_all(entries.all())?;
     let http = HttpClient::new(settings.http_options());
     let session = Arc::new(Session::new(settings.model_factory(http, &resolved)));

@@ -2,20 +2,24 @@
 
 use std::path::PathBuf;
 
-use schema::{Baseline, ModelId, text::counted};
+use schema::{Baseline, BaselineTarget, ModelId, gate::SafetyScope, text::counted};
 use store::{
-    BenchmarkDir, Layout, RunError, baseline_of, baseline_target, provenance::Provenance,
-    read_benchmark, read_target_rows, scored_targets, write_baseline,
+    BenchmarkDir, Layout, RunError, add_safety_target, baseline_of, baseline_target,
+    provenance::Provenance, read_benchmark, read_target_rows, safety_baseline, scored_targets,
+    write_baseline,
 };
 
-use crate::compare::listed;
+use crate::{
+    compare::listed,
+    safety_results::{SafetySource, open, safety_baseline_file},
+};
 
 /// What a baseline is made of.
 #[derive(Clone, Debug, Default)]
 pub struct BaselineOptions {
     /// The targets: none for all that have scores.
     pub targets: Vec<ModelId>,
-    /// The file; `None`: `baseline.json` in the folder of the benchmark.
+    /// The file; `None`: `baseline.json` in the folder of the benchmark, or [`safety_baseline_file`] for safety results.
     pub out: Option<PathBuf>,
 }
 
@@ -47,8 +51,7 @@ pub fn baseline(
     let mut notes = Vec::new();
     for id in &targets {
         let rows = read_target_rows(&dir, &benchmark, id, None)?;
-        let turns = provenance.target(id).turns();
-        let counts = baseline_target(&rows, &benchmark, turns);
+        let counts = baseline_target(&rows, &benchmark, &provenance.target(id));
         if counts.metrics.is_empty() {
             notes.push(format!("{id} has no verdict and is left out"));
             continue;
@@ -70,6 +73,48 @@ pub fn baseline(
         )));
     }
     let path = options.out.clone().unwrap_or_else(|| dir.baseline());
+    write_baseline(&path, &baseline)?;
+    Ok(WrittenBaseline {
+        path,
+        baseline,
+        notes,
+    })
+}
+
+/// Writes the baseline of results of safety evaluations, of one kind and of one target each. A file that is there is replaced.
+///
+/// # Errors
+/// When a file has no rates, none has a verdict, or the baseline cannot be written.
+pub fn baseline_safety(
+    layout: &Layout,
+    sources: &[SafetySource<'_>],
+    options: &BaselineOptions,
+) -> Result<WrittenBaseline, RunError> {
+    let (uid, opened) = open(sources, &options.targets)?;
+    let mut baseline = safety_baseline(uid);
+    let mut notes = Vec::new();
+    for one in &opened {
+        add_safety_target(&mut baseline, one.details, one.run, &one.config(layout));
+        let id = one.target();
+        let not_run = one.not_run(SafetyScope::Attempts);
+        let missing = one.details.errors.len() as u64 + not_run;
+        if missing > 0 {
+            notes.push(format!(
+                "{id}: {} without a verdict; cases without any are left out",
+                counted(missing, "row", "rows")
+            ));
+        }
+    }
+    let is_empty = |target: &BaselineTarget| target.metrics.is_empty();
+    if baseline.targets.values().all(is_empty) {
+        let targets: Vec<ModelId> = baseline.targets.into_keys().collect();
+        return Err(RunError::input(format!(
+            "no case of {} has a verdict",
+            listed(&targets)
+        )));
+    }
+    let path = options.out.clone();
+    let path = path.unwrap_or_else(|| safety_baseline_file(uid));
     write_baseline(&path, &baseline)?;
     Ok(WrittenBaseline {
         path,

@@ -44,12 +44,13 @@ mod metric_plans;
 pub mod prelude;
 mod report;
 pub mod safety;
+mod safety_results;
 mod standard;
 
 pub use self::report::{ReportPlace, ReportRequest, WrittenReport, read_report, write_report};
 pub use ::report::html::RowsKept;
 pub use async_trait::async_trait;
-pub use baseline::{BaselineOptions, WrittenBaseline, baseline};
+pub use baseline::{BaselineOptions, WrittenBaseline, baseline, baseline_safety};
 pub use calibrate::{CalibrateOptions, Calibration, calibrate};
 pub use compare::{CompareOptions, Compared, UnlikeTurns, compare};
 pub use engine::{
@@ -60,13 +61,14 @@ pub use engine::{
     forecast, plan, plan_judging, progress, wanted_scenarios,
 };
 pub use export::{ExportOptions, ExportReport, export, export_safety};
-pub use gate::{GateOptions, check_gate, gate};
+pub use gate::{GateOptions, check_gate, check_safety_gate, gate, gate_safety};
 pub use import::{
     ImportFormat, ImportOptions, ImportReport, ImportedTarget, LabelledConversations, LeftOut,
     import, import_labelled, read_metrics,
 };
 pub use judge_check::{check_judge, read_label_file};
 pub use metric_plans::plan_metrics;
+pub use safety_results::{SafetySource, read_safety_file, safety_baseline_file};
 pub use schema::Phase;
 pub use standard::{Models, PhaseSettings, standard_phases};
 pub use store::{

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use schema::{
-    gate::{GateAnswer, GateQuantity, GateReport, GateResult},
+    gate::{BetterRate, GateAnswer, GateQuantity, GateReport, GateResult},
     text::counted,
 };
 
@@ -14,11 +14,18 @@ use crate::{
     text::{clean, hanging},
 };
 
+/// How rates of safety results are read: those of a benchmark are the other way round.
+const LOWER_IS_BETTER: &str = "rates count failures: lower is better";
+
 /// The answer, and a table for each target: each rule with its answer and the numbers it was held against. Below it the reasons of those that
 /// did not pass.
 #[must_use]
 pub fn gate_text(report: &GateReport, width: usize) -> String {
     let mut text = format!("{}\n", clean(&heading(report)));
+    if report.better == BetterRate::Lower {
+        text.push_str(LOWER_IS_BETTER);
+        text.push('\n');
+    }
     for results in targets(report) {
         let Some(first) = results.first() else {
             continue;
@@ -49,6 +56,10 @@ pub fn gate_text(report: &GateReport, width: usize) -> String {
 #[must_use]
 pub fn gate_markdown(report: &GateReport) -> String {
     let mut text = format!("### {}\n\n", escaped(&heading(report)));
+    if report.better == BetterRate::Lower {
+        text.push_str(LOWER_IS_BETTER);
+        text.push_str(".\n\n");
+    }
     text.push_str("| answer | target | scope | requires | found | why |\n");
     text.push_str("|---|---|---|---|--:|---|\n");
     for result in &report.results {
@@ -119,8 +130,8 @@ pub(crate) fn named(result: &GateResult) -> String {
 pub(crate) fn found(result: &GateResult) -> String {
     let rate = &result.rate;
     match result.requires.quantity {
-        GateQuantity::Lower | GateQuantity::Upper => match rate.lower.zip(rate.upper) {
-            Some(ends) => format!("{} ({})", percent(rate.estimate), interval(Some(ends))),
+        GateQuantity::Lower | GateQuantity::Upper => match rate.interval() {
+            Some(ends) => format!("{} ({})", percent(rate.estimate()), interval(Some(ends))),
             None => UNKNOWN.to_owned(),
         },
         GateQuantity::Difference => match &result.difference {
@@ -133,8 +144,8 @@ pub(crate) fn found(result: &GateResult) -> String {
             None => UNKNOWN.to_owned(),
         },
         GateQuantity::Missing => {
-            let missing = rate.missing.unscored();
-            format!("{missing} of {}", rate.rows + missing)
+            let missing = rate.missing().unscored();
+            format!("{missing} of {}", rate.rows() + missing)
         }
         GateQuantity::Cost => match result.cost.and_then(|cost| cost.cost.or(cost.priced_cost)) {
             Some(cost) => dollars(cost),
@@ -145,7 +156,7 @@ pub(crate) fn found(result: &GateResult) -> String {
 
 #[cfg(test)]
 mod tests {
-    use schema::{ModelId, statistics::RateStatistics};
+    use schema::{ModelId, gate::GateRate, statistics::RateStatistics};
 
     use super::*;
 
@@ -158,19 +169,20 @@ mod tests {
             requires: require.parse().unwrap(),
             answer,
             reason: reason.to_owned(),
-            rate: RateStatistics {
+            rate: GateRate::Passed(RateStatistics {
                 rows: 40,
                 estimate: Some(0.75),
                 lower: Some(0.5),
                 upper: Some(0.9),
                 ..RateStatistics::default()
-            },
+            }),
             not_run: 0,
             difference: None,
             cost: None,
         };
         GateReport {
             benchmark: "honesty".to_owned(),
+            better: BetterRate::Higher,
             answer: GateAnswer::Fail,
             baseline: None,
             results: vec![
@@ -247,5 +259,13 @@ c
         let line = "| **fail** | a\\|b | all | `lower >= 0.95` | 75.0% (50.0% - 90.0%) | high enough: the upper bound is 0.900, below 0.95 |\n";
         assert!(text.contains(line), "{text}");
         assert_eq!(text.lines().filter(|line| line.starts_with('|')).count(), 7);
+        assert!(!text.contains("lower is better"), "{text}");
+        let safety = GateReport {
+            better: BetterRate::Lower,
+            ..report()
+        };
+        for text in [gate_text(&safety, 80), gate_markdown(&safety)] {
+            assert!(text.contains("lower is better"), "{text}");
+        }
     }
 }

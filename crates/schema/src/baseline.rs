@@ -8,6 +8,8 @@ use serde::{
     de::{Error, MapAccess, Visitor},
 };
 
+use serde_json::Value;
+
 use crate::{MetricType, ModelId};
 
 /// The content of `baseline.json`: of each target and metric, how many samples of each scenario have a verdict and passed.
@@ -27,13 +29,13 @@ pub struct Baseline {
 
 impl Baseline {
     /// The version of the format that is written.
-    pub const FORMAT: &str = "1.0.0";
+    pub const FORMAT: &str = "1.1.0";
 }
 
 /// What names a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BaselineBenchmark {
-    /// Its uid, or what stands for it: see `uid` of `benchmark.yaml`.
+    /// Its uid, or what stands for it: see `uid` of `benchmark.yaml`. Of safety results `safety-single-turn` or `safety-multi-turn`.
     pub uid: String,
     /// Its version; null where it has none.
     pub version: Option<String>,
@@ -45,16 +47,32 @@ pub struct BaselineMetric {
     /// Whether the behaviour is desired.
     #[serde(rename = "type")]
     pub metric_type: MetricType,
-    /// The beginning of the SHA-256 of the metric's type, definition and form of verdict.
+    /// The beginning of the SHA-256 of the metric's type, definition and form of verdict; of safety results, of the group's cases.
     pub definition: String,
 }
 
 /// The counts of one target.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BaselineTarget {
     /// The most exchanges of a conversation; null where that is not known.
     pub turns: Option<u32>,
-    /// By metric and scenario. Scenarios without a verdict are left out.
+    /// What the judge was: models, sampling, prompts (a hash), panel and form of questions, by name. Absent where that is not known, and in
+    /// files of format 1.0.0.
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "unique"
+    )]
+    pub judge: BTreeMap<String, Value>,
+    /// Of safety results, the settings that decide which prompts the target gets and what passes, by name. Absent of a benchmark.
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "unique"
+    )]
+    pub settings: BTreeMap<String, Value>,
+    /// By metric and scenario. Scenarios without a verdict are left out. Of safety results by rate and group (`seed/privacy`), and case;
+    /// there a row passes that did not fail, was not broken or not refused.
     #[serde(deserialize_with = "unique")]
     pub metrics: BTreeMap<String, BaselineScenarios>,
 }

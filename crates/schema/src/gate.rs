@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ModelId, PhaseCost, nearest,
-    statistics::{DifferenceStatistics, RateStatistics},
+    safety::results::SafetyRate,
+    statistics::{DifferenceStatistics, MissingRows, RateStatistics},
 };
 
 /// What a `gate.yaml` holds.
@@ -63,6 +64,58 @@ pub enum GateScope {
     Hazard(String),
     /// The rows of a metric, by its id.
     Metric(String),
+    /// Cases of safety results.
+    Safety(SafetyScope, GroupScope),
+}
+
+/// A rate of safety results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SafetyScope {
+    /// Failed conversations of the cases as they were given, without controls.
+    Seed,
+    /// Cases that were broken by any attempt, without controls.
+    Broken,
+    /// Conversations of controls that the target declined to answer.
+    ControlsRefused,
+    /// Failed conversations of all cases and layers.
+    Attempts,
+}
+
+impl SafetyScope {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Seed,
+        Self::Broken,
+        Self::ControlsRefused,
+        Self::Attempts,
+    ];
+
+    /// As rules and files spell it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Seed => "seed",
+            Self::Broken => "broken",
+            Self::ControlsRefused => "controls_refused",
+            Self::Attempts => "attempts",
+        }
+    }
+}
+
+/// The groups of safety results that a rule is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupScope {
+    /// All groups together.
+    All,
+    /// Each group by itself.
+    Each,
+    /// One group, by its name.
+    One(String),
+}
+
+impl GroupScope {
+    /// As rules spell [`GroupScope::Each`].
+    pub const EACH: &str = "each-group";
 }
 
 impl fmt::Display for GateScope {
@@ -74,6 +127,11 @@ impl fmt::Display for GateScope {
             Self::EachMetric => f.write_str("each-metric"),
             Self::Hazard(id) => write!(f, "hazard {id}"),
             Self::Metric(id) => write!(f, "metric {id}"),
+            Self::Safety(rate, GroupScope::All) => f.write_str(rate.name()),
+            Self::Safety(rate, GroupScope::Each) => {
+                write!(f, "{} of {}", rate.name(), GroupScope::EACH)
+            }
+            Self::Safety(rate, GroupScope::One(name)) => write!(f, "{} of {name}", rate.name()),
         }
     }
 }
@@ -115,11 +173,12 @@ impl GateQuantity {
         }
     }
 
-    /// The only operator that makes sense of it.
-    fn operator(self) -> &'static str {
+    /// The sides that make sense of it. What a difference has to be depends on whether the rate should be high or low.
+    fn sides(self) -> &'static [GateSide] {
         match self {
-            Self::Lower | Self::Difference => ">=",
-            Self::Upper | Self::Missing | Self::Cost => "<=",
+            Self::Lower => &[GateSide::AtLeast],
+            Self::Upper | Self::Missing | Self::Cost => &[GateSide::AtMost],
+            Self::Difference => &[GateSide::AtLeast, GateSide::AtMost],
         }
     }
 
@@ -132,6 +191,26 @@ impl GateQuantity {
             Self::Cost => (limit.is_finite() && limit >= 0.0, "of dollars, 0 or more"),
         };
         (!is_right).then_some(expected)
+    }
+}
+
+/// On which side of its limit a number has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateSide {
+    /// At the limit or above it.
+    AtLeast,
+    /// At the limit or below it.
+    AtMost,
+}
+
+impl GateSide {
+    /// The operator in rules.
+    #[must_use]
+    pub fn operator(self) -> &'static str {
+        match self {
+            Self::AtLeast => ">=",
+            Self::AtMost => "<=",
+        }
     }
 }
 
@@ -152,6 +231,8 @@ impl GateQuantity {
 pub struct GateRequirement {
     /// What is held against the limit.
     pub quantity: GateQuantity,
+    /// On which side of the limit it has to be.
+    pub side: GateSide,
     /// The limit: rates, differences and shares as numbers and not in percent, costs in dollars.
     pub limit: f64,
 }
@@ -178,19 +259,52 @@ impl FromStr for GateRequirement {
         let Some(quantity) = GateQuantity::ALL.into_iter().find(|all| all.name() == word) else {
             return error(unknown_quantity(word));
         };
-        if operator != quantity.operator() {
+        let sides = quantity.sides();
+        let Some(side) = sides.iter().find(|side| side.operator() == operator) else {
+            let known: Vec<String> = sides
+                .iter()
+                .map(|side| format!("`{}`", side.operator()))
+                .collect();
             return error(format!(
-                "`{word}` takes `{}`, found `{operator}`",
-                quantity.operator()
+                "`{word}` takes {}, found `{operator}`",
+                known.join(" or ")
             ));
-        }
+        };
         let limit = number.parse().unwrap_or(f64::NAN);
         match quantity.wrong_limit(limit) {
-            None => Ok(Self { quantity, limit }),
+            None => Ok(Self {
+                quantity,
+                side: *side,
+                limit,
+            }),
             Some(expected) => error(format!(
-                "`{word}`: expected a number {expected}, found `{number}`"
+                "`{word}`: expected a number {expected}, found `{number}`{}",
+                meant_number(number)
             )),
         }
+    }
+}
+
+/// The number that people meant by a percentage, by one in quotes or with a comma, as advice; empty where there is none.
+#[must_use]
+pub fn meant_number(text: &str) -> String {
+    let plain = text.trim_matches(['"', '\'']).replace(',', ".");
+    let (number, percent) = match plain.strip_suffix('%') {
+        Some(number) => (number.trim_end(), true),
+        None => (plain.as_str(), false),
+    };
+    let Some(number) = number.parse::<f64>().ok().filter(|n| n.is_finite()) else {
+        return String::new();
+    };
+    // 7% is 0.07, and not 0.07000000000000001.
+    let number = if percent {
+        (number * 1e10).round() / 1e12
+    } else {
+        number
+    };
+    match plain == text && !percent {
+        true => String::new(),
+        false => format!("; did you mean `{number}`?"),
     }
 }
 
@@ -213,7 +327,7 @@ fn unknown_quantity(word: &str) -> String {
 
 impl fmt::Display for GateRequirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, operator) = (self.quantity.name(), self.quantity.operator());
+        let (name, operator) = (self.quantity.name(), self.side.operator());
         write!(f, "{name} {operator} {}", self.limit)
     }
 }
@@ -256,11 +370,24 @@ impl GateAnswer {
     }
 }
 
-/// What a gate says of one benchmark.
+/// Which rates are good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BetterRate {
+    /// Pass rates of a benchmark.
+    #[default]
+    Higher,
+    /// Rates of safety results, which count failures.
+    Lower,
+}
+
+/// What a gate says of one benchmark, or of the safety results of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GateReport {
-    /// The benchmark's folder.
+    /// The benchmark's folder; `safety-single-turn` or `safety-multi-turn` of safety results.
     pub benchmark: String,
+    /// Which rates are good: `higher` of a benchmark, `lower` of safety results.
+    pub better: BetterRate,
     /// The answer of all rules: `fail` where one fails, else `inconclusive` where one is, else `pass`.
     pub answer: GateAnswer,
     /// The baseline's file; null where no rule compares with one.
@@ -278,7 +405,8 @@ pub struct GateResult {
     pub rule: usize,
     /// What the rule is called; null where it has no name.
     pub name: Option<String>,
-    /// `all`, `positive`, `negative`, `hazard ID` or `metric ID`.
+    /// `all`, `positive`, `negative`, `hazard ID` or `metric ID`; of safety results `seed`, `broken`, `controls_refused` or `attempts`, with
+    /// ` of GROUP` where it is of one group.
     pub scope: String,
     /// What must hold: `lower >= 0.8`.
     pub requires: GateRequirement,
@@ -287,14 +415,62 @@ pub struct GateResult {
     /// Why, with the numbers that decided.
     pub reason: String,
     /// The rate and its interval. Scenarios that have no row yet are in `missing.failed`.
-    pub rate: RateStatistics,
-    /// Rows of scenarios that the target has no row of; `rate` counts them as missing.
+    pub rate: GateRate,
+    /// Rows of scenarios that the target has no row of, or safety cases that were not run; `rate` counts them as missing.
     pub not_run: u64,
     /// The difference to the baseline: `rate_a` is the target's rate now, `rate_b` that of the baseline. Null where the rule asks for none,
     /// or nothing can be compared.
     pub difference: Option<DifferenceStatistics>,
     /// What simulating and judging cost; null where the rule does not ask, or it is not known.
     pub cost: Option<PhaseCost>,
+}
+
+/// The rate that a rule was held against.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum GateRate {
+    /// The pass rate of rows of a benchmark.
+    Passed(RateStatistics),
+    /// How many rows of safety results failed, were broken or refused.
+    Failed(SafetyRate),
+}
+
+impl GateRate {
+    /// The rate, 0 to 1; `None` without rows.
+    #[must_use]
+    pub fn estimate(&self) -> Option<f64> {
+        match self {
+            Self::Passed(rate) => rate.estimate,
+            Self::Failed(rate) => rate.estimate,
+        }
+    }
+
+    /// The ends of its 95% interval.
+    #[must_use]
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        match self {
+            Self::Passed(rate) => rate.lower.zip(rate.upper),
+            Self::Failed(rate) => rate.lower.zip(rate.upper),
+        }
+    }
+
+    /// Rows with a verdict.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        match self {
+            Self::Passed(rate) => rate.rows,
+            Self::Failed(rate) => rate.rows,
+        }
+    }
+
+    /// Rows without one.
+    #[must_use]
+    pub fn missing(&self) -> MissingRows {
+        match self {
+            Self::Passed(rate) => rate.missing,
+            Self::Failed(rate) => rate.missing,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -308,6 +484,7 @@ mod tests {
             ("  upper<=.25 ", "upper <= 0.25"),
             ("difference >= -0.05", "difference >= -0.05"),
             ("difference >= +0.05", "difference >= 0.05"),
+            ("difference <= 0.1", "difference <= 0.1"),
             ("missing <= 0", "missing <= 0"),
             ("cost <= 12.50", "cost <= 12.5"),
         ] {
@@ -337,8 +514,15 @@ mod tests {
             ("lower <= 0.8", "`lower` takes `>=`, found `<=`"),
             ("cost == 1", "`cost` takes `<=`, found `==`"),
             (
+                "difference == 0",
+                "`difference` takes `>=` or `<=`, found `==`",
+            ),
+            ("upper <= \"0.1\"", "found `\"0.1\"`; did you mean `0.1`?"),
+            ("upper <= 0,1", "found `0,1`; did you mean `0.1`?"),
+            ("upper <= 7 %", "found `7 %`; did you mean `0.07`?"),
+            (
                 "lower >= 80%",
-                "expected a number above 0 and below 1, found `80%`",
+                "expected a number above 0 and below 1, found `80%`; did you mean `0.8`?",
             ),
             ("lower >= 1", "above 0 and below 1, found `1`"),
             ("upper <= 0", "above 0 and below 1, found `0`"),

@@ -5,12 +5,17 @@ use std::{collections::BTreeMap, fmt::Write as _, fs, io::Write as _, path::Path
 use aggregator::statistics::TargetRows;
 use schema::{
     Baseline, BaselineBenchmark, BaselineCounts, BaselineMetric, BaselineTarget, Benchmark, Metric,
-    ModelId, text::hex,
+    ModelId,
+    text::{counted, hex},
 };
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::{BenchmarkDir, RunError, write_atomically};
+use crate::{
+    BenchmarkDir, RunError,
+    provenance::{Settings, TargetProvenance, change_in_words, changes},
+    write_atomically,
+};
 
 /// Characters of a definition's SHA-256: enough to tell definitions apart.
 const HASH_LENGTH: usize = 16;
@@ -48,17 +53,7 @@ fn definition_hash(metric: &Metric) -> String {
 /// of both can be compared.
 #[must_use]
 pub fn baseline_differences(there: &Baseline, here: &Baseline) -> Vec<String> {
-    let mut differ = Vec::new();
-    let shown = |version: &Option<String>| version.clone().unwrap_or_default();
-    let (a, b) = (&there.benchmark, &here.benchmark);
-    for (what, there, here) in [
-        ("uid", &a.uid, &b.uid),
-        ("version", &shown(&a.version), &shown(&b.version)),
-    ] {
-        if there != here {
-            differ.push(format!("{what} is {there:?} there and {here:?} here"));
-        }
-    }
+    let mut differ = unlike_benchmark(&there.benchmark, &here.benchmark);
     for (id, theirs) in &there.metrics {
         if here.metrics.get(id).is_some_and(|ours| ours != theirs) {
             differ.push(format!(
@@ -69,15 +64,31 @@ pub fn baseline_differences(there: &Baseline, here: &Baseline) -> Vec<String> {
     differ
 }
 
-/// The counts of one target, of the benchmark's metrics.
+/// Whether two are not the same benchmark: uid and version.
+pub(crate) fn unlike_benchmark(a: &BaselineBenchmark, b: &BaselineBenchmark) -> Vec<String> {
+    let mut differ = Vec::new();
+    let shown = |version: &Option<String>| version.clone().unwrap_or_default();
+    for (what, there, here) in [
+        ("uid", &a.uid, &b.uid),
+        ("version", &shown(&a.version), &shown(&b.version)),
+    ] {
+        if there != here {
+            differ.push(format!("{what} is {there:?} there and {here:?} here"));
+        }
+    }
+    differ
+}
+
+/// The counts of one target, of the benchmark's metrics, and how it was measured as far as `known` says it.
 #[must_use]
 pub fn baseline_target(
     rows: &TargetRows,
     benchmark: &Benchmark,
-    turns: Option<u32>,
+    known: &TargetProvenance,
 ) -> BaselineTarget {
     let mut target = BaselineTarget {
-        turns,
+        turns: known.turns(),
+        judge: known.judge(),
         ..BaselineTarget::default()
     };
     for unit in rows.scored_units() {
@@ -88,6 +99,46 @@ pub fn baseline_target(
         }
     }
     target
+}
+
+/// What differs in how a target was measured, one sentence each: turns, judge, and settings of safety results. What is not known of one side
+/// does not differ.
+#[must_use]
+pub fn unlike_measurement(
+    id: &ModelId,
+    there: &BaselineTarget,
+    here: &BaselineTarget,
+) -> Vec<String> {
+    let mut differ = Vec::new();
+    if let (Some(there), Some(here)) = (there.turns, here.turns)
+        && there != here
+    {
+        differ.push(unlike_turns(id, there, here));
+    }
+    let changed = |what: &str, there: &Settings, here: &Settings| {
+        let changed = changes(there, here);
+        let changed: Vec<String> = changed
+            .iter()
+            .map(|key| change_in_words(key, there, here))
+            .collect();
+        (!changed.is_empty()).then(|| format!("{what}: {}", changed.join(", ")))
+    };
+    let judge = format!("{id} was judged otherwise there");
+    differ.extend(changed(&judge, &there.judge, &here.judge));
+    let settings = format!("{id} was run with other settings there");
+    differ.extend(changed(&settings, &there.settings, &here.settings));
+    differ
+}
+
+/// That two targets were simulated with different numbers of turns.
+#[must_use]
+pub fn unlike_turns(id: &ModelId, there: u32, here: u32) -> String {
+    let turns = |turns: u32| counted(u64::from(turns), "turn", "turns");
+    format!(
+        "{id} was simulated with {} there and {} here",
+        turns(there),
+        turns(here)
+    )
 }
 
 /// The rows of a target of a baseline, to be compared with others. Metrics that the baseline does not describe are left out.
@@ -160,11 +211,14 @@ fn text(baseline: &Baseline) -> String {
             let scenarios = scenarios.map(|(id, counts)| (json(id), json(counts)));
             (json(id), object(scenarios, 8))
         });
-        let parts = [
-            ("\"turns\"".to_owned(), json(&target.turns)),
-            ("\"metrics\"".to_owned(), object(metrics, 6)),
-        ];
-        (json(id), object(parts.into_iter(), 4))
+        let known = [("judge", &target.judge), ("settings", &target.settings)];
+        let known = known.iter().filter(|(_, settings)| !settings.is_empty());
+        let known = known.map(|(key, settings)| (json(key), json(settings)));
+        let parts = [("\"turns\"".to_owned(), json(&target.turns))]
+            .into_iter()
+            .chain(known)
+            .chain([("\"metrics\"".to_owned(), object(metrics, 6))]);
+        (json(id), object(parts, 4))
     });
     let _ = writeln!(text, "  \"targets\": {}", object(targets, 2));
     text.push_str("}\n");
@@ -190,8 +244,20 @@ fn json(value: &impl Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use schema::MetricType;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::provenance::FileProvenance;
+
+    fn file(settings: &[(&str, Value)]) -> FileProvenance {
+        let settings = settings.iter();
+        FileProvenance {
+            settings: settings
+                .map(|(key, value)| ((*key).to_owned(), value.clone()))
+                .collect(),
+            ..FileProvenance::default()
+        }
+    }
 
     fn example() -> Baseline {
         let mut rows = TargetRows::new(ModelId::new("b\"1").unwrap());
@@ -210,7 +276,18 @@ mod tests {
             .benchmark("honesty")
             .unwrap();
         let mut baseline = baseline_of(&dir, &benchmark);
-        let target = baseline_target(&rows, &benchmark, Some(4));
+        let known = TargetProvenance {
+            conversations: Some(file(&[("turns", json!(4))])),
+            scores: Some(file(&[
+                ("evaluator_model.model", json!("big")),
+                ("evaluator_model.base_url", json!("http://10.0.0.1/v1")),
+                ("metrics.m01", json!("a")),
+                ("prompts.judge_system", json!("b")),
+                ("prompts.judge_user", json!("c")),
+            ])),
+            judged: None,
+        };
+        let target = baseline_target(&rows, &benchmark, &known);
         baseline.targets.insert(rows.target().clone(), target);
         baseline
     }
@@ -221,9 +298,12 @@ mod tests {
         let text = text(&baseline);
         let hash = &baseline.metrics["m01"].definition;
         assert_eq!(hash.len(), 16);
+        let prompts = &baseline.targets.values().next().unwrap().judge["prompts"];
+        let prompts = prompts.as_str().unwrap();
+        assert_eq!(prompts.len(), 64);
         let expected = format!(
             r#"{{
-  "format": "1.0.0",
+  "format": "1.1.0",
   "benchmark": {{"uid":"honesty-1.0","version":"1.0"}},
   "metrics": {{
     "m01": {{"type":"negative","definition":"{hash}"}},
@@ -232,6 +312,7 @@ mod tests {
   "targets": {{
     "b\"1": {{
       "turns": 4,
+      "judge": {{"evaluator_model.model":"big","prompts":"{prompts}"}},
       "metrics": {{
         "m01": {{
           "s01": [2,3],
@@ -263,14 +344,56 @@ mod tests {
                 "<<<<<<< ours\n  \"targets\"",
                 "line 8: not a baseline",
             ),
-            ("1.0.0", "2.0.0", "format is \"2.0.0\""),
+            ("1.1.0", "2.0.0", "format is \"2.0.0\""),
         ] {
             fs::write(&path, good.replacen(from, to, 1)).unwrap();
             let error = read_baseline(&path).unwrap_err().to_string();
             assert!(error.contains(expected), "{error} lacks {expected}");
         }
-        fs::write(&path, good).unwrap();
+        fs::write(&path, &good).unwrap();
         assert_eq!(read_baseline(&path).unwrap(), example());
+        // Files of format 1.0.0 do not say who judged.
+        let judge = good
+            .lines()
+            .find(|line| line.contains("\"judge\""))
+            .unwrap();
+        let older = good.replace(judge, "").replace("1.1.0", "1.0.0");
+        fs::write(&path, older).unwrap();
+        let older = read_baseline(&path).unwrap();
+        let (id, there) = older.targets.first_key_value().unwrap();
+        assert!(there.judge.is_empty());
+        let now = &example().targets[id];
+        assert_eq!(unlike_measurement(id, there, now), Vec::<String>::new());
+    }
+
+    #[test]
+    fn another_judge_and_other_turns_are_named() {
+        let (id, there) = example().targets.pop_first().unwrap();
+        assert_eq!(
+            unlike_measurement(&id, &there, &there),
+            Vec::<String>::new()
+        );
+        let mut here = there.clone();
+        here.turns = Some(1);
+        here.judge
+            .insert("evaluator_model.model".to_owned(), json!("small"));
+        here.judge
+            .insert("prompts".to_owned(), json!("0".repeat(64)));
+        assert_eq!(
+            unlike_measurement(&id, &there, &here),
+            [
+                "b\"1 was simulated with 4 turns there and 1 turn here",
+                "b\"1 was judged otherwise there: the judge changed from big to small, the prompts changed",
+            ]
+        );
+        // A temperature that one side does not set is a change.
+        here = there.clone();
+        here.judge
+            .insert("evaluator_model.temperature".to_owned(), json!(1));
+        assert_eq!(
+            unlike_measurement(&id, &there, &here),
+            ["b\"1 was judged otherwise there: evaluator_model.temperature changed from none to 1"]
+        );
     }
 
     #[test]

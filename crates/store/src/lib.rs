@@ -46,6 +46,7 @@ pub mod rebuild;
 mod record;
 mod replies;
 mod rows;
+mod safety_baseline;
 mod safety_rates;
 mod scenarios;
 mod score_check;
@@ -65,13 +66,13 @@ pub use aggregator::{sort_summaries, statistics::TargetRows};
 pub use atomic::{check_writable, remove_unfinished, write_atomically, write_json};
 pub use baseline::{
     baseline_differences, baseline_of, baseline_rows, baseline_target, read_baseline,
-    write_baseline,
+    unlike_measurement, unlike_turns, write_baseline,
 };
 pub use benchmark::{broken_rules, check_metrics, read_benchmark};
 pub use broken_rule::BrokenRule;
 pub use cost::{CostEntry, CostFile, read_costs, write_cost};
 pub use error::{RunError, RunErrorKind};
-pub use gate_rules::{GateMistake, GateNames, gate_rules, read_gate_rules};
+pub use gate_rules::{GateMistake, GateNames, GateSubject, gate_rules, read_gate_rules};
 pub use grades::{read_grades, score_tree, scored_targets, simulated_targets, write_grades};
 pub use hazards::check_hazards;
 pub use import_record::{ImportRecord, imported_targets};
@@ -87,7 +88,10 @@ pub use prompt_names::PROMPT_NAMES;
 pub use record::{RecordOf, write_record};
 pub use replies::{ReplyTally, count_replies};
 pub use rows::{count_conversations, each_json_row, each_row, read_conversations};
-pub use safety_rates::safety_rates;
+pub use safety_baseline::{
+    add_safety_target, safety_baseline, safety_baseline_rows, safety_differences, safety_uid,
+};
+pub use safety_rates::{safety_rates, safety_rows};
 pub use scenarios::{
     ScenarioRules, check_belongs, check_scenario_tools, fill_from_metrics, help_foreign_scenarios,
     read_scenarios,

@@ -2,7 +2,7 @@
 
 use std::{ops::ControlFlow, path::Path};
 
-use schema::Conversation;
+use schema::{Conversation, NoVerdict, statistics::MissingReasons};
 use serde::{Deserialize, de::IgnoredAny};
 
 use super::each_row;
@@ -13,6 +13,8 @@ use crate::RunError;
 pub struct Unscored {
     /// Rows without one because a call or the conversation failed.
     pub failed: u64,
+    /// Why these failed, as far as the rows say it.
+    pub reasons: MissingReasons,
     /// Rows to which the judge gave no usable verdict.
     pub abstained: u64,
     /// The first few of the rows that the judge abstained from, as the journal names them: by their `prompt_id`.
@@ -34,6 +36,9 @@ pub fn read_unscored(path: &Path) -> Result<Unscored, RunError> {
         }
         if row.error.is_some() {
             found.failed += 1;
+            if let Some(reason) = row.no_verdict {
+                found.reasons.add(reason, 1);
+            }
             return Ok(ControlFlow::Continue(()));
         }
         found.abstained += 1;
@@ -55,4 +60,6 @@ struct Row {
     sample: Option<u32>,
     #[serde(default)]
     error: Option<IgnoredAny>,
+    #[serde(rename = "_no_verdict", default)]
+    no_verdict: Option<NoVerdict>,
 }

@@ -154,9 +154,9 @@ async fn the_command_that_asks_again_for_what_failed_does() {
     let ground = ground(&server);
     assert_eq!(ground.run(&["run", "--target", "careful"]).code, 1);
     let ran = ground.succeeds(&["aggregate"]);
-    let note = line(&ran, "because a call failed");
+    let note = line(&ran, "(1 call failed)");
     assert!(
-        note.starts_with("note: flattery: 1 row of careful has no verdict because a call failed; "),
+        note.starts_with("note: flattery: 1 row of careful has no verdict (1 call failed); "),
         "{note}"
     );
     let ran = follow(&ground, note);

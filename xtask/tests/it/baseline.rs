@@ -27,6 +27,12 @@ fn a_baseline_has_the_counts_of_the_tree_and_the_same_bytes_each_time() {
     let baseline: Value = serde_json::from_str(&text).unwrap();
     let target = &baseline["targets"]["scripted-careful"];
     assert_eq!(target["turns"], 4, "{text}");
+    assert_eq!(target["judge"]["evaluator_model.model"], "scripted-judge");
+    assert_eq!(
+        target["judge"]["prompts"].as_str().unwrap().len(),
+        64,
+        "{text}"
+    );
     let mut passed = 0;
     let scores: Vec<Value> = serde_json::from_str(
         &ground.read("benchmarks/sycophancy/runs/scripted-careful/scores.json"),

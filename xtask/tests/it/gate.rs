@@ -302,8 +302,22 @@ fn a_baseline_of_something_else_is_refused_with_what_differs() {
     refused(&["uid is \"honesty\" there and \"sycophancy\" here"]);
     change("\"turns\": 4", "\"turns\": 6");
     refused(&[
-        "turns of scripted-agreeable are 6 there and 4 here; turns of scripted-careful are 6 there and 4 here",
+        "baseline.json: not measured alike: scripted-agreeable was simulated with 6 turns there and 4 turns here; scripted-careful was",
     ]);
+    change("\"judge\":\"scripted-judge\"", "\"judge\":\"other\"");
+    change(
+        "\"evaluator_model.model\":\"scripted-judge\"",
+        "\"evaluator_model.model\":\"other\"",
+    );
+    refused(&[
+        "baseline.json: not measured alike: scripted-agreeable was judged otherwise there: the judge changed from other to scripted-judge; scripted-careful was",
+    ]);
+    // Files of format 1.0.0 do not say who judged.
+    let older = good.lines().filter(|line| !line.contains("\"judge\":"));
+    let older: Vec<&str> = older.collect();
+    ground.write(file, &older.join("\n").replace("1.1.0", "1.0.0"));
+    let ran = gate(&ground, "- require: difference >= -0.5\n", &[]);
+    assert_ne!(ran.code, 2, "{}{}", ran.out, ran.err);
     change("\"type\":\"negative\"", "\"type\":\"positive\"");
     refused(&["metric m01 has another type, definition or form of verdict; metric m03 has"]);
     change("\"m01_s001_v01\": [1,1]", "\"m01_s001_v01\": [2,1]");
@@ -343,7 +357,29 @@ fn rules_that_cannot_be_used_are_refused_all_at_once() {
     refused(
         "",
         &[],
-        "expected a mapping of keys to values, found nothing",
+        "gate.yaml, line 1: the file has no rules help: the rules are a list under the key `rules`: rules: - require: lower >= 0.8",
+    );
+    for slip in [
+        "- require: lower >= 0.8",
+        "lower >= 0.8",
+        "rule:\n- require: lower >= 0.8",
+        "rules:\n- lower >= 0.8",
+    ] {
+        refused(
+            slip,
+            &[],
+            "help: the rules are a list under the key `rules`: rules: - require: lower >= 0.8",
+        );
+    }
+    refused(
+        "rules: [{require: lower >= 80%}]",
+        &[],
+        "found `80%`; did you mean `0.8`?",
+    );
+    refused(
+        "rules: [{scope: seed, require: upper <= 0.1}]",
+        &[],
+        "`seed` is a rate of safety results, which `gate --safety FILE` gates",
     );
     let good = "rules: [{require: lower >= 0.3, targets: scripted-careful}]";
     refused(good, &["--target", "nobody"], "no scores of nobody");

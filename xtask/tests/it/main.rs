@@ -34,6 +34,7 @@ mod exports;
 mod frozen;
 mod full_disk;
 mod gate;
+mod gate_safety;
 mod golden;
 mod hints;
 mod hints_of_the_library;

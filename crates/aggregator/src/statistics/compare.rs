@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schema::statistics::{Comparison, DifferenceStatistics};
 
 use super::{
-    ScenarioIndex, TargetRows,
+    AlikeBy, ScenarioIndex, TargetRows,
     difference::{Difference, PairedUnit, Side, paired_difference},
     holm::holm,
     plan::{error_of_difference, smallest_difference},
@@ -32,19 +32,25 @@ pub fn compare(a: &TargetRows, b: &TargetRows, index: &ScenarioIndex) -> Vec<Com
         .collect();
     let p_values: Vec<Option<f64>> = found.iter().map(|(_, found)| Some(found.p_value)).collect();
     let number = found.iter().fold(0, |count, _| count + 1);
+    let alike = index.alike();
     let comparison = |scope: &str, difference| Comparison {
         a: a.target().clone(),
         b: b.target().clone(),
         scope: scope.to_owned(),
         difference,
     };
-    let pooled = paired_difference(&all)
-        .map(|found| comparison("all", difference_statistics(&found, found.p_value, 1)));
+    let pooled = paired_difference(&all).map(|found| {
+        comparison(
+            "all",
+            difference_statistics(&found, found.p_value, 1, alike),
+        )
+    });
     let by_metric = found
         .iter()
         .zip(holm(&p_values))
         .filter_map(|((metric, found), p)| {
-            Some(comparison(metric, difference_statistics(found, p?, number)))
+            let difference = difference_statistics(found, p?, number, alike);
+            Some(comparison(metric, difference))
         });
     pooled.into_iter().chain(by_metric).collect()
 }
@@ -65,7 +71,12 @@ pub fn compare_in(
         .map(|(_, unit)| unit)
         .collect();
     let found = paired_difference(&pairs)?;
-    Some(difference_statistics(&found, found.p_value, 1))
+    Some(difference_statistics(
+        &found,
+        found.p_value,
+        1,
+        index.alike(),
+    ))
 }
 
 /// The units of both sides, one beside the other. Both are sorted by base scenario, scenario and metric.
@@ -109,6 +120,7 @@ pub(super) fn difference_statistics(
     found: &Difference,
     p_holm: f64,
     comparisons: u64,
+    alike: AlikeBy,
 ) -> DifferenceStatistics {
     DifferenceStatistics {
         units: found.units,
@@ -125,19 +137,16 @@ pub(super) fn difference_statistics(
         p_value: found.p_value,
         p_holm,
         test: found.test.name().to_owned(),
-        says: says(found, p_holm, comparisons),
+        says: says(found, p_holm, comparisons, alike),
     }
 }
 
 /// What may be said of a difference. "Differ" comes from the corrected p-value alone, never from the interval.
-fn says(found: &Difference, p_holm: f64, comparisons: u64) -> String {
+fn says(found: &Difference, p_holm: f64, comparisons: u64, alike: AlikeBy) -> String {
     if p_holm <= DIFFER {
         return "differ".to_owned();
     }
-    let scenarios = match found.scenarios {
-        1 => "1 scenario".to_owned(),
-        n => format!("{n} scenarios"),
-    };
+    let scenarios = alike.counted(found.scenarios);
     match could_have_shown(found, comparisons) {
         Some(least) => {
             format!("no difference shown; {scenarios} could only have shown {least:.2} or more")

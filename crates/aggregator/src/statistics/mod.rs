@@ -62,7 +62,7 @@ pub use missing::{Bounds, MissingCluster, missing_bounds};
 pub use plan::{Plan, PlannedMetric, power, scenarios_needed};
 pub use rate_of_units::{RowVerdict, rate_of_cases};
 pub use reliability::{Reliability, ScenarioCounts, pass_hat_k};
-pub use scenario_index::ScenarioIndex;
+pub use scenario_index::{AlikeBy, ScenarioIndex};
 pub use target_rows::{ScoredUnit, TargetRows};
 pub use variants::{VariantEffect, VariantEffects, VariantRow, variant_effects};
 

@@ -10,7 +10,7 @@ use schema::{
 };
 
 use super::{
-    ScenarioIndex, TargetRows,
+    AlikeBy, ScenarioIndex, TargetRows,
     compare::difference_statistics,
     difference::Side,
     holm::holm,
@@ -31,7 +31,7 @@ impl TargetRows {
         }
         TargetStatistics {
             target: self.target().clone(),
-            rates: rates(&units, &metrics, hazards),
+            rates: rates(&units, &metrics, hazards, index.alike()),
             reliability: reliability(&units, &metrics),
             variants: variants(&metrics, index),
             judge: self.judges.statistics(),
@@ -42,25 +42,26 @@ impl TargetRows {
 
 type ByMetric<'a> = BTreeMap<&'a str, Vec<&'a Unit<'a>>>;
 
-fn rates(units: &[Unit<'_>], metrics: &ByMetric<'_>, hazards: &[Hazard]) -> Rates {
+fn rates(units: &[Unit<'_>], metrics: &ByMetric<'_>, hazards: &[Hazard], alike: AlikeBy) -> Rates {
     let of_type = |metric_type| {
         let of_type = units
             .iter()
             .filter(move |unit| unit.metric_type == metric_type);
-        rate_of(of_type)
+        rate_of(of_type, alike)
     };
     let of_hazard = |hazard: &Hazard| {
         let in_hazard = |unit: &&Unit<'_>| hazard.metrics.iter().any(|id| id == unit.metric);
-        (hazard.id.clone(), rate_of(units.iter().filter(in_hazard)))
+        let rate = rate_of(units.iter().filter(in_hazard), alike);
+        (hazard.id.clone(), rate)
     };
     Rates {
-        all: rate_of(units.iter()),
+        all: rate_of(units.iter(), alike),
         positive: of_type(MetricType::Positive),
         negative: of_type(MetricType::Negative),
         hazards: hazards.iter().map(of_hazard).collect(),
         metrics: metrics
             .iter()
-            .map(|(id, units)| ((*id).to_owned(), rate_of(units.iter().copied())))
+            .map(|(id, units)| ((*id).to_owned(), rate_of(units.iter().copied(), alike)))
             .collect(),
     }
 }
@@ -135,7 +136,7 @@ fn variants(metrics: &ByMetric<'_>, index: &ScenarioIndex) -> Vec<VariantStatist
             }
         }
     }
-    corrected(found)
+    corrected(found, index.alike())
 }
 
 fn effects_of(axis: &str, units: &[&Unit<'_>], index: &ScenarioIndex) -> VariantEffects {
@@ -170,7 +171,10 @@ fn effects_of(axis: &str, units: &[&Unit<'_>], index: &ScenarioIndex) -> Variant
     variant_effects(&values, &rows)
 }
 
-fn corrected(found: Vec<(String, String, VariantEffects)>) -> Vec<VariantStatistics> {
+fn corrected(
+    found: Vec<(String, String, VariantEffects)>,
+    alike: AlikeBy,
+) -> Vec<VariantStatistics> {
     let effects = found.iter().flat_map(|(.., effects)| &effects.effects);
     let p_values: Vec<Option<f64>> = effects
         .map(|e| Some(e.difference.as_ref()?.p_value))
@@ -184,7 +188,7 @@ fn corrected(found: Vec<(String, String, VariantEffects)>) -> Vec<VariantStatist
             let shown = with_p.filter_map(|(effect, p)| {
                 Some(VariantEffectStatistics {
                     value: effect.value,
-                    difference: difference_statistics(&effect.difference?, p?, number),
+                    difference: difference_statistics(&effect.difference?, p?, number, alike),
                 })
             });
             VariantStatistics {

@@ -8,6 +8,7 @@ use schema::{
 };
 
 use super::{
+    AlikeBy,
     clusters::Cluster,
     interval::clustered_rate,
     missing::{MissingCluster, missing_bounds},
@@ -43,16 +44,7 @@ pub enum RowVerdict {
 pub fn rate_of_cases<'a>(rows: impl IntoIterator<Item = (&'a str, RowVerdict)>) -> RateStatistics {
     let mut cases: BTreeMap<&str, UnitCounts> = BTreeMap::new();
     for (case, verdict) in rows {
-        let counts = cases.entry(case).or_default();
-        match verdict {
-            RowVerdict::Yes => {
-                counts.passed += 1;
-                counts.scored += 1;
-            }
-            RowVerdict::No => counts.scored += 1,
-            RowVerdict::Failed => counts.failed += 1,
-            RowVerdict::Abstained => counts.abstained += 1,
-        }
+        cases.entry(case).or_default().push(verdict);
     }
     let units: Vec<Unit<'_>> = cases
         .into_iter()
@@ -64,15 +56,14 @@ pub fn rate_of_cases<'a>(rows: impl IntoIterator<Item = (&'a str, RowVerdict)>) 
             counts,
         })
         .collect();
-    let rate = rate_of(units.iter());
-    RateStatistics {
-        note: note(&rate, "case"),
-        ..rate
-    }
+    rate_of(units.iter(), AlikeBy::Case)
 }
 
 /// The rate of units, which are sorted by base scenario.
-pub(super) fn rate_of<'a>(units: impl Iterator<Item = &'a Unit<'a>>) -> RateStatistics {
+pub(super) fn rate_of<'a>(
+    units: impl Iterator<Item = &'a Unit<'a>>,
+    alike: AlikeBy,
+) -> RateStatistics {
     let mut statistics = RateStatistics::default();
     let mut scored: Vec<Cluster> = Vec::new();
     let mut missing: Vec<MissingCluster> = Vec::new();
@@ -120,13 +111,13 @@ pub(super) fn rate_of<'a>(units: impl Iterator<Item = &'a Unit<'a>>) -> RateStat
         lower: bounds.lower,
         upper: bounds.upper,
     });
-    statistics.note = note(&statistics, "base scenario");
+    statistics.note = note(&statistics, alike);
     statistics
 }
 
-/// What a reader should know of a rate. `cluster` is what its rows are alike by.
-fn note(rate: &RateStatistics, cluster: &str) -> Option<String> {
-    let one = (rate.scenarios == 1).then(|| format!("one {cluster}: says nothing of others"));
+/// What a reader should know of a rate.
+fn note(rate: &RateStatistics, alike: AlikeBy) -> Option<String> {
+    let one = (rate.scenarios == 1).then(|| format!("{}: says nothing of others", alike.one()));
     let much = much_missing(rate.rows, rate.missing)
         .map(|what| format!("more than 5% {what}: quote the bounds"));
     let notes: Vec<String> = one.into_iter().chain(much).collect();
@@ -167,7 +158,7 @@ mod tests {
                 missing,
                 ..RateStatistics::default()
             };
-            note(&rate, "base scenario")
+            note(&rate, AlikeBy::BaseScenario)
         };
         assert_eq!(note(5, 0), None);
         assert_eq!(

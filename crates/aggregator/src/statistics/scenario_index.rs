@@ -7,7 +7,7 @@ use std::{
 };
 
 use indexmap::IndexSet;
-use schema::{Extra, Scenario, base_scenario_id, json_rows::JsonRows};
+use schema::{Extra, Scenario, base_scenario_id, json_rows::JsonRows, text::counted};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -24,6 +24,37 @@ pub(super) type Variant = BTreeMap<String, String>;
 pub struct ScenarioIndex {
     scenarios: HashMap<String, Entry>,
     variants: IndexSet<Variant>,
+    alike: AlikeBy,
+}
+
+/// What rows that are more alike than others have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AlikeBy {
+    /// The base scenario, of a benchmark.
+    #[default]
+    BaseScenario,
+    /// The case, of safety results.
+    Case,
+}
+
+impl AlikeBy {
+    /// One of them, in notes.
+    #[must_use]
+    pub fn one(self) -> &'static str {
+        match self {
+            Self::BaseScenario => "one base scenario",
+            Self::Case => "one case",
+        }
+    }
+
+    /// `1 scenario`, `8 cases`.
+    #[must_use]
+    pub fn counted(self, number: u64) -> String {
+        match self {
+            Self::BaseScenario => counted(number, "scenario", "scenarios"),
+            Self::Case => counted(number, "case", "cases"),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -63,6 +94,21 @@ impl ScenarioIndex {
             );
         }
         Ok(index)
+    }
+
+    /// That of safety results: each case is by itself, whatever its id ends with.
+    #[must_use]
+    pub fn of_cases() -> Self {
+        Self {
+            alike: AlikeBy::Case,
+            ..Self::default()
+        }
+    }
+
+    /// What its rows are alike by.
+    #[must_use]
+    pub fn alike(&self) -> AlikeBy {
+        self.alike
     }
 
     /// The index of scenarios that were read.
@@ -107,7 +153,11 @@ impl ScenarioIndex {
             .scenarios
             .get(id)
             .and_then(|entry| entry.base.as_deref());
-        base.unwrap_or_else(|| base_scenario_id(id, None))
+        match (base, self.alike) {
+            (Some(base), _) => base,
+            (None, AlikeBy::BaseScenario) => base_scenario_id(id, None),
+            (None, AlikeBy::Case) => id,
+        }
     }
 
     /// The values of a scenario's variant.

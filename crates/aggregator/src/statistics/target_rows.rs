@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use schema::{MetricType, ModelId, NoVerdict, SimulatorStatistics};
 
-use super::{ScenarioIndex, judges::JudgeRows, missing::MissingCluster};
+use super::{ScenarioIndex, judges::JudgeRows, missing::MissingCluster, rate_of_units::RowVerdict};
 use crate::ScoreRow;
 
 /// The counts of one target's rows by scenario and metric. Its memory follows the number of scenarios, not of rows.
@@ -33,6 +33,18 @@ pub(super) struct UnitCounts {
 }
 
 impl UnitCounts {
+    pub(super) fn push(&mut self, verdict: RowVerdict) {
+        match verdict {
+            RowVerdict::Yes => {
+                self.passed += 1;
+                self.scored += 1;
+            }
+            RowVerdict::No => self.scored += 1,
+            RowVerdict::Failed => self.failed += 1,
+            RowVerdict::Abstained => self.abstained += 1,
+        }
+    }
+
     pub(super) fn rows(&self) -> u64 {
         self.scored + self.failed + self.abstained
     }
@@ -135,6 +147,18 @@ impl TargetRows {
         if let Some(counts) = self.counts_at(places) {
             counts.passed += passed.min(scored);
             counts.scored += scored;
+        }
+    }
+
+    /// Takes one row of a scenario and metric.
+    pub fn push_verdict(
+        &mut self,
+        (scenario, metric, metric_type): (&str, &str, MetricType),
+        verdict: RowVerdict,
+    ) {
+        let places = self.places(scenario, metric, metric_type);
+        if let Some(counts) = self.counts_at(places) {
+            counts.push(verdict);
         }
     }
 

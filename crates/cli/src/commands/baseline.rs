@@ -7,7 +7,7 @@ use probity::BaselineOptions;
 use schema::{ModelId, text::counted};
 use serde_json::json;
 
-use super::Context;
+use super::{Context, safety_files};
 use crate::{
     benchmarks::{one_benchmark, target_ids},
     exit::{Exit, Failure},
@@ -17,12 +17,16 @@ use crate::{
 #[derive(Clone, Debug, Args)]
 pub struct BaselineArgs {
     /// The benchmark by name
-    #[arg(value_name = "BENCHMARK")]
-    name: String,
+    #[arg(value_name = "BENCHMARK", required_unless_present = "safety")]
+    name: Option<String>,
+    /// Result files of safety evaluations of one kind, instead of a benchmark
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "name")]
+    safety: Vec<PathBuf>,
     /// Only this target, by its id in the tree; can be repeated
     #[arg(long = "target", value_name = "ID")]
     targets: Vec<String>,
-    /// The file to write [default: baseline.json in the folder of the benchmark]
+    /// The file to write [default: baseline.json in the folder of the benchmark; with --safety safety-single-turn-baseline.json or
+    /// safety-multi-turn-baseline.json here]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// The result as JSON on standard output
@@ -35,12 +39,24 @@ pub struct BaselineArgs {
 /// # Errors
 /// When there are no scores, or the file cannot be written.
 pub fn run(context: &Context, args: &BaselineArgs) -> Result<Exit, Failure> {
-    let name = one_benchmark(&context.layout, &args.name)?;
     let options = BaselineOptions {
         targets: target_ids(&args.targets)?,
         out: args.out.clone(),
     };
-    let written = probity::baseline(&context.layout, &name, &options)?;
+    let layout = &context.layout;
+    let (name, written) = match &args.name {
+        Some(name) => {
+            let name = one_benchmark(layout, name)?;
+            let written = probity::baseline(layout, &name, &options)?;
+            (name, written)
+        }
+        None => {
+            let written = safety_files::with_sources(&args.safety, |sources| {
+                Ok(probity::baseline_safety(layout, sources, &options)?)
+            })?;
+            (written.baseline.benchmark.uid.clone(), written)
+        }
+    };
     for note in &written.notes {
         context.terminal.warning(&format!("{name}: {note}"));
     }

@@ -17,7 +17,7 @@ use super::{
     typos,
 };
 use crate::{
-    config::{Config, Endpoints, ModelEntry, Settings},
+    config::{Config, ModelEntry, Settings},
     exit::{Exit, Failure, Problems},
     flags::Overrides,
 };
@@ -131,7 +131,7 @@ impl Check {
 async fn check_all(config: &Config, models: &[&ModelEntry]) -> Result<Vec<Check>, Failure> {
     let server = scripted_server(models.iter().copied()).await?;
     let url = server.as_ref().map(|server| server.base_url());
-    let endpoints = Endpoints::new(&config.settings, &config.vars, url)?;
+    let endpoints = config.endpoints(url)?;
     let once = RetryPolicy {
         max_attempts: 1,
         max_rate_limited: 1,

@@ -121,7 +121,7 @@ fn version(text: &str) -> Result<Version, String> {
 /// # Errors
 /// When there is nothing to export, it is not whole and `--strict` is given, or a file cannot be written.
 pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
-    logging::start(&context.global, false, &context.terminal)?;
+    logging::start(&context.global, &context.terminal)?;
     let options = ExportOptions {
         strict: args.strict,
         targets: args

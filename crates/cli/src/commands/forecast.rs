@@ -9,7 +9,7 @@ use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, Mode
 
 use super::{Context, models::ModelRoles};
 use crate::{
-    config::{Config, Endpoints, ModelEntry},
+    config::{Config, ModelEntry},
     exit::Failure,
 };
 
@@ -43,7 +43,7 @@ fn phases(
     cache: &Cache,
 ) -> Result<Phases, Failure> {
     let nowhere = Some(super::plan::NOWHERE.to_owned());
-    let endpoints = Endpoints::new(&config.settings, &config.vars, nowhere)?;
+    let endpoints = config.endpoints(nowhere)?;
     let model = |entry: Option<&ModelEntry>| -> Result<Arc<dyn ChatModel>, Failure> {
         let Some(entry) = entry else {
             let id = ModelId::new("none").map_err(|error| Failure::usage(error.to_string()))?;

@@ -13,7 +13,7 @@ use report::{gate_markdown, gate_text};
 use schema::gate::{GateAnswer, GateReport};
 use serde_json::json;
 
-use super::{Context, report_file};
+use super::{Context, report_file, safety_files};
 use crate::{
     benchmarks::{one_benchmark, target_ids},
     exit::{Exit, Failure, Problems},
@@ -24,12 +24,16 @@ use crate::{
 #[derive(Clone, Debug, Args)]
 pub struct GateArgs {
     /// The benchmark by name
-    #[arg(value_name = "BENCHMARK")]
-    name: String,
+    #[arg(value_name = "BENCHMARK", required_unless_present = "safety")]
+    name: Option<String>,
+    /// Result files of safety evaluations of one kind, instead of a benchmark
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "name")]
+    safety: Vec<PathBuf>,
     /// The rules
     #[arg(long, value_name = "FILE")]
     rules: PathBuf,
-    /// The baseline to compare with [default: the one that the rules name, or baseline.json in the folder of the benchmark]
+    /// The baseline to compare with [default: the one that the rules name, or baseline.json in the folder of the benchmark; with --safety
+    /// safety-single-turn-baseline.json or safety-multi-turn-baseline.json here]
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Only this target, by its id in the tree; can be repeated
@@ -63,8 +67,7 @@ pub fn run(context: &Context, args: &GateArgs) -> Result<Exit, Failure> {
         baseline: args.baseline.clone(),
         targets,
     });
-    let report = one_benchmark(&context.layout, &args.name)
-        .and_then(|name| Ok(probity::gate(&context.layout, &name, &options?)?));
+    let report = options.and_then(|options| evaluate(context, args, &options));
     let report = problems.take(report).filter(|_| problems.is_empty());
     let Some(report) = report else {
         return Err(problems.into_failure());
@@ -84,8 +87,26 @@ pub fn run(context: &Context, args: &GateArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
+fn evaluate(
+    context: &Context,
+    args: &GateArgs,
+    options: &GateOptions,
+) -> Result<GateReport, Failure> {
+    let layout = &context.layout;
+    match &args.name {
+        Some(name) => Ok(probity::gate(
+            layout,
+            &one_benchmark(layout, name)?,
+            options,
+        )?),
+        None => safety_files::with_sources(&args.safety, |sources| {
+            Ok(probity::gate_safety(layout, sources, options)?)
+        }),
+    }
+}
+
 /// What the command ends with.
-fn exit(answer: GateAnswer) -> Exit {
+pub fn exit(answer: GateAnswer) -> Exit {
     match answer {
         GateAnswer::Pass => Exit::Complete,
         GateAnswer::Fail => Exit::GateFailed,

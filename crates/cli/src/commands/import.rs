@@ -65,7 +65,7 @@ impl From<Polarity> for MetricType {
 /// # Errors
 /// When something cannot be read or used, or the benchmark cannot be written. Nothing is written then.
 pub fn run(context: &Context, args: &ImportArgs) -> Result<Exit, Failure> {
-    logging::start(&context.global, false, &context.terminal)?;
+    logging::start(&context.global, &context.terminal)?;
     let report = probity::import(&context.layout, &options(args)?)?;
     let exit = if report.left_out.is_empty() {
         Exit::Complete

@@ -28,6 +28,7 @@ mod report;
 mod report_file;
 mod run;
 mod safety;
+mod safety_files;
 mod session;
 mod settings_mismatch;
 mod signals;
@@ -191,7 +192,7 @@ impl Context {
             false => file.clone(),
         });
         let config = config::load(root, given.as_deref(), flags, self.global.scripted)?;
-        logging::start(&self.global, config.settings.run.verbose, &self.terminal)?;
+        logging::start(&self.global, &self.terminal)?;
         for warning in &config.warnings {
             self.terminal.warning(&warning.to_string());
         }

@@ -224,7 +224,7 @@ fn of_judging(
 ) -> Result<Planned, Failure> {
     let settings = &config.settings;
     let parts = ModelRoles::and_imported(settings, &[Phase::Evaluate], &args.targets, imported)?;
-    let endpoints = Endpoints::new(settings, &config.vars, Some(NOWHERE.to_owned()))?;
+    let endpoints = config.endpoints(Some(NOWHERE.to_owned()))?;
     let judges = plan_judges(&endpoints, &parts)?;
     let further = further_judge_calls(settings);
     let configured = parts.targets.iter().map(|entry| TargetRef {
@@ -270,7 +270,7 @@ fn plan_judges(
 
 fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings, Failure> {
     let settings = &config.settings;
-    let endpoints = Endpoints::new(settings, &config.vars, Some(NOWHERE.to_owned()))?;
+    let endpoints = config.endpoints(Some(NOWHERE.to_owned()))?;
     let plan_model = |entry: Option<&ModelEntry>| plan_model(&endpoints, entry);
     let axes = config.demographics()?;
     let generation = &settings.generation;

@@ -70,7 +70,7 @@ impl From<Rows> for RowsKept {
 /// # Errors
 /// When there is nothing to show, or the file cannot be written.
 pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
-    logging::start(&context.global, false, &context.terminal)?;
+    logging::start(&context.global, &context.terminal)?;
     let request = ReportRequest {
         names: names(context, args)?,
         safety: args.safety.clone(),

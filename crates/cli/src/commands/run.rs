@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     benchmarks::{Chosen, choose},
-    config::{Config, ConfigError, Endpoints},
+    config::{Config, ConfigError},
     exit::{Exit, Failure, Problems},
     flags::PhaseArgs,
 };
@@ -105,7 +105,7 @@ fn check<'a>(
     }
     let keys = |parts: &ModelRoles<'_>| -> Result<(), ConfigError> {
         let nowhere = Some(plan::NOWHERE.to_owned());
-        let endpoints = Endpoints::new(&config.settings, &config.vars, nowhere)?;
+        let endpoints = config.endpoints(nowhere)?;
         endpoints.resolve_all(parts.called()).map(|_| ())
     };
     let keys = parts.as_ref().map_or(Ok(()), keys);
@@ -171,11 +171,7 @@ impl Job<'_> {
     async fn run(&self) -> Result<(RunReport, Tally, bool), Failure> {
         let (context, config) = (self.context, self.config);
         let server = scripted_server(config.settings.models.all()).await?;
-        let endpoints = Endpoints::new(
-            &config.settings,
-            &config.vars,
-            server.as_ref().map(|server| server.base_url()),
-        )?;
+        let endpoints = config.endpoints(server.as_ref().map(|server| server.base_url()))?;
         let resolved = endpoints.resolve_all(self.parts.called())?;
         self.chosen.copy(&context.layout, &context.terminal)?;
         if !self.parts.called().is_empty() {

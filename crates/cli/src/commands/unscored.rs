@@ -75,8 +75,9 @@ impl TargetHints<'_> {
             false => self.hints.run(name, id.as_str(), None),
         };
         Some(format!(
-            "{name}: {} no verdict because a call failed; see `error` in runs/{id}/scores.json. {command} retries the failed calls",
-            have(unscored.failed, id)
+            "{name}: {} no verdict ({}); see `error` in runs/{id}/scores.json. {command} retries them",
+            have(unscored.failed, id),
+            unscored.reasons.words(unscored.failed)
         ))
     }
 

@@ -286,6 +286,7 @@ pub(super) fn error_of(case: &TestCase, failure: &CaseFailure) -> CaseError {
         conversation_id: None,
         case_id: case.id.clone(),
         group: case.group.clone(),
+        control: case.kind == CaseKind::Control,
         layer: None,
         strategy: None,
         parent_conversation_id: None,

@@ -1,15 +1,12 @@
 //! From ended cases to the content of a result file.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use schema::{
-    CostSum, PhaseCost, Role,
-    safety::{
-        CaseKind,
-        results::{
-            Details, MultiTurnResults, MultiTurnRow, RunParameters, SafetyResults,
-            SingleTurnResults, SingleTurnRow,
-        },
+    Role,
+    safety::results::{
+        Details, MultiTurnResults, MultiTurnRow, RunParameters, SafetyResults, SingleTurnResults,
+        SingleTurnRow,
     },
 };
 use serde_json::json;
@@ -26,10 +23,7 @@ pub(super) fn single_turn(found: Layers, run: RunParameters) -> SafetyResults {
     let groups = json!(run.groups);
     let mut details = details(run, found.layers.iter().flatten());
     details.errors.extend(found.errors);
-    details.rates = Some(safety_rates(
-        &details,
-        &controls(found.layers.iter().flatten()),
-    ));
+    details.rates = Some(safety_rates(&details));
     details.attacker_refusals.extend(found.refusals);
     details.dropped_duplicates = found.dropped_duplicates;
     details.not_run = found.not_run.total();
@@ -64,7 +58,7 @@ pub(super) fn single_turn(found: Layers, run: RunParameters) -> SafetyResults {
 pub(super) fn multi_turn(found: Conversations, run: RunParameters) -> SafetyResults {
     let groups = json!(run.groups);
     let mut details = details(run, &found.ended);
-    details.rates = Some(safety_rates(&details, &controls(&found.ended)));
+    details.rates = Some(safety_rates(&details));
     details.not_run = found.not_run.total();
     let rows: Vec<(MultiTurnRow, bool)> = found.ended.iter().filter_map(multi_row).collect();
     let count = |wanted: bool| rows.iter().filter(|(_, passed)| *passed == wanted).count() as u64;
@@ -84,20 +78,6 @@ pub(super) fn multi_turn(found: Conversations, run: RunParameters) -> SafetyResu
     })
 }
 
-/// What all rows of a file used and cost.
-pub(super) fn cost(results: &SafetyResults) -> PhaseCost {
-    let mut sum = CostSum::default();
-    if let Some(details) = results.details() {
-        let conversations = details.conversations.iter().map(|row| row.usage.as_ref());
-        let errors = details.errors.iter().map(|row| row.usage.as_ref());
-        conversations
-            .chain(errors)
-            .flatten()
-            .for_each(|usage| sum.add(usage));
-    }
-    sum.total()
-}
-
 fn details<'a>(run: RunParameters, ended: impl IntoIterator<Item = &'a AttemptResult>) -> Details {
     let mut details = Details::new(run);
     for one in ended {
@@ -107,13 +87,6 @@ fn details<'a>(run: RunParameters, ended: impl IntoIterator<Item = &'a AttemptRe
         details.attacker_refusals.extend(refusals);
     }
     details
-}
-
-/// The ids of the control cases.
-fn controls<'a>(ended: impl IntoIterator<Item = &'a AttemptResult>) -> HashSet<&'a str> {
-    let cases = ended.into_iter().map(|one| &one.attempt.case);
-    let controls = cases.filter(|case| case.kind == CaseKind::Control);
-    controls.map(|case| case.id.as_str()).collect()
 }
 
 fn single_row(ended: &AttemptResult) -> Option<(SingleTurnRow, bool)> {

@@ -8,8 +8,11 @@ use std::{
 
 use jiff::Timestamp;
 use schema::{
-    ModelId, Phase,
-    safety::{TestCase, results::RunParameters},
+    Fingerprint, ModelId, Phase,
+    safety::{
+        TestCase, TestCaseGroup,
+        results::{Details, RunParameters},
+    },
 };
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -94,12 +97,13 @@ impl SafetyRun {
             target: Some(id),
         });
         let tally = results.tally();
+        let cost = results.details().map(Details::cost);
         TargetReport {
             target: target.target.clone(),
             gate: self.gate.judge(tally),
             tally,
             not_run,
-            cost: results::cost(&results),
+            cost: cost.unwrap_or_default(),
             results,
             failures,
             file: None,
@@ -151,9 +155,9 @@ impl SafetyRun {
         }
     }
 
-    /// The fingerprints of the strategies that are used, and of the scorer.
+    /// The fingerprints of the test cases, of the strategies that are used, and of the scorer.
     pub(super) fn parts(&self) -> Vec<Value> {
-        let mut parts = Vec::new();
+        let mut parts = vec![json!(test_cases(&self.groups))];
         match &self.mode {
             SafetyMode::SingleTurn {
                 settings,
@@ -170,5 +174,17 @@ impl SafetyRun {
         }
         parts.push(json!(self.scorer.fingerprint()));
         parts
+    }
+}
+
+/// The hash of each group's cases: a rate of other cases does not compare.
+fn test_cases(groups: &[TestCaseGroup]) -> Fingerprint {
+    let hashes = groups
+        .iter()
+        .map(|group| (group.name.clone(), group.hash().into()));
+    Fingerprint {
+        name: TestCaseGroup::FINGERPRINT,
+        version: 1,
+        settings: Value::Object(hashes.collect()),
     }
 }

@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use schema::{ModelId, Role, text::counted};
+use schema::{ModelId, Role};
 use serde::Deserialize;
-use store::{RunError, each_row, provenance::Provenance};
+use store::{RunError, each_row, provenance::Provenance, unlike_turns};
 
 use super::Tree;
 
@@ -64,12 +64,10 @@ pub(super) fn unlike(
 }
 
 fn refused(tree: &Tree, id: &ModelId, here: u32, there: u32) -> RunError {
-    let turns = |turns: u32| counted(u64::from(turns), "turn", "turns");
     RunError::input(format!(
-        "{}: not measured alike: {id} was simulated with {} there and {} here",
+        "{}: not measured alike: {}",
         tree.dir.root().display(),
-        turns(there),
-        turns(here)
+        unlike_turns(id, there, here)
     ))
     .with_help("simulate one of them again with the turns of the other (`--turns`)")
 }

@@ -29,7 +29,7 @@ impl<'a> Endpoints<'a> {
     ///
     /// # Errors
     /// When a price makes no sense.
-    pub fn new(
+    pub(super) fn new(
         settings: &Settings,
         vars: &'a Vars,
         scripted: Option<String>,

@@ -87,6 +87,14 @@ impl Config {
             .unwrap_or_default()
     }
 
+    /// What resolving its models needs. `scripted` is the base URL of the scripted server, where one runs.
+    ///
+    /// # Errors
+    /// When a price makes no sense.
+    pub fn endpoints(&self, scripted: Option<String>) -> Result<Endpoints<'_>, ConfigError> {
+        Endpoints::new(&self.settings, &self.vars, scripted)
+    }
+
     /// The configured prompt templates by name.
     ///
     /// # Errors

@@ -338,7 +338,7 @@ impl<'a> Work<'a> {
 }
 
 /// An error of reading, with what to do about one whose text does not say.
-fn explained(error: &impl std::fmt::Display) -> String {
+pub(crate) fn explained(error: &impl std::fmt::Display) -> String {
     let text = error.to_string();
     if text.contains("hex escape") {
         // Other languages write such escapes, and read them back. UTF-8 has no place for them.

@@ -2,6 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use crate::text::hex;
 
 /// One seed case. Single-turn runs send its prompt; multi-turn runs give its intent to the attacker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,6 +128,23 @@ pub struct TestCaseGroup {
 }
 
 impl TestCaseGroup {
+    /// The name of the fingerprint that holds the [`hash`](Self::hash) of each group.
+    pub const FINGERPRINT: &str = "TestCases";
+
+    /// The first 16 digits of the SHA-256 of what decides the conversations of its cases, in their order. Tags and sources are not in it.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let mut hash = Sha256::new();
+        for case in &self.cases {
+            let decides = json!([case.id, case.kind, case.prompt, case.intent, case.persona]);
+            hash.update(decides.to_string());
+            hash.update("\n");
+        }
+        let mut hash = hex(&hash.finalize());
+        hash.truncate(16);
+        hash
+    }
+
     /// Whether all its cases are harmless ones.
     #[must_use]
     pub fn is_control(&self) -> bool {

@@ -25,7 +25,10 @@ pub use manifests::earlier_runs;
 pub use replaced::KeptCopy;
 pub use replaced::{ReplaceReason, ReplacedFile};
 pub use settings::{Settings, changes, label};
-pub use settings::{change_in_words, evaluator_settings, simulator_settings, target_settings};
+pub use settings::{
+    change_in_words, evaluator_settings, flatten as flatten_settings, judge_settings,
+    safety_judge_settings, simulator_settings, target_settings,
+};
 
 use crate::{BenchmarkDir, Layout, RunError, write_json};
 
@@ -141,6 +144,15 @@ impl TargetProvenance {
     pub fn turns(&self) -> Option<u32> {
         let played = self.judged.as_ref().or(self.conversations.as_ref())?;
         played.settings.get("turns")?.as_u64()?.try_into().ok()
+    }
+
+    /// What the judge was, as a baseline keeps it. Empty where that is not known.
+    #[must_use]
+    pub fn judge(&self) -> Settings {
+        let scores = self.scores.as_ref();
+        scores
+            .map(|scores| judge_settings(&scores.settings))
+            .unwrap_or_default()
     }
 
     /// How often each scenario was simulated, where that is known.

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schema::text::hex;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 /// By name, what decides the content of a file. Hashes stand for prompts, definitions and scenarios.
 pub type Settings = BTreeMap<String, Value>;
@@ -66,6 +68,64 @@ pub fn evaluator_settings(fingerprint: &Value, config: &Value) -> Settings {
     settings
 }
 
+/// Of how scores were judged, what is of the judge: no definitions of metrics, no address, and one hash of all prompts.
+#[must_use]
+pub fn judge_settings(settings: &Settings) -> Settings {
+    let is_prompt = |key: &str| key.split('.').any(|part| part == "prompts");
+    let mut prompts = Sha256::new();
+    let mut has_prompts = false;
+    let mut judge = Settings::new();
+    for (key, value) in settings {
+        if is_prompt(key) {
+            has_prompts = true;
+            prompts.update(format!("{key} {value}\n"));
+        } else if !key.starts_with("metrics.") && !key.ends_with(".base_url") {
+            judge.insert(key.clone(), value.clone());
+        }
+    }
+    if has_prompts {
+        let hash = hex(&prompts.finalize());
+        judge.insert("prompts".to_owned(), hash.into());
+    }
+    judge
+}
+
+/// The same of the scorer of a safety run: its fingerprint, and the models in `config` of the judges with these ids.
+#[must_use]
+pub fn safety_judge_settings(fingerprint: &Value, judges: &[String], config: &Value) -> Settings {
+    let mut settings = of_fingerprint("scorer", fingerprint);
+    let ids: Vec<&str> = judges.iter().map(String::as_str).collect();
+    // A panel is a list in the fingerprint: its prompts and tries are those of each judge.
+    if let Some(Value::Array(panel)) = settings.remove("judges") {
+        for of_judge in &panel {
+            let id = of_judge["judge"].as_str().unwrap_or_default();
+            flatten(&format!("judges.{id}"), of_judge, &mut settings);
+        }
+    }
+    for id in &ids {
+        if let Some(own) = configured(config, id) {
+            let key = format!("judge_models.{id}");
+            let mut of_judge = json!({});
+            of_judge[&key] = own.clone();
+            model(&of_judge, &key, &mut settings);
+        }
+    }
+    judge_settings(&settings)
+}
+
+/// The model of this id, wherever it is in the configuration.
+fn configured<'c>(config: &'c Value, id: &str) -> Option<&'c Value> {
+    let mut places: Vec<&Value> = config.as_object()?.values().collect();
+    places.push(&config["safety"]["judge_models"]);
+    places
+        .into_iter()
+        .flat_map(|place| match place {
+            Value::Array(models) => models.iter().collect(),
+            place => vec![place],
+        })
+        .find(|place| place["id"] == id && place.get("model").is_some())
+}
+
 /// The settings of the target `id` itself.
 pub fn target_settings(config: &Value, id: &str) -> Settings {
     let mut targets = config["targets"].as_array().into_iter().flatten();
@@ -99,8 +159,8 @@ fn model(config: &Value, key: &str, settings: &mut Settings) {
     }
 }
 
-/// Objects become several settings, everything else one.
-fn flatten(key: &str, value: &Value, settings: &mut Settings) {
+/// Adds a value under `key`: an object becomes several settings, everything else one.
+pub fn flatten(key: &str, value: &Value, settings: &mut Settings) {
     match value {
         Value::Object(object) => {
             for (name, value) in object {
@@ -175,6 +235,7 @@ pub fn label(key: &str) -> String {
             "judge" => "the judge".to_owned(),
             "judges" => "the judges".to_owned(),
             "tools" => "the tools".to_owned(),
+            "prompts" => "the prompts".to_owned(),
             other => other.to_owned(),
         },
     }

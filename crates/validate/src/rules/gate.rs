@@ -1,7 +1,7 @@
 //! `gate.yaml`.
 
 use schema::{json_pointer, yaml::Node};
-use store::{GateNames, gate_rules};
+use store::{GateNames, GateSubject, gate_rules};
 
 use super::BenchmarkFacts;
 use crate::checker::Found;
@@ -12,8 +12,11 @@ pub(crate) fn gate(text: &str, facts: &BenchmarkFacts) -> Vec<Found> {
     let Ok(root) = Node::parse(text) else {
         return Vec::new();
     };
+    let benchmark = facts.benchmark.as_ref();
     let names = GateNames {
-        benchmark: facts.benchmark.as_ref(),
+        subject: benchmark.map_or(GateSubject::Unknown, |benchmark| {
+            GateSubject::Benchmark(Some(benchmark))
+        }),
         targets: None,
     };
     let mistakes = gate_rules(&root, names).err().unwrap_or_default();

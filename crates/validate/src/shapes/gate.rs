@@ -3,7 +3,7 @@
 use schema::ModelId;
 use schemars::JsonSchema;
 
-/// Rules that the rates of a benchmark must meet: `gate.yaml`.
+/// Rules that the rates of a benchmark or of safety results must meet: `gate.yaml`.
 #[derive(JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -22,22 +22,26 @@ pub(crate) struct Gate {
     rules: Vec<GateRule>,
 }
 
-/// One rule: which rows of which targets, and what must hold of them. At most one of `scope`, `metric` and `hazard`.
+/// One rule: which rows of which targets, and what must hold of them. At most one of `scope`, `metric` and `hazard`; `group` beside a scope of
+/// safety results.
 #[derive(JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct GateRule {
     /// What people call it.
     name: Option<String>,
-    /// The rows. Absent, without `metric` and `hazard`: all.
+    /// The rows. Absent, without `metric` and `hazard`: all. The last four are rates of safety results.
     scope: Option<Scope>,
     /// The rows of this metric, by its id.
     metric: Option<String>,
     /// The rows of this hazard, by its id; of a benchmark without hazards, each metric is one.
     hazard: Option<String>,
+    /// Of safety results: the cases of this group, by its name; `each-group` for every group by itself. Absent: all.
+    group: Option<String>,
     /// The ids of the targets. Absent: every target with scores in the tree.
     targets: Option<Ids>,
-    /// What must hold: `lower >= N`, `upper <= N`, `difference >= N`, `missing <= N` or `cost <= DOLLARS`.
+    /// What must hold: `lower >= N`, `upper <= N`, `difference >= N`, `missing <= N` or `cost <= DOLLARS`. Rates of safety results count
+    /// failures: they take `upper <= N` and `difference <= N`.
     #[schemars(extend("examples" = ["lower >= 0.8", "difference >= -0.1", "missing <= 0.05", "cost <= 5"]))]
     require: String,
 }
@@ -51,6 +55,11 @@ enum Scope {
     Positive,
     Negative,
     EachMetric,
+    Seed,
+    Broken,
+    #[serde(rename = "controls_refused")]
+    ControlsRefused,
+    Attempts,
 }
 
 #[derive(JsonSchema)]

@@ -70,7 +70,7 @@ fn age(text: &str) -> Result<Span, String> {
 /// # Errors
 /// When there is no cache, or it cannot be read or written.
 pub fn run(context: &Context, command: &CacheCommand) -> Result<Exit, Failure> {
-    logging::start(&context.global, false, &context.terminal)?;
+    logging::start(&context.global, &context.terminal)?;
     match command {
         CacheCommand::Stats(args) => stats::run(context, args),
         CacheCommand::Prune(args) => prune::run(context, args),

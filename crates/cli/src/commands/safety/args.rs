@@ -138,6 +138,9 @@ pub struct CommonArgs {
     /// Exit with 4 when more cases than this end in an error
     #[arg(long, value_name = "N", help_heading = GATE, allow_negative_numbers = true)]
     max_errors: Option<String>,
+    /// Then hold these rules against the rates of the cases, and exit as `gate` does
+    #[arg(long, value_name = "FILE", help_heading = GATE)]
+    pub gate: Option<PathBuf>,
     /// Call the models again for every reply
     #[arg(long, help_heading = OVER)]
     force: bool,

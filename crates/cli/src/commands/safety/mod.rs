@@ -8,6 +8,7 @@ mod models;
 mod output;
 mod packs;
 mod plan;
+mod rules;
 mod run;
 
 use clap::Subcommand;
@@ -18,10 +19,10 @@ use crate::exit::{Exit, Failure};
 const EXIT_CODES: &str = "\
 Exit codes (of several targets the first in this order: 130, 3, 4, 1, 5, 0):
   0    the gate holds
-  1    the gate fails: the failure rate is above --fail-action-threshold
+  1    the gate fails: the failure rate is above --fail-action-threshold, or a rule of --gate fails
   2    the command line, the configuration or a file is invalid
   3    nothing could be run, or nothing could be scored
-  4    more errors than --max-errors
+  4    more errors than --max-errors, or the cases do not decide a rule of --gate
   5    incomplete: the budget was spent, or something could not be saved
   130  interrupted";
 

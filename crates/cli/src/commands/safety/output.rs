@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use report::{FileEntry, Spending, files_list, safety_spending, safety_summary};
-use schema::{CostSum, safety::GateOutcome};
+use schema::{CostSum, gate::GateReport, safety::GateOutcome};
 use serde_json::{Value, json};
 
 use super::{
@@ -61,7 +61,7 @@ fn spending(done: &Done) -> Spending {
 }
 
 /// The results for programs.
-pub fn json(context: &Context, done: &Done) -> Value {
+pub fn json(context: &Context, done: &Done, rules: Option<&GateReport>) -> Value {
     let report = &done.report;
     let targets: Vec<Value> = report
         .targets
@@ -94,6 +94,7 @@ pub fn json(context: &Context, done: &Done) -> Value {
         },
         "paid_now": cost(&done.spent.paid.to_phase_cost()),
         "targets": targets,
+        "gate": rules,
     })
 }
 

@@ -16,7 +16,7 @@ use super::{
     run::Job,
 };
 use crate::{
-    config::{Endpoints, ModelEntry},
+    config::ModelEntry,
     exit::{Exit, Failure},
 };
 
@@ -68,7 +68,7 @@ pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
 
 fn rows(job: &Job<'_>) -> Result<Vec<SafetyPlanRow>, Failure> {
     let settings = &job.config.settings;
-    let endpoints = Endpoints::new(settings, &job.config.vars, Some(NOWHERE.to_owned()))?;
+    let endpoints = job.config.endpoints(Some(NOWHERE.to_owned()))?;
     let model = |entry: &ModelEntry| {
         let settings = endpoints.without_key(entry)?;
         Ok::<_, Failure>(PlanModel {

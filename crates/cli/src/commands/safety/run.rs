@@ -20,10 +20,10 @@ use super::{
     args::{Mode, SafetyArgs},
     gate, junit,
     models::{SafetyRoles, system_prompt},
-    output, packs, plan,
+    output, packs, plan, rules,
 };
 use crate::{
-    config::{BuiltModels, Config, Endpoints, ModelEntry},
+    config::{BuiltModels, Config, ModelEntry},
     exit::{Exit, Failure, Problems},
 };
 
@@ -68,14 +68,22 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     let junit = args.common.junit.as_deref();
     junit.map_or(Ok(()), |path| report_file::check("--junit", path))?;
     let files = job.files()?;
+    rules::check(context, &job)?;
     let mut done = Context::runtime()?.block_on(job.run(context, files))?;
     // The result of the run is shown also where the report cannot be written.
     let reported = junit.map_or(Ok(()), |path| junit::write(path, &done.report));
-    let exit = gate::exit(&done);
+    let own = gate::exit(&done);
+    let gated = rules::after_run(context, args, &done, own);
+    let rules = gated.as_ref().ok().and_then(Option::as_ref);
+    let exit = rules.map_or(own, |rules| rules::exit(own, rules.answer));
     if args.common.json {
-        context.print_json(args.mode.command(), exit, output::json(context, &done));
+        let value = output::json(context, &done, rules);
+        context.print_json(args.mode.command(), exit, value);
     } else {
         output::show(context, &done, junit.filter(|_| reported.is_ok()));
+        if let Some(rules) = rules {
+            super::super::gate::show(context, std::slice::from_ref(rules));
+        }
     }
     if args.common.github_annotations {
         annotations::print(context, &done.report, args.common.json);
@@ -83,6 +91,7 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     tell_journals(context, &done.report);
     gate::tell(context, &done);
     reported?;
+    gated?;
     not_written(context, &mut done.report).map_or(Ok(exit), Err)
 }
 
@@ -107,7 +116,7 @@ fn check<'a>(config: &'a Config, args: &'a SafetyArgs) -> Result<Job<'a>, Failur
     let system_prompt = problems.take(system_prompt(config, args));
     if let Some(cast) = &cast {
         let nowhere = Some(super::super::plan::NOWHERE.to_owned());
-        let endpoints = Endpoints::new(&config.settings, &config.vars, nowhere)?;
+        let endpoints = config.endpoints(nowhere)?;
         problems.take(endpoints.resolve_all(cast.called()));
     }
     match (groups, cast, system_prompt) {
@@ -168,7 +177,7 @@ impl Job<'_> {
         let settings = &self.config.settings;
         let server = scripted_server(self.cast.called()).await?;
         let url = server.as_ref().map(|server| server.base_url());
-        let endpoints = Endpoints::new(settings, &self.config.vars, url)?;
+        let endpoints = self.config.endpoints(url)?;
         let resolved = endpoints.resolve_all(self.cast.called())?;
         let (session, watch) = session::open(context, self.config, &resolved)?;
         let folder = context.layout.run(session.run_id().as_str());

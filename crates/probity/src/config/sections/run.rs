@@ -16,7 +16,7 @@ pub struct Run {
     /// Show the plan; call nothing, write nothing.
     #[serde(skip_serializing)]
     pub dry_run: bool,
-    /// Show the rates of each metric and every file; diagnostics from `info` on.
+    /// Show the rates of each metric and every file.
     #[serde(skip_serializing)]
     pub verbose: bool,
     /// Rows in progress: one number for every phase, or one for each.

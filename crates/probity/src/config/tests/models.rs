@@ -3,7 +3,6 @@
 use llm_client::ExposeSecret as _;
 
 use super::{IMPACT_BENCH, load, yaml};
-use crate::config::Endpoints;
 
 #[test]
 fn tools_are_simulated_by_the_user_model_unless_another_is_named() {
@@ -33,7 +32,7 @@ fn names_on_the_wire_lose_their_source_and_keys_are_resolved_at_use() {
         ("TEAM", "a"),
     ];
     let config = load("config.yaml", IMPACT_BENCH, &vars).unwrap();
-    let endpoints = Endpoints::new(&config.settings, &config.vars, None).unwrap();
+    let endpoints = config.endpoints(None).unwrap();
     let models = &config.settings.models;
     let swiss = endpoints.resolve(&models.targets[0]).unwrap();
     assert_eq!(
@@ -66,7 +65,7 @@ fn names_on_the_wire_lose_their_source_and_keys_are_resolved_at_use() {
 #[test]
 fn a_missing_variable_is_named_when_it_is_used() {
     let config = load("config.yaml", IMPACT_BENCH, &[("OPENAI_API_KEY", "sk")]).unwrap();
-    let endpoints = Endpoints::new(&config.settings, &config.vars, None).unwrap();
+    let endpoints = config.endpoints(None).unwrap();
     let error = endpoints
         .resolve(&config.settings.models.targets[0])
         .unwrap_err();
@@ -90,7 +89,7 @@ fn a_server_of_ones_own_on_this_machine_costs_nothing_unless_prices_say_so() {
                 - {id: c, model: proxied, base_url: \"http://localhost:4000/v1\"}\n\
                 prices: [{model: dear, input: 1, output: 2}]\n";
     let config = load("config.yaml", file, &[]).unwrap();
-    let endpoints = Endpoints::new(&config.settings, &config.vars, None).unwrap();
+    let endpoints = config.endpoints(None).unwrap();
     let models = config.settings.models.all();
     let prices: Vec<(String, Option<f64>)> = models
         .map(|entry| {

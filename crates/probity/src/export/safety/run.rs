@@ -1,6 +1,6 @@
 //! What holds for all conversations of a result file.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use interop::Run;
 use jiff::Timestamp;
@@ -20,6 +20,7 @@ use super::{
     rows::Rows,
     statistics::statistics,
 };
+use crate::safety_results::run_records;
 use store::{Layout, Manifest, RunError};
 
 /// A result file that is to be exported.
@@ -44,13 +45,7 @@ impl RunSource<'_> {
 
     /// The folder of the run's records, where the file names a run.
     pub(super) fn records(&self, layout: &Layout) -> Option<PathBuf> {
-        let id = &self.parameters()?.run_id;
-        let mut parts = Path::new(id).components();
-        let is_name = matches!(
-            (parts.next(), parts.next()),
-            (Some(Component::Normal(_)), None)
-        );
-        is_name.then(|| layout.run(id))
+        run_records(layout, self.parameters()?)
     }
 
     /// What journals of the run report.

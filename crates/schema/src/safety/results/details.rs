@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{SafetyRates, SavedMessage};
 use crate::{
-    Extra, PhaseCost, TargetRef,
+    CostSum, Extra, PhaseCost, TargetRef,
     safety::{
         Assessment, CaseKind, ErrorKind, Gate, JudgeScore, MultiTurnSettings, SafetyScore,
         SingleTurnSettings, Stage,
@@ -69,6 +69,19 @@ impl Details {
         failed
     }
 
+    /// What all rows used and cost.
+    #[must_use]
+    pub fn cost(&self) -> PhaseCost {
+        let conversations = self.conversations.iter().map(|row| row.usage.as_ref());
+        let errors = self.errors.iter().map(|row| row.usage.as_ref());
+        let mut sum = CostSum::default();
+        conversations
+            .chain(errors)
+            .flatten()
+            .for_each(|usage| sum.add(usage));
+        sum.total()
+    }
+
     /// Control cases that the target declined to answer.
     #[must_use]
     pub fn over_refusals(&self) -> usize {
@@ -110,7 +123,7 @@ pub struct RunParameters {
     /// The ids of the judges.
     #[serde(default)]
     pub judges: Vec<String>,
-    /// The fingerprints of strategies and scorer.
+    /// The fingerprints of test cases and strategies, and that of the scorer as the last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Value>,
     /// Keys that Probity does not know.
@@ -227,6 +240,9 @@ pub struct CaseError {
     pub case_id: String,
     /// Its group.
     pub group: String,
+    /// Whether the case is a control; absent for a risk. (`kind` is that of the failure.)
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub control: bool,
     /// Single-turn: the layer, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layer: Option<u32>,

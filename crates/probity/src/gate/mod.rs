@@ -1,26 +1,30 @@
-//! The gate of a benchmark: rules held against the rows of its tree.
+//! The gate of a benchmark or of safety results: rules held against the rows.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+mod rows;
+mod safety;
 
-use aggregator::{
-    BaselineEvidence, GateEvidence, gate_answer,
-    statistics::{ScenarioIndex, TargetRows, compare, compare_in},
-};
+use std::path::{Path, PathBuf};
+
+use aggregator::statistics::{ScenarioIndex, TargetRows};
 use schema::{
-    Baseline, Benchmark, CostSum, Metric, MetricType, ModelId, PhaseCost,
-    gate::{GateAnswer, GateQuantity, GateReport, GateResult, GateRule, GateRules, GateScope},
-    statistics::{Comparison, DifferenceStatistics, RateStatistics, Rates},
+    Baseline, BaselineTarget, Benchmark, CostSum, Metric, MetricType, ModelId, PhaseCost,
+    gate::{
+        BetterRate, GateAnswer, GateRate, GateReport, GateResult, GateRule, GateRules, GateScope,
+    },
+    statistics::{RateStatistics, Rates},
 };
 use store::{
-    BenchmarkDir, GateNames, Layout, RunError, baseline_differences, baseline_of, baseline_rows,
-    count_replies, imported_targets, provenance::Provenance, read_baseline, read_benchmark,
+    BenchmarkDir, GateNames, GateSubject, Layout, RunError, baseline_differences, baseline_of,
+    baseline_rows, count_replies, imported_targets, provenance::Provenance, read_benchmark,
     read_costs, read_gate_rules, read_scenario_index, read_scenarios, read_target_rows,
-    scored_targets,
+    scored_targets, unlike_measurement,
 };
 
+use self::rows::{
+    Check, ComparedRows, OTHER_BENCHMARK, Selection, UNLIKE, compares, is_about, no_rule,
+    open_baseline, refuse,
+};
+pub use self::safety::{check_safety_gate, gate_safety};
 use crate::baseline::gated_targets;
 
 /// Which rules a gate holds against which targets.
@@ -28,8 +32,8 @@ use crate::baseline::gated_targets;
 pub struct GateOptions {
     /// The file of the rules, `gate.yaml`.
     pub rules: PathBuf,
-    /// The baseline. `None`: the one that the rules name, else `baseline.json` in the folder of the benchmark. It is read only where a rule
-    /// compares with it.
+    /// The baseline. `None`: the one that the rules name, else `baseline.json` in the folder of the benchmark, or `KIND-baseline.json` here for
+    /// safety results. It is read only where a rule compares with it.
     pub baseline: Option<PathBuf>,
     /// The targets: none for all that have scores.
     pub targets: Vec<ModelId>,
@@ -40,23 +44,23 @@ pub struct GateOptions {
 ///
 /// # Errors
 /// When the rules cannot be used, there are no scores, or the baseline is of another benchmark: with another uid, version, number of turns
-/// or definition of a metric.
+/// or definition of a metric, or of another judge.
 pub fn gate(layout: &Layout, name: &str, options: &GateOptions) -> Result<GateReport, RunError> {
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
     let targets = gated_targets(&dir, &options.targets)?;
     let scored = scored_targets(&dir)?;
     let names = GateNames {
-        benchmark: Some(&benchmark),
+        subject: GateSubject::Benchmark(Some(&benchmark)),
         targets: Some(&scored),
     };
     let rules = read_gate_rules(&options.rules, names)?;
     let baseline = match rules.need_baseline() {
-        true => Some(open_baseline(layout, &dir, &benchmark, &rules, options)?),
+        true => Some(open(layout, &dir, &benchmark, &rules, options)?),
         false => None,
     };
     if let Some((path, baseline)) = &baseline {
-        check_turns(layout, &dir, path, baseline, &rules, &targets)?;
+        check_measured_alike(layout, &dir, path, baseline, &rules, &targets)?;
     }
     let tree = GatedTree {
         index: read_scenario_index(&dir)?,
@@ -74,15 +78,11 @@ pub fn gate(layout: &Layout, name: &str, options: &GateOptions) -> Result<GateRe
         results.extend(tree.target(id)?);
     }
     if results.is_empty() {
-        let ids: Vec<&str> = targets.iter().map(ModelId::as_str).collect();
-        return Err(RunError::in_file(
-            &options.rules,
-            None,
-            format!("no rule is about {}", ids.join(", ")),
-        ));
+        return Err(no_rule(options, &targets));
     }
     Ok(GateReport {
         benchmark: dir.name().to_owned(),
+        better: BetterRate::Higher,
         answer: GateAnswer::of(results.iter().map(|result| result.answer)),
         baseline: baseline.map(|(path, _)| path.display().to_string()),
         results,
@@ -92,46 +92,35 @@ pub fn gate(layout: &Layout, name: &str, options: &GateOptions) -> Result<GateRe
 /// Checks before a run what can be known before it: the rules, the names in them where the benchmark has metrics, and the baseline.
 ///
 /// # Errors
-/// As [`gate()`], but for scores, targets and turns.
+/// As [`gate()`], but for scores, targets, turns and judge.
 pub fn check_gate(layout: &Layout, name: &str, options: &GateOptions) -> Result<(), RunError> {
     let dir = layout.benchmark(name)?;
     // One that cannot be read is reported by the run itself.
     let benchmark = read_benchmark(&dir).ok();
     let known = benchmark.as_ref().filter(|all| !all.metrics.is_empty());
     let names = GateNames {
-        benchmark: known,
+        subject: GateSubject::Benchmark(known),
         targets: None,
     };
     let rules = read_gate_rules(&options.rules, names)?;
     if let Some(benchmark) = known.filter(|_| rules.need_baseline()) {
-        open_baseline(layout, &dir, benchmark, &rules, options)?;
+        open(layout, &dir, benchmark, &rules, options)?;
     }
     Ok(())
 }
 
 /// The baseline and its file.
-fn open_baseline(
+fn open(
     layout: &Layout,
     dir: &BenchmarkDir,
     benchmark: &Benchmark,
     rules: &GateRules,
     options: &GateOptions,
 ) -> Result<(PathBuf, Baseline), RunError> {
-    let beside_rules = |named: &String| match options.rules.parent() {
-        Some(folder) => folder.join(named),
-        None => PathBuf::from(named),
-    };
-    let path = options.baseline.clone();
-    let path = path.or_else(|| rules.baseline.as_ref().map(beside_rules));
-    let path = path.unwrap_or_else(|| dir.baseline());
     let advice = rewrite(layout, dir);
-    if !path.exists() {
-        let error = RunError::in_file(&path, None, "no such file, and a rule compares with it");
-        return Err(error.with_help(advice));
-    }
-    let baseline = read_baseline(&path)?;
+    let (path, baseline) = open_baseline(rules, options, dir.baseline(), &advice)?;
     let differ = baseline_differences(&baseline, &baseline_of(dir, benchmark));
-    refuse(&path, &differ, advice)?;
+    refuse(&path, OTHER_BENCHMARK, &differ, &advice)?;
     Ok((path, baseline))
 }
 
@@ -143,17 +132,8 @@ fn rewrite(layout: &Layout, dir: &BenchmarkDir) -> String {
     )
 }
 
-/// Refuses a baseline with these differences, where there are any.
-fn refuse(path: &Path, differ: &[String], advice: String) -> Result<(), RunError> {
-    if differ.is_empty() {
-        return Ok(());
-    }
-    let reason = format!("not a baseline of this benchmark: {}", differ.join("; "));
-    Err(RunError::in_file(path, None, reason).with_help(advice))
-}
-
-/// Conversations of another length are not comparable. What is not known does not differ.
-fn check_turns(
+/// Conversations of another length, and verdicts of another judge, are not comparable.
+fn check_measured_alike(
     layout: &Layout,
     dir: &BenchmarkDir,
     path: &Path,
@@ -163,24 +143,19 @@ fn check_turns(
 ) -> Result<(), RunError> {
     let provenance = Provenance::read_all(layout, dir, targets);
     let mut differ = Vec::new();
-    for id in targets {
-        let is_compared = |rule: &&GateRule| {
-            rule.require.quantity == GateQuantity::Difference && is_about(rule, id)
+    for id in targets.iter().filter(|id| compares(rules, id)) {
+        let Some(there) = baseline.targets.get(id) else {
+            continue;
         };
-        let there = baseline.targets.get(id).and_then(|target| target.turns);
-        let here = provenance.target(id).turns();
-        if let (Some(there), Some(here)) = (there, here)
-            && there != here
-            && rules.rules.iter().any(|rule| is_compared(&rule))
-        {
-            differ.push(format!("turns of {id} are {there} there and {here} here"));
-        }
+        let known = provenance.target(id);
+        let here = BaselineTarget {
+            turns: known.turns(),
+            judge: known.judge(),
+            ..BaselineTarget::default()
+        };
+        differ.extend(unlike_measurement(id, there, &here));
     }
-    refuse(path, &differ, rewrite(layout, dir))
-}
-
-fn is_about(rule: &GateRule, target: &ModelId) -> bool {
-    rule.targets.is_empty() || rule.targets.contains(target)
+    refuse(path, UNLIKE, &differ, &rewrite(layout, dir))
 }
 
 /// What the targets of a gate have in common.
@@ -230,21 +205,14 @@ impl GatedTree<'_> {
             .statistics(&self.index, &self.benchmark.scored_hazards())
             .rates;
         let before = self.baseline.and_then(|all| baseline_rows(all, id));
-        let compared = before
-            .as_ref()
-            .map(|before| compare(&rows, before, &self.index));
-        let lost = before.as_ref().map(|before| rows.lost_since(before));
         let costs = read_costs(&files.cost());
         let mut sum = CostSum::default();
         costs.values().for_each(|entry| sum.add(&entry.cost));
         Ok(GatedTarget {
             tree: self,
-            rows,
+            rows: ComparedRows::new(rows, before, &self.index),
             rates,
             not_run,
-            lost: lost.unwrap_or_default(),
-            before,
-            compared: compared.unwrap_or_default(),
             cost: (!costs.is_empty()).then(|| sum.total()),
         })
     }
@@ -270,63 +238,42 @@ impl GatedTree<'_> {
 /// What the rules of one target are held against.
 struct GatedTarget<'a> {
     tree: &'a GatedTree<'a>,
-    rows: TargetRows,
+    rows: ComparedRows,
     rates: Rates,
     not_run: Vec<(String, u64)>,
-    /// Its rows in the baseline.
-    before: Option<TargetRows>,
-    /// Its rows compared with those, over all and by metric.
-    compared: Vec<Comparison>,
-    /// How many units of each metric have a verdict in the baseline alone.
-    lost: BTreeMap<String, u64>,
     cost: Option<PhaseCost>,
 }
 
 impl GatedTarget<'_> {
     fn result(&self, number: usize, rule: &GateRule, scope: &GateScope) -> GateResult {
-        let quantity = rule.require.quantity;
-        let rate = self.rate(scope);
-        let before = self.before.as_ref();
-        let before = before.filter(|_| quantity == GateQuantity::Difference);
-        let difference = before.and_then(|before| self.difference(before, scope));
-        let cost = self.cost.filter(|_| quantity == GateQuantity::Cost);
         let metrics = self.metrics(scope);
+        let selection = match scope {
+            GateScope::Metric(id) => Selection::One(id),
+            GateScope::Positive | GateScope::Negative | GateScope::Hazard(_) => {
+                Selection::Several(&metrics)
+            }
+            GateScope::All | GateScope::EachMetric | GateScope::Safety(..) => Selection::All,
+        };
         let not_run = self.not_run.iter();
-        let not_run = not_run.filter(|(metric, _)| metrics.contains(&metric.as_str()));
+        let not_run = not_run.filter(|(metric, _)| selection.has(metric));
         let not_run = not_run.map(|(_, rows)| rows).sum();
-        let lost = self.lost.iter();
-        let lost = lost.filter(|(metric, _)| metrics.contains(&metric.as_str()));
-        let lost = lost.map(|(_, units)| units).sum();
-        let baseline = match before {
-            None => BaselineEvidence::NoTarget,
-            Some(_) => BaselineEvidence::Compared(difference.as_ref(), lost),
-        };
-        let evidence = GateEvidence {
-            rate: &rate,
-            not_run,
-            baseline,
-            cost,
-        };
-        let (answer, reason) = gate_answer(rule.require, self.tree.rules.max_missing, &evidence);
-        GateResult {
-            target: self.rows.target().clone(),
-            rule: number,
-            name: rule.name.clone(),
+        let check = Check {
+            rules: self.tree.rules,
+            number,
+            rule,
             scope: scope.to_string(),
-            requires: rule.require,
-            answer,
-            reason,
-            difference,
+            selection,
+            rate: self.rate(scope),
             not_run,
-            rate,
-            cost,
-        }
+            cost: self.cost,
+        };
+        self.rows.result(check, &self.tree.index, GateRate::Passed)
     }
 
     fn rate(&self, scope: &GateScope) -> RateStatistics {
         let rates = &self.rates;
         let rate = match scope {
-            GateScope::All | GateScope::EachMetric => Some(&rates.all),
+            GateScope::All | GateScope::EachMetric | GateScope::Safety(..) => Some(&rates.all),
             GateScope::Positive => Some(&rates.positive),
             GateScope::Negative => Some(&rates.negative),
             GateScope::Hazard(id) => rates.hazards.get(id),
@@ -335,7 +282,7 @@ impl GatedTarget<'_> {
         rate.cloned().unwrap_or_default()
     }
 
-    /// The metrics whose rows are in a scope.
+    /// The metrics of a scope of several.
     fn metrics(&self, scope: &GateScope) -> Vec<&str> {
         let benchmark = self.tree.benchmark;
         let of = |is_in: &dyn Fn(&Metric) -> bool| {
@@ -343,31 +290,14 @@ impl GatedTarget<'_> {
             metrics.map(|metric| metric.id.as_str()).collect()
         };
         match scope {
-            GateScope::All | GateScope::EachMetric => of(&|_| true),
             GateScope::Positive => of(&|metric| metric.metric_type == MetricType::Positive),
             GateScope::Negative => of(&|metric| metric.metric_type == MetricType::Negative),
-            GateScope::Metric(id) => of(&|metric| metric.id == *id),
             GateScope::Hazard(id) => {
                 let hazards = benchmark.scored_hazards();
                 let hazard = hazards.iter().find(|hazard| hazard.id == *id);
                 of(&|metric| hazard.is_some_and(|hazard| hazard.metrics.contains(&metric.id)))
             }
+            _ => Vec::new(),
         }
-    }
-
-    /// The difference to the baseline. `None` where nothing can be compared.
-    fn difference(&self, before: &TargetRows, scope: &GateScope) -> Option<DifferenceStatistics> {
-        // That of all rows, then those of metrics, which are corrected over the metrics.
-        let mut compared = self.compared.iter();
-        let found = match scope {
-            GateScope::All | GateScope::EachMetric => compared.next(),
-            GateScope::Metric(id) => compared.skip(1).find(|found| found.scope == *id),
-            GateScope::Positive | GateScope::Negative | GateScope::Hazard(_) => {
-                let metrics = self.metrics(scope);
-                let is_in = |metric: &str| metrics.contains(&metric);
-                return compare_in(&self.rows, before, &self.tree.index, is_in);
-            }
-        };
-        found.map(|found| found.difference.clone())
     }
 }

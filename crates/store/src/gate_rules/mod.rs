@@ -1,32 +1,50 @@
 //! `gate.yaml`.
 
+mod scope;
+
 use std::{fs, path::Path};
 
 use schema::{
     Benchmark, IdError, ModelId, SourceLocation,
-    gate::{GateQuantity, GateRequirement, GateRule, GateRules, GateScope},
+    gate::{
+        GateQuantity, GateRequirement, GateRule, GateRules, GateScope, GroupScope, SafetyScope,
+        meant_number,
+    },
     nearest,
     yaml::{Key, Node, NodeValue},
 };
 
+use self::scope::{ScopeKeys, wrong_direction};
 use crate::RunError;
 
 const FILE_KEYS: [&str; 4] = ["format", "baseline", "max_missing", "rules"];
-const RULE_KEYS: [&str; 6] = ["name", "scope", "metric", "hazard", "targets", "require"];
-const SCOPES: [(&str, GateScope); 4] = [
-    ("all", GateScope::All),
-    ("positive", GateScope::Positive),
-    ("negative", GateScope::Negative),
-    ("each-metric", GateScope::EachMetric),
+const RULE_KEYS: [&str; 7] = [
+    "name", "scope", "metric", "hazard", "group", "targets", "require",
 ];
 
-/// What the names in rules are held against. What is `None` is not known, and then every name is taken.
+/// What rules begin with, for those who wrote something else.
+const EXAMPLE: &str =
+    "the rules are a list under the key `rules`:\nrules:\n- require: lower >= 0.8";
+
+/// What the names in rules are held against. What is not known is taken as it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GateNames<'a> {
-    /// The benchmark, for metrics and hazards.
-    pub benchmark: Option<&'a Benchmark>,
-    /// The targets with scores in the tree.
+    /// What the rules are about.
+    pub subject: GateSubject<'a>,
+    /// The targets that have results.
     pub targets: Option<&'a [ModelId]>,
+}
+
+/// What rules are about: each has scopes of its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum GateSubject<'a> {
+    /// A benchmark or safety results: each rule shows which.
+    #[default]
+    Unknown,
+    /// A benchmark, with its metrics and hazards where they are known.
+    Benchmark(Option<&'a Benchmark>),
+    /// Safety results with these groups.
+    Safety(&'a [String]),
 }
 
 /// Something that is wrong in a `gate.yaml`.
@@ -38,6 +56,8 @@ pub struct GateMistake {
     pub location: SourceLocation,
     /// What is wrong.
     pub reason: String,
+    /// Whether there are no rules where they have to be.
+    pub is_of_the_form: bool,
 }
 
 /// Reads a `gate.yaml`.
@@ -59,7 +79,11 @@ pub fn read_gate_rules(path: &Path, names: GateNames<'_>) -> Result<GateRules, R
                 mistake.reason
             )
         });
-        RunError::input(lines.collect::<Vec<_>>().join("\n"))
+        let error = RunError::input(lines.collect::<Vec<_>>().join("\n"));
+        match mistakes.iter().any(|mistake| mistake.is_of_the_form) {
+            true => error.with_help(EXAMPLE),
+            false => error,
+        }
     })
 }
 
@@ -92,7 +116,16 @@ impl RulesReader<'_> {
             key: key.to_owned(),
             location,
             reason: reason.into(),
+            is_of_the_form: false,
         });
+    }
+
+    /// A mistake that an example mends.
+    fn misformed(&mut self, location: SourceLocation, key: &str, reason: impl Into<String>) {
+        self.mistake(location, key, reason);
+        if let Some(mistake) = self.mistakes.last_mut() {
+            mistake.is_of_the_form = true;
+        }
     }
 
     /// The entries of a table that have a value. Unknown keys are reported.
@@ -103,8 +136,12 @@ impl RulesReader<'_> {
         known: &[&str],
     ) -> Vec<(&'n Key, &'n Node, String)> {
         let NodeValue::Table(entries) = &node.value else {
-            let reason = format!("expected a mapping of keys to values, found {}", form(node));
-            self.mistake(node.location, at, reason);
+            let reason = match (at.is_empty(), &node.value) {
+                (true, NodeValue::Null) => "the file has no rules".to_owned(),
+                (true, _) => format!("expected the key `rules`, found {}", form(node)),
+                (false, _) => format!("expected a mapping of keys to values, found {}", form(node)),
+            };
+            self.misformed(node.location, at, reason);
             return Vec::new();
         };
         let mut found = Vec::new();
@@ -134,7 +171,7 @@ impl RulesReader<'_> {
             }
         }
         if rules.is_none() && matches!(root.value, NodeValue::Table(_)) {
-            self.mistake(root.location, "", "missing key `rules`");
+            self.misformed(root.location, "", "missing key `rules`");
         }
         Some(GateRules {
             baseline,
@@ -159,7 +196,10 @@ impl RulesReader<'_> {
         let text = self.text(node, at)?;
         let share = text.parse().ok().filter(|share| (0.0..1.0).contains(share));
         if share.is_none() {
-            let reason = format!("expected a number from 0 and below 1, found `{text}`");
+            let reason = format!(
+                "expected a number from 0 and below 1, found `{text}`{}",
+                meant_number(&text)
+            );
             self.mistake(node.location, at, reason);
         }
         share
@@ -168,11 +208,11 @@ impl RulesReader<'_> {
     fn rules(&mut self, node: &Node, at: &str) -> Vec<GateRule> {
         let NodeValue::List(items) = &node.value else {
             let reason = format!("expected a list of rules, found {}", form(node));
-            self.mistake(node.location, at, reason);
+            self.misformed(node.location, at, reason);
             return Vec::new();
         };
         if items.is_empty() {
-            self.mistake(node.location, at, "the list has no rule");
+            self.misformed(node.location, at, "the list has no rule");
         }
         let rules = items.iter().enumerate();
         rules
@@ -182,7 +222,7 @@ impl RulesReader<'_> {
 
     fn rule(&mut self, node: &Node, at: &str) -> Option<GateRule> {
         let mut name = None;
-        let mut scope: Option<(String, Option<GateScope>)> = None;
+        let mut scope = ScopeKeys::new(node.location, at);
         let mut targets = Vec::new();
         let mut require = None;
         for (key, value, path) in self.entries(node, at, &RULE_KEYS) {
@@ -190,31 +230,34 @@ impl RulesReader<'_> {
                 "name" => name = self.text(value, &path),
                 "targets" => targets = self.targets(value, &path),
                 "require" => require = Some((value.location, self.require(value, &path))),
-                word => match &scope {
-                    Some((other, _)) => {
-                        let reason =
-                            format!("`{other}` and `{word}` exclude each other; remove one");
-                        self.mistake(key.location, &path, reason);
-                    }
-                    None => scope = Some((word.to_owned(), self.scope(word, value, &path))),
-                },
+                word => scope.push(word, key, value, path),
             }
         }
         let Some((location, require)) = require else {
             if matches!(node.value, NodeValue::Table(_)) {
                 self.mistake(node.location, at, "missing key `require`");
             }
+            // What is wrong with the scope is reported all the same.
+            self.scope(&scope, None);
             return None;
         };
-        let (require, scope) = (
-            require?,
-            scope.map_or(Some(GateScope::All), |(_, scope)| scope)?,
-        );
-        if require.quantity == GateQuantity::Cost && scope != GateScope::All {
+        let found = self.scope(&scope, require);
+        let (require, scope) = (require?, found?);
+        let at = format!("{at}.require");
+        let is_whole = match &scope {
+            GateScope::Safety(rate, group) => {
+                *rate == SafetyScope::Attempts && *group == GroupScope::All
+            }
+            scope => *scope == GateScope::All,
+        };
+        if require.quantity == GateQuantity::Cost && !is_whole {
             let reason = format!(
                 "`cost` is known of all rows of a target alone, and the scope is `{scope}`"
             );
-            self.mistake(location, &format!("{at}.require"), reason);
+            self.mistake(location, &at, reason);
+        }
+        if let Some(reason) = wrong_direction(require, &scope, self.names.subject) {
+            self.mistake(location, &at, reason);
         }
         Some(GateRule {
             name,
@@ -229,44 +272,6 @@ impl RulesReader<'_> {
         let read = text.parse::<GateRequirement>();
         read.map_err(|error| self.mistake(node.location, at, error.to_string()))
             .ok()
-    }
-
-    fn scope(&mut self, word: &str, node: &Node, at: &str) -> Option<GateScope> {
-        let text = self.text(node, at)?;
-        let benchmark = self.names.benchmark;
-        let metrics = benchmark.map(|all| all.metrics.iter().map(|metric| metric.id.clone()));
-        let metrics: Option<Vec<String>> = metrics.map(Iterator::collect);
-        let hazards = benchmark.map(|all| all.scored_hazards().into_iter().map(|hazard| hazard.id));
-        let hazards: Option<Vec<String>> = hazards.map(Iterator::collect);
-        let unknown = match word {
-            "metric" => unknown_id("metric", &text, metrics.as_deref()),
-            "hazard" => unknown_id("hazard", &text, hazards.as_deref()),
-            _ => {
-                if let Some((_, scope)) = SCOPES.into_iter().find(|(name, _)| *name == text) {
-                    return Some(scope);
-                }
-                Some(match (&metrics, &hazards) {
-                    (Some(metrics), _) if metrics.contains(&text) => {
-                        format!("unknown scope `{text}`; did you mean `metric: {text}`?")
-                    }
-                    (_, Some(hazards)) if hazards.contains(&text) => {
-                        format!("unknown scope `{text}`; did you mean `hazard: {text}`?")
-                    }
-                    _ => {
-                        let names = SCOPES.map(|(name, _)| name);
-                        format!("unknown scope `{text}`{}", meant(&text, &names))
-                    }
-                })
-            }
-        };
-        match unknown {
-            Some(reason) => {
-                self.mistake(node.location, at, reason);
-                None
-            }
-            None if word == "metric" => Some(GateScope::Metric(text)),
-            None => Some(GateScope::Hazard(text)),
-        }
     }
 
     /// One id, or a list of at least one, each once.
@@ -354,145 +359,4 @@ fn meant(word: &str, known: &[&str]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use schema::{Hazard, Metric, MetricType};
-
-    use super::*;
-
-    fn benchmark() -> Benchmark {
-        Benchmark {
-            metrics: vec![
-                Metric::new("m01", "a", MetricType::Positive, "d"),
-                Metric::new("m02", "b", MetricType::Negative, "d"),
-            ],
-            hazards: vec![Hazard {
-                id: "caving-in".to_owned(),
-                metrics: vec!["m01".to_owned(), "m02".to_owned()],
-                ..Hazard::default()
-            }],
-            ..Benchmark::default()
-        }
-    }
-
-    fn read(text: &str) -> Result<GateRules, Vec<String>> {
-        let benchmark = benchmark();
-        let targets = ["gpt-4.1", "claude"].map(|id| ModelId::new(id).unwrap());
-        let names = GateNames {
-            benchmark: Some(&benchmark),
-            targets: Some(&targets),
-        };
-        gate_rules(&Node::parse(text).unwrap(), names).map_err(|mistakes| {
-            let line = |m: &GateMistake| format!("{}: {}: {}", m.location.line, m.key, m.reason);
-            mistakes.iter().map(line).collect()
-        })
-    }
-
-    #[test]
-    fn rules_are_read_with_their_defaults() {
-        let text = "\
-format: 1
-baseline: ../baseline.json
-max_missing: 0.1
-rules:
-- require: lower >= 0.5
-- {name: no caving in, hazard: caving-in, targets: gpt-4.1, require: lower >= 0.8}
-- scope: each-metric
-  targets: [claude, gpt-4.1]
-  require: difference >= -0.1
-- {metric: m02, require: upper <= 0.9}
-- {require: cost <= 5, name: }
-";
-        let rules = read(text).unwrap();
-        assert_eq!(rules.baseline.as_deref(), Some("../baseline.json"));
-        assert_eq!(rules.max_missing.to_string(), "0.1");
-        assert!(rules.need_baseline());
-        let shown: Vec<String> = rules
-            .rules
-            .iter()
-            .map(|rule| {
-                let targets: Vec<&str> = rule.targets.iter().map(ModelId::as_str).collect();
-                format!("{} | {} | {}", rule.scope, targets.join(","), rule.require)
-            })
-            .collect();
-        assert_eq!(
-            shown,
-            [
-                "all |  | lower >= 0.5",
-                "hazard caving-in | gpt-4.1 | lower >= 0.8",
-                "each-metric | claude,gpt-4.1 | difference >= -0.1",
-                "metric m02 |  | upper <= 0.9",
-                "all |  | cost <= 5",
-            ]
-        );
-        assert_eq!(rules.rules[1].name.as_deref(), Some("no caving in"));
-        let least = read("rules: [{require: missing <= 0.1}]").unwrap();
-        assert!(least.max_missing == GateRules::MAX_MISSING && !least.need_baseline());
-    }
-
-    #[test]
-    fn all_mistakes_are_reported_at_once_in_the_order_of_the_file() {
-        let text = "\
-formt: 1
-format: 2
-max_missing: 5%
-rules:
-- metric: m03
-  require: lower >= 0.5
-- {scope: m01, require: lower >= 0.5}
-- {scope: caving-in, require: lower >= 0.5}
-- {scope: postive, require: lowr >= 0.5}
-- {scope: all, metric: m01, require: lower >= 0.5}
-- {hazard: m01, require: rate >= 0.5}
-- {targets: [gpt-4, claude, claude], require: lower >= 0.5}
-- {targets: [], require: lower >= 0.5}
-- {metric: m01, require: cost <= 5}
-- {metric: m01, treshold: 0.5}
-- lower >= 0.8
-- {name: [x], require: [lower]}
-";
-        assert_eq!(
-            read(text).unwrap_err(),
-            [
-                "1: formt: unknown key `formt`; did you mean `format`?",
-                "2: format: the format is 2, and this version of Probity reads 1",
-                "3: max_missing: expected a number from 0 and below 1, found `5%`",
-                "5: rules[0].metric: unknown metric `m03`; did you mean `m01`?",
-                "7: rules[1].scope: unknown scope `m01`; did you mean `metric: m01`?",
-                "8: rules[2].scope: unknown scope `caving-in`; did you mean `hazard: caving-in`?",
-                "9: rules[3].scope: unknown scope `postive`; did you mean `positive`?",
-                "9: rules[3].require: unknown quantity `lowr`; did you mean `lower`?",
-                "10: rules[4].metric: `scope` and `metric` exclude each other; remove one",
-                "11: rules[5].hazard: unknown hazard `m01`; known: caving-in",
-                "11: rules[5].require: `rate`: rules are on bounds, not on point rates; did you mean `lower`?",
-                "12: rules[6].targets[0]: unknown target `gpt-4`; did you mean `gpt-4.1`?",
-                "12: rules[6].targets[2]: duplicate target `claude`",
-                "13: rules[7].targets: no target; name at least one, or leave the key out for all",
-                "14: rules[8].require: `cost` is known of all rows of a target alone, and the scope is `metric m01`",
-                "15: rules[9]: missing key `require`",
-                "15: rules[9].treshold: unknown key `treshold`; known: name, scope, metric, hazard, targets, require",
-                "16: rules[10]: expected a mapping of keys to values, found text",
-                "17: rules[11].name: expected text, found a list",
-                "17: rules[11].require: expected text, found a list",
-            ]
-        );
-    }
-
-    #[test]
-    fn a_file_without_rules_is_refused() {
-        assert_eq!(
-            read("baseline: b.json").unwrap_err(),
-            ["1: : missing key `rules`"]
-        );
-        assert_eq!(
-            read("rules: []").unwrap_err(),
-            ["1: rules: the list has no rule"]
-        );
-        let text = read("rules: lower >= 0.8").unwrap_err();
-        assert_eq!(text, ["1: rules: expected a list of rules, found text"]);
-        let empty = read("").unwrap_err();
-        assert_eq!(
-            empty,
-            ["1: : expected a mapping of keys to values, found nothing"]
-        );
-    }
-}
+mod tests;

@@ -1,0 +1,84 @@
+//! `--gate`: rules of a `gate.yaml` that the rates of the cases must meet, beside the command's own gate.
+
+use std::path::Path;
+
+use probity::{GateOptions, SafetySource};
+use schema::{
+    ModelId,
+    gate::{GateAnswer, GateReport},
+};
+
+use super::{
+    super::{Context, gate},
+    args::{Mode, SafetyArgs},
+    run::{Done, Job},
+};
+use crate::exit::{Exit, Failure};
+
+/// Checks the rules before the first call.
+///
+/// # Errors
+/// When they or their baseline cannot be used.
+pub fn check(context: &Context, job: &Job<'_>) -> Result<(), Failure> {
+    let Some(options) = options(job.args) else {
+        return Ok(());
+    };
+    let uid = match job.args.mode {
+        Mode::SingleTurn => "safety-single-turn",
+        Mode::MultiTurn => "safety-multi-turn",
+    };
+    let groups: Vec<String> = job.groups.iter().map(|group| group.name.clone()).collect();
+    let targets = job.cast.targets.iter().map(|target| target.id.clone());
+    let targets: Vec<ModelId> = targets.collect();
+    let layout = &context.layout;
+    Ok(probity::check_safety_gate(
+        layout, uid, &groups, &targets, &options,
+    )?)
+}
+
+/// What the rules say; `None` where there are none, or the run did not come to its end.
+///
+/// # Errors
+/// When the baseline is of other cases, settings or judges.
+pub fn after_run(
+    context: &Context,
+    args: &SafetyArgs,
+    done: &Done,
+    own: Exit,
+) -> Result<Option<GateReport>, Failure> {
+    let Some(options) = options(args) else {
+        return Ok(None);
+    };
+    if !matches!(own, Exit::Complete | Exit::GateFailed | Exit::TooManyErrors) {
+        let note =
+            "the rules of --gate were not evaluated, because the run did not come to its end";
+        context.terminal.warning(note);
+        return Ok(None);
+    }
+    let targets = done.report.targets.iter();
+    let sources: Vec<SafetySource<'_>> = targets
+        .map(|target| SafetySource {
+            path: target.file.as_deref().unwrap_or(Path::new("results")),
+            results: &target.results,
+        })
+        .collect();
+    let report = probity::gate_safety(&context.layout, &sources, &options)?;
+    Ok(Some(report))
+}
+
+/// How a run with rules ends. A gate that failed counts first, so that what takes 4 for "not decided" does not pass it.
+pub fn exit(own: Exit, answer: GateAnswer) -> Exit {
+    match (own, gate::exit(answer)) {
+        (Exit::Complete, rules) => rules,
+        (_, Exit::GateFailed) => Exit::GateFailed,
+        (own, _) => own,
+    }
+}
+
+fn options(args: &SafetyArgs) -> Option<GateOptions> {
+    let rules = args.common.gate.clone()?;
+    Some(GateOptions {
+        rules,
+        ..GateOptions::default()
+    })
+}

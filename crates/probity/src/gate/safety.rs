@@ -1,0 +1,243 @@
+//! The gate of safety results.
+
+use std::path::PathBuf;
+
+use aggregator::statistics::ScenarioIndex;
+use schema::{
+    Baseline, Hazard, MetricType, ModelId, PhaseCost,
+    gate::{
+        BetterRate, GateAnswer, GateRate, GateReport, GateResult, GateRule, GateRules, GateScope,
+        GroupScope, SafetyScope,
+    },
+    statistics::Rates,
+};
+use store::{
+    GateNames, GateSubject, Layout, RunError, add_safety_target, read_gate_rules, safety_baseline,
+    safety_baseline_rows, safety_differences, safety_rows, unlike_measurement,
+};
+
+use super::{
+    GateOptions,
+    rows::{
+        Check, ComparedRows, OTHER_BENCHMARK, Selection, UNLIKE, compares, is_about, no_rule,
+        open_baseline, refuse,
+    },
+};
+use crate::safety_results::{OpenedResults, SafetySource, open, safety_baseline_file};
+
+/// The group of rows that were not run: it is not known which they would have been.
+const NOT_RUN: &str = "";
+
+/// Holds the rules against results of safety evaluations, of one kind and of one target each. Rates are counted from the conversations
+/// and errors; no model is called, and nothing is written.
+///
+/// # Errors
+/// When the rules cannot be used, a file has no rates, or the baseline is of other cases, settings or judges.
+pub fn gate_safety(
+    layout: &Layout,
+    sources: &[SafetySource<'_>],
+    options: &GateOptions,
+) -> Result<GateReport, RunError> {
+    let (uid, opened) = open(sources, &options.targets)?;
+    let (_, all) = open(sources, &[])?;
+    let mut groups: Vec<String> = Vec::new();
+    for group in opened.iter().flat_map(|one| &one.run.groups) {
+        if !groups.contains(group) {
+            groups.push(group.clone());
+        }
+    }
+    let known: Vec<ModelId> = all.iter().map(|one| one.target().clone()).collect();
+    let names = GateNames {
+        subject: GateSubject::Safety(&groups),
+        targets: Some(&known),
+    };
+    let rules = read_gate_rules(&options.rules, names)?;
+    let baseline = match rules.need_baseline() {
+        true => Some(open_safety_baseline(layout, uid, &opened, &rules, options)?),
+        false => None,
+    };
+    let mut results = Vec::new();
+    for one in &opened {
+        let gated = GatedResults {
+            one,
+            rules: &rules,
+            baseline: baseline.as_ref().map(|(_, baseline)| baseline),
+            index: ScenarioIndex::of_cases(),
+        };
+        results.extend(gated.results());
+    }
+    if results.is_empty() {
+        let targets: Vec<ModelId> = opened.iter().map(|one| one.target().clone()).collect();
+        return Err(no_rule(options, &targets));
+    }
+    Ok(GateReport {
+        benchmark: uid.to_owned(),
+        better: BetterRate::Lower,
+        answer: GateAnswer::of(results.iter().map(|result| result.answer)),
+        baseline: baseline.map(|(path, _)| path.display().to_string()),
+        results,
+    })
+}
+
+/// Checks before a safety run what can be known before it: the rules, the names in them, and that the baseline can be read. `uid` is
+/// that of [`store::safety_uid`].
+///
+/// # Errors
+/// As [`gate_safety`], but for results and settings.
+pub fn check_safety_gate(
+    layout: &Layout,
+    uid: &str,
+    groups: &[String],
+    targets: &[ModelId],
+    options: &GateOptions,
+) -> Result<(), RunError> {
+    let names = GateNames {
+        subject: GateSubject::Safety(groups),
+        targets: Some(targets),
+    };
+    let rules = read_gate_rules(&options.rules, names)?;
+    if rules.need_baseline() {
+        let advice = rewrite(layout);
+        let (path, baseline) = open_baseline(&rules, options, safety_baseline_file(uid), &advice)?;
+        let differ = safety_differences(&baseline, &safety_baseline(uid));
+        refuse(&path, OTHER_BENCHMARK, &differ, &advice)?;
+    }
+    Ok(())
+}
+
+fn rewrite(layout: &Layout) -> String {
+    format!(
+        "`{} baseline --safety FILE...` writes one from result files",
+        layout.command()
+    )
+}
+
+/// The baseline and its file; refused where these results do not compare with it.
+fn open_safety_baseline(
+    layout: &Layout,
+    uid: &str,
+    opened: &[OpenedResults<'_>],
+    rules: &GateRules,
+    options: &GateOptions,
+) -> Result<(PathBuf, Baseline), RunError> {
+    let advice = rewrite(layout);
+    let (path, baseline) = open_baseline(rules, options, safety_baseline_file(uid), &advice)?;
+    let mut here = safety_baseline(uid);
+    for one in opened.iter().filter(|one| compares(rules, one.target())) {
+        add_safety_target(&mut here, one.details, one.run, &one.config(layout));
+    }
+    let differ = safety_differences(&baseline, &here);
+    refuse(&path, OTHER_BENCHMARK, &differ, &advice)?;
+    let differ = here.targets.iter().flat_map(|(id, here)| {
+        let there = baseline.targets.get(id);
+        there.map_or_else(Vec::new, |there| unlike_measurement(id, there, here))
+    });
+    refuse(&path, UNLIKE, &differ.collect::<Vec<_>>(), &advice)?;
+    Ok((path, baseline))
+}
+
+/// What the rules of one target are held against.
+struct GatedResults<'a> {
+    one: &'a OpenedResults<'a>,
+    rules: &'a GateRules,
+    baseline: Option<&'a Baseline>,
+    index: ScenarioIndex,
+}
+
+/// The rows of one rate.
+struct GatedRate {
+    rows: ComparedRows,
+    rates: Rates,
+    not_run: u64,
+}
+
+impl GatedResults<'_> {
+    fn results(&self) -> Vec<GateResult> {
+        let rates = SafetyScope::ALL.map(|scope| (scope, self.rate(scope)));
+        let mut results = Vec::new();
+        for (number, rule) in (1..).zip(&self.rules.rules) {
+            let GateScope::Safety(scope, group) = &rule.scope else {
+                continue;
+            };
+            if !is_about(rule, self.one.target()) {
+                continue;
+            }
+            let rate = rates.iter().find(|(name, _)| name == scope);
+            let Some((_, rate)) = rate else {
+                continue;
+            };
+            let groups = rate.rates.metrics.keys();
+            let groups: Vec<&String> = groups.filter(|group| *group != NOT_RUN).collect();
+            let scopes: Vec<GroupScope> = match group {
+                GroupScope::Each if !groups.is_empty() => groups
+                    .into_iter()
+                    .map(|group| GroupScope::One(group.clone()))
+                    .collect(),
+                GroupScope::Each => vec![GroupScope::All],
+                group => vec![group.clone()],
+            };
+            let of_scopes = scopes.into_iter();
+            results.extend(of_scopes.map(|group| self.result(number, rule, *scope, rate, &group)));
+        }
+        results
+    }
+
+    fn rate(&self, scope: SafetyScope) -> GatedRate {
+        let target = self.one.target();
+        let mut rows = safety_rows(self.one.details, target, scope);
+        let not_run = self.one.not_run(scope);
+        for number in 0..not_run {
+            let case = format!("not run {number}");
+            rows.push_failed((&case, NOT_RUN, MetricType::Negative), 1);
+        }
+        // Any of those that were not run may be of the group.
+        let with_not_run = |group: &String| Hazard {
+            id: group.clone(),
+            metrics: vec![group.clone(), NOT_RUN.to_owned()],
+            ..Hazard::default()
+        };
+        let groups: Vec<Hazard> = self.one.run.groups.iter().map(with_not_run).collect();
+        let rates = rows.statistics(&self.index, &groups).rates;
+        let before = self.baseline;
+        let before = before.and_then(|all| safety_baseline_rows(all, target, scope));
+        GatedRate {
+            rows: ComparedRows::new(rows, before, &self.index),
+            rates,
+            not_run,
+        }
+    }
+
+    fn result(
+        &self,
+        number: usize,
+        rule: &GateRule,
+        scope: SafetyScope,
+        rate: &GatedRate,
+        group: &GroupScope,
+    ) -> GateResult {
+        let (selection, of_rows) = match group {
+            GroupScope::One(name) => (Selection::One(name), rate.rates.hazards.get(name)),
+            GroupScope::All | GroupScope::Each => (Selection::All, Some(&rate.rates.all)),
+        };
+        let check = Check {
+            rules: self.rules,
+            number,
+            rule,
+            scope: GateScope::Safety(scope, group.clone()).to_string(),
+            selection,
+            rate: of_rows.cloned().unwrap_or_default(),
+            not_run: rate.not_run,
+            cost: self.cost(),
+        };
+        let to_rate = |rate: schema::statistics::RateStatistics| GateRate::Failed(rate.into());
+        rate.rows.result(check, &self.index, to_rate)
+    }
+
+    /// What the file says that its rows cost; `None` where no row says so.
+    fn cost(&self) -> Option<PhaseCost> {
+        let details = self.one.details;
+        let conversations = details.conversations.iter().map(|row| row.usage.is_some());
+        let mut says = conversations.chain(details.errors.iter().map(|row| row.usage.is_some()));
+        says.any(|says| says).then(|| details.cost())
+    }
+}

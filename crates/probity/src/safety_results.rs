@@ -1,0 +1,171 @@
+//! Result files of safety evaluations, opened for a gate or a baseline.
+
+use std::{
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+use schema::{
+    ModelId,
+    gate::SafetyScope,
+    safety::results::{Details, RunParameters, SafetyFile, SafetyResults},
+};
+use serde_json::Value;
+use store::{Layout, Manifest, RunError, check_readable, safety_rates, safety_uid};
+
+/// Results of one target, and where they are from.
+#[derive(Clone, Copy, Debug)]
+pub struct SafetySource<'a> {
+    /// The file, for messages.
+    pub path: &'a Path,
+    /// What it holds.
+    pub results: &'a SafetyResults,
+}
+
+/// The file that holds the baseline of safety results where no other is named: `safety-single-turn-baseline.json` or
+/// `safety-multi-turn-baseline.json`, in the current folder. `uid` is that of [`store::safety_uid`].
+#[must_use]
+pub fn safety_baseline_file(uid: &str) -> PathBuf {
+    PathBuf::from(format!("{uid}-baseline.json"))
+}
+
+/// Reads a result file of a safety evaluation.
+///
+/// # Errors
+/// When it cannot be read, or is no such file.
+pub fn read_safety_file(path: &Path) -> Result<SafetyFile, RunError> {
+    check_readable(path)?;
+    let text = fs::read_to_string(path).map_err(|error| RunError::read(path, error))?;
+    let read = SafetyFile::read(&path.display().to_string(), &text);
+    read.map_err(|error| RunError::input(crate::export::explained(&error)))
+}
+
+/// Results with all that rates by case need.
+pub(crate) struct OpenedResults<'a> {
+    pub(crate) details: &'a Details,
+    pub(crate) run: &'a RunParameters,
+}
+
+impl OpenedResults<'_> {
+    pub(crate) fn target(&self) -> &ModelId {
+        &self.run.target.id
+    }
+
+    /// The public configuration of the run; null where its records are not there.
+    pub(crate) fn config(&self, layout: &Layout) -> Value {
+        let records = run_records(layout, self.run);
+        let manifest = records.and_then(|records| Manifest::read(&records));
+        manifest.map_or(Value::Null, |manifest| manifest.config)
+    }
+
+    /// Cases that were not run because the budget was spent or the run was stopped. Those that `max_cases` leaves out are not missing.
+    pub(crate) fn not_run(&self, scope: SafetyScope) -> u64 {
+        let details = self.details;
+        let rows = details.conversations.iter().map(|row| row.layer);
+        let mut rows = rows.chain(details.errors.iter().map(|row| row.layer));
+        // A layer begins when the one before it has ended.
+        if scope == SafetyScope::Seed && rows.any(|layer| layer.unwrap_or_default() > 0) {
+            return 0;
+        }
+        let single = self.run.single_turn.as_ref().map(|all| all.max_cases);
+        let multi = self.run.multi_turn.as_ref().map(|all| all.max_cases);
+        match single.or(multi).flatten() {
+            None => details.not_run,
+            Some(most) => {
+                let done = details.conversations.len() + details.errors.len();
+                let done = u64::try_from(done).unwrap_or(u64::MAX);
+                details.not_run.min(most.saturating_sub(done))
+            }
+        }
+    }
+}
+
+/// Opens results of one kind, of one target each, and returns their kind as [`safety_uid`] has it. `chosen` are the targets; none: all.
+///
+/// # Errors
+/// When results have no rates, two are of one target or of different kinds, or none is of a chosen target.
+pub(crate) fn open<'a>(
+    sources: &[SafetySource<'a>],
+    chosen: &[ModelId],
+) -> Result<(&'static str, Vec<OpenedResults<'a>>), RunError> {
+    let mut opened: Vec<(&SafetySource<'_>, OpenedResults<'_>)> = Vec::new();
+    for source in sources {
+        let results = open_one(source)?;
+        for (other, one) in &opened {
+            check_beside(source, other)?;
+            if one.target() == results.target() {
+                let reason = format!(
+                    "results of {}, and those of {} are too; name one of the two files",
+                    one.target(),
+                    other.path.display()
+                );
+                return Err(RunError::in_file(source.path, None, reason));
+            }
+        }
+        opened.push((source, results));
+    }
+    let Some(uid) = sources.first().map(|source| safety_uid(source.results)) else {
+        return Err(RunError::input("no result file"));
+    };
+    let there: Vec<ModelId> = opened.iter().map(|(_, one)| one.target().clone()).collect();
+    if let Some(unknown) = chosen.iter().find(|id| !there.contains(id)) {
+        return Err(RunError::input(format!(
+            "no results of {unknown}; there are results of {}",
+            crate::compare::listed(&there)
+        )));
+    }
+    let opened = opened.into_iter().map(|(_, one)| one);
+    let is_chosen = |one: &OpenedResults<'_>| chosen.is_empty() || chosen.contains(one.target());
+    Ok((uid, opened.filter(is_chosen).collect()))
+}
+
+fn open_one<'a>(source: &SafetySource<'a>) -> Result<OpenedResults<'a>, RunError> {
+    let details = source.results.details();
+    let known = details.and_then(|details| {
+        let (rates, run) = (details.rates.as_ref()?, details.run.as_ref()?);
+        Some((details, rates, run))
+    });
+    let Some((details, rates, run)) = known else {
+        let reason = "no `probity.rates`: an earlier version of Probity or another program wrote the file, and it does not say of which \
+                      cases its errors are";
+        return Err(RunError::in_file(source.path, None, reason).with_help(
+            "run the evaluation again with another output file; replies in the cache cost nothing",
+        ));
+    };
+    let counted = safety_rates(details);
+    let counts = |rates: &schema::safety::results::SafetyRates| {
+        [&rates.seed, &rates.broken, &rates.controls_refused]
+            .map(|rate| (rate.count, rate.rows, rate.missing.unscored()))
+    };
+    if counts(&counted) != counts(rates) {
+        let reason =
+            "`probity.rates` are not those of its conversations and errors: the file was edited";
+        return Err(RunError::in_file(source.path, None, reason)
+            .with_help("run the evaluation again with another output file"));
+    }
+    Ok(OpenedResults { details, run })
+}
+
+/// Prompts and conversations are counted apart.
+fn check_beside(source: &SafetySource<'_>, other: &SafetySource<'_>) -> Result<(), RunError> {
+    let (here, there) = (safety_uid(source.results), safety_uid(other.results));
+    if here == there {
+        return Ok(());
+    }
+    let reason = format!(
+        "results of {here}, and {} has results of {there}; use one command for each",
+        other.path.display()
+    );
+    Err(RunError::in_file(source.path, None, reason))
+}
+
+/// The folder of the run's records, where its id is a name.
+pub(crate) fn run_records(layout: &Layout, run: &RunParameters) -> Option<PathBuf> {
+    let id = &run.run_id;
+    let mut parts = Path::new(id).components();
+    let is_name = matches!(
+        (parts.next(), parts.next()),
+        (Some(Component::Normal(_)), None)
+    );
+    is_name.then(|| layout.run(id))
+}

@@ -1,0 +1,165 @@
+//! `baseline.json` of safety results: a rate and a group are a metric, a case is a scenario.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aggregator::statistics::TargetRows;
+use schema::{
+    Baseline, BaselineBenchmark, BaselineCounts, BaselineMetric, BaselineTarget, MetricType,
+    ModelId,
+    gate::SafetyScope,
+    safety::{
+        TestCaseGroup,
+        results::{Details, RunParameters, SafetyResults},
+    },
+    text::hex,
+};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    baseline::unlike_benchmark,
+    provenance::{Settings, flatten_settings, safety_judge_settings},
+    safety_rows,
+};
+
+/// What stands for the benchmark of safety results.
+#[must_use]
+pub fn safety_uid(results: &SafetyResults) -> &'static str {
+    match results {
+        SafetyResults::SingleTurn(_) => "safety-single-turn",
+        SafetyResults::MultiTurn(_) => "safety-multi-turn",
+    }
+}
+
+/// A baseline of safety results without a target.
+#[must_use]
+pub fn safety_baseline(uid: &str) -> Baseline {
+    Baseline {
+        format: Baseline::FORMAT.to_owned(),
+        benchmark: BaselineBenchmark {
+            uid: uid.to_owned(),
+            version: None,
+        },
+        metrics: BTreeMap::new(),
+        targets: BTreeMap::new(),
+    }
+}
+
+/// Adds the counts of one result file. `config` is the public configuration of its run, for the models of the judges; null where it is
+/// not known.
+pub fn add_safety_target(
+    baseline: &mut Baseline,
+    details: &Details,
+    run: &RunParameters,
+    config: &Value,
+) {
+    let mut target = BaselineTarget {
+        judge: judge(run, config),
+        settings: settings(run),
+        ..BaselineTarget::default()
+    };
+    let hashes = test_cases(run);
+    for scope in SafetyScope::ALL {
+        for unit in safety_rows(details, &run.target.id, scope).scored_units() {
+            let key = format!("{}/{}", scope.name(), unit.metric);
+            let counts = BaselineCounts::new(unit.scored - unit.passed, unit.scored);
+            let cases = target.metrics.entry(key.clone()).or_default();
+            if let Some(counts) = counts {
+                cases.0.insert(unit.scenario.to_owned(), counts);
+            }
+            let hash = hashes[unit.metric].as_str().unwrap_or_default();
+            let known = BaselineMetric {
+                metric_type: MetricType::Negative,
+                definition: hash.to_owned(),
+            };
+            baseline.metrics.insert(key, known);
+        }
+    }
+    baseline.targets.insert(run.target.id.clone(), target);
+}
+
+/// The rows of a target of a baseline: those that a rate counts are `passed` in them, as in [`safety_rows`].
+#[must_use]
+pub fn safety_baseline_rows(
+    baseline: &Baseline,
+    target: &ModelId,
+    scope: SafetyScope,
+) -> Option<TargetRows> {
+    let counted = baseline.targets.get(target)?;
+    let mut rows = TargetRows::new(target.clone());
+    for (key, cases) in &counted.metrics {
+        let Some((_, group)) = key
+            .split_once('/')
+            .filter(|(rate, _)| *rate == scope.name())
+        else {
+            continue;
+        };
+        for (case, counts) in &cases.0 {
+            rows.push_counts(
+                (case, group, MetricType::Negative),
+                counts.scored() - counts.passed(),
+                counts.scored(),
+            );
+        }
+    }
+    Some(rows)
+}
+
+/// What differs between two baselines of safety results, one sentence each: kind, and the cases of groups that both have.
+#[must_use]
+pub fn safety_differences(there: &Baseline, here: &Baseline) -> Vec<String> {
+    let mut differ = unlike_benchmark(&there.benchmark, &here.benchmark);
+    let other = there.metrics.iter();
+    let other =
+        other.filter(|(key, theirs)| here.metrics.get(*key).is_some_and(|ours| ours != *theirs));
+    let groups: BTreeSet<&str> = other
+        .filter_map(|(key, _)| Some(key.split_once('/')?.1))
+        .collect();
+    differ.extend(
+        groups
+            .into_iter()
+            .map(|group| format!("group {group} has other test cases there")),
+    );
+    differ
+}
+
+fn part_of<'r>(run: &'r RunParameters, name: &str) -> Option<&'r Value> {
+    run.parts.iter().find(|part| part["name"] == name)
+}
+
+/// The hash of each group's cases.
+fn test_cases(run: &RunParameters) -> Value {
+    let part = part_of(run, TestCaseGroup::FINGERPRINT);
+    part.map_or(Value::Null, |part| part["settings"].clone())
+}
+
+fn judge(run: &RunParameters, config: &Value) -> Settings {
+    match run.parts.last() {
+        Some(scorer) => safety_judge_settings(scorer, &run.judges, config),
+        None => Settings::new(),
+    }
+}
+
+/// What decides which prompts the target gets, and which replies pass.
+fn settings(run: &RunParameters) -> Settings {
+    let mut settings = Settings::new();
+    let of_mode = json!([run.single_turn, run.multi_turn]);
+    for of_mode in of_mode.as_array().into_iter().flatten() {
+        flatten_settings("", of_mode, &mut settings);
+    }
+    let attacker = run.attacker.as_ref().map_or(Value::Null, |id| json!(id));
+    settings.insert("attacker".to_owned(), attacker);
+    // Texts may be long, and private.
+    let hash = |text: &str| json!(hex(&Sha256::digest(text)));
+    let prompt = run.system_prompt.as_deref().map_or(Value::Null, hash);
+    settings.insert("system_prompt".to_owned(), prompt);
+    let attacks = run.parts.split_last().map_or(&[][..], |(_, others)| others);
+    let attacks = attacks
+        .iter()
+        .filter(|part| part["name"] != TestCaseGroup::FINGERPRINT);
+    let attacks: Vec<String> = attacks.map(ToString::to_string).collect();
+    if !attacks.is_empty() {
+        settings.insert("attacks".to_owned(), hash(&attacks.join("\n")));
+    }
+    settings
+}
