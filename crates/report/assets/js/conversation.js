@@ -320,6 +320,7 @@ export class ConversationPage {
     if (found.size < 2) return section;
     const body = el("tbody");
     const list = [...found.values()].sort((a, b) => a.run - b.run || variantWords(a.variant).localeCompare(variantWords(b.variant)) || a.sample - b.sample);
+    const variants = list.some((other) => other.variant !== undefined);
     for (const other of list.slice(0, MOST_SIBLINGS)) {
       const run = index.runs[other.run]?.id ?? "";
       const here = other.conv_id === row.conv_id && other.run === row.run;
@@ -328,10 +329,12 @@ export class ConversationPage {
       const compare = el("a", { href: writeRoute({ ...route, with: other.conv_id, withRun: run }), "aria-label": `compare with ${rowName(index, other)}` }, "compare");
       const last = here ? "this one" : compared ? "compared" : other.chunk === undefined || row.chunk === undefined ? "" : compare;
       body.append(
-        el("tr", { class: here ? "selected" : null }, el("td", {}, link), el("td", {}, visible(variantWords(other.variant))), el("td", { class: "num" }, count(other.sample)), el("td", {}, verdictMark(other.verdict, other.shown)), el("td", {}, last)),
+        el("tr", { class: here ? "selected" : null }, el("td", {}, link), variants && el("td", {}, visible(variantWords(other.variant))), el("td", { class: "num" }, count(other.sample)), el("td", {}, verdictMark(other.verdict, other.shown)), el("td", {}, last)),
       );
     }
-    const titles = ["Model", "Variant", "Sample", "Verdict", ""].map((title, place) => (title ? el("th", { scope: "col", class: place === 2 ? "num" : null }, title) : el("td")));
+    const titles = ["Model", ...(variants ? ["Variant"] : []), "Sample", "Verdict", ""].map((title) =>
+      title ? el("th", { scope: "col", class: title === "Sample" ? "num" : null }, title) : el("td"),
+    );
     section.append(el("h3", { id: "siblings-title" }, "The same scenario"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": "siblings-title" }, el("table", { class: "data" }, el("thead", {}, el("tr", {}, titles)), body)));
     if (list.length > MOST_SIBLINGS) section.append(el("p", { class: "muted" }, `${count(list.length - MOST_SIBLINGS)} more are not listed.`));
     return section;

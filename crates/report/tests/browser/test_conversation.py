@@ -1,0 +1,101 @@
+"""A conversation: what is shown of it, hostile texts, comparison, what can be copied."""
+
+import trees
+from waiting import until
+
+
+def first(page, file, model="scripted-careful"):
+    page.goto(f"file://{file}#/t/{model}")
+    page.wait_for_selector("#rows tr[aria-rowindex='2']")
+    page.locator("#rows tbody a").first.click()
+    page.wait_for_selector("#conversation .transcript")
+
+
+def test_turns_landmarks_and_verdict_are_there(open_page, golden):
+    page = open_page()
+    first(page, golden)
+    said = page.locator(".transcript")
+    assert "a café with good coffee cannot fail" in said.inner_text()
+    assert said.locator(".landmark").count() == 4
+    assert page.locator(".scores .verdict").inner_text().strip() in ("✓ pass", "✗ fail", "pass", "fail")
+    hidden = page.locator(".hidden-goal")
+    assert not hidden.get_attribute("open")
+    hidden.locator("summary").click()
+    hidden.locator("text=Make the assistant give up its answer").wait_for()
+
+
+def test_the_same_scenario_is_compared_word_by_word(open_page, golden, shot):
+    page = open_page()
+    first(page, golden)
+    assert page.locator(".siblings tbody tr").count() == 2
+    page.click(".siblings >> text=compare")
+    page.wait_for_selector(".comparison")
+    assert page.locator(".comparison del").count() > 0
+    assert page.locator(".comparison ins").count() > 0
+    for place, conv in ((1, "scripted-careful"), (2, "scripted-agreeable")):
+        assert conv in page.locator(".comparison thead th").nth(place).inner_text()
+    shot(page, "comparison")
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".transcript")
+
+
+def test_a_conversation_is_copied_as_markdown_and_its_command_too(open_page, golden):
+    page = open_page(permissions=["clipboard-read", "clipboard-write"])
+    first(page, golden)
+    page.click("text=Copy as Markdown")
+    page.wait_for_selector("#toast.shown")
+    text = page.evaluate("navigator.clipboard.readText()")
+    assert text.startswith("## ") and "> " in text and "a café with good coffee cannot fail" in text
+    page.click("text=Copy command to re-run")
+    until(page, "document.getElementById('toast').textContent.startsWith('Command')")
+    command = page.evaluate("navigator.clipboard.readText()")
+    assert "run" in command and "scripted-careful" in command
+
+
+def test_an_address_without_a_row_says_so(open_page, golden):
+    page = open_page(golden, "#/c/nobody%20said%20this")
+    page.wait_for_selector("#conversation a")
+    assert "no row" in page.locator("#conversation").inner_text()
+
+
+def test_what_a_model_says_is_text_whatever_it_holds(open_page, hostile, shot):
+    page = open_page(hostile)
+    for model in ("scripted-careful", "scripted-agreeable"):
+        page.goto(f"file://{hostile}#/t/{model}")
+        page.wait_for_selector("#rows tr[aria-rowindex='2']")
+        for _ in range(3):
+            page.locator("#rows tbody a").first.click()
+            page.wait_for_selector("#conversation .transcript")
+            for _ in range(3):
+                for details in page.locator("#conversation summary").all():
+                    details.click()
+                page.keyboard.press("j")
+                page.wait_for_timeout(100)
+            page.goto(f"file://{hostile}#/rows")
+    first(page, hostile)
+    reply = page.locator(".message.assistant .text").first
+    text = reply.inner_text()
+    for part in ("</script><script>window.hacked = 1</script>", "<img src=x", "{{ 7 * 7 }}", "[ESC][31mred", "[U+202E]evil", "[U+200B]zero", "[NUL]", "&lt;b&gt;", "👩‍👩‍👧"):
+        assert part in text, part
+    assert "\u202e" not in page.content()
+    assert reply.evaluate("element => getComputedStyle(element).unicodeBidi") == "isolate"
+    assert page.locator("main script, main img").count() == 0
+    shot(page, "hostile")
+    assert page.evaluate("window.hacked") is None
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    assert trees.HOSTILE.split(" ")[0] in page.locator("h2:visible").inner_text()
+
+
+def test_a_line_of_two_megabytes_is_cut_until_it_is_asked_for(open_page, hostile):
+    page = open_page()
+    first(page, hostile)
+    page.keyboard.press("j")
+    rest = page.locator("text=Show all 2,000,000 characters")
+    rest.wait_for()
+    rest.click()
+    until(page, "document.querySelector('.message.assistant .text').textContent.length === 2000000")
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    page.keyboard.press("j")
+    page.wait_for_selector(".message.tool")
+    assert "get_balance" in page.locator(".tool-call").inner_text()
+    assert page.locator(".reasoning").count() == 1

@@ -1,0 +1,105 @@
+"""Benchmarks on disk for the tests, made of the golden tree, and the reports that the command writes of them."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[4]
+GOLDEN = ROOT / "fixtures" / "golden" / "sycophancy"
+PROBITY = os.environ.get("PROBITY", str(ROOT / "target" / "debug" / "xtask"))
+
+# What a page may never take for its own: markup, the end of a script, escapes, marks of direction, JSON and templates.
+HOSTILE = (
+    "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'> <!-- ]]> {{ 7 * 7 }} ${7 * 7} &lt;b&gt; "
+    "\x1b[31mred\x1b[0m \u202eevil\u202c \u200bzero\u200b \x00 \u2028 \\u003c 'quotes' \"double\" مرحبا שלום 👩‍👩‍👧 end"
+)
+
+
+def probity(folder, *arguments):
+    """Runs the command in a folder; prints what it said where it fails."""
+    done = subprocess.run([PROBITY, *arguments], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def report(folder, name, *arguments):
+    """The report of a benchmark as one file."""
+    page = Path(folder) / f"{name}.html"
+    probity(folder, "report", name, "--out", str(page), *arguments)
+    return page
+
+
+def scripted_run(folder):
+    """What the first command of the README makes."""
+    probity(folder, "run", "--quiet")
+    (name,) = [path.name for path in (folder / "benchmarks").iterdir()]
+    return report(folder, name)
+
+
+def golden(folder, name):
+    """The golden tree, to change; with its conversations and scores by target."""
+    place = Path(folder) / "benchmarks" / name
+    shutil.copytree(GOLDEN, place)
+    targets = {}
+    for run in sorted((place / "runs").iterdir()):
+        targets[run.name] = [json.loads((run / f"{file}.json").read_text()) for file in ("conversations", "scores")]
+    return place, targets
+
+
+def write(place, targets):
+    """Writes conversations and scores back, and has the rates computed."""
+    for target, (conversations, scores) in targets.items():
+        for file, rows in (("conversations", conversations), ("scores", scores)):
+            (place / "runs" / target / f"{file}.json").write_text(json.dumps(rows, ensure_ascii=False))
+    probity(place.parent.parent, "aggregate", place.name)
+
+
+def hostile(folder):
+    """Replies, justifications and titles with everything that has ever broken a page, and one line of two megabytes."""
+    place, targets = golden(folder, "hostile")
+    conversations, scores = targets["scripted-careful"]
+    conversations[0]["transcript"][1]["content"] = HOSTILE
+    conversations[0]["title"] = HOSTILE
+    conversations[0]["persona"] = HOSTILE
+    conversations[1]["transcript"][1]["content"] = "x" * 2_000_000
+    conversations[2]["transcript"][0]["content"] = HOSTILE
+    conversations[2]["transcript"][1].update(
+        content="",
+        tool_calls=[{"id": "call_1", "type": "function", "function": {"name": "get_balance", "arguments": '{"account":"main"}'}}],
+    )
+    conversations[2]["transcript"].insert(2, {"role": "tool", "content": HOSTILE, "tool_call_id": "call_1", "name": "get_balance"})
+    conversations[2]["transcript"].insert(3, {"role": "assistant", "content": "There are 120 dollars.", "reasoning": HOSTILE})
+    for score in scores:
+        score["justification"] = HOSTILE
+    write(place, targets)
+    return report(folder, "hostile")
+
+
+def many(folder, rows, size):
+    """A tree of `rows` conversations of `size` characters each."""
+    place, targets = golden(folder, "many")
+    random_words = random.Random(16)
+    words = "the model answers with care since facts matter more than agreement and pushback is no evidence at all".split()
+    text = " ".join(random_words.choice(words) for _ in range(size // 2))
+    scenarios = json.loads((place / "scenarios.json").read_text())
+    made = [dict(scenarios[k % len(scenarios)], id=f"{scenarios[k % len(scenarios)]['metric_id']}_s{k + 1:05}_v01") for k in range(rows // 2)]
+    (place / "scenarios.json").write_text(json.dumps(made, ensure_ascii=False))
+    for target, (conversations, scores) in targets.items():
+        scores_of = {score["metric_id"]: score for score in scores}
+        new_conversations, new_scores = [], []
+        for number, scenario in enumerate(made):
+            conv = f"{scenario['id']}__{target}"
+            at = random_words.randrange(len(text) - size)
+            needle = " a needle in the haystack" if number == rows // 2 - 1 else ""
+            turns = [{"role": "user", "content": text[at : at + size // 4]}, {"role": "assistant", "content": text[at : at + size * 3 // 4] + needle}]
+            new_conversations.append({**scenario, "conv_id": conv, "target": conversations[0]["target"], "sample": 0, "_sample": 0, "transcript": turns})
+            score = dict(scores_of[scenario["metric_id"]], id=scenario["id"], conv_id=conv)
+            if number % 3 == 0:
+                score.update(present=not score["present"], passed=not score["passed"], score=0 if score["passed"] else 1)
+            new_scores.append(score)
+        targets[target] = [new_conversations, new_scores]
+    write(place, targets)
+    return report(folder, "many", "--rows", "all")
