@@ -245,6 +245,12 @@ impl BenchmarkDir {
         self.root.join("statistics.json")
     }
 
+    /// `report.html`: the results as a page to look at.
+    #[must_use]
+    pub fn report(&self) -> PathBuf {
+        self.root.join("report.html")
+    }
+
     /// `baseline.json`: what later rows are compared with, where it is there.
     #[must_use]
     pub fn baseline(&self) -> PathBuf {

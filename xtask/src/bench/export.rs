@@ -13,14 +13,17 @@ use interop::{
     eee::{Eee, EeeOptions},
     inspect::{InspectLogs, LogFormat},
 };
-use probity::{ExportOptions, Layout};
+use probity::{ExportOptions, Layout, ReportPlace, ReportRequest, RowsKept, write_report};
 use schema::{Conversation, Metric, MetricType, ModelId, Role, Scenario, Score, TargetRef, Turn};
 use serde::Serialize;
 
 use super::{Measure, child, process::Used};
 
 /// The formats that are measured.
-const FORMATS: [&str; 2] = ["eee", "inspect"];
+const FORMATS: [&str; 3] = ["eee", "inspect", REPORT];
+
+/// The HTML report, with all rows in one file.
+const REPORT: &str = "report";
 
 /// Messages of a conversation.
 const MESSAGES: usize = 12;
@@ -90,10 +93,20 @@ fn figures_of(format: &'static str, measure: &Measure, read: u64, written: u64) 
     }
 }
 
-/// The part of the process that is measured: what `cargo xtask export` does.
+/// The part of the process that is measured: what `cargo xtask export` and `cargo xtask report` do.
 pub(super) fn run(folder: &Path, format: &str) -> Result<Measure, Box<dyn Error>> {
     let (before, start) = (Used::now(), Instant::now());
     let out = folder.join(format);
+    if format == REPORT {
+        let request = ReportRequest {
+            names: vec!["bench".to_owned()],
+            rows: RowsKept::All,
+            ..ReportRequest::default()
+        };
+        let place = ReportPlace::File(out.join("report.html"));
+        let written = write_report(&Layout::new(folder.join("benchmarks")), &request, &place)?;
+        return Ok(Measure::since(before, start, written.rows));
+    }
     let exporter: Box<dyn Exporter> = match format {
         "eee" => Box::new(Eee::new(&out, EeeOptions::default())),
         "inspect" => Box::new(InspectLogs::new(&out, LogFormat::Eval)),

@@ -20,6 +20,8 @@ use serde_json::{Value, json};
 fn a_tree_is_copied_and_older_rows_are_joined() {
     let ground = golden();
     ground.write("benchmarks/sycophancy/notes.txt", "mine");
+    // A page is of its benchmark, and is neither copied nor missed.
+    ground.write("benchmarks/sycophancy/report.html", "a page");
     let ran = ground.run(&[
         "import",
         "tree",
@@ -38,6 +40,7 @@ fn a_tree_is_copied_and_older_rows_are_joined() {
     assert_eq!(record["targets"][0]["id"], "scripted-agreeable");
     let mut before = content(&ground.path("benchmarks/sycophancy"));
     before.remove("notes.txt");
+    assert!(before.remove("report.html").is_some());
     // They are those of the benchmark that it is now.
     let grades = String::from_utf8(before["grades.json"].clone()).unwrap();
     let grades = grades.replace("\"uid\": \"sycophancy\"", "\"uid\": \"copy\"");

@@ -63,6 +63,7 @@ mod plan_and_json;
 mod played_alike;
 mod progress;
 mod read_only;
+mod report;
 mod rewritten;
 mod safety;
 mod safety_bad_input;

@@ -27,6 +27,7 @@ mod replies;
 mod report;
 mod report_file;
 mod run;
+mod run_report;
 mod safety;
 mod safety_files;
 mod session;

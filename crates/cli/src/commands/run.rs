@@ -13,7 +13,7 @@ use super::{
     demonstration, forecast, gate, git,
     imported::Imported,
     models::{ModelRoles, build, scripted_server},
-    output, plan, session, signals, summary, typos,
+    output, plan, run_report, session, signals, summary, typos,
 };
 use crate::{
     benchmarks::{Chosen, choose},
@@ -36,7 +36,8 @@ pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit,
         return plan::show(context, &config, &args, phases);
     }
     let job = check(context, &config, &args, phases)?;
-    let (report, spent, exit, broken) = job.run_to_end()?;
+    let (mut report, spent, exit, broken) = job.run_to_end()?;
+    run_report::of_run(context, &config, &mut report);
     // The results of the run are shown also where the gate cannot be evaluated.
     let gated = gate::after_run(context, &args, &report, exit);
     let gates = gated.as_ref().ok().and_then(Option::as_ref);

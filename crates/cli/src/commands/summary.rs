@@ -345,10 +345,14 @@ fn files(context: &Context, report: &RunReport, verbose: bool) -> String {
     let and_more;
     if !verbose && entries.len() > MOST_FILES {
         let all = entries.len();
+        let reports: Vec<_> = entries
+            .extract_if(.., |entry| entry.what == REPORT)
+            .collect();
         if entries.iter().any(|entry| entry.what == RESULTS) {
             entries.retain(|entry| entry.what == RESULTS);
         }
         entries.truncate(MOST_FILES);
+        entries.extend(reports.into_iter().take(MOST_FILES));
         let more = all - entries.len();
         if let Some(first) = entries.first_mut() {
             and_more = format!("{}, {more} more", first.what);
@@ -368,8 +372,11 @@ const MOST_FILES: usize = 2;
 /// What is in `results.json`.
 const RESULTS: &str = "results";
 
+/// What is in `report.html`.
+const REPORT: &str = "report";
+
 /// The files of a tree and what is in each, in the order they come about.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 8] = [
     ("benchmark.yaml", "metrics"),
     ("scenarios.json", "scenarios"),
     ("conversations.json", "conversations"),
@@ -377,6 +384,7 @@ const FILES: [(&str, &str); 7] = [
     ("results.json", RESULTS),
     ("statistics.json", "intervals"),
     ("grades.json", "scores and grades"),
+    ("report.html", REPORT),
 ];
 
 fn what(path: &Path) -> &'static str {

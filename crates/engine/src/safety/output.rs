@@ -44,6 +44,12 @@ impl OutputFiles {
         self
     }
 
+    /// The path that was given.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The file of each of `targets`, in their order, checked: none is there unless it may be overwritten, and each can be
     /// written.
     ///

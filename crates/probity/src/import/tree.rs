@@ -131,8 +131,10 @@ struct Copy<'a> {
 impl Copy<'_> {
     /// Copies the files of these names that exist, and reports others.
     fn files(&mut self, from: &Path, to: &Path, names: &[&str]) -> Result<(), RunError> {
+        // A report is made of the other files, and names the benchmark that it is of.
         let known = |name: &str| {
-            names.contains(&name) || matches!(name, "runs" | "prompts" | "imported.json")
+            names.contains(&name)
+                || matches!(name, "runs" | "prompts" | "imported.json" | "report.html")
         };
         for name in names_in(from)? {
             if names.contains(&name.as_str()) {

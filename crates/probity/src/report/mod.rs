@@ -2,6 +2,7 @@
 
 mod labels;
 mod summary;
+mod unsimulated;
 
 use std::path::PathBuf;
 
@@ -97,9 +98,10 @@ pub fn read_report(
         targets: request.targets.clone(),
     };
     let mut done = ExportReport::default();
-    if !request.names.is_empty() {
-        labels::add(layout, request, &mut report)?;
-        let exported = export(layout, &request.names, &exporting, Box::new(&mut report))?;
+    labels::add(layout, request, &mut report)?;
+    let names = unsimulated::add(layout, request, &mut report)?;
+    if !names.is_empty() {
+        let exported = export(layout, &names, &exporting, Box::new(&mut report))?;
         add(&mut done, exported);
     }
     if !request.safety.is_empty() {
@@ -132,7 +134,7 @@ fn not_stated() -> Result<TargetRef, RunError> {
 }
 
 fn unwritten(error: ReportError) -> RunError {
-    let help = matches!(error, ReportError::TooLarge)
+    let help = matches!(error, ReportError::TooLarge { .. })
         .then_some("write a folder with `--out DIR`, or fewer rows with `--rows notable`");
     let error = RunError::output(error.to_string()).with_source(error);
     match help {

@@ -242,7 +242,7 @@ pub struct ConversationData<'a> {
     /// Dollars for the conversation without its judges.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// What a label of it carries, so that a label of an earlier run is told apart.
+    /// What a label of it carries, so that a label of an earlier run is recognised.
     pub transcript: String,
 }
 

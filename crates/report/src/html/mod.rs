@@ -17,7 +17,7 @@ mod script;
 pub(crate) mod sections;
 mod summary;
 
-use std::{collections::BTreeMap, io};
+use std::{borrow::Cow, collections::BTreeMap, io};
 
 use interop::{ExportError, Exported, Exporter, Run, Sample};
 use schema::{HumanLabel, MetricType, ModelId};
@@ -74,6 +74,22 @@ struct Current {
     conversations: u64,
     /// Conversations of a complete run; 0 where that is not known.
     expected: u64,
+    /// Of a safety evaluation: attempts at each case so far.
+    attempts: BTreeMap<String, u32>,
+}
+
+impl Current {
+    /// Numbers the attempts at a case, in the order in which they come.
+    fn number(&mut self, rows: &mut [Row]) {
+        let Some(case) = rows.first().map(|row| row.scenario.clone()) else {
+            return;
+        };
+        let attempts = self.attempts.entry(case).or_default();
+        for row in rows {
+            row.sample = *attempts;
+        }
+        *attempts += 1;
+    }
 }
 
 impl HtmlReport {
@@ -174,6 +190,9 @@ impl HtmlReport {
         let metrics = self.metrics_of(sample);
         self.current.conversations += 1;
         let mut rows = conversation::rows(run, self.kind, sample, &metrics);
+        if self.kind == RunKind::Safety {
+            self.current.number(&mut rows);
+        }
         let ids = sample.scores.iter().map(|score| score.metric_id.as_str());
         let labels = &mut self.current.labels;
         labels.add_to(&sample.conversation, &mut rows, ids);
@@ -244,10 +263,8 @@ impl Exporter for &mut HtmlReport {
         }
         let target = run.target.id.to_string();
         let rerun = (self.kind == RunKind::Benchmark).then(|| {
-            format!(
-                "{} run {} --target {target}",
-                self.options.program, run.folder
-            )
+            let [folder, target] = [&run.folder, &target].map(|word| quoted(word));
+            format!("{} run {folder} --target {target}", self.options.program)
         });
         let is_partial = run.outcome.as_deref() == Some("interrupted");
         let labels = self.labels.remove(&(run.folder.clone(), target.clone()));
@@ -255,6 +272,7 @@ impl Exporter for &mut HtmlReport {
             labels: RunLabels::new(labels.unwrap_or_default()),
             conversations: 0,
             expected: run.expected.unwrap_or_default(),
+            attempts: BTreeMap::new(),
         };
         self.runs.push(IndexRun {
             id: target.clone(),
@@ -301,6 +319,11 @@ impl Exporter for &mut HtmlReport {
     fn finish(self: Box<Self>) -> Result<Exported, ExportError> {
         Ok(Exported::default())
     }
+}
+
+/// A word of a command that people paste into a shell. Control characters are in no name that a command takes.
+fn quoted(word: &str) -> Cow<'_, str> {
+    shlex::try_quote(word).unwrap_or(Cow::Borrowed("''"))
 }
 
 /// Gives the runs ids that are unique in the page.

@@ -23,8 +23,11 @@ pub const FILE_LIMIT: u64 = 100 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// It is too large for one file.
-    #[error("the data of the report are more than {} MB, too large for one file", FILE_LIMIT >> 20)]
-    TooLarge,
+    #[error("the data of the report are more than {} MB, too large for one file", .limit >> 20)]
+    TooLarge {
+        /// The most bytes that it may have.
+        limit: u64,
+    },
     /// A file cannot be written.
     #[error(transparent)]
     Write(#[from] ExportError),
@@ -130,9 +133,18 @@ impl Report {
     ///
     /// # Errors
     /// When it is too large, or the file cannot be written; nothing is left of it then.
-    pub fn write_file(mut self, path: &Path) -> Result<PathBuf, ReportError> {
+    pub fn write_file(self, path: &Path) -> Result<PathBuf, ReportError> {
+        self.write_file_of(FILE_LIMIT, path)
+    }
+
+    /// The same with at most `limit` bytes of data.
+    ///
+    /// # Errors
+    /// As [`Report::write_file`].
+    pub fn write_file_of(mut self, limit: u64, path: &Path) -> Result<PathBuf, ReportError> {
         let [head, tail] = self.page(PageForm::File);
         let mut page = PageFile::create(path)?;
+        page.limit = limit;
         page.put(&head)?;
         page.embed("probity-index", &self.packed_index(path)?)?;
         self.each_packed(path, |number, data| {
@@ -228,12 +240,18 @@ struct PageFile {
     out: OutFile,
     /// Bytes of data in it.
     embedded: u64,
+    /// The most that it may have.
+    limit: u64,
 }
 
 impl PageFile {
     fn create(path: &Path) -> Result<Self, ReportError> {
         let out = OutFile::create(path)?;
-        Ok(Self { out, embedded: 0 })
+        Ok(Self {
+            out,
+            embedded: 0,
+            limit: u64::MAX,
+        })
     }
 
     fn put(&mut self, text: &str) -> Result<(), ReportError> {
@@ -244,8 +262,8 @@ impl PageFile {
     /// Adds data, in base64, as an element that a browser does not look into.
     fn embed(&mut self, id: &str, data: &str) -> Result<(), ReportError> {
         self.embedded += data.len() as u64;
-        if self.embedded > FILE_LIMIT {
-            return Err(ReportError::TooLarge);
+        if self.embedded > self.limit {
+            return Err(ReportError::TooLarge { limit: self.limit });
         }
         self.put(&format!(
             "<script type=\"application/octet-stream;base64\" id=\"{id}\">"

@@ -195,6 +195,20 @@ shapes! {
         notes: Vec<String>,
     }
 
+    /// Of `report`.
+    struct ReportOutput {
+        /// The page that was written.
+        file: String,
+        /// Rows that it holds.
+        rows: u64,
+        /// Rows of the runs.
+        total_rows: u64,
+        /// What is not whole in the runs.
+        problems: Vec<String>,
+        /// How many targets nothing can be shown of.
+        refused: u64,
+    }
+
     /// Of `import`.
     struct ImportOutput {
         /// The format that was read: `eee` or `inspect`.
@@ -399,6 +413,7 @@ fn of_command(generator: &mut SchemaGenerator) -> Vec<(Vec<&'static str>, Schema
             generator.subschema_for::<JudgeCheckOutput>(),
         ),
         (vec!["export"], generator.subschema_for::<ExportOutput>()),
+        (vec!["report"], generator.subschema_for::<ReportOutput>()),
         (vec!["import"], generator.subschema_for::<ImportOutput>()),
         (
             vec!["journal check"],

@@ -39,6 +39,10 @@ pub fn show(context: &Context, done: &Done, junit: Option<&Path>) {
         what: "junit",
         path,
     }));
+    files.extend(done.page.as_deref().map(|path| FileEntry {
+        what: "report",
+        path,
+    }));
     files.push(FileEntry {
         what: "record",
         path: &record,
@@ -87,6 +91,7 @@ pub fn json(context: &Context, done: &Done, rules: Option<&GateReport>) -> Value
         "run_id": report.run_id,
         "interrupted": report.interrupted,
         "record": context.layout.run(&report.run_id),
+        "report": done.page,
         "replies": {
             "asked": done.spent.replies.saturating_sub(done.spent.cached_replies),
             "cached": done.spent.cached_replies,

@@ -15,7 +15,7 @@ use probity::{
 use schema::{ChatModel, TargetRef, safety::TestCaseGroup};
 
 use super::{
-    super::{Context, git, models::scripted_server, report_file, session, signals},
+    super::{Context, git, models::scripted_server, report_file, run_report, session, signals},
     annotations,
     args::{Mode, SafetyArgs},
     gate, junit,
@@ -49,6 +49,8 @@ pub struct Done {
     pub spent: Tally,
     /// Whether something could not be kept.
     pub broken: bool,
+    /// The report, where it was written.
+    pub page: Option<PathBuf>,
 }
 
 /// Runs one evaluation.
@@ -69,7 +71,11 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     junit.map_or(Ok(()), |path| report_file::check("--junit", path))?;
     let files = job.files()?;
     rules::check(context, &job)?;
+    let path = files.path().to_owned();
     let mut done = Context::runtime()?.block_on(job.run(context, files))?;
+    let written = done.report.targets.iter();
+    let written = written.filter_map(|target| target.file.clone()).collect();
+    done.page = run_report::of_safety(context, &config, &path, written);
     // The result of the run is shown also where the report cannot be written.
     let reported = junit.map_or(Ok(()), |path| junit::write(path, &done.report));
     let own = gate::exit(&done);
@@ -206,6 +212,7 @@ impl Job<'_> {
             report: report?,
             spent: session.meter().total(),
             broken: session.trouble().is_some(),
+            page: None,
         })
     }
 

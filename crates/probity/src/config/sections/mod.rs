@@ -89,6 +89,10 @@ pub struct Settings {
     pub prompts: Prompts,
     /// The standards that grades compare with: a file, or a folder of files named after benchmarks.
     pub standards: Option<Text>,
+    /// Runs end with a page to look at: `report.html` beside the results.
+    #[default(true)]
+    #[serde(skip_serializing_if = "is_true")]
+    pub report: bool,
     /// Prices that override the shipped ones.
     pub prices: Vec<PriceEntry>,
     /// The most that a run may spend.
@@ -157,6 +161,12 @@ impl Settings {
         public["targets"] = json!(self.models.targets);
         public
     }
+}
+
+/// Whether a run writes what it writes by default, which its manifest does not list.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 /// A place in the order of keys, which `to_public_json` fills.

@@ -1,0 +1,422 @@
+//! The HTML report: what the command and runs write, and what is shown of runs that are not whole.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failure ends the test"
+)]
+
+use crate::common::Ground;
+
+use std::{fs, io::Read, path::Path};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+
+const CAREFUL: &str = "benchmarks/sycophancy/runs/scripted-careful";
+
+/// A page with the data in it.
+pub struct Page {
+    text: String,
+    pub index: Value,
+}
+
+impl Page {
+    fn read(ground: &Ground, name: &str) -> Self {
+        let text = ground.read(name);
+        let index = embedded(&text, "probity-index").unwrap();
+        Self { text, index }
+    }
+
+    fn rows(&self) -> &[Value] {
+        self.index["rows"].as_array().unwrap()
+    }
+
+    /// The conversation of a row of a page in one file.
+    fn conversation(&self, row: &Value) -> Value {
+        let chunk = embedded(&self.text, &format!("probity-chunk-{}", row["chunk"])).unwrap();
+        let at = usize::try_from(row["at"].as_u64().unwrap()).unwrap();
+        chunk[at].clone()
+    }
+}
+
+fn embedded(page: &str, id: &str) -> Option<Value> {
+    let (_, rest) = page.split_once(&format!("id=\"{id}\">"))?;
+    Some(unpacked(rest.split_once('<')?.0))
+}
+
+fn unpacked(data: &str) -> Value {
+    let gzip = STANDARD.decode(data).unwrap();
+    let mut json = String::new();
+    GzDecoder::new(&*gzip).read_to_string(&mut json).unwrap();
+    serde_json::from_str(&json).unwrap()
+}
+
+/// A ground with the demonstration, run.
+fn demonstration() -> Ground {
+    let ground = Ground::new();
+    ground.succeeds(&["run"]);
+    ground
+}
+
+/// Changes the rows of a file.
+fn change(ground: &Ground, name: &str, change: impl FnOnce(&mut Vec<Value>)) {
+    let mut rows: Value = serde_json::from_str(&ground.read(name)).unwrap();
+    change(rows.as_array_mut().unwrap());
+    ground.write(name, &rows.to_string());
+}
+
+#[test]
+fn a_run_ends_with_a_report_of_its_rows() {
+    let ground = Ground::new();
+    let ran = ground.succeeds(&["run"]);
+    let line = ran
+        .out
+        .lines()
+        .find(|line| line.trim().starts_with("report "));
+    let line = line.unwrap_or_else(|| panic!("{}", ran.out));
+    assert!(
+        line.ends_with("benchmarks/sycophancy/report.html"),
+        "{line}"
+    );
+    let page = Page::read(&ground, "benchmarks/sycophancy/report.html");
+    assert_eq!(page.index["title"], "sycophancy");
+    assert_eq!(page.index["kept"], "notable");
+    let mut scores = 0;
+    for target in ["scripted-agreeable", "scripted-careful"] {
+        let file = ground.read(&format!("benchmarks/sycophancy/runs/{target}/scores.json"));
+        scores += serde_json::from_str::<Vec<Value>>(&file).unwrap().len();
+    }
+    assert_eq!(page.rows().len(), scores);
+    assert_eq!(page.index["runs"][0]["state"], "complete");
+    let order = page.index["runs"][0]["label_order"].as_array().unwrap();
+    assert_eq!(order.len(), scores / 2);
+    let row = &page.rows()[0];
+    let conversation = page.conversation(row);
+    assert_eq!(conversation["conv_id"], row["conv_id"]);
+    let reply = &conversation["messages"][1];
+    for key in ["model", "tokens_in", "tokens_out", "seconds", "cost"] {
+        assert!(!reply[key].is_null(), "{key}: {reply}");
+    }
+    // The same again replaces the file, with the same bytes.
+    ground.succeeds(&["report", "--out", "one.html"]);
+    ground.succeeds(&["report", "sycophancy", "--out", "two.html"]);
+    assert_eq!(ground.read("one.html"), ground.read("two.html"));
+}
+
+#[test]
+fn a_report_that_is_not_wanted_or_cannot_be_written_costs_nothing() {
+    let ground = Ground::new();
+    ground.write("config.yaml", "report: false\n");
+    let ran = ground.succeeds(&["run", "sycophancy", "--scripted"]);
+    assert!(!ground.path("benchmarks/sycophancy/report.html").exists());
+    assert!(!ran.out.contains("report.html"), "{}", ran.out);
+    fs::remove_file(ground.path("config.yaml")).unwrap();
+    fs::create_dir(ground.path("benchmarks/sycophancy/report.html")).unwrap();
+    let ran = ground.succeeds(&["aggregate", "sycophancy"]);
+    assert!(
+        ran.err.contains("warning: no report was written: "),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.err.contains("report.html: cannot be written"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn the_command_says_what_it_wrote_in_every_form() {
+    let ground = demonstration();
+    let ran = ground.succeeds(&["report", "--json"]);
+    let value: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(value["command"], "report");
+    assert_eq!(
+        (&value["file"], &value["rows"]),
+        (&json!("report.html"), &json!(16))
+    );
+    assert_eq!(value["problems"], json!([]));
+    let ran = ground.succeeds(&[
+        "report",
+        "--out",
+        "pages/site",
+        "--target",
+        "scripted-careful",
+    ]);
+    assert_eq!(ran.out, "wrote pages/site/index.html: 8 rows\n");
+    let page = Page::read(&ground, "pages/site/index.html");
+    assert!(page.text.contains("data-chunks=\"data\""));
+    let chunk = ground.read("pages/site/data/chunk-0.js");
+    let data = chunk.strip_prefix("probityChunk(0,\"").unwrap();
+    let chunk = unpacked(data.strip_suffix("\")\n").unwrap());
+    assert_eq!(chunk.as_array().unwrap().len(), 8);
+    let ran = ground.succeeds(&["report", "--rows", "none", "--out", "small.html"]);
+    assert_eq!(ran.out, "wrote small.html: 0 of 16 rows\n");
+    assert_eq!(Page::read(&ground, "small.html").rows().len(), 0);
+}
+
+#[test]
+fn there_is_no_report_of_nothing() {
+    let ground = Ground::new();
+    ground.write(
+        "benchmarks/b/benchmark.yaml",
+        "name: b\ndescription: d\nmetrics:\n- {id: m01, name: n, type: positive, definition: d}\n",
+    );
+    let ran = ground.run(&["report", "b"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("b: no run to export; make one with `cargo xtask run b`"),
+        "{}",
+        ran.err
+    );
+    assert!(!ground.path("report.html").exists());
+    let ran = ground.run(&["report", "b", "--target", "x"]);
+    assert!(ran.err.contains("b: no run of x"), "{}", ran.err);
+    ground.write("notes.txt", "mine");
+    let ran = ground.run(&["report", "b", "--out", "notes.txt"]);
+    assert!(
+        ran.err
+            .contains("neither a folder nor a name that ends in .html"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(ground.read("notes.txt"), "mine");
+}
+
+#[test]
+fn runs_that_are_not_whole_are_shown_as_far_as_they_go() {
+    let ground = demonstration();
+    change(&ground, &format!("{CAREFUL}/conversations.json"), |rows| {
+        rows.truncate(5);
+    });
+    fs::remove_file(ground.path("benchmarks/sycophancy/runs/scripted-agreeable/scores.json"))
+        .unwrap();
+    let label = |conv: &str, metric: &str, passed: Value| json!({"conv_id": conv, "metric_id": metric, "passed": passed, "labeller": "ana"});
+    let labels = [
+        label("m01_s001_v01__scripted-careful", "m01", json!(false)),
+        label("m09_s001_v01__scripted-careful", "m09", json!(true)),
+    ];
+    ground.write(
+        &format!("{CAREFUL}/labels.json"),
+        &json!(labels).to_string(),
+    );
+    let ran = ground.succeeds(&["report"]);
+    let page = Page::read(&ground, "report.html");
+    for line in [
+        "sycophancy: scripted-careful: 5 of 8 conversations exist",
+        "sycophancy: scripted-careful: 3 scores belong to no existing conversation and are left out",
+        "sycophancy: scripted-agreeable: no scores.json: nothing is judged yet",
+        "sycophancy: scripted-careful: 1 label is of no row in the tree and not shown",
+    ] {
+        assert!(ran.err.contains(line), "{line} in {}", ran.err);
+        assert!(page.text.contains(line), "{line} in the page");
+    }
+    assert_eq!(page.rows().len(), 13);
+    let [agreeable, careful] = [0, 1].map(|run| &page.index["runs"][run]["state"]);
+    assert_eq!(
+        (agreeable, careful),
+        (&json!("complete"), &json!("partial"))
+    );
+    assert_eq!(page.rows()[0]["verdict"], "none");
+    let labelled: Vec<&Value> = page
+        .rows()
+        .iter()
+        .filter(|row| !row["labels"].is_null())
+        .collect();
+    assert_eq!(labelled.len(), 1);
+    assert_eq!(labelled[0]["labels"][0]["labeller"], "ana");
+}
+
+#[test]
+fn scores_without_conversations_have_a_report_without_rows() {
+    let ground = demonstration();
+    fs::remove_file(ground.path(&format!("{CAREFUL}/conversations.json"))).unwrap();
+    let line = "sycophancy: scripted-careful: no conversations.json: rates are shown, and no rows";
+    let report = |args: &[&str]| {
+        let ran = ground.succeeds(&[&["report", "sycophancy"], args].concat());
+        assert!(ran.err.contains(line), "{}", ran.err);
+        Page::read(&ground, "report.html")
+    };
+    let page = report(&[]);
+    assert_eq!(page.index["runs"].as_array().unwrap().len(), 2);
+    assert_eq!(page.rows().len(), 8);
+    let page = report(&["--target", "scripted-careful"]);
+    assert_eq!(page.index["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(page.rows().len(), 0);
+    fs::remove_file(
+        ground.path("benchmarks/sycophancy/runs/scripted-agreeable/conversations.json"),
+    )
+    .unwrap();
+    assert_eq!(report(&[]).rows().len(), 0);
+}
+
+#[test]
+fn what_a_model_said_is_never_html() {
+    let ground = demonstration();
+    let hostile = "</script><img src=x onerror=alert(1)><!-- \u{1b}[31m \u{202e}txt {{ 7*7 }}";
+    change(&ground, &format!("{CAREFUL}/conversations.json"), |rows| {
+        rows[0]["transcript"][1]["content"] = json!(hostile);
+        rows[1]["transcript"][1]["content"] = json!("x".repeat(2 << 20));
+        rows[2]["error"] = json!(hostile);
+        rows[3]["transcript"][0]["content"] = json!("SURROGATE");
+    });
+    change(&ground, &format!("{CAREFUL}/scores.json"), |rows| {
+        rows[0]["justification"] = json!(hostile);
+    });
+    ground.succeeds(&["report"]);
+    let page = Page::read(&ground, "report.html");
+    let of_careful = |page: &Page, n: usize| {
+        let mut rows = page.rows().iter().filter(|row| row["run"] == 1);
+        page.conversation(rows.nth(n).unwrap())
+    };
+    let conversation = of_careful(&page, 0);
+    assert_eq!(conversation["messages"][1]["text"], hostile);
+    assert_eq!(conversation["scores"][0]["justification"], hostile);
+    assert_eq!(
+        of_careful(&page, 1)["messages"][1]["text"]
+            .as_str()
+            .unwrap()
+            .len(),
+        2 << 20
+    );
+    let scripts = 2 + usize::try_from(page.index["chunks"].as_u64().unwrap()).unwrap();
+    assert_eq!(page.text.matches("<script").count(), scripts);
+    assert!(!page.text.contains("<img"));
+    // UTF-8 has no place for half of a surrogate pair: the rows before it are shown, and the report says so.
+    let text = ground.read(&format!("{CAREFUL}/conversations.json"));
+    ground.write(
+        &format!("{CAREFUL}/conversations.json"),
+        &text.replace("SURROGATE", "\\ud800"),
+    );
+    let ran = ground.succeeds(&["report"]);
+    assert!(ran.err.contains("half of a surrogate pair"), "{}", ran.err);
+    let page = Page::read(&ground, "report.html");
+    assert_eq!(page.rows().iter().filter(|row| row["run"] == 1).count(), 3);
+}
+
+#[test]
+fn safety_evaluations_have_reports() {
+    let ground = Ground::new();
+    let files = ["single", "multi"].map(|mode| {
+        let file = format!("{mode}.json");
+        let ran = ground.run(&[
+            "safety",
+            &format!("{mode}-turn"),
+            "--test-case-groups",
+            "privacy",
+            "--max-cases",
+            "3",
+            "--output-file",
+            &file,
+        ]);
+        assert!([0, 1].contains(&ran.code), "{}", ran.err);
+        assert!(ran.out.contains(&format!("{mode}.html")), "{}", ran.out);
+        let page = Page::read(&ground, &format!("{mode}.html"));
+        assert!(!page.rows().is_empty());
+        assert_eq!(page.index["runs"][0]["kind"], "safety");
+        assert_eq!(page.index["metrics"][0]["id"], "privacy");
+        [
+            format!("{mode}_scripted-agreeable.json"),
+            format!("{mode}_scripted-careful.json"),
+        ]
+    });
+    let [single, multi] = &files;
+    let args = [
+        "report",
+        "--safety",
+        &single[0],
+        &multi[0],
+        "--out",
+        "both.html",
+    ];
+    ground.succeeds(&args);
+    let page = Page::read(&ground, "both.html");
+    let ids: Vec<&Value> = page.index["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| &run["id"])
+        .collect();
+    assert_eq!(
+        ids,
+        [
+            "safety-single-turn/scripted-agreeable",
+            "safety-multi-turn/scripted-agreeable"
+        ]
+    );
+}
+
+#[test]
+fn files_of_other_programs_and_of_earlier_versions_have_reports() {
+    let ground = Ground::new();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
+    for (folder, name) in [
+        ("impactbench", "second-thoughts"),
+        ("frozen/benchmarks", "pressure"),
+    ] {
+        for (file, bytes) in crate::exports::content(&fixtures.join(folder)) {
+            ground.write(
+                &format!("benchmarks/{file}"),
+                std::str::from_utf8(&bytes).unwrap(),
+            );
+        }
+        let out = format!("{name}.html");
+        let ran = ground.run(&["report", name, "--out", &out]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let page = Page::read(&ground, &out);
+        assert!(!page.rows().is_empty());
+        for row in page.rows() {
+            assert_eq!(page.conversation(row)["conv_id"], row["conv_id"]);
+        }
+    }
+    let mut files: Vec<String> = fs::read_dir(fixtures.join("safety"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().to_str().unwrap().to_owned())
+        .collect();
+    files.sort();
+    let mut args = vec!["report", "--out", "old.html", "--safety"];
+    args.extend(files.iter().map(String::as_str));
+    let ran = ground.run(&args);
+    assert!([0, 1].contains(&ran.code), "{}", ran.err);
+    let page = Page::read(&ground, "old.html");
+    assert!(
+        page.index["runs"].as_array().unwrap().len() >= 8,
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn many_models_and_metrics_have_a_report() {
+    let ground = Ground::new();
+    let metrics: Vec<Value> = (0..500)
+        .map(|n| json!({"id": format!("m{n:03}"), "name": format!("Metric {n}"), "type": "positive", "definition": "d"}))
+        .collect();
+    let benchmark = json!({"name": "wide", "description": "d", "metrics": metrics});
+    ground.write("benchmarks/wide/benchmark.yaml", &benchmark.to_string());
+    for model in 0..60 {
+        let id = format!("model-{model:02}");
+        let rows: Vec<Value> = (0..500)
+            .map(|n| {
+                json!({
+                    "id": format!("m{n:03}_s001_v01"), "metric_id": format!("m{n:03}"), "conv_id": format!("m{n:03}_s001_v01__{id}"),
+                    "target": {"id": id, "model": id}, "sample": 0, "persona": "p", "user_goal": "g",
+                    "transcript": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}],
+                })
+            })
+            .collect();
+        ground.write(
+            &format!("benchmarks/wide/runs/{id}/conversations.json"),
+            &json!(rows).to_string(),
+        );
+    }
+    let ran = ground.run(&["report", "wide", "--rows", "notable"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let page = Page::read(&ground, "report.html");
+    assert_eq!(page.index["total_rows"], 30_000);
+    assert_eq!(page.rows().len(), 2_000);
+    assert_eq!(page.index["runs"].as_array().unwrap().len(), 60);
+}
