@@ -10,7 +10,7 @@ use schema::nearest;
 
 use crate::commands::{
     BaselineArgs, CacheCommand, CalibrateArgs, CompareArgs, ExportArgs, GateArgs, ImportArgs,
-    JournalCommand, JudgeCheckArgs, ReportArgs, SafetyCommand, ValidateArgs,
+    JournalCommand, JudgeCheckArgs, LabelArgs, ReportArgs, SafetyCommand, ValidateArgs,
 };
 use crate::flags::{
     AggregateArgs, JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, RunArgs, ScenariosArgs,
@@ -166,6 +166,15 @@ pub enum Command {
             used\n  4    no rule failed, and the rows do not decide one"
     )]
     Gate(GateArgs),
+    /// Label rows by hand, and see how far the judge agrees and the rate that people would give
+    ///
+    /// Goes through the rows of a target blind, in the order that the corrected rate needs. Each answer is written to labels.json at once; the
+    /// same command goes on where it was left. No model is called.
+    #[command(
+        after_help = "Examples:\n  cargo xtask label honesty --target gpt-4.1 --labeller ana\n  cargo xtask label honesty --target gpt-4.1 \
+            --metric m02 --limit 20\n  cargo xtask label honesty --import labels.csv"
+    )]
+    Label(Box<LabelArgs>),
     /// Check a judge against labels of people in a CSV, JSONL or JSON file
     ///
     /// The file holds the judge's verdicts too, or conversations that the configured evaluator model judges. Labels of rows in a benchmark go

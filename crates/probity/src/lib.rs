@@ -40,6 +40,8 @@ mod export;
 mod gate;
 mod import;
 mod judge_check;
+mod label;
+mod label_import;
 mod metric_plans;
 pub mod prelude;
 mod report;
@@ -67,6 +69,8 @@ pub use import::{
     import, import_labelled, read_metrics,
 };
 pub use judge_check::{check_judge, read_label_file};
+pub use label::{LabelOptions, LabelProgress, LabelRow, Labelling};
+pub use label_import::{ImportedLabels, LabelImport, import_labels};
 pub use metric_plans::plan_metrics;
 pub use safety_results::{SafetySource, read_safety_file, safety_baseline_file};
 pub use schema::Phase;

@@ -7,6 +7,7 @@
 //! - [`comparison_tables`], [`comparison_markdown`]: which targets differ, and what could have been shown.
 //! - [`gate_text`], [`gate_markdown`]: the answers of a gate.
 //! - [`people_tables`], [`judge_check_text`], [`judge_check_markdown`]: how far judges agree with people.
+//! - [`label_metric`], [`label_conversation`], [`label_verdict`]: a row that a person labels.
 //! - [`failures_summary`]: what failed and why, each reason once.
 //! - [`spending_lines`]: what was asked for and paid.
 //! - [`safety_summary`], [`safety_spending`]: what a safety evaluation found.
@@ -86,6 +87,7 @@ pub mod html;
 mod journal;
 mod judge_check;
 mod judges;
+mod label;
 mod metric_plans;
 mod numbers;
 mod people;
@@ -110,8 +112,9 @@ pub use journal::{
 };
 pub use judge_check::{judge_check_markdown, judge_check_text};
 pub use judges::{judges_table, judges_that_never_vary};
+pub use label::{label_conversation, label_hidden, label_metric, label_question, label_verdict};
 pub use metric_plans::metric_plan_table;
-pub use people::people_tables;
+pub use people::{people_table, people_tables};
 pub use plan::{PlanRow, Span, plan_table};
 pub use results::{BenchmarkResults, TargetVerdicts, metrics_table, results_table};
 pub use safety::{safety_spending, safety_summary};

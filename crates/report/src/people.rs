@@ -19,7 +19,7 @@ pub fn people_tables(statistics: &Statistics, metrics: bool, width: usize) -> St
     for target in &statistics.targets {
         let judge = target.judge.as_ref();
         if let Some(people) = judge.and_then(|judge| judge.people.as_ref()) {
-            let title = format!("judge against people: {}", clean(target.target.as_str()));
+            let title = format!("judge against people: {}", target.target);
             text.push_str(&people_table(&title, people, metrics, width));
         }
     }
@@ -30,10 +30,17 @@ pub fn people_tables(statistics: &Statistics, metrics: bool, width: usize) -> St
 pub(crate) const CORRECTED: &str = "Corrected: the rate that people would give, by the labels of rows that the judge passed and of rows that it failed; - where \
     none of either is labelled.";
 
-/// How far a judge agrees with people, under `title`.
-fn people_table(title: &str, people: &JudgeAgainstPeople, metrics: bool, width: usize) -> String {
+/// How far a judge agrees with people, under `title`, with a line for each metric where `metrics`.
+#[must_use]
+pub fn people_table(
+    title: &str,
+    people: &JudgeAgainstPeople,
+    metrics: bool,
+    width: usize,
+) -> String {
     let mut text = format!(
-        "{title} ({} labelled by {})\n",
+        "{} ({} labelled by {})\n",
+        clean(title),
         counted(people.labelled, "row", "rows"),
         counted(people.labellers, "person", "people"),
     );

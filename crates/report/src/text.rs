@@ -100,6 +100,46 @@ pub(crate) fn hanging(text: &str, first: &str, rest: &str, columns: usize) -> St
         .collect()
 }
 
+/// Columns for the name of who speaks, in front of the words.
+const SPEAKER: usize = 11;
+
+/// What somebody said, behind `before`: the name in front, the words in a column of their own.
+pub(crate) fn section(speaker: &str, words: &str, before: &str, columns: usize) -> String {
+    let mut text = String::new();
+    let mut indent = before.to_owned();
+    let mut first = None;
+    if width(speaker) < SPEAKER {
+        if !speaker.is_empty() {
+            let gap = " ".repeat(SPEAKER - width(speaker));
+            first = Some(format!("{before}{speaker}{gap}"));
+            indent.push_str(&" ".repeat(SPEAKER));
+        }
+    } else {
+        text.push_str(&wrapped(speaker, before, columns));
+        indent.push_str("  ");
+    }
+    let mut lines = words.trim_end().lines().peekable();
+    if lines.peek().is_none() {
+        text.push_str(&format!("{}(nothing)\n", first.as_ref().unwrap_or(&indent)));
+    }
+    for line in lines {
+        let line = shown(line);
+        if line.trim().is_empty() {
+            text.push('\n');
+            continue;
+        }
+        let wrapped = wrapped(&line, &indent, columns);
+        match first.take() {
+            Some(first) => {
+                text.push_str(&first);
+                text.push_str(wrapped.get(indent.len()..).unwrap_or(&wrapped));
+            }
+            None => text.push_str(&wrapped),
+        }
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

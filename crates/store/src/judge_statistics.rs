@@ -1,11 +1,22 @@
 //! The part `judge` of `statistics.json`.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
-use aggregator::statistics::{TargetRows, judge_against_people};
-use schema::{statistics::Statistics, text::counted};
+use aggregator::statistics::{ScenarioIndex, TargetRows, judge_against_people};
+use schema::{
+    Benchmark, ModelId,
+    statistics::{JudgeAgainstPeople, JudgeStatistics, Statistics},
+    text::counted,
+};
 
-use crate::{BenchmarkDir, RunError, read_labels, read_scenario_index};
+use crate::{
+    BenchmarkDir, RunError, RunErrorKind, TreeLock, count_replies, read_labels,
+    read_scenario_index, read_statistics, read_target_rows, same_rows, write_statistics,
+};
 
 /// Adds how far the judge agrees with the `labels.json` of each target that has one. Returns warnings: labels that cannot be used,
 /// which costs only this part, labels of an earlier run, and labels that were evidently not drawn at random.
@@ -20,34 +31,149 @@ pub fn add_judge_statistics(
     let mut warnings = Vec::new();
     let mut index = None;
     for (rows, of_target) in targets.iter().zip(&mut statistics.targets) {
-        let labels = match read_labels(dir, rows.target()) {
-            Ok(Some(labels)) => labels,
-            Ok(None) => continue,
-            Err(error) => {
-                warnings.push(format!(
-                    "the labels of {} are not used: {error}",
-                    rows.target()
-                ));
-                continue;
-            }
-        };
-        let path = dir.target(rows.target())?.labels();
-        if labels.of_earlier_run > 0 {
-            warnings.push(earlier(&path, labels.of_earlier_run));
+        if !dir.target(rows.target())?.labels().exists() {
+            continue;
         }
         let index = match &index {
             Some(index) => index,
             None => index.insert(read_scenario_index(dir)?),
         };
-        let Some(mut people) = judge_against_people(rows, index, &labels.rows) else {
-            continue;
-        };
-        people.of_earlier_run = labels.of_earlier_run;
-        let of_file = people.notes.iter();
-        warnings.extend(of_file.map(|note| format!("{}: {note}", path.display())));
-        of_target.judge.get_or_insert_default().people = Some(people);
+        let found = people_statistics(dir, rows, index)?;
+        warnings.extend(found.warnings);
+        set_people(&mut of_target.judge, found.people);
     }
     Ok(warnings)
+}
+
+/// Another labeller has the lock of the tree for as long as one target's rows are read.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// What the labels of a target say of its judge.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PeopleStatistics {
+    /// How far both agree; `None` where no label counts.
+    pub people: Option<JudgeAgainstPeople>,
+    /// Labels that cannot be used, are of an earlier run, or were evidently not drawn at random.
+    pub warnings: Vec<String>,
+}
+
+/// How far the judge of `rows` agrees with the `labels.json` of their target.
+///
+/// # Errors
+/// When the target's id cannot name a folder. Labels that cannot be used are a warning.
+pub fn people_statistics(
+    dir: &BenchmarkDir,
+    rows: &TargetRows,
+    index: &ScenarioIndex,
+) -> Result<PeopleStatistics, RunError> {
+    let path = dir.target(rows.target())?.labels();
+    let mut found = PeopleStatistics::default();
+    let labels = match read_labels(dir, rows.target()) {
+        Ok(Some(labels)) => labels,
+        Ok(None) => return Ok(found),
+        Err(error) => {
+            let target = rows.target();
+            let warning = format!("the labels of {target} are not used: {error}");
+            found.warnings.push(warning);
+            return Ok(found);
+        }
+    };
+    if labels.of_earlier_run > 0 {
+        found.warnings.push(earlier(&path, labels.of_earlier_run));
+    }
+    if let Some(mut people) = judge_against_people(rows, index, &labels.rows) {
+        people.of_earlier_run = labels.of_earlier_run;
+        let of_file = people.notes.iter();
+        let of_file = of_file.map(|note| format!("{}: {note}", path.display()));
+        found.warnings.extend(of_file);
+        found.people = Some(people);
+    }
+    Ok(found)
+}
+
+/// Sets the part `people`. Where nothing is left in `judge`, it goes too, as `aggregate` writes it.
+fn set_people(judge: &mut Option<JudgeStatistics>, people: Option<JudgeAgainstPeople>) {
+    if people.is_some() || judge.is_some() {
+        judge.get_or_insert_default().people = people;
+    }
+    if *judge == Some(JudgeStatistics::default()) {
+        *judge = None;
+    }
+}
+
+/// What labels that were written do to `statistics.json`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RefreshedPeople {
+    /// What the labels of the target say now.
+    pub found: PeopleStatistics,
+    /// Whether `statistics.json` says so too.
+    pub state: StatisticsState,
+}
+
+/// Whether `statistics.json` is up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatisticsState {
+    /// It holds these numbers.
+    Current,
+    /// A run works on the tree, and writes them when it ends.
+    RunGoesOn,
+    /// It is not there, or not of the scores in the tree: `aggregate` writes it.
+    Outdated,
+}
+
+/// Brings the part of `statistics.json` that the labels of `target` are in up to date, so that it has the bytes that `aggregate` would
+/// write. Everything else in the file stays; a file that is not of the scores in the tree is left alone.
+///
+/// # Errors
+/// When scores or scenarios cannot be read, or the file cannot be written.
+pub fn refresh_people(
+    dir: &BenchmarkDir,
+    benchmark: &Benchmark,
+    target: &ModelId,
+) -> Result<RefreshedPeople, RunError> {
+    // Before anything is read: what another labeller writes meanwhile would be lost otherwise.
+    let lock = wait_for_tree(dir)?;
+    let replies = count_replies(&dir.target(target)?.conversations(), benchmark).ok();
+    let rows = read_target_rows(dir, benchmark, target, replies.as_ref())?;
+    let index = read_scenario_index(dir)?;
+    let found = people_statistics(dir, &rows, &index)?;
+    let refreshed = |state| RefreshedPeople {
+        found: found.clone(),
+        state,
+    };
+    if lock.is_none() {
+        return Ok(refreshed(StatisticsState::RunGoesOn));
+    }
+    let path = dir.statistics();
+    let Ok(mut statistics) = read_statistics(&path) else {
+        return Ok(refreshed(StatisticsState::Outdated));
+    };
+    let now = rows.statistics(&index, &benchmark.scored_hazards());
+    let of_target = statistics.targets.iter_mut();
+    let mut of_target = of_target.filter(|of| of.target == *target);
+    let Some(entry) = of_target.next().filter(|entry| same_rows(entry, &now)) else {
+        return Ok(refreshed(StatisticsState::Outdated));
+    };
+    let before = entry.judge.clone();
+    set_people(&mut entry.judge, found.people.clone());
+    if entry.judge != before {
+        write_statistics(dir, &statistics)?;
+    }
+    Ok(refreshed(StatisticsState::Current))
+}
+
+/// The lock of the tree; `None` where somebody has it for longer than another labeller would.
+fn wait_for_tree(dir: &BenchmarkDir) -> Result<Option<TreeLock>, RunError> {
+    let end = Instant::now() + LONGEST_WAIT;
+    loop {
+        match TreeLock::take(dir) {
+            Err(error) if error.kind() == RunErrorKind::Busy && Instant::now() < end => {
+                thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) if error.kind() == RunErrorKind::Busy => return Ok(None),
+            taken => return taken.map(Some),
+        }
+    }
 }
 
 /// What to do with labels of transcripts that are no longer there.

@@ -76,10 +76,13 @@ pub use gate_rules::{GateMistake, GateNames, GateSubject, gate_rules, read_gate_
 pub use grades::{read_grades, score_tree, scored_targets, simulated_targets, write_grades};
 pub use hazards::check_hazards;
 pub use import_record::{ImportRecord, imported_targets};
-pub use judge_statistics::add_judge_statistics;
+pub use judge_statistics::{
+    PeopleStatistics, RefreshedPeople, StatisticsState, add_judge_statistics, people_statistics,
+    refresh_people,
+};
 pub use labels::{
-    LabelChanges, LabelFault, LabelRules, ScoredRows, TargetLabels, list_labels, put_label,
-    put_labels, read_labels, remove_label, write_labels,
+    LabelChanges, LabelFault, LabelRules, ScoredRowId, ScoredRows, TargetLabels, list_labels,
+    put_label, put_labels, read_labels, remove_label, write_labels,
 };
 pub use layout::{BenchmarkDir, Layout, TargetDir};
 pub use lock::TreeLock;
@@ -87,7 +90,10 @@ pub use manifest::{Manifest, SafetySetup};
 pub use prompt_names::PROMPT_NAMES;
 pub use record::{RecordOf, write_record};
 pub use replies::{ReplyTally, count_replies};
-pub use rows::{count_conversations, each_json_row, each_row, read_conversations};
+pub use rows::{
+    count_conversations, each_json_row, each_row, find_conversations, find_scores,
+    read_conversations,
+};
 pub use safety_baseline::{
     add_safety_target, safety_baseline, safety_baseline_rows, safety_differences, safety_uid,
 };

@@ -1,15 +1,21 @@
 //! Row by row through `conversations.json`, ours and those of other programs.
 
-use std::{collections::HashMap, fs::File, ops::ControlFlow, path::Path, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    fs::File,
+    ops::ControlFlow,
+    path::Path,
+    sync::Arc,
+};
 
 use schema::{
-    Benchmark, Conversation, Extra, Scenario, TargetRef,
+    Benchmark, Conversation, Extra, ModelId, Scenario, Score, TargetRef,
     json_rows::{JsonRow, JsonRows, JsonRowsError},
 };
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::{Value, json};
 
-use crate::{RunError, fill_from_metrics};
+use crate::{RunError, fill_from_metrics, score_check::ConversationRow};
 
 /// Reads the rows of a `conversations.json` one at a time and hands each to `take`. Never more than one row is in memory.
 ///
@@ -27,6 +33,56 @@ pub fn read_conversations(
 ) -> Result<(), RunError> {
     let normalizer = Normalizer::new(target.clone(), benchmark, scenarios);
     each_json_row(path, |row| Ok(take(normalizer.row(row)?)))
+}
+
+/// The conversations with these ids, read as [`read_conversations`] reads them. Those that are not in the file are not in the answer.
+///
+/// # Errors
+/// As [`read_conversations`].
+pub fn find_conversations(
+    path: &Path,
+    target: &TargetRef,
+    benchmark: &Benchmark,
+    scenarios: &[Scenario],
+    ids: &HashSet<&str>,
+) -> Result<HashMap<String, Conversation>, RunError> {
+    let normalizer = Normalizer::new(target.clone(), benchmark, scenarios);
+    let mut found = HashMap::new();
+    each_json_row(path, |row| {
+        let id = row.parse::<ConversationRow>()?.conversation(&target.id);
+        if ids.contains(id.as_str()) {
+            found.insert(id, normalizer.row(row)?);
+        }
+        let is_done = found.len() == ids.len();
+        Ok(if is_done {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
+    })?;
+    Ok(found)
+}
+
+/// The score rows of the conversations with these ids, in the order of the file.
+///
+/// # Errors
+/// When the file cannot be read, or is not a list of score rows.
+pub fn find_scores(
+    path: &Path,
+    target: &ModelId,
+    benchmark: &Benchmark,
+    ids: &HashSet<&str>,
+) -> Result<Vec<Score>, RunError> {
+    let mut found = Vec::new();
+    each_json_row(path, |row| {
+        let id = row.parse::<ConversationRow>()?.conversation(target);
+        if ids.contains(id.as_str()) {
+            let score = Score::joined(row.parse()?, &benchmark.metrics, target);
+            found.push(score.map_err(|error| row.error(&error))?);
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(found)
 }
 
 /// How many rows of a `conversations.json` are of a metric that `counts`. `None` where they cannot be counted: readers of the

@@ -97,8 +97,7 @@ fn conversations(
     }
     let mut found = HashSet::new();
     each_row(&path, |row: ConversationRow| {
-        let id = conversation_id(row.conv_id, &row.id, target, row.sample.or(row.old_sample));
-        found.insert((id, row.id));
+        found.insert((row.conversation(target), row.id));
         Ok(ControlFlow::Continue(()))
     })?;
     Ok(Some(found))
@@ -114,8 +113,9 @@ pub(crate) fn conversation_id(
     given.unwrap_or_else(|| Conversation::make_id(scenario, target, sample.unwrap_or(0)))
 }
 
+/// What says which conversation a row is of, in `conversations.json` and in `scores.json`.
 #[derive(Deserialize)]
-struct ConversationRow {
+pub(crate) struct ConversationRow {
     id: String,
     #[serde(default)]
     conv_id: Option<String>,
@@ -123,6 +123,13 @@ struct ConversationRow {
     sample: Option<u32>,
     #[serde(rename = "_sample", default)]
     old_sample: Option<u32>,
+}
+
+impl ConversationRow {
+    pub(crate) fn conversation(&self, target: &ModelId) -> String {
+        let sample = self.sample.or(self.old_sample);
+        conversation_id(self.conv_id.clone(), &self.id, target, sample)
+    }
 }
 
 /// What is looked at of a score row. Of the verdict it is known whether a key is there: rows of other programs leave some out.

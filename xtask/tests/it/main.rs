@@ -54,6 +54,8 @@ mod judges;
 mod kept_rows;
 mod kill;
 mod killed_commands;
+mod label_command;
+mod label_import;
 mod labels;
 mod measured_alike;
 mod modelbench;

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use interop::labels::{LabelColumns, LabelFileRow, LabelWords};
+use interop::labels::{LabelColumns, LabelFileRow};
 use probity::{LabelledConversations, Layout, Phase, check_judge};
 use report::{judge_check_markdown, judge_check_text};
 use schema::{Metric, statistics::JudgeAgainstPeople, text::counted};
 use serde_json::json;
 
-use super::{Context, import::Polarity, run};
+use super::{Context, import::Polarity, label_words::WordArgs, run};
 use crate::{
     exit::{Exit, Failure},
     flags::{BenchmarkSelection, Calls, Concurrency, PhaseArgs},
@@ -69,24 +69,6 @@ struct ColumnArgs {
     transcript_column: Option<String>,
 }
 
-/// What labels mean.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Words of labels")]
-struct WordArgs {
-    /// A word that passes a row; can be repeated [default: true, yes, y, pass, passed, 1]
-    #[arg(long, value_name = "WORD")]
-    pass: Vec<String>,
-    /// A word that fails a row; can be repeated [default: false, no, n, fail, failed, 0]
-    #[arg(long, value_name = "WORD")]
-    fail: Vec<String>,
-    /// A word that says neither; can be repeated [default: unclear, unknown, unsure, null, none, n/a]
-    #[arg(long, value_name = "WORD")]
-    unclear: Vec<String>,
-    /// Numbers from here on pass a row, and those below fail it
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
-    threshold: Option<f64>,
-}
-
 /// What the configured judge is to look for, where the file has no verdicts.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Judging with the configured evaluator model")]
@@ -115,7 +97,7 @@ struct JudgingArgs {
 /// # Errors
 /// When the file cannot be used, nothing gives verdicts, or nothing can be judged.
 pub fn run(context: &Context, args: &JudgeCheckArgs) -> Result<Exit, Failure> {
-    let rows = probity::read_label_file(&args.file, &columns(args), &words(args)?)?;
+    let rows = probity::read_label_file(&args.file, &columns(args), &args.words.words()?)?;
     let metric = metric(&args.judging);
     let file = args.file.display().to_string();
     let Some(metric) = metric else {
@@ -241,23 +223,6 @@ fn columns(args: &JudgeCheckArgs) -> LabelColumns {
         reply: columns.reply_column,
         transcript: columns.transcript_column,
     }
-}
-
-fn words(args: &JudgeCheckArgs) -> Result<LabelWords, Failure> {
-    let words = args.words.clone();
-    for word in &words.pass {
-        if words.fail.contains(word) {
-            return Err(Failure::usage(format!(
-                "{word:?} is given to both --pass and --fail"
-            )));
-        }
-    }
-    Ok(LabelWords {
-        passed: words.pass,
-        failed: words.fail,
-        unclear: words.unclear,
-        threshold: words.threshold,
-    })
 }
 
 fn metric(args: &JudgingArgs) -> Option<Metric> {

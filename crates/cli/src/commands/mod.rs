@@ -17,6 +17,8 @@ mod imported;
 mod init;
 mod journal;
 mod judge_check;
+mod label;
+mod label_words;
 mod man;
 mod missing_rows;
 mod models;
@@ -52,6 +54,7 @@ pub use gate::GateArgs;
 pub use import::ImportArgs;
 pub use journal::JournalCommand;
 pub use judge_check::JudgeCheckArgs;
+pub use label::LabelArgs;
 pub use report::ReportArgs;
 pub use safety::SafetyCommand;
 pub use validate::ValidateArgs;
@@ -119,6 +122,7 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
         Command::Gate(args) => gate::run(&context, &args),
         Command::Compare(args) => compare::run(&context, &args),
         Command::JudgeCheck(args) => judge_check::run(&context, &args),
+        Command::Label(args) => label::run(&context, &args),
         Command::Safety(command) => safety::run(&context, *command),
         Command::Report(args) => report::run(&context, &args),
         Command::Export(args) => export::run(&context, &args),

@@ -34,6 +34,15 @@ impl LabelFileError {
         }
     }
 
+    /// The error without the file's name: `line 3: what is wrong`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self.line {
+            Some(line) => format!("line {line}: {}", self.reason),
+            None => self.reason.clone(),
+        }
+    }
+
     /// What to do about it, where that is known.
     #[must_use]
     pub fn help(&self) -> Option<&str> {

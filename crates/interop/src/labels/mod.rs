@@ -15,9 +15,10 @@
 //! ```
 //!
 //! # Limits
-//! - The file is one text in memory, and the first mistake in it ends the reading.
+//! - The file is one text in memory, and the first mistake in it ends the reading of [`read_labels`].
 
 mod error;
+mod lines;
 mod table;
 mod words;
 
@@ -25,6 +26,7 @@ use indexmap::IndexMap;
 use schema::{Turn, nearest, text::is_blank};
 
 pub use error::LabelFileError;
+pub use lines::{LabelLine, LabelLines, read_label_lines};
 use table::{Record, Table};
 pub use words::LabelWords;
 

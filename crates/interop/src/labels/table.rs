@@ -1,7 +1,7 @@
 //! The rows of a CSV, JSONL or JSON text, with the line of each.
 
 use csv::{ErrorKind, ReaderBuilder, Trim};
-use schema::json_rows::JsonRows;
+use schema::{json_rows::JsonRows, text::is_blank};
 use serde_json::{Map, Value};
 
 use super::LabelFileError;
@@ -17,14 +17,21 @@ pub(super) struct Table {
 pub(super) struct Record {
     /// The line that it begins in, from 1.
     pub(super) line: u64,
-    cells: Vec<(String, String)>,
+    cells: Vec<(String, Option<String>)>,
 }
 
 impl Record {
-    /// The text of a column; `None` where the row does not have it, or has null in it.
+    /// The text of a column; `None` where the row does not have it. Null is the word `null`: in place of a label it says that it is
+    /// unclear, as in `labels.json`.
     pub(super) fn text(&self, column: &str) -> Option<&str> {
         let cell = self.cells.iter().find(|(name, _)| name == column);
-        cell.map(|(_, text)| text.as_str())
+        cell.map(|(_, text)| text.as_deref().unwrap_or("null"))
+    }
+
+    /// The text of a column that says nothing where it is null or blank.
+    pub(super) fn optional(&self, column: &str) -> Option<&str> {
+        let cell = self.cells.iter().find(|(name, _)| name == column)?;
+        cell.1.as_deref().filter(|text| !is_blank(text))
     }
 }
 
@@ -93,7 +100,7 @@ fn csv(name: &str, text: &str) -> Result<Table, LabelFileError> {
         let cells = columns
             .iter()
             .cloned()
-            .zip(record.iter().map(str::to_owned));
+            .zip(record.iter().map(|cell| Some(cell.to_owned())));
         records.push(Record {
             line: line + skipped,
             cells: cells.collect(),
@@ -142,9 +149,9 @@ fn json_list(name: &str, text: &str) -> Result<Table, LabelFileError> {
 
 fn record(line: u64, object: Map<String, Value>) -> Record {
     let cell = |(name, value): (String, Value)| match value {
-        // Null in place of a label says that it is unclear, as in `labels.json`.
-        Value::String(text) => (name, text),
-        other => (name, other.to_string()),
+        Value::Null => (name, None),
+        Value::String(text) => (name, Some(text)),
+        other => (name, Some(other.to_string())),
     };
     Record {
         line,

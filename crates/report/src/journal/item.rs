@@ -3,13 +3,11 @@
 use super::time::{offset, seconds};
 use crate::{
     numbers::dollars,
-    text::{clean, prefix, shown, width, wrapped},
+    text::{clean, prefix, section, width, wrapped},
 };
 
 /// Where a step's words begin: behind its time.
 const INDENT: &str = "          ";
-/// Columns for the name of who speaks, in front of the words.
-const SPEAKER: usize = 11;
 
 /// One event, in words.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -93,7 +91,7 @@ pub fn journal_item(item: &JournalItem, columns: usize) -> String {
         text.push('\n');
         text.push_str(&hanging(&offset(step.after), 10, &step.head(), columns));
         for (speaker, words) in &step.sections {
-            text.push_str(&section(&clean(speaker), words, columns));
+            text.push_str(&section(&clean(speaker), words, INDENT, columns));
         }
     }
     text
@@ -121,43 +119,6 @@ pub fn journal_line(step: &JournalStep, item: &str, columns: Option<usize>) -> S
     }
     line.push('\n');
     line
-}
-
-/// What somebody said: the name in front, the words in a column of their own.
-fn section(speaker: &str, words: &str, columns: usize) -> String {
-    let mut text = String::new();
-    let mut indent = INDENT.to_owned();
-    let mut first = None;
-    if width(speaker) < SPEAKER {
-        if !speaker.is_empty() {
-            let gap = " ".repeat(SPEAKER - width(speaker));
-            first = Some(format!("{INDENT}{speaker}{gap}"));
-            indent.push_str(&" ".repeat(SPEAKER));
-        }
-    } else {
-        text.push_str(&wrapped(speaker, INDENT, columns));
-        indent.push_str("  ");
-    }
-    let mut lines = words.trim_end().lines().peekable();
-    if lines.peek().is_none() {
-        text.push_str(&format!("{}(nothing)\n", first.as_ref().unwrap_or(&indent)));
-    }
-    for line in lines {
-        let line = shown(line);
-        if line.trim().is_empty() {
-            text.push('\n');
-            continue;
-        }
-        let wrapped = wrapped(&line, &indent, columns);
-        match first.take() {
-            Some(first) => {
-                text.push_str(&first);
-                text.push_str(wrapped.get(indent.len()..).unwrap_or(&wrapped));
-            }
-            None => text.push_str(&wrapped),
-        }
-    }
-    text
 }
 
 /// `text` wrapped behind `lead`, which takes `indent` columns or one more than it is long.

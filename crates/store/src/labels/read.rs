@@ -9,8 +9,10 @@ use super::{LabelRules, ScoredRows};
 use crate::{BenchmarkDir, RunError};
 
 /// What the `labels.json` of a target holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TargetLabels {
+    /// The labels that count, in the order of the file.
+    pub labels: Vec<HumanLabel>,
     /// The rows that people labelled, with the judge's verdict of each, in the order of the first label of each.
     pub rows: Vec<LabelledRow>,
     /// Labels that are left out: they are of conversations that an earlier run simulated.
@@ -95,6 +97,7 @@ fn label_lines(path: &Path) -> Result<Vec<(u64, HumanLabel)>, RunError> {
 /// The labels by row.
 fn target_labels(labels: &[(u64, HumanLabel)], scored: &ScoredRows) -> TargetLabels {
     let mut rows = indexmap::IndexMap::<(&str, &str), LabelledRow>::new();
+    let mut counted = Vec::new();
     let mut of_earlier_run = 0;
     for (_, label) in labels {
         if scored.is_of_earlier_run(label) {
@@ -115,8 +118,10 @@ fn target_labels(labels: &[(u64, HumanLabel)], scored: &ScoredRows) -> TargetLab
             labeller: label.labeller.clone(),
             passed: label.passed,
         });
+        counted.push(label.clone());
     }
     TargetLabels {
+        labels: counted,
         rows: rows.into_values().collect(),
         of_earlier_run,
     }

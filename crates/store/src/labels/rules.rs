@@ -22,6 +22,19 @@ pub struct ScoredRows {
     transcripts: HashMap<String, String>,
 }
 
+/// A row of a `scores.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScoredRowId<'r> {
+    /// The conversation.
+    pub conv_id: &'r str,
+    /// The metric.
+    pub metric_id: &'r str,
+    /// The scenario.
+    pub scenario: &'r str,
+    /// Whether the judge passed the row; `None` where it gave no verdict.
+    pub passed: Option<bool>,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct ScoredRow {
     pub(super) scenario: String,
@@ -78,6 +91,18 @@ impl ScoredRows {
         })
     }
 
+    /// The rows, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = ScoredRowId<'_>> {
+        self.rows.iter().flat_map(|(conv_id, metrics)| {
+            metrics.iter().map(|(metric_id, row)| ScoredRowId {
+                conv_id,
+                metric_id,
+                scenario: &row.scenario,
+                passed: row.passed,
+            })
+        })
+    }
+
     /// Adds the transcripts of the `conversations.json` at `path`, so that labels of an earlier run are noticed. Without a file that can
     /// be read, all labels are taken for labels of this run.
     #[must_use]
@@ -106,6 +131,24 @@ impl ScoredRows {
             Some(present) => read != present,
             None => !self.rows.contains_key(&label.conv_id) && self.is_of_target(&label.conv_id),
         }
+    }
+
+    /// Whether `scores.json` has rows of this conversation.
+    #[must_use]
+    pub fn has_conversation(&self, conv_id: &str) -> bool {
+        self.rows.contains_key(conv_id)
+    }
+
+    /// The digest of a conversation's transcript, where it is known.
+    #[must_use]
+    pub fn transcript(&self, conv_id: &str) -> Option<&str> {
+        self.transcripts.get(conv_id).map(String::as_str)
+    }
+
+    /// How the row of a label is missing. What is wrong among labels is for [`LabelRules`] to find.
+    #[must_use]
+    pub fn fault(&self, label: &HumanLabel) -> Option<LabelFault> {
+        not_scored(self, label)
     }
 
     /// Whether a conversation is one of the target, by its id.

@@ -177,6 +177,34 @@ shapes! {
         people: schema::statistics::JudgeAgainstPeople,
     }
 
+    /// Of `label --import`.
+    struct LabelOutput {
+        /// The benchmark's folder.
+        benchmark: String,
+        /// The file of labels.
+        file: String,
+        /// Columns of the file that were not read.
+        unused_columns: Vec<String>,
+        /// The targets whose labels the file has.
+        targets: Vec<LabelledTarget>,
+    }
+
+    /// The labels of one target.
+    struct LabelledTarget {
+        /// The target's id.
+        target: schema::ModelId,
+        /// Labels of people on rows that they had not labelled.
+        added: u64,
+        /// Labels in place of other ones of the same person on the same row.
+        replaced: u64,
+        /// Labels that `labels.json` had already.
+        unchanged: u64,
+        /// As `judge.people` of `statistics.json`; null where no label counts.
+        people: Option<schema::statistics::JudgeAgainstPeople>,
+        /// Whether `statistics.json` has these numbers.
+        statistics_current: bool,
+    }
+
     /// Of `export`.
     struct ExportOutput {
         /// The format that was written: `eee`, `inspect` and so on.
@@ -412,6 +440,7 @@ fn of_command(generator: &mut SchemaGenerator) -> Vec<(Vec<&'static str>, Schema
             vec!["judge-check"],
             generator.subschema_for::<JudgeCheckOutput>(),
         ),
+        (vec!["label"], generator.subschema_for::<LabelOutput>()),
         (vec!["export"], generator.subschema_for::<ExportOutput>()),
         (vec!["report"], generator.subschema_for::<ReportOutput>()),
         (vec!["import"], generator.subschema_for::<ImportOutput>()),

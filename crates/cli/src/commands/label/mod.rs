@@ -1,0 +1,165 @@
+//! `label`: people label rows that the judge gave a verdict on.
+
+mod answer;
+mod import;
+mod session;
+
+use std::{io, path::PathBuf};
+
+use clap::Args;
+use probity::{LabelOptions, Labelling};
+use report::people_table;
+use schema::{
+    ModelId,
+    text::{counted, is_blank},
+};
+use store::{RefreshedPeople, StatisticsState};
+
+use self::session::{Input, Session};
+use super::{Context, label_words::WordArgs};
+use crate::{
+    benchmarks::{one_benchmark, target_ids},
+    exit::{Exit, Failure},
+};
+
+/// Flags of `label`.
+#[derive(Clone, Debug, Args)]
+pub struct LabelArgs {
+    /// The benchmark by name
+    #[arg(value_name = "BENCHMARK")]
+    name: String,
+    /// The target whose rows are labelled, by its id in the tree [default: the only one with scores]
+    #[arg(long, value_name = "ID")]
+    target: Option<String>,
+    /// Who labels: a name or initials, the same each time
+    #[arg(long, value_name = "NAME", conflicts_with = "import")]
+    labeller: Option<String>,
+    /// Show the judge's verdict before the answer
+    #[arg(long, conflicts_with = "import")]
+    show_verdicts: bool,
+    /// Only rows of this metric
+    #[arg(long, value_name = "ID", conflicts_with = "import")]
+    metric: Option<String>,
+    /// Stop after this many answers
+    #[arg(long, value_name = "N", conflicts_with = "import", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+    /// Import labels in place of asking: a CSV, JSONL or JSON file with conv_id, metric_id, passed, labeller and perhaps note
+    #[arg(long, value_name = "FILE")]
+    import: Option<PathBuf>,
+    /// The result as JSON on standard output
+    #[arg(long, requires = "import")]
+    json: bool,
+    #[command(flatten)]
+    words: WordArgs,
+}
+
+/// Has a person label rows, or imports labels, and says what they show.
+///
+/// # Errors
+/// When there is nothing to label, nobody to ask, or labels cannot be read or written.
+pub fn run(context: &Context, args: &LabelArgs) -> Result<Exit, Failure> {
+    let name = one_benchmark(&context.layout, &args.name)?;
+    let target: Vec<String> = args.target.iter().cloned().collect();
+    let target = target_ids(&target)?.into_iter().next();
+    if let Some(file) = &args.import {
+        return import::run(context, args, &name, file, target.as_ref());
+    }
+    if args.words.any() {
+        return Err(Failure::usage(
+            "--pass, --fail, --unclear and --threshold are for the words of a file: they need --import",
+        ));
+    }
+    if args.labeller.as_deref().is_some_and(is_blank) {
+        return Err(Failure::usage("--labeller is blank"));
+    }
+    let mut options = LabelOptions {
+        target,
+        metric: args.metric.clone(),
+        labeller: args.labeller.clone().unwrap_or_default(),
+    };
+    let mut input = Input::new(io::stdin().lock());
+    if options.labeller.is_empty() {
+        // What cannot be labelled is said before anybody is asked for a name.
+        Labelling::open(&context.layout, &name, &options)?;
+        options.labeller = input.ask_labeller(context)?;
+    }
+    let mut labelling = Labelling::open(&context.layout, &name, &options)?;
+    input.check()?;
+    let mut session = Session {
+        context,
+        name: &name,
+        labeller: &options.labeller,
+        show_verdicts: args.show_verdicts,
+        limit: args.limit,
+        labelling: &mut labelling,
+        input,
+    };
+    session.run()?;
+    let refreshed = labelling.finish()?;
+    let target = labelling.target().clone();
+    show_people(context, &name, &target, &refreshed);
+    next_steps(context, &name, &options, &labelling);
+    Ok(Exit::Complete)
+}
+
+/// What the labels of a target say of its judge, as `aggregate` shows it, and whether `statistics.json` says so too.
+fn show_people(context: &Context, name: &str, target: &ModelId, refreshed: &RefreshedPeople) {
+    if let Some(people) = &refreshed.found.people {
+        let title = format!("judge against people: {target}");
+        let table = people_table(&title, people, true, context.terminal.page());
+        context.terminal.print(&format!("\n{table}"));
+    }
+    tell_state(context, name, refreshed);
+}
+
+/// Warnings of the labels, and what has to be done for `statistics.json`.
+fn tell_state(context: &Context, name: &str, refreshed: &RefreshedPeople) {
+    for warning in &refreshed.found.warnings {
+        context.terminal.warning(warning);
+    }
+    match refreshed.state {
+        StatisticsState::Current => {}
+        StatisticsState::RunGoesOn => context.terminal.note(
+            "a run works on this benchmark: statistics.json will have these numbers when it ends",
+        ),
+        StatisticsState::Outdated => context.terminal.warning(&format!(
+            "{name}: statistics.json does not match the scores; update it with `{} aggregate {name}`",
+            context.layout.command()
+        )),
+    }
+}
+
+/// What there is to do next.
+fn next_steps(context: &Context, name: &str, options: &LabelOptions, labelling: &Labelling) {
+    let progress = labelling.progress();
+    let left = progress.rows - progress.labelled;
+    let target = labelling.target();
+    let command = format!(
+        "{} label {name} --target {target}",
+        context.layout.command()
+    );
+    let metric = options.metric.as_ref();
+    let metric = metric.map_or_else(String::new, |metric| format!(" --metric {metric}"));
+    let text = match (progress.useful, left) {
+        (0, _) => format!(
+            "every scenario has a label of {}; a second person on the same rows shows how clear the definition is: `{command}{metric} \
+             --labeller NAME`",
+            options.labeller
+        ),
+        (useful, _) => format!(
+            "{} still useful: `{command}{metric} --labeller {}` goes on",
+            counted(useful as u64, "more row is", "more rows are"),
+            quoted(&options.labeller)
+        ),
+    };
+    context.terminal.note(&text);
+}
+
+/// A name as a shell takes it.
+fn quoted(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "._-@+".contains(c);
+    match name.chars().all(is_plain) {
+        true => name.to_owned(),
+        false => format!("'{}'", name.replace('\'', r"'\''")),
+    }
+}

@@ -1,0 +1,246 @@
+//! A person at a terminal, or lines from a pipe.
+
+use std::io::{self, BufRead, IsTerminal};
+
+use probity::{LabelRow, Labelling};
+use report::{label_conversation, label_hidden, label_metric, label_question, label_verdict};
+use schema::text::{counted, is_blank};
+
+use super::{
+    super::Context,
+    answer::{Answer, KEYS},
+};
+use crate::exit::Failure;
+
+/// The widest column that is easy to read.
+const WIDEST: usize = 110;
+
+/// Lines that a person types.
+pub(super) struct Input<R> {
+    lines: R,
+    is_terminal: bool,
+}
+
+impl<R: BufRead> Input<R> {
+    pub(super) fn new(lines: R) -> Self {
+        Self {
+            lines,
+            is_terminal: io::stdin().is_terminal(),
+        }
+    }
+
+    /// The next line; `None` at the end.
+    fn line(&mut self) -> Result<Option<String>, Failure> {
+        let mut line = Vec::new();
+        let read = self.lines.read_until(b'\n', &mut line);
+        read.map_err(|error| {
+            Failure::nothing_ran(format!("standard input cannot be read: {error}"))
+        })?;
+        let text = String::from_utf8_lossy(&line).into_owned();
+        Ok((!line.is_empty()).then_some(text))
+    }
+
+    /// Checks that there is somebody to ask.
+    pub(super) fn check(&mut self) -> Result<(), Failure> {
+        let is_empty = !self.is_terminal && self.lines.fill_buf().is_ok_and(<[u8]>::is_empty);
+        match is_empty {
+            true => Err(Failure::usage(
+                "no answers: standard input is at its end, and no terminal\nhelp: run it in a terminal, or import labels that were made \
+                 elsewhere: --import FILE.csv",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Asks who labels.
+    pub(super) fn ask_labeller(&mut self, context: &Context) -> Result<String, Failure> {
+        let nobody = || {
+            Failure::usage(
+                "nobody is named as the labeller\nhelp: --labeller NAME says who labels: a name or initials, the same each time",
+            )
+        };
+        if !self.is_terminal {
+            return Err(nobody());
+        }
+        context
+            .terminal
+            .print("who labels? a name or initials, the same each time: ");
+        let name = self.line()?.unwrap_or_default();
+        match name.trim() {
+            name if is_blank(name) => Err(nobody()),
+            name => Ok(name.to_owned()),
+        }
+    }
+}
+
+/// A person on the way through the rows.
+pub(super) struct Session<'s, R> {
+    pub(super) context: &'s Context,
+    pub(super) name: &'s str,
+    pub(super) labeller: &'s str,
+    pub(super) show_verdicts: bool,
+    pub(super) limit: Option<u32>,
+    pub(super) labelling: &'s mut Labelling,
+    pub(super) input: Input<R>,
+}
+
+/// Whether the session goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// With the row that is the current one now.
+    Row,
+    /// With another answer for the same row.
+    Ask,
+    End,
+}
+
+impl<R: BufRead> Session<'_, R> {
+    /// Goes through the rows until all are labelled, the limit is reached, or the person quits.
+    pub(super) fn run(&mut self) -> Result<(), Failure> {
+        self.begin();
+        let mut answered: u32 = 0;
+        loop {
+            if self.limit.is_some_and(|limit| answered >= limit) {
+                return Ok(());
+            }
+            let Some(row) = self.labelling.current()?.cloned() else {
+                self.end_of_rows();
+                return Ok(());
+            };
+            self.show(&row);
+            let mut then = Then::Ask;
+            while then == Then::Ask {
+                self.print("p/f/u, s, b, h, q > ");
+                let Some(line) = self.input.line()? else {
+                    self.print("\n");
+                    return Ok(());
+                };
+                then = self.take(&line, &row, &mut answered)?;
+            }
+            if then == Then::End {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Does what a line says.
+    fn take(&mut self, line: &str, row: &LabelRow, answered: &mut u32) -> Result<Then, Failure> {
+        match Answer::read(line) {
+            Answer::Label { passed, note } => {
+                self.labelling.answer(passed, note)?;
+                *answered += 1;
+                self.saved(row);
+                match self.input.is_terminal {
+                    true => self.pause(answered),
+                    false => Ok(Then::Row),
+                }
+            }
+            Answer::Skip => {
+                self.labelling.skip();
+                Ok(Then::Row)
+            }
+            Answer::Back => self.back(answered, Then::Ask),
+            Answer::Hidden => {
+                let width = self.width();
+                let hidden = label_hidden(&row.conversation, row.system_prompt.as_deref(), width);
+                self.print(&hidden);
+                Ok(Then::Ask)
+            }
+            Answer::Quit => Ok(Then::End),
+            Answer::Blank | Answer::Unknown => {
+                self.print(&format!("{KEYS}\n"));
+                Ok(Then::Ask)
+            }
+        }
+    }
+
+    /// Takes the last answer back; `otherwise` where there is none.
+    fn back(&mut self, answered: &mut u32, otherwise: Then) -> Result<Then, Failure> {
+        match self.labelling.undo()? {
+            true => {
+                *answered = answered.saturating_sub(1);
+                self.print("taken back\n");
+                Ok(Then::Row)
+            }
+            false => {
+                self.print("there is nothing to take back\n");
+                Ok(otherwise)
+            }
+        }
+    }
+
+    /// Leaves the judge's verdict on the screen until the person goes on.
+    fn pause(&mut self, answered: &mut u32) -> Result<Then, Failure> {
+        self.print("enter goes on, b takes the answer back, q ends > ");
+        let Some(line) = self.input.line()? else {
+            return Ok(Then::End);
+        };
+        match Answer::read(&line) {
+            Answer::Back => self.back(answered, Then::Row),
+            Answer::Quit => Ok(Then::End),
+            _ => Ok(Then::Row),
+        }
+    }
+
+    fn begin(&self) {
+        let progress = self.labelling.progress();
+        let text = format!(
+            "{}: {} labels {} of {}: {} done, {} still useful (the first of their scenario among those that the judge passed, or failed)\n{KEYS}\n",
+            self.name,
+            self.labeller,
+            counted(progress.rows as u64, "row", "rows"),
+            self.labelling.target(),
+            progress.labelled,
+            progress.useful
+        );
+        self.print(&text);
+    }
+
+    fn show(&self, row: &LabelRow) {
+        let width = self.width();
+        let mut text = format!("\n{}\n", "-".repeat(width.min(60)));
+        text.push_str(&label_metric(&row.metric, width));
+        text.push('\n');
+        text.push_str(&label_conversation(&row.conversation, width));
+        text.push('\n');
+        if self.show_verdicts {
+            text.push_str(&label_verdict(&row.score, width));
+        }
+        text.push_str(&label_question(&row.metric, width));
+        self.print(&text);
+    }
+
+    /// What is shown after an answer: the judge's verdict, and how far the person is.
+    fn saved(&self, row: &LabelRow) {
+        let progress = self.labelling.progress();
+        let mut text = match self.show_verdicts {
+            true => String::new(),
+            false => label_verdict(&row.score, self.width()),
+        };
+        text.push_str(&format!(
+            "saved: {} of {} done, {} still useful\n",
+            progress.labelled, progress.rows, progress.useful
+        ));
+        self.print(&text);
+    }
+
+    fn end_of_rows(&self) {
+        let progress = self.labelling.progress();
+        let text = match progress.rows - progress.labelled {
+            0 => format!("all rows are labelled by {}\n", self.labeller),
+            left => format!(
+                "no more rows now: {} skipped, or without a conversation to read\n",
+                counted(left as u64, "row is", "rows are")
+            ),
+        };
+        self.print(&text);
+    }
+
+    fn width(&self) -> usize {
+        self.context.terminal.page().clamp(20, WIDEST)
+    }
+
+    fn print(&self, text: &str) {
+        self.context.terminal.print(text);
+    }
+}

@@ -1,0 +1,383 @@
+//! A person labels rows of a target, one after the other: which row comes next, and what an answer does.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use aggregator::statistics::{LABEL_SEED, RowToLabel, label_order, still_useful};
+use schema::{
+    Benchmark, Conversation, HumanLabel, Metric, ModelId, Scenario, Score, TargetRef, nearest,
+    text::not_blank, transcript_digest,
+};
+use store::{
+    BenchmarkDir, Layout, RefreshedPeople, RunError, ScoredRows, find_conversations, find_scores,
+    put_label, read_benchmark, read_labels, read_scenario_index, read_scenarios, refresh_people,
+    remove_label,
+};
+
+use crate::{baseline::gated_targets, compare::listed};
+
+/// Rows whose conversations are in memory at a time.
+const AHEAD: usize = 32;
+
+/// What is labelled, and by whom.
+#[derive(Clone, Debug, Default)]
+pub struct LabelOptions {
+    /// The target; `None`: the only one with scores.
+    pub target: Option<ModelId>,
+    /// Only rows of this metric.
+    pub metric: Option<String>,
+    /// Who labels.
+    pub labeller: String,
+}
+
+/// How far a person is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LabelProgress {
+    /// Rows with a verdict.
+    pub rows: usize,
+    /// Those that the person has labelled.
+    pub labelled: usize,
+    /// Those that are left and would be the first of their base scenario among what the judge passed, or failed.
+    pub useful: usize,
+}
+
+/// A row for a person to read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LabelRow {
+    /// The metric. Where `benchmark.yaml` no longer has it, what the score says of it.
+    pub metric: Metric,
+    /// What was said.
+    pub conversation: Conversation,
+    /// The target's system prompt.
+    pub system_prompt: Option<String>,
+    /// What the judge found.
+    pub score: Score,
+}
+
+/// A row of `scores.json`.
+#[derive(Clone, Debug)]
+struct ScoredRow {
+    conv_id: String,
+    metric_id: String,
+    base: String,
+    passed: Option<bool>,
+}
+
+/// What a person did last.
+#[derive(Clone, Debug)]
+enum Step {
+    Answered {
+        row: usize,
+        /// The label that was replaced.
+        before: Option<HumanLabel>,
+    },
+    Skipped {
+        row: usize,
+    },
+}
+
+/// The rows of a target on their way through a person's hands. Every answer is in `labels.json` when [`answer`](Self::answer) returns.
+///
+/// Rows come in the order of [`label_order`]; those that the person labelled before are left out.
+#[derive(Debug)]
+pub struct Labelling {
+    dir: BenchmarkDir,
+    benchmark: Benchmark,
+    scenarios: Vec<Scenario>,
+    target: ModelId,
+    labeller: String,
+    rows: Vec<ScoredRow>,
+    /// The rows to come.
+    queue: VecDeque<usize>,
+    labelled: HashSet<usize>,
+    steps: Vec<Step>,
+    loaded: HashMap<usize, LabelRow>,
+    /// Rows whose conversations are not in `conversations.json`.
+    unread: usize,
+}
+
+impl Labelling {
+    /// Reads what is to be labelled.
+    ///
+    /// # Errors
+    /// When there are no such rows, several targets and none is chosen, or `labels.json` cannot be used.
+    pub fn open(layout: &Layout, name: &str, options: &LabelOptions) -> Result<Self, RunError> {
+        let dir = layout.benchmark(name)?;
+        let benchmark = read_benchmark(&dir)?;
+        let target = chosen_target(&dir, options.target.as_ref())?;
+        let files = dir.target(&target)?;
+        if !files.conversations().exists() {
+            return Err(RunError::input(format!(
+                "{}: no such file, so there is nothing to read",
+                files.conversations().display()
+            )));
+        }
+        let labels = read_labels(&dir, &target)?.unwrap_or_default();
+        let mine = labels
+            .labels
+            .iter()
+            .filter(|label| label.labeller == options.labeller)
+            .map(|label| (label.conv_id.as_str(), label.metric_id.as_str()));
+        let mine: HashSet<(&str, &str)> = mine.collect();
+        let scored = ScoredRows::read(&files.scores(), &target)?;
+        let index = read_scenario_index(&dir)?;
+        let rows: Vec<ScoredRow> = scored
+            .iter()
+            .filter(|row| row.passed.is_some())
+            .filter(|row| {
+                options
+                    .metric
+                    .as_deref()
+                    .is_none_or(|id| id == row.metric_id)
+            })
+            .map(|row| ScoredRow {
+                conv_id: row.conv_id.to_owned(),
+                metric_id: row.metric_id.to_owned(),
+                base: index.base(row.scenario).to_owned(),
+                passed: row.passed,
+            })
+            .collect();
+        if rows.is_empty() {
+            return Err(no_rows(&dir, &target, &scored, options.metric.as_deref()));
+        }
+        let order = label_order(&to_label(&rows), LABEL_SEED);
+        let is_mine =
+            |row: &ScoredRow| mine.contains(&(row.conv_id.as_str(), row.metric_id.as_str()));
+        let labelled: HashSet<usize> = rows
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| is_mine(row))
+            .map(|(index, _)| index)
+            .collect();
+        let left = order.into_iter().filter(|row| !labelled.contains(row));
+        Ok(Self {
+            scenarios: read_scenarios(&dir.scenarios())?,
+            queue: left.collect(),
+            dir,
+            benchmark,
+            target,
+            labeller: options.labeller.clone(),
+            rows,
+            labelled,
+            steps: Vec::new(),
+            loaded: HashMap::new(),
+            unread: 0,
+        })
+    }
+
+    /// The target.
+    #[must_use]
+    pub fn target(&self) -> &ModelId {
+        &self.target
+    }
+
+    /// How far the person is.
+    #[must_use]
+    pub fn progress(&self) -> LabelProgress {
+        LabelProgress {
+            rows: self.rows.len(),
+            labelled: self.labelled.len(),
+            useful: still_useful(&to_label(&self.rows), |row| self.labelled.contains(&row)),
+        }
+    }
+
+    /// Rows that were passed over because `conversations.json` does not have them.
+    #[must_use]
+    pub fn unread(&self) -> usize {
+        self.unread
+    }
+
+    /// The row that is to be labelled now; `None` at the end.
+    ///
+    /// # Errors
+    /// When conversations or scores cannot be read.
+    pub fn current(&mut self) -> Result<Option<&LabelRow>, RunError> {
+        while let Some(row) = self.queue.front().copied() {
+            if !self.loaded.contains_key(&row) {
+                self.load()?;
+            }
+            if self.loaded.contains_key(&row) {
+                return Ok(self.loaded.get(&row));
+            }
+            self.queue.pop_front();
+            self.unread += 1;
+        }
+        Ok(None)
+    }
+
+    /// Writes the answer to the current row, and goes on to the next.
+    ///
+    /// # Errors
+    /// When the label cannot be written; the row then stays the current one.
+    pub fn answer(&mut self, passed: Option<bool>, note: Option<String>) -> Result<(), RunError> {
+        let Some(row) = self.queue.front().copied() else {
+            return Ok(());
+        };
+        let Some(read) = self.loaded.get(&row) else {
+            return Ok(());
+        };
+        let label = HumanLabel {
+            note: note.and_then(not_blank),
+            transcript: Some(transcript_digest(&read.conversation.transcript)),
+            ..HumanLabel::new(
+                &read.conversation.conv_id,
+                &read.metric.id,
+                &self.labeller,
+                passed,
+            )
+        };
+        let before = put_label(&self.dir, &self.target, label)?;
+        self.queue.pop_front();
+        self.labelled.insert(row);
+        self.steps.push(Step::Answered { row, before });
+        Ok(())
+    }
+
+    /// Leaves the current row for another time.
+    pub fn skip(&mut self) {
+        if let Some(row) = self.queue.pop_front() {
+            self.steps.push(Step::Skipped { row });
+        }
+    }
+
+    /// Takes the last answer back, or goes back to the row that was skipped last: it is the current one again. `false` where there is
+    /// neither.
+    ///
+    /// # Errors
+    /// When `labels.json` cannot be written.
+    pub fn undo(&mut self) -> Result<bool, RunError> {
+        let Some(step) = self.steps.last().cloned() else {
+            return Ok(false);
+        };
+        let row = match step {
+            Step::Skipped { row } => row,
+            Step::Answered { row, before } => {
+                match (before, self.rows.get(row)) {
+                    (Some(before), _) => {
+                        put_label(&self.dir, &self.target, before)?;
+                    }
+                    (None, Some(of)) => {
+                        let (conv_id, metric_id) = (&of.conv_id, &of.metric_id);
+                        remove_label(&self.dir, &self.target, conv_id, metric_id, &self.labeller)?;
+                    }
+                    (None, None) => {}
+                }
+                self.labelled.remove(&row);
+                row
+            }
+        };
+        self.steps.pop();
+        self.queue.push_front(row);
+        Ok(true)
+    }
+
+    /// Brings `statistics.json` up to date with the labels, and returns what they say of the judge.
+    ///
+    /// # Errors
+    /// As [`refresh_people`].
+    pub fn finish(&self) -> Result<RefreshedPeople, RunError> {
+        refresh_people(&self.dir, &self.benchmark, &self.target)
+    }
+
+    /// Reads the conversations and scores of the next rows, in place of those that were read before.
+    fn load(&mut self) -> Result<(), RunError> {
+        let next: Vec<(usize, &ScoredRow)> = self
+            .queue
+            .iter()
+            .take(AHEAD)
+            .filter_map(|row| Some((*row, self.rows.get(*row)?)))
+            .collect();
+        let ids: HashSet<&str> = next.iter().map(|(_, row)| row.conv_id.as_str()).collect();
+        let files = self.dir.target(&self.target)?;
+        let target = TargetRef {
+            id: self.target.clone(),
+            model: String::new(),
+        };
+        let mut conversations = find_conversations(
+            &files.conversations(),
+            &target,
+            &self.benchmark,
+            &self.scenarios,
+            &ids,
+        )?;
+        let scores = find_scores(&files.scores(), &self.target, &self.benchmark, &ids)?;
+        let mut loaded = HashMap::new();
+        for (index, row) in &next {
+            let is_row =
+                |score: &&Score| score.conv_id == row.conv_id && score.metric_id == row.metric_id;
+            let conversation = conversations.get_mut(&row.conv_id).cloned();
+            if let (Some(conversation), Some(score)) = (conversation, scores.iter().find(is_row)) {
+                loaded.insert(*index, self.label_row(conversation, score.clone()));
+            }
+        }
+        self.loaded = loaded;
+        Ok(())
+    }
+
+    fn label_row(&self, conversation: Conversation, score: Score) -> LabelRow {
+        let metric = self.benchmark.metric(&score.metric_id).cloned();
+        let gone = || Metric::new(&score.metric_id, &score.metric_name, score.metric_type, "");
+        let own = conversation.scenario.target_system_prompt.as_deref();
+        let general = self.benchmark.scenario.user_context.as_deref();
+        let prompt = own.and_then(not_blank).or(general);
+        LabelRow {
+            metric: metric.unwrap_or_else(gone),
+            system_prompt: prompt.map(str::to_owned),
+            conversation,
+            score,
+        }
+    }
+}
+
+fn to_label(rows: &[ScoredRow]) -> Vec<RowToLabel<'_>> {
+    rows.iter()
+        .map(|row| RowToLabel {
+            conv_id: &row.conv_id,
+            metric_id: &row.metric_id,
+            base: &row.base,
+            passed: row.passed,
+        })
+        .collect()
+}
+
+/// The target asked for, or the only one with scores.
+fn chosen_target(dir: &BenchmarkDir, chosen: Option<&ModelId>) -> Result<ModelId, RunError> {
+    let chosen: Vec<ModelId> = chosen.into_iter().cloned().collect();
+    let targets = gated_targets(dir, &chosen)?;
+    match targets.as_slice() {
+        [one] => Ok(one.clone()),
+        all => {
+            let root = dir.root().display();
+            let reason = format!("{root}: {} targets have scores: {}", all.len(), listed(all));
+            let first = all.first().map_or("ID", ModelId::as_str);
+            Err(RunError::input(reason).with_help(format!(
+                "say whose rows are labelled, such as `{} label {} --target {first}`",
+                dir.command(),
+                dir.name()
+            )))
+        }
+    }
+}
+
+fn no_rows(
+    dir: &BenchmarkDir,
+    target: &ModelId,
+    scored: &ScoredRows,
+    metric: Option<&str>,
+) -> RunError {
+    let known: HashSet<&str> = scored.iter().map(|row| row.metric_id).collect();
+    let root = dir.root().display();
+    match metric.filter(|id| !known.contains(id)) {
+        Some(id) => {
+            let near = nearest(id, known.iter().copied());
+            let mut known: Vec<&str> = known.iter().copied().collect();
+            known.sort_unstable();
+            let near = match near {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("there are scores for {}", known.join(", ")),
+            };
+            RunError::input(format!("{root}: {target} has no scores for {id:?}; {near}"))
+        }
+        None => RunError::input(format!("{root}: no row of {target} has a verdict"))
+            .with_help("labels are held against verdicts of a judge: run `evaluate` first"),
+    }
+}

@@ -1,0 +1,215 @@
+//! `label --import`: labels that were made elsewhere.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failure ends the test"
+)]
+
+use serde_json::{Value, json};
+
+use crate::{
+    common::Ground,
+    label_command::{add_target, judged},
+};
+
+fn labels(ground: &Ground, target: &str) -> Vec<Value> {
+    let text = ground.read(&format!("benchmarks/b/runs/{target}/labels.json"));
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn labels_of_a_table_go_to_the_targets_that_they_are_of() {
+    let ground = judged();
+    add_target(&ground, "other");
+    ground.succeeds(&["aggregate", "b"]);
+    ground.write(
+        "mine.csv",
+        "labeller,conv_id,metric_id,passed,note,colour\n\
+         ana,s1__careful,m01,yes,\"says, no\",red\nana,s7__careful,m01,FAIL,,\nben,s7__careful,m01,unclear,,\nana,s2__other,m01,0,,\n",
+    );
+    let ran = ground.succeeds(&["label", "b", "--import", "mine.csv"]);
+    assert!(
+        ran.out
+            .contains("b: 3 labels of careful: 3 new, 0 replaced, 0 as before"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out.contains("b: 1 label of other: 1 new"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out
+            .contains("judge against people: careful (2 rows labelled by 2 people)"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.err.contains("columns that are not read: colour"),
+        "{}",
+        ran.err
+    );
+    let careful = labels(&ground, "careful");
+    let known = |label: &Value| {
+        (
+            label["conv_id"].clone(),
+            label["passed"].clone(),
+            label["note"].clone(),
+        )
+    };
+    assert_eq!(
+        known(&careful[0]),
+        (json!("s1__careful"), json!(true), json!("says, no"))
+    );
+    assert_eq!(
+        known(&careful[1]),
+        (json!("s7__careful"), json!(false), Value::Null)
+    );
+    assert_eq!(
+        known(&careful[2]),
+        (json!("s7__careful"), Value::Null, Value::Null)
+    );
+    assert!(careful.iter().all(|label| label["_transcript"].is_string()));
+    assert_eq!(labels(&ground, "other").len(), 1);
+    let statistics = ground.read("benchmarks/b/statistics.json");
+    ground.succeeds(&["aggregate", "b"]);
+    assert_eq!(ground.read("benchmarks/b/statistics.json"), statistics);
+    // A second import replaces what the same person said, and nothing else.
+    ground.write(
+        "more.jsonl",
+        "{\"conv_id\": \"s1__careful\", \"metric_id\": \"m01\", \"passed\": null, \"labeller\": \"ana\", \"note\": null}\n\
+         {\"conv_id\": \"s7__careful\", \"metric_id\": \"m01\", \"passed\": false, \"labeller\": \"ana\"}\n",
+    );
+    let args = [
+        "label",
+        "b",
+        "--import",
+        "more.jsonl",
+        "--target",
+        "careful",
+        "--json",
+    ];
+    let json: Value = serde_json::from_str(&ground.succeeds(&args).out).unwrap();
+    let target = &json["targets"][0];
+    let counts = ["added", "replaced", "unchanged"].map(|key| target[key].as_u64().unwrap());
+    assert_eq!(
+        (counts, &target["statistics_current"]),
+        ([0, 1, 1], &json!(true))
+    );
+    assert_eq!(target["people"]["labelled"], 2);
+    let again = labels(&ground, "careful");
+    assert_eq!(
+        known(&again[0]),
+        (json!("s1__careful"), Value::Null, Value::Null)
+    );
+    assert_eq!(again[1..], careful[1..]);
+    assert_eq!(ground.run(&["validate", "benchmarks"]).code, 0);
+}
+
+#[test]
+fn a_labels_json_that_a_page_saved_is_imported() {
+    let ground = judged();
+    ground.succeeds(&["aggregate", "b"]);
+    ground.write(
+        "mine.csv",
+        "conv_id,metric_id,passed,labeller\ns1__careful,m01,pass,ana\ns8__careful,m01,pass,ana\n",
+    );
+    ground.succeeds(&["label", "b", "--import", "mine.csv"]);
+    let path = "benchmarks/b/runs/careful/labels.json";
+    let saved = ground.read(path);
+    ground.write("labels.json", &saved);
+    std::fs::remove_file(ground.path(path)).unwrap();
+    ground.succeeds(&["label", "b", "--import", "labels.json"]);
+    assert_eq!(ground.read(path), saved);
+    // Of an earlier run, nothing is imported.
+    let conversations = "benchmarks/b/runs/careful/conversations.json";
+    ground.write(
+        conversations,
+        &ground
+            .read(conversations)
+            .replace("Answer 8", "Another answer"),
+    );
+    let ran = ground.run(&["label", "b", "--import", "labels.json"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("\"ana\" labelled \"s8__careful\" as an earlier run simulated it"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(ground.read(path), saved);
+}
+
+#[test]
+fn all_mistakes_of_a_file_are_listed_and_nothing_is_written() {
+    let ground = judged();
+    ground.write(
+        "mine.csv",
+        "conv_id,metric_id,passed,labeller\n\
+         s1__careful,m01,yes,ana\n\
+         s1__careful,m01,no,ana\n\
+         s2__careful,m01,,ana\n\
+         s3__careful,m01,perhaps,ana\n\
+         ,m01,yes, \n",
+    );
+    let ran = ground.run(&["label", "b", "--import", "mine.csv"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    insta::assert_snapshot!(ran.err);
+    ground.write(
+        "unknown.csv",
+        "conv_id,metric_id,passed,labeller\n\
+         s1__careful,m01,yes,ana\n\
+         s1__other,m01,yes,ana\n\
+         s9__careful,m01,yes,ana\n\
+         s2__careful,m1,yes,ana\n",
+    );
+    let ran = ground.run(&["label", "b", "--import", "unknown.csv"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    insta::assert_snapshot!(ran.err);
+    let refused = |name: &str, text: &str, what: &str| {
+        ground.write(name, text);
+        let ran = ground.run(&["label", "b", "--import", name]);
+        assert_eq!(ran.code, 2, "{name}: {}", ran.err);
+        let words = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(what), "{} lacks {what:?}", ran.err);
+    };
+    refused(
+        "a.csv",
+        "conv_id,metric_id,passed,labeler\ns1__careful,m01,1,ana\n",
+        "no column `labeller`; did you mean `labeler`?",
+    );
+    refused(
+        "a.csv",
+        "conv_id,metric_id,passed,labeller\n",
+        "the file has no rows",
+    );
+    refused("a.csv", "", "the file has no rows");
+    refused(
+        "a.txt",
+        "x",
+        "give a file that ends in .csv, .jsonl or .json",
+    );
+    refused("a.json", "{}", "expected a list of rows");
+    assert!(
+        !ground
+            .path("benchmarks/b/runs/careful/labels.json")
+            .exists()
+    );
+    let gone = ground.run(&["label", "b", "--import", "gone.csv"]);
+    assert!(
+        gone.err.contains("gone.csv: cannot be read"),
+        "{}",
+        gone.err
+    );
+    // Words of one's own.
+    ground.write(
+        "own.csv",
+        "conv_id,metric_id,passed,labeller\ns1__careful,m01,good,ana\ns7__careful,m01,bad,ana\n",
+    );
+    ground.succeeds(&[
+        "label", "b", "--import", "own.csv", "--pass", "good", "--fail", "bad",
+    ]);
+    assert_eq!(labels(&ground, "careful").len(), 2);
+}
