@@ -41,6 +41,9 @@ export class LabelPage {
     this.skipped = new Set();
     /** Number of the row that is shown, or -1. */
     this.current = -1;
+    /** Number of the row that the page has drawn, or -1. */
+    this.drawn = -1;
+    this.counter = el("p", { class: "count", role: "status" });
     this.left = 0;
     this.message = "";
     this.note = el("textarea", { id: "label-note", rows: "2", placeholder: "optional", autocomplete: "off" });
@@ -58,11 +61,12 @@ export class LabelPage {
     // Row numbers are of one index only.
     if (before) {
       this.current = sameRow(before, this.current, index);
+      this.drawn = sameRow(before, this.drawn, index);
       this.answers = this.answers.map((answer) => ({ ...answer, number: sameRow(before, answer.number, index) }));
       this.skipped = new Set([...this.skipped].map((number) => sameRow(before, number, index)));
     }
     this.index = index;
-    if (!byId("label").hidden) void this.refresh();
+    if (!byId("label").hidden && this.run) void (this.drawn >= 0 && this.drawn === this.current ? this.recount() : this.refresh());
   }
 
   /** Runs with rows to label. */
@@ -131,6 +135,17 @@ export class LabelPage {
     }
   }
 
+  /** Counts again; what is read and written beside it stays as it is. */
+  async recount() {
+    if (!this.index) return;
+    try {
+      await this.store.load(this.index, this.run);
+    } catch {
+      // The viewer does not answer: the page says so at its top.
+    }
+    this.counter.textContent = this.progressWords();
+  }
+
   /** @returns {number[]} */
   order() {
     return this.index?.runs.find((run) => run.id === this.run)?.label_order ?? [];
@@ -173,22 +188,25 @@ export class LabelPage {
     return { done, open: order.length - done, useful };
   }
 
+  /** @returns {string} */
+  progressWords() {
+    const { done, open, useful } = this.progress();
+    return `${count(done)} answered, ${count(useful)} more are useful for the corrected rate, ${counted(open, "row")} left in all`;
+  }
+
   /**
    * @param {Index} index
    * @param {Row | undefined} row
    * @param {Conv | undefined} conv
    */
   draw(index, row, conv) {
-    const { done, open, useful } = this.progress();
+    this.drawn = row && conv ? this.current : -1;
+    this.counter.textContent = this.progressWords();
     const metric = row && index.metrics[row.metric];
     /** @type {HTMLElement[]} */
     const parts = [
       el("div", { class: "label-head" }, el("h2", { tabindex: "-1" }, "Label rows"), this.runChoice(), this.person(), this.verdictSwitch()),
-      el(
-        "p",
-        { class: "count", role: "status" },
-        `${count(done)} answered, ${count(useful)} more are useful for the corrected rate, ${counted(open, "row")} left in all`,
-      ),
+      this.counter,
     ];
     if (this.left) parts.push(el("p", { class: "note" }, `${counted(this.left, "answer")} of an earlier run left out: the conversations have changed.`));
     if (this.message) parts.push(el("p", { class: "note error", role: "alert" }, visible(this.message)));

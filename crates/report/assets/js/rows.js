@@ -122,10 +122,10 @@ export class RowsPage {
       if (!select || !label) continue;
       // A filter without a choice helps nobody.
       label.hidden = offered[name].length < (name === "model" || name === "metric" ? 2 : 1);
-      select.replaceChildren(
-        el("option", { value: "" }, "all"),
-        ...offered[name].map((choice) => el("option", { value: choice.value }, visible(choice.text))),
-      );
+      const options = offered[name].map((choice) => el("option", { value: choice.value }, visible(choice.text)));
+      // One that is open stays open while a run goes on.
+      if (select.childElementCount === options.length + 1) continue;
+      select.replaceChildren(el("option", { value: "" }, "all"), ...options);
     }
     const held = index.rows.length;
     this.note.hidden = held >= index.total_rows;
@@ -174,6 +174,7 @@ export class RowsPage {
     const { found } = this;
     const numbers = matching(index, this.filter).filter((number) => !found || found.has(number));
     this.table.setColumns(this.columns(index), this.filter.sort);
+    this.table.table.classList.toggle("scales", index.rows.some((row) => row.shown !== undefined));
     this.table.setRows(sorted(index, numbers, this.filter.sort), this.current);
     this.counter.textContent = this.countWords(index, numbers);
   }

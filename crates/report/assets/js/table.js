@@ -59,7 +59,8 @@ export class RowTable {
         return el("th", { scope: "col", class: column.id, "aria-sort": way }, column.id === "preview" ? column.title : title);
       }),
     );
-    if (focused) this.head.querySelector(`th.${focused} button`)?.dispatchEvent(new Event("focus"));
+    const button = focused && this.head.querySelector(`th.${focused} button`);
+    if (button instanceof HTMLElement) button.focus({ preventScroll: true });
   }
 
   /**
@@ -131,7 +132,12 @@ export class RowTable {
    * @returns {HTMLTableRowElement}
    */
   row(number, position) {
-    const cells = this.columns.map((column) => el("td", { class: column.id }, column.cell(number)));
+    const cells = this.columns.map((column) => {
+      const cell = el("td", { class: column.id }, column.cell(number));
+      // A name that is cut off can still be read in full.
+      if (column.id === "model" || column.id === "metric" || column.id === "variant") cell.title = cell.textContent ?? "";
+      return cell;
+    });
     const selected = position === this.selected;
     const row = el("tr", { "aria-rowindex": position + 2, class: selected ? "selected" : null }, cells);
     row.querySelector("a")?.setAttribute("tabindex", selected || (this.selected < 0 && position === 0) ? "0" : "-1");

@@ -30,22 +30,23 @@ class Opener:
         self.contexts = []
         self.wrong = []
 
-    def __call__(self, file=None, route="", *, width=1280, height=900, scheme="light", **options):
+    def __call__(self, file=None, route="", *, address=None, may_fail=False, width=1280, height=900, scheme="light", **options):
         context = self.browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, accept_downloads=True, **options)
-        context.set_offline(True)
+        # A page that is a file needs no network. The viewer's asks the viewer alone.
+        context.set_offline(address is None)
         context.set_default_timeout(15_000)
         self.contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: self.wrong.append(f"console: {message.type}: {message.text}"))
+        page.on("console", lambda message: may_fail or self.wrong.append(f"console: {message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
-        page.on("request", self.request)
+        page.on("request", lambda request: self.request(request, address))
         page.on("dialog", lambda dialog: dialog.accept())
-        if file:
-            page.goto(f"file://{file}{route}")
+        if file or address:
+            page.goto(f"{address or f'file://{file}'}{route}")
         return page
 
-    def request(self, request):
-        if not request.url.startswith(("file:", "blob:")):
+    def request(self, request, address):
+        if not request.url.startswith(("file:", "blob:", address or "file:")):
             self.wrong.append(f"request: {request.url[:100]}")
 
 
