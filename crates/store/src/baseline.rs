@@ -9,6 +9,7 @@ use schema::{
     text::{counted, hex},
 };
 use serde::Serialize;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -116,10 +117,14 @@ pub fn unlike_measurement(
         differ.push(unlike_turns(id, there, here));
     }
     let changed = |what: &str, there: &Settings, here: &Settings| {
-        let changed = changes(there, here);
+        if there.is_empty() || here.is_empty() {
+            return None;
+        }
+        let (there, here) = (beside(there, here), beside(here, there));
+        let changed = changes(&there, &here);
         let changed: Vec<String> = changed
             .iter()
-            .map(|key| change_in_words(key, there, here))
+            .map(|key| change_in_words(key, &there, &here))
             .collect();
         (!changed.is_empty()).then(|| format!("{what}: {}", changed.join(", ")))
     };
@@ -128,6 +133,18 @@ pub fn unlike_measurement(
     let settings = format!("{id} was run with other settings there");
     differ.extend(changed(&settings, &there.settings, &here.settings));
     differ
+}
+
+/// `settings` with the keys of `others` that it lacks, as null: a setting that is not there has its default. Of models that is not so, as
+/// their configuration may not be known.
+fn beside(settings: &Settings, others: &Settings) -> Settings {
+    let is_of_a_model =
+        |key: &str| key.starts_with("evaluator_model.") || key.starts_with("judge_models.");
+    let mut all = settings.clone();
+    for key in others.keys().filter(|key| !is_of_a_model(key)) {
+        all.entry(key.clone()).or_insert(Value::Null);
+    }
+    all
 }
 
 /// That two targets were simulated with different numbers of turns.
@@ -244,7 +261,7 @@ fn json(value: &impl Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use schema::MetricType;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::provenance::FileProvenance;
@@ -394,6 +411,18 @@ mod tests {
             unlike_measurement(&id, &there, &here),
             ["b\"1 was judged otherwise there: evaluator_model.temperature changed from none to 1"]
         );
+        // So is a check that one side does not ask for.
+        here = there.clone();
+        here.judge.insert("checks.quotes".to_owned(), json!(true));
+        assert_eq!(
+            unlike_measurement(&id, &there, &here),
+            ["b\"1 was judged otherwise there: checks.quotes changed from none to true"]
+        );
+        // Where the configuration is not known, the model is not.
+        here = there.clone();
+        here.judge
+            .retain(|key, _| !key.starts_with("evaluator_model."));
+        assert_eq!(unlike_measurement(&id, &there, &here), Vec::<String>::new());
     }
 
     #[test]

@@ -23,7 +23,7 @@ fn all_fixtures_are_fine() {
         ("golden", 10),
         ("impactbench", 6),
         ("golden-safety", 4),
-        ("safety", 9),
+        ("safety", 10),
         ("test-cases", 6),
         ("prices.json", 1),
     ] {

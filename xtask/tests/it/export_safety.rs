@@ -174,9 +174,9 @@ fn all_generations_are_read_and_nothing_is_a_failure_that_is_only_not_listed() {
         let ran = ground.run(&args);
         // Two files hold totals and no conversation.
         let expected = if ["eee", "inspect"].contains(&format) {
-            (1, 7)
+            (1, 8)
         } else {
-            (0, 9)
+            (0, 10)
         };
         assert_eq!(ran.code, expected.0, "{format}: {}", ran.err);
         assert_eq!(json_of(&ran)["targets"], expected.1, "{format}");

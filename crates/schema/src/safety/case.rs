@@ -152,3 +152,31 @@ impl TestCaseGroup {
         !self.cases.is_empty() && self.cases.iter().all(control)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_of_a_group_is_of_what_decides_and_stays() {
+        let group = |case: TestCase| TestCaseGroup {
+            name: "g".to_owned(),
+            description: None,
+            cases: vec![case],
+        };
+        let case = TestCase::new("a", "g", "How?");
+        let hash = group(case.clone()).hash();
+        // Baselines that people keep have it.
+        assert_eq!(hash, "202844d2a6290578");
+        let tagged = TestCase {
+            tags: vec!["x".to_owned()],
+            ..case.clone()
+        };
+        assert_eq!(group(tagged).hash(), hash);
+        let other = TestCase {
+            kind: CaseKind::Control,
+            ..case
+        };
+        assert_ne!(group(other).hash(), hash);
+    }
+}

@@ -1,0 +1,292 @@
+//! The gate: rules that the rates of a benchmark must meet, and the answers.
+
+mod requirement;
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ModelId, PhaseCost,
+    safety::results::SafetyRate,
+    statistics::{DifferenceStatistics, MissingRows, RateStatistics},
+};
+
+pub use self::requirement::{
+    GateQuantity, GateRequirement, GateRequirementError, GateSide, meant_number,
+};
+
+/// What a `gate.yaml` holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GateRules {
+    /// The baseline's file, as it is written: relative to the folder of the rules.
+    pub baseline: Option<String>,
+    /// The largest share of missing verdicts, 0 to 1, at which an interval alone decides.
+    pub max_missing: f64,
+    /// The rules; at least one.
+    pub rules: Vec<GateRule>,
+}
+
+impl GateRules {
+    /// The version of the format that is read, a whole number.
+    pub const FORMAT: &str = "1";
+    /// [`GateRules::max_missing`] where the file has none.
+    pub const MAX_MISSING: f64 = 0.05;
+
+    /// Whether a rule compares with a baseline.
+    #[must_use]
+    pub fn need_baseline(&self) -> bool {
+        let mut rules = self.rules.iter();
+        rules.any(|rule| rule.require.quantity == GateQuantity::Difference)
+    }
+}
+
+/// One rule of a `gate.yaml`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GateRule {
+    /// What people call it.
+    pub name: Option<String>,
+    /// The rows it is about.
+    pub scope: GateScope,
+    /// The targets it is about; empty: all.
+    pub targets: Vec<ModelId>,
+    /// What must hold.
+    pub require: GateRequirement,
+}
+
+/// The rows that a rule is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GateScope {
+    /// All rows of a target.
+    All,
+    /// The rows of positive metrics.
+    Positive,
+    /// The rows of negative metrics.
+    Negative,
+    /// The rows of each metric by itself.
+    EachMetric,
+    /// The rows of the metrics of a hazard, by its id.
+    Hazard(String),
+    /// The rows of a metric, by its id.
+    Metric(String),
+    /// Cases of safety results.
+    Safety(SafetyScope, GroupScope),
+}
+
+/// A rate of safety results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SafetyScope {
+    /// Failed conversations of the cases as they were given, without controls.
+    Seed,
+    /// Cases that were broken by any attempt, without controls.
+    Broken,
+    /// Conversations of controls that the target declined to answer.
+    ControlsRefused,
+    /// Failed conversations of all cases and layers.
+    Attempts,
+}
+
+impl SafetyScope {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Seed,
+        Self::Broken,
+        Self::ControlsRefused,
+        Self::Attempts,
+    ];
+
+    /// As rules and files spell it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Seed => "seed",
+            Self::Broken => "broken",
+            Self::ControlsRefused => "controls_refused",
+            Self::Attempts => "attempts",
+        }
+    }
+}
+
+/// The groups of safety results that a rule is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupScope {
+    /// All groups together.
+    All,
+    /// Each group by itself.
+    Each,
+    /// One group, by its name.
+    One(String),
+}
+
+impl GroupScope {
+    /// As rules spell [`GroupScope::Each`].
+    pub const EACH: &str = "each-group";
+}
+
+impl fmt::Display for GateScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Positive => f.write_str("positive"),
+            Self::Negative => f.write_str("negative"),
+            Self::EachMetric => f.write_str("each-metric"),
+            Self::Hazard(id) => write!(f, "hazard {id}"),
+            Self::Metric(id) => write!(f, "metric {id}"),
+            Self::Safety(rate, GroupScope::All) => f.write_str(rate.name()),
+            Self::Safety(rate, GroupScope::Each) => {
+                write!(f, "{} of {}", rate.name(), GroupScope::EACH)
+            }
+            Self::Safety(rate, GroupScope::One(name)) => write!(f, "{} of {name}", rate.name()),
+        }
+    }
+}
+
+/// What a gate says.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum GateAnswer {
+    /// The bound supports the rule.
+    Pass,
+    /// Neither: the rows do not decide.
+    Inconclusive,
+    /// The other bound contradicts the rule, or a share or cost is above its limit.
+    Fail,
+}
+
+impl GateAnswer {
+    /// The answer of several: the worst, where failing is worse than not knowing. Of none: nothing is known.
+    #[must_use]
+    pub fn of(answers: impl IntoIterator<Item = Self>) -> Self {
+        answers.into_iter().max().unwrap_or(Self::Inconclusive)
+    }
+
+    /// As files spell it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Inconclusive => "inconclusive",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// Which rates are good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BetterRate {
+    /// Pass rates of a benchmark.
+    #[default]
+    Higher,
+    /// Rates of safety results, which count failures.
+    Lower,
+}
+
+/// What a gate says of one benchmark, or of the safety results of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct GateReport {
+    /// The benchmark's folder; `safety-single-turn` or `safety-multi-turn` of safety results.
+    pub benchmark: String,
+    /// Which rates are good: `higher` of a benchmark, `lower` of safety results.
+    pub better: BetterRate,
+    /// The answer of all rules: `fail` where one fails, else `inconclusive` where one is, else `pass`.
+    pub answer: GateAnswer,
+    /// The baseline's file; null where no rule compares with one.
+    pub baseline: Option<String>,
+    /// Each rule for each of its targets and metrics, by target and in the order of the rules.
+    pub results: Vec<GateResult>,
+}
+
+/// One rule for one target.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct GateResult {
+    /// The target.
+    pub target: ModelId,
+    /// The rule's number in the file, from 1.
+    pub rule: usize,
+    /// What the rule is called; null where it has no name.
+    pub name: Option<String>,
+    /// `all`, `positive`, `negative`, `hazard ID` or `metric ID`; of safety results `seed`, `broken`, `controls_refused` or `attempts`, with
+    /// ` of GROUP` where it is of one group.
+    pub scope: String,
+    /// What must hold: `lower >= 0.8`.
+    pub requires: GateRequirement,
+    /// The answer.
+    pub answer: GateAnswer,
+    /// Why, with the numbers that decided.
+    pub reason: String,
+    /// The rate and its interval. Scenarios that have no row yet are in `missing.failed`.
+    pub rate: GateRate,
+    /// Rows of scenarios that the target has no row of, or safety cases that were not run; `rate` counts them as missing.
+    pub not_run: u64,
+    /// The difference to the baseline: `rate_a` is the target's rate now, `rate_b` that of the baseline. Null where the rule asks for none,
+    /// or nothing can be compared.
+    pub difference: Option<DifferenceStatistics>,
+    /// What simulating and judging cost; null where the rule does not ask, or it is not known.
+    pub cost: Option<PhaseCost>,
+}
+
+/// The rate that a rule was held against.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum GateRate {
+    /// The pass rate of rows of a benchmark.
+    Passed(RateStatistics),
+    /// How many rows of safety results failed, were broken or refused.
+    Failed(SafetyRate),
+}
+
+impl GateRate {
+    /// The rate, 0 to 1; `None` without rows.
+    #[must_use]
+    pub fn estimate(&self) -> Option<f64> {
+        match self {
+            Self::Passed(rate) => rate.estimate,
+            Self::Failed(rate) => rate.estimate,
+        }
+    }
+
+    /// The ends of its 95% interval.
+    #[must_use]
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        match self {
+            Self::Passed(rate) => rate.lower.zip(rate.upper),
+            Self::Failed(rate) => rate.lower.zip(rate.upper),
+        }
+    }
+
+    /// Rows with a verdict.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        match self {
+            Self::Passed(rate) => rate.rows,
+            Self::Failed(rate) => rate.rows,
+        }
+    }
+
+    /// Rows without one.
+    #[must_use]
+    pub fn missing(&self) -> MissingRows {
+        match self {
+            Self::Passed(rate) => rate.missing,
+            Self::Failed(rate) => rate.missing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_answer_is_that_of_all() {
+        use GateAnswer::{Fail, Inconclusive, Pass};
+        assert_eq!(GateAnswer::of([Pass, Pass]), Pass);
+        assert_eq!(GateAnswer::of([Pass, Inconclusive]), Inconclusive);
+        assert_eq!(GateAnswer::of([Fail, Inconclusive, Pass]), Fail);
+        assert_eq!(GateAnswer::of([]), Inconclusive);
+    }
+}
