@@ -2,7 +2,7 @@
 //!
 //! [`Pipeline`] takes [`Phases`] (the shipped ones by [`standard_phases`], any of them replaced by one's own), a [`Layout`] of files and
 //! [`RunOptions`], and runs benchmarks. [`config`] reads the settings of a run from a configuration file's text. [`plan()`] says beforehand what a run would ask for. [`safety`] runs safety evaluations.
-//! [`export()`], [`import()`] and [`calibrate()`] work on the files of runs that have ended; [`check_journal`] and [`rebuild`] on their
+//! [`export()`], [`import()`], [`write_report`] and [`calibrate()`] work on the files of runs that have ended; [`check_journal`] and [`rebuild`] on their
 //! journals.
 //!
 //! The crates underneath are here by name ([`schema`], [`llm_client`], [`scenario_gen`], [`simulator`], [`evaluator`], [`aggregator`],

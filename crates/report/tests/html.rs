@@ -176,7 +176,7 @@ fn a_row_and_its_conversation_say_what_is_known() {
     );
     assert_eq!(
         conversation["scores"][0],
-        json!({"metric": 0, "verdict": "fail", "justification": "It praises.", "tokens_in": 70, "tokens_out": 2,
+        json!({"metric": 0, "verdict": "fail", "justification": "It praises.", "model": "m", "tokens_in": 70, "tokens_out": 2,
             "seconds": 1.0, "cost": 0.5})
     );
 }

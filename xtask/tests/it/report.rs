@@ -323,6 +323,26 @@ fn safety_evaluations_have_reports() {
             format!("{mode}_scripted-careful.json"),
         ]
     });
+    let mine = [
+        "--test-case-groups",
+        "privacy",
+        "--max-cases",
+        "1",
+        "--output-file",
+        "mine.json",
+    ];
+    let args = [&["safety", "single-turn"], &mine[..]].concat();
+    ground.write("mine.html", "mine");
+    let ran = ground.run(&args);
+    assert!(
+        ran.err
+            .contains("no report was written: mine.html: the file exists"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(ground.read("mine.html"), "mine");
+    let ran = ground.run(&[&args[..], &["--overwrite"]].concat());
+    assert!(ran.out.contains("mine.html"), "{}", ran.err);
     let [single, multi] = &files;
     let args = [
         "report",

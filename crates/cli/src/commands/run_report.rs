@@ -36,14 +36,30 @@ pub fn of_run(context: &Context, config: &Config, run: &mut RunReport) {
     }
 }
 
-/// Writes the report of the result files of a safety evaluation beside them, as `path` with the ending `.html`.
+/// Writes the report of the result files of a safety evaluation beside them, as `path` with the ending `.html`. One that is there stays
+/// unless the run may `overwrite` its files.
 pub fn of_safety(
     context: &Context,
     config: &Config,
     path: &Path,
+    overwrite: bool,
     files: Vec<PathBuf>,
 ) -> Option<PathBuf> {
     if !config.settings.report || files.is_empty() {
+        return None;
+    }
+    let mut page = path.with_extension("html");
+    if page == path {
+        let mut name = page.into_os_string();
+        name.push(".html");
+        page = name.into();
+    }
+    if !overwrite && page.symlink_metadata().is_ok() {
+        context.terminal.warning(&format!(
+            "no report was written: {}: the file exists; `{} report --safety FILE --out NAME.html` writes one under another name",
+            page.display(),
+            context.layout.command()
+        ));
         return None;
     }
     let request = ReportRequest {
@@ -51,7 +67,7 @@ pub fn of_safety(
         rows: RowsKept::Notable,
         ..ReportRequest::default()
     };
-    write(context, &request, path.with_extension("html"))
+    write(context, &request, page)
 }
 
 fn write(context: &Context, request: &ReportRequest, path: PathBuf) -> Option<PathBuf> {

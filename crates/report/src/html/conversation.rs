@@ -118,8 +118,10 @@ fn calls<'a>(calls: &[&'a Call]) -> CallData<'a> {
         });
     }
     let sum = |of: fn(&Call) -> Option<f64>| calls.iter().map(|call| of(call)).sum();
+    let model = |call: &&'a Call| call.answered_by.as_deref().unwrap_or(&call.model);
+    let is_one = calls.iter().all(|call| model(call) == model(first));
     CallData {
-        model: Some(first.answered_by.as_deref().unwrap_or(&first.model)),
+        model: is_one.then(|| model(first)),
         tokens_in: used.map(|used| used.input_tokens),
         tokens_out: used.map(|used| used.output_tokens),
         seconds: sum(|call| call.run_time),
@@ -149,10 +151,7 @@ fn score<'a>(sample: &'a Sample, score: &'a Score, metric: usize) -> ScoreData<'
                 .map(|judge| judge_data(judge, score.metric_type))
                 .collect(),
         },
-        call: CallData {
-            model: None,
-            ..calls(&judged)
-        },
+        call: calls(&judged),
     }
 }
 

@@ -75,7 +75,8 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     let mut done = Context::runtime()?.block_on(job.run(context, files))?;
     let written = done.report.targets.iter();
     let written = written.filter_map(|target| target.file.clone()).collect();
-    done.page = run_report::of_safety(context, &config, &path, written);
+    let overwrite = args.common.overwrite;
+    done.page = run_report::of_safety(context, &config, &path, overwrite, written);
     // The result of the run is shown also where the report cannot be written.
     let reported = junit.map_or(Ok(()), |path| junit::write(path, &done.report));
     let own = gate::exit(&done);
