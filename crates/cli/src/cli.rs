@@ -10,7 +10,7 @@ use schema::nearest;
 
 use crate::commands::{
     BaselineArgs, CacheCommand, CalibrateArgs, CompareArgs, ExportArgs, GateArgs, ImportArgs,
-    JournalCommand, JudgeCheckArgs, LabelArgs, ReportArgs, SafetyCommand, ValidateArgs,
+    JournalCommand, JudgeCheckArgs, LabelArgs, ReportArgs, SafetyCommand, ValidateArgs, ViewArgs,
 };
 use crate::flags::{
     AggregateArgs, JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, RunArgs, ScenariosArgs,
@@ -141,6 +141,14 @@ pub enum Command {
             report --all --out report"
     )]
     Report(ReportArgs),
+    /// Show the results of a benchmark in the browser, follow its run, and label rows
+    ///
+    /// Serves the page of `report` on this machine only, under an address that nobody can guess. Ctrl-C ends it. No model is called, and
+    /// nothing but labels is written.
+    #[command(
+        after_help = "Examples:\n  cargo xtask view honesty\n  cargo xtask view honesty --open --labeller ana"
+    )]
+    View(ViewArgs),
     /// Compare targets, or runs of one target, scenario by scenario
     ///
     /// Everything comes from the scores in the tree. No model is called, and nothing is written.

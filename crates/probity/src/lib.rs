@@ -49,7 +49,9 @@ pub mod safety;
 mod safety_results;
 mod standard;
 
-pub use self::report::{ReportPlace, ReportRequest, WrittenReport, read_report, write_report};
+pub use self::report::{
+    ReportPlace, ReportRequest, WrittenReport, empty_report, read_report, write_report,
+};
 pub use ::report::html::RowsKept;
 pub use async_trait::async_trait;
 pub use baseline::{BaselineOptions, WrittenBaseline, baseline, baseline_safety};

@@ -89,4 +89,5 @@ mod usability;
 mod validate;
 mod verdicts;
 mod versions;
+mod view;
 mod waits;

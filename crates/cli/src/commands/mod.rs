@@ -43,6 +43,7 @@ mod unscored;
 mod unused_tools;
 mod validate;
 mod verdicts;
+mod view;
 mod workflow;
 
 pub use baseline::BaselineArgs;
@@ -58,6 +59,7 @@ pub use label::LabelArgs;
 pub use report::ReportArgs;
 pub use safety::SafetyCommand;
 pub use validate::ValidateArgs;
+pub use view::ViewArgs;
 
 use probity::{Layout, Models, Phase, PhaseSettings, Phases, standard_phases};
 
@@ -126,6 +128,7 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
         Command::Safety(command) => safety::run(&context, *command),
         Command::Report(args) => report::run(&context, &args),
         Command::Export(args) => export::run(&context, &args),
+        Command::View(args) => view::run(&context, &args),
         Command::Import(args) => import::run(&context, &args),
         Command::Plan(args) => plan::run(&context, &args.into()),
         Command::Doctor { json } => doctor::run(&context, json),

@@ -78,6 +78,7 @@ pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
         targets: target_ids(&args.targets)?,
         baseline: target_ids(args.baseline.as_slice())?.pop(),
         rows: args.rows.into(),
+        notes: Vec::new(),
     };
     let out = args.out.clone().unwrap_or_else(|| "report.html".into());
     let written = write_report(&context.layout, &request, &place(&out)?)?;

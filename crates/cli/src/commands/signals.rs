@@ -24,6 +24,15 @@ pub fn listen(terminal: Terminal, stop: Stop) {
     });
 }
 
+/// Ends with the first signal from now on. To be called on a runtime.
+///
+/// # Errors
+/// When the system does not deliver signals.
+pub fn first() -> io::Result<impl Future<Output = ()>> {
+    let mut signals = Signals::new()?;
+    Ok(async move { signals.next().await })
+}
+
 /// The signals that ask the program to end. One listener hears them all: a second one made after the first signal would
 /// miss what came in between.
 #[cfg(unix)]

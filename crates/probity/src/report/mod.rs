@@ -4,9 +4,10 @@ mod labels;
 mod summary;
 mod unsimulated;
 
-use std::path::PathBuf;
+use std::{io, path::PathBuf};
 
 use ::report::html::{HtmlReport, Report, ReportError, ReportOptions, RowsKept, RunKind};
+use interop::Exporter;
 use schema::{ModelId, TargetRef};
 use store::{Layout, RunError};
 
@@ -27,6 +28,8 @@ pub struct ReportRequest {
     pub baseline: Option<ModelId>,
     /// Which rows it holds.
     pub rows: RowsKept,
+    /// What the report says first, one line each.
+    pub notes: Vec<String>,
 }
 
 /// Where a report is written.
@@ -86,13 +89,7 @@ pub fn read_report(
     layout: &Layout,
     request: &ReportRequest,
 ) -> Result<(Report, ExportReport), RunError> {
-    let options = ReportOptions {
-        rows: request.rows,
-        program: layout.command(),
-    };
-    let failed = |error| RunError::output(format!("temporary files: {error}")).with_source(error);
-    let summary = summary::summary(layout, request)?;
-    let mut report = HtmlReport::new(options, summary).map_err(failed)?;
+    let mut report = new_report(layout, request)?;
     let exporting = ExportOptions {
         strict: false,
         targets: request.targets.clone(),
@@ -111,9 +108,51 @@ pub fn read_report(
         let exported = export_safety(layout, &request.safety, &unnamed, &exporting, exporter)?;
         add(&mut done, exported);
     }
-    let mut report = report.finish().map_err(failed)?;
+    let mut report = report.finish().map_err(unreadable)?;
     labels::order(&mut report);
     Ok((report, done))
+}
+
+/// The report of a benchmark that has no run yet: it says how to make one.
+///
+/// # Errors
+/// When there is no room for temporary files.
+pub fn empty_report(layout: &Layout, name: &str) -> Result<Report, RunError> {
+    let how = format!(
+        "no results yet: `{} run {name}` makes them",
+        layout.command()
+    );
+    let request = ReportRequest {
+        names: vec![name.to_owned()],
+        notes: vec![how],
+        ..ReportRequest::default()
+    };
+    new_report(layout, &request)?.finish().map_err(unreadable)
+}
+
+fn new_report(layout: &Layout, request: &ReportRequest) -> Result<HtmlReport, RunError> {
+    let options = ReportOptions {
+        rows: request.rows,
+        program: layout.command(),
+        title: title(request),
+    };
+    let summary = summary::summary(layout, request)?;
+    let mut report = HtmlReport::new(options, summary).map_err(unreadable)?;
+    let notes: Vec<&str> = request.notes.iter().map(String::as_str).collect();
+    (&mut report).tell(&notes);
+    Ok(report)
+}
+
+/// The benchmarks and the files of safety evaluations.
+fn title(request: &ReportRequest) -> String {
+    let files = request.safety.iter().filter_map(|file| file.file_stem());
+    let files = files.map(|stem| stem.to_string_lossy().into_owned());
+    let names = request.names.iter().cloned();
+    names.chain(files).collect::<Vec<_>>().join(", ")
+}
+
+fn unreadable(error: io::Error) -> RunError {
+    RunError::output(format!("temporary files: {error}")).with_source(error)
 }
 
 /// Adds what `other` exported.

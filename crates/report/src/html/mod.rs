@@ -28,6 +28,7 @@ pub use data::{
     RunKind, RunState,
 };
 pub use keep::{NOTABLE_LIMIT, SMALL_RUN};
+pub use page::LivePage;
 pub use render::{cost_html, overview_html};
 pub use report::{FILE_LIMIT, Report, ReportError};
 pub use summary::{
@@ -46,6 +47,8 @@ pub struct ReportOptions {
     pub rows: RowsKept,
     /// What commands for people begin with: `probity`.
     pub program: String,
+    /// The benchmarks, for people.
+    pub title: String,
 }
 
 /// Takes runs and their samples, and gives a [`Report`]. It is an [`Exporter`] by reference, so that its owner has the report when the
@@ -140,7 +143,7 @@ impl HtmlReport {
         }
         let mut index = Index {
             format: data::FORMAT,
-            title: title(&self.runs),
+            title: self.options.title,
             program: self.options.program,
             kept: self.kept.which(),
             total_rows: self.kept.total(),
@@ -343,15 +346,4 @@ fn name_runs(runs: &mut [IndexRun]) {
             run.id = format!("{} ({times})", run.id);
         }
     }
-}
-
-/// The benchmarks, each once.
-fn title(runs: &[IndexRun]) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for run in runs {
-        if !names.contains(&run.benchmark.as_str()) {
-            names.push(&run.benchmark);
-        }
-    }
-    names.join(", ")
 }

@@ -19,21 +19,47 @@ const DATA: &str = "<!-- data -->";
 
 /// Where the page has its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PageForm {
+pub(super) enum PageForm<'p> {
     /// In itself.
     File,
     /// The index in itself, the chunks in files beside it.
     Folder,
     /// It asks the server that it came from.
-    Live,
+    Live(&'p LivePage),
+}
+
+/// What a page that is served is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LivePage {
+    /// Whether a person who labels sees the judge's verdict before answering.
+    pub show_verdicts: bool,
+    /// Who labels; `None`: the page asks.
+    pub labeller: Option<String>,
+}
+
+impl PageForm<'_> {
+    fn live(&self) -> Option<&LivePage> {
+        match self {
+            Self::Live(live) => Some(live),
+            Self::File | Self::Folder => None,
+        }
+    }
 }
 
 /// The page as far as the data, and what follows them.
-pub(super) fn page(form: PageForm, index: &Index, overview: &str, cost: &str) -> [String; 2] {
+pub(super) fn page(form: PageForm<'_>, index: &Index, overview: &str, cost: &str) -> [String; 2] {
     let values = BTreeMap::from([
         ("title", Value::from(&*index.title)),
         ("csp", Value::from(policy(form))),
-        ("live", Value::from(form == PageForm::Live)),
+        ("live", Value::from(form.live().is_some())),
+        (
+            "show_verdicts",
+            Value::from(form.live().is_some_and(|live| live.show_verdicts)),
+        ),
+        (
+            "labeller",
+            Value::from(form.live().and_then(|live| live.labeller.as_deref())),
+        ),
         ("folder", Value::from(form == PageForm::Folder)),
         ("style", safe(STYLE)),
         ("script", safe(script())),
@@ -65,16 +91,15 @@ fn safe(html: &str) -> Value {
 }
 
 /// What the page may load and run: nothing but its own script and style.
-fn policy(form: PageForm) -> String {
+fn policy(form: PageForm<'_>) -> String {
     let [script, style] = [script(), STYLE].map(hash);
     let more = match form {
-        PageForm::File => "",
+        PageForm::File | PageForm::Live(_) => "",
         // In a page from `file://`, 'self' is no origin.
         PageForm::Folder => " 'self' file:",
-        PageForm::Live => "",
     };
     let connect = match form {
-        PageForm::Live => " connect-src 'self';",
+        PageForm::Live(_) => " connect-src 'self';",
         PageForm::File | PageForm::Folder => "",
     };
     format!(
@@ -91,7 +116,7 @@ fn hash(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn whole(form: PageForm) -> String {
+    fn whole(form: PageForm<'_>) -> String {
         let index = Index {
             title: "</title><script>alert(1)</script>".to_owned(),
             ..Index::default()
@@ -139,7 +164,21 @@ mod tests {
     fn only_a_page_that_is_served_may_ask() {
         assert!(!whole(PageForm::File).contains("connect-src"));
         assert!(!whole(PageForm::Folder).contains("connect-src"));
-        let live = whole(PageForm::Live);
-        assert!(live.contains("connect-src") && live.contains("data-live=\"1\""));
+        let live = whole(PageForm::Live(&LivePage::default()));
+        assert!(live.contains("connect-src"), "{live}");
+        assert!(
+            live.contains("<html lang=\"en\" data-live=\"1\">"),
+            "{live}"
+        );
+    }
+
+    #[test]
+    fn a_page_that_is_served_is_told_who_labels_and_how() {
+        let page = whole(PageForm::Live(&LivePage {
+            show_verdicts: true,
+            labeller: Some("a\"na".to_owned()),
+        }));
+        let told = "data-live=\"1\" data-show-verdicts=\"1\" data-labeller=\"a&quot;na\">";
+        assert!(page.contains(told), "{page}");
     }
 }

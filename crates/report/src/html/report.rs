@@ -13,7 +13,7 @@ use interop::{ExportError, OutFile};
 use super::{
     Index, IndexMetric, Row, RunKind,
     chunks::{Spool, Spooled, pack},
-    page::{PageForm, page},
+    page::{LivePage, PageForm, page},
 };
 
 /// How many bytes of data one file may hold. Browsers open larger ones slowly or not at all.
@@ -111,8 +111,8 @@ impl Report {
 
     /// The page without data, for a server that has them.
     #[must_use]
-    pub fn live_page(&self) -> String {
-        self.page(PageForm::Live).concat()
+    pub fn live_page(&self, live: &LivePage) -> String {
+        self.page(PageForm::Live(live)).concat()
     }
 
     /// Chunk `number`, from 0, as JSON; `None`: there is no such chunk.
@@ -124,7 +124,7 @@ impl Report {
         texts.map(|texts| self.spool.list(texts)).transpose()
     }
 
-    fn page(&self, form: PageForm) -> [String; 2] {
+    fn page(&self, form: PageForm<'_>) -> [String; 2] {
         let [overview, cost] = self.sections();
         page(form, &self.index, overview, cost)
     }

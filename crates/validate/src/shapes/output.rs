@@ -205,6 +205,16 @@ shapes! {
         statistics_current: bool,
     }
 
+    /// Of `view`, when it begins to serve.
+    struct ViewOutput {
+        /// The benchmark's folder.
+        benchmark: String,
+        /// Where the page is. Whoever knows it can read the results and write labels, as long as the command runs.
+        address: String,
+        /// The port in it.
+        port: u16,
+    }
+
     /// Of `export`.
     struct ExportOutput {
         /// The format that was written: `eee`, `inspect` and so on.
@@ -441,6 +451,7 @@ fn of_command(generator: &mut SchemaGenerator) -> Vec<(Vec<&'static str>, Schema
             generator.subschema_for::<JudgeCheckOutput>(),
         ),
         (vec!["label"], generator.subschema_for::<LabelOutput>()),
+        (vec!["view"], generator.subschema_for::<ViewOutput>()),
         (vec!["export"], generator.subschema_for::<ExportOutput>()),
         (vec!["report"], generator.subschema_for::<ReportOutput>()),
         (vec!["import"], generator.subschema_for::<ImportOutput>()),

@@ -1,0 +1,161 @@
+//! The data of the page as of one moment.
+
+use std::{
+    io,
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
+
+use bytes::Bytes;
+use probity::ReportRequest;
+use report::html::{Index, LivePage, Report, RowsKept};
+use schema::ModelId;
+use serde::Deserialize;
+use serde_json::json;
+use store::{Layout, RunError, Snapshot, simulated_targets};
+
+use super::request::Refusal;
+
+const GOES_ON: &str = "a run goes on: rows and rates are those finished so far";
+
+/// What a page shows, from files that were read once. Conversations are in a temporary file.
+#[derive(Debug)]
+pub(super) struct Edition {
+    version: u64,
+    targets: Vec<ModelId>,
+    page: Bytes,
+    index: Bytes,
+    fragments: Bytes,
+    report: Mutex<Report>,
+}
+
+impl Edition {
+    /// Reads the benchmark `name`: the rows that its run has finished, where one works on it, else the files of the tree.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or the folder `temporary` cannot be written.
+    pub(super) fn read(
+        layout: &Layout,
+        name: &str,
+        temporary: &Path,
+        version: u64,
+        options: &LivePage,
+    ) -> Result<Self, RunError> {
+        let snapshot = Snapshot::take(layout, name, temporary)?;
+        let layout = snapshot.as_ref().map_or(layout, Snapshot::layout);
+        let report = match simulated_targets(&layout.benchmark(name)?)?.is_empty() {
+            true => probity::empty_report(layout, name)?,
+            false => {
+                let request = ReportRequest {
+                    names: vec![name.to_owned()],
+                    rows: RowsKept::All,
+                    notes: snapshot.iter().map(|_| GOES_ON.to_owned()).collect(),
+                    ..ReportRequest::default()
+                };
+                probity::read_report(layout, &request)?.0
+            }
+        };
+        Self::new(version, report, options)
+            .map_err(|error| RunError::output(error.to_string()).with_source(error))
+    }
+
+    fn new(version: u64, report: Report, options: &LivePage) -> io::Result<Self> {
+        let [overview, cost] = report.sections();
+        let fragments = json!({"overview": overview, "cost": cost});
+        let runs = report.index().runs.iter();
+        Ok(Self {
+            version,
+            targets: runs
+                .filter_map(|run| ModelId::new(&*run.target).ok())
+                .collect(),
+            page: report.live_page(options).into(),
+            index: serde_json::to_vec(report.index())?.into(),
+            fragments: fragments.to_string().into(),
+            report: Mutex::new(report),
+        })
+    }
+
+    /// Counts the editions of one viewer.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The page without data.
+    pub(super) fn page(&self) -> Bytes {
+        self.page.clone()
+    }
+
+    /// The index.
+    pub(super) fn index(&self) -> Bytes {
+        self.index.clone()
+    }
+
+    /// The insides of `overview` and `cost`.
+    pub(super) fn fragments(&self) -> Bytes {
+        self.fragments.clone()
+    }
+
+    /// Conversations: a chunk by its number.
+    ///
+    /// # Errors
+    /// When there is no such chunk, or the temporary file cannot be read.
+    pub(super) fn chunk(&self, number: usize) -> Result<Vec<u8>, Refusal> {
+        let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        let chunk = report.chunk(number);
+        let chunk = chunk.map_err(|error| Refusal::Failed(format!("temporary files: {error}")))?;
+        chunk.ok_or(Refusal::NotFound)
+    }
+
+    /// The target of the run with this id.
+    pub(super) fn target(&self, run: &str) -> Option<&ModelId> {
+        // The page shows one benchmark, whose runs are named after their targets.
+        self.targets.iter().find(|target| target.as_str() == run)
+    }
+
+    /// The digest of the transcript of a row.
+    ///
+    /// # Errors
+    /// When there is no such row.
+    pub(super) fn transcript(
+        &self,
+        target: &ModelId,
+        conversation: &str,
+        metric: &str,
+    ) -> Result<String, Refusal> {
+        #[derive(Deserialize)]
+        struct Read {
+            transcript: String,
+        }
+        let place = {
+            let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+            place(report.index(), target, conversation, metric)
+        };
+        let Some((chunk, at)) = place else {
+            return Err(Refusal::Bad(format!(
+                "{target} has no row of {conversation:?} on {metric:?}"
+            )));
+        };
+        let rows: Vec<Read> = serde_json::from_slice(&self.chunk(chunk)?)
+            .map_err(|error| Refusal::Failed(error.to_string()))?;
+        let row = rows.into_iter().nth(at).ok_or(Refusal::Gone)?;
+        Ok(row.transcript)
+    }
+}
+
+/// Where the conversation of a row is: its chunk, and its place in it.
+fn place(
+    index: &Index,
+    target: &ModelId,
+    conversation: &str,
+    metric: &str,
+) -> Option<(usize, usize)> {
+    let run = |number: usize| index.runs.get(number).map(|run| &*run.target);
+    let metric_of = |number: usize| index.metrics.get(number).map(|metric| &*metric.id);
+    let mut rows = index.rows.iter();
+    let row = rows.find(|row| {
+        row.conv_id == conversation
+            && metric_of(row.metric) == Some(metric)
+            && run(row.run) == Some(target.as_str())
+    })?;
+    Some((row.chunk?, row.at?))
+}

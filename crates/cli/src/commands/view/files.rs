@@ -1,0 +1,100 @@
+//! Which files of a benchmark changed, without reading them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use store::{BenchmarkDir, Layout, Manifest, TreeLock};
+
+/// The sizes and times of the files that a page is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct FileStates {
+    /// Whether a run works on the benchmark.
+    pub(super) running: bool,
+    files: Vec<FileState>,
+}
+
+type FileState = (PathBuf, u64, Option<SystemTime>);
+
+impl FileStates {
+    /// Those of `dir`.
+    pub(super) fn of(layout: &Layout, dir: &BenchmarkDir) -> Self {
+        // Asked first: a run that ends meanwhile is noticed the next time.
+        let running = TreeLock::is_held(dir);
+        let mut files = files_in(dir.root());
+        // What a run makes of the other files.
+        files.retain(|(path, ..)| path.extension().is_none_or(|kind| kind != "html"));
+        for target in entries(&dir.runs()) {
+            files.extend(files_in(&target));
+        }
+        files.extend(files_in(dir.spool()));
+        // It says how the run ended. Its journal changes with each call, and is read where something else changed.
+        let newest = entries(&layout.state().join("runs")).pop();
+        files.extend(newest.and_then(|folder| state(folder.join(Manifest::FILE))));
+        Self { running, files }
+    }
+}
+
+/// What is in a folder, sorted, but hidden files.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_hidden = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with('.')
+    };
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.retain(|path| !is_hidden(path));
+    paths.sort();
+    paths
+}
+
+fn files_in(folder: &Path) -> Vec<FileState> {
+    entries(folder).into_iter().filter_map(state).collect()
+}
+
+fn state(path: PathBuf) -> Option<FileState> {
+    let metadata = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+    Some((path, metadata.len(), metadata.modified().ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_written_added_or_removed_are_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(folder.path().join("benchmarks"));
+        let dir = layout.benchmark("b").unwrap();
+        let runs = dir.runs().join("a");
+        let spool = dir.spool().to_owned();
+        let records = layout.run("run-1");
+        for path in [&runs, &spool, &records] {
+            fs::create_dir_all(path).unwrap();
+        }
+        let mut before = FileStates::of(&layout, &dir);
+        let mut changed = |what: &str| {
+            let now = FileStates::of(&layout, &dir);
+            assert_ne!(now, before, "{what}");
+            assert_eq!(now, FileStates::of(&layout, &dir), "{what}");
+            before = now;
+        };
+        for path in [
+            dir.results(),
+            runs.join("labels.json"),
+            spool.join("a.scores"),
+            records.join("manifest.json"),
+        ] {
+            fs::write(&path, "[]").unwrap();
+            changed(&format!("{} is new", path.display()));
+            fs::write(&path, "[1]").unwrap();
+            changed(&format!("{} has grown", path.display()));
+        }
+        fs::remove_file(dir.results()).unwrap();
+        changed("removed");
+        let _lock = TreeLock::take(&dir).unwrap();
+        changed("running");
+    }
+}

@@ -1,0 +1,196 @@
+//! The data of the page, read again when files changed.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use report::html::LivePage;
+use store::{BenchmarkDir, Layout};
+use tempfile::TempDir;
+use tokio::{sync::Notify, task::spawn_blocking};
+
+use super::{edition::Edition, files::FileStates, request::Refusal};
+use crate::{exit::Failure, terminal::Terminal};
+
+/// How often files are looked at, at most, however many pages are open.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Reading again takes at most one part in so many of the time, so that a large benchmark leaves the processor to its run.
+const SHARE: u32 = 5;
+/// Editions that are kept: a page that has the index of the last one can still ask for its conversations.
+const KEPT: usize = 2;
+
+/// Follows a benchmark.
+#[derive(Debug)]
+pub(super) struct Follower {
+    layout: Layout,
+    dir: BenchmarkDir,
+    options: LivePage,
+    terminal: Terminal,
+    temporary: TempDir,
+    state: Mutex<State>,
+    looked: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The newest last.
+    editions: VecDeque<Arc<Edition>>,
+    /// What the newest was made of.
+    files: FileStates,
+    /// When the files were last looked at, and how long to wait from then.
+    looked: Option<(Instant, Duration)>,
+    /// Whether they are being looked at.
+    looking: bool,
+    /// Why the files could not be read the last time.
+    error: Option<String>,
+}
+
+/// What there is at a moment.
+#[derive(Clone, Debug)]
+pub(super) struct Now {
+    /// The newest edition.
+    pub(super) edition: Arc<Edition>,
+    /// Whether a run goes on.
+    pub(super) running: bool,
+    /// Why there is no newer one, although files changed.
+    pub(super) error: Option<String>,
+}
+
+impl Follower {
+    /// Of the benchmark `name`.
+    ///
+    /// # Errors
+    /// When it has no valid name, or there is no temporary folder.
+    pub(super) fn new(
+        layout: &Layout,
+        name: &str,
+        options: LivePage,
+        terminal: Terminal,
+    ) -> Result<Self, Failure> {
+        let temporary = TempDir::with_prefix("probity-view-").map_err(|error| {
+            Failure::nothing_ran(format!("no temporary folder can be created: {error}"))
+        })?;
+        Ok(Self {
+            layout: layout.clone(),
+            dir: layout.benchmark(name)?,
+            options,
+            terminal,
+            temporary,
+            state: Mutex::default(),
+            looked: Notify::new(),
+        })
+    }
+
+    /// The benchmark.
+    pub(super) fn dir(&self) -> &BenchmarkDir {
+        &self.dir
+    }
+
+    /// What there is now. Waits for the first edition only: while a later one is made, there is the one before.
+    ///
+    /// # Errors
+    /// When the files could not be read yet.
+    pub(super) async fn now(self: &Arc<Self>) -> Result<Now, Refusal> {
+        loop {
+            let looked = self.looked.notified();
+            self.look();
+            {
+                let state = self.lock();
+                if let Some(edition) = state.editions.back() {
+                    return Ok(Now {
+                        edition: Arc::clone(edition),
+                        running: state.files.running,
+                        error: state.error.clone(),
+                    });
+                }
+                if let (Some(error), false) = (&state.error, state.looking) {
+                    return Err(Refusal::Unavailable(error.clone()));
+                }
+            }
+            looked.await;
+        }
+    }
+
+    /// The edition of a version, or the newest one.
+    ///
+    /// # Errors
+    /// When it is no longer kept, or as [`now`](Self::now).
+    pub(super) async fn edition(
+        self: &Arc<Self>,
+        version: Option<u64>,
+    ) -> Result<Arc<Edition>, Refusal> {
+        let Some(version) = version else {
+            return Ok(self.now().await?.edition);
+        };
+        let state = self.lock();
+        let mut kept = state.editions.iter();
+        let kept = kept.find(|edition| edition.version() == version);
+        kept.cloned().ok_or(Refusal::Gone)
+    }
+
+    /// Looks at the files, unless that was done a moment ago, and reads them if they changed: in a thread of its own.
+    fn look(self: &Arc<Self>) {
+        {
+            let mut state = self.lock();
+            let is_early = state.looked.is_some_and(|(at, pause)| at.elapsed() < pause);
+            if state.looking || is_early {
+                return;
+            }
+            state.looking = true;
+        }
+        let follower = Arc::clone(self);
+        // The task ends by itself; that it was aborted means that the viewer ends.
+        drop(spawn_blocking(move || {
+            follower.read();
+            follower.looked.notify_waiters();
+        }));
+    }
+
+    fn read(&self) {
+        let started = Instant::now();
+        let files = FileStates::of(&self.layout, &self.dir);
+        let version = {
+            let mut state = self.lock();
+            let newest = state.editions.back().map(|edition| edition.version());
+            if newest.is_some() && state.error.is_none() && state.files == files {
+                state.looking = false;
+                state.looked = Some((Instant::now(), PAUSE));
+                return;
+            }
+            newest.unwrap_or_default() + 1
+        };
+        let read = Edition::read(
+            &self.layout,
+            self.dir.name(),
+            self.temporary.path(),
+            version,
+            &self.options,
+        );
+        let mut state = self.lock();
+        match read {
+            Ok(edition) => {
+                state.error = None;
+                state.editions.push_back(Arc::new(edition));
+                if state.editions.len() > KEPT {
+                    state.editions.pop_front();
+                }
+            }
+            Err(error) => {
+                let text = error.to_string();
+                if state.error.as_ref() != Some(&text) {
+                    self.terminal.warning(&text);
+                }
+                state.error = Some(text);
+            }
+        }
+        state.files = files;
+        state.looking = false;
+        state.looked = Some((Instant::now(), PAUSE.max(started.elapsed() * (SHARE - 1))));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,137 @@
+//! `view`: the page of `report`, served on this machine only. It follows a run, and saves labels.
+
+mod access;
+mod browser;
+mod edition;
+mod files;
+mod follow;
+mod labels;
+mod request;
+mod routes;
+mod server;
+
+use std::{io, net::Ipv4Addr, sync::Arc, time::Duration};
+
+use clap::Args;
+use report::html::LivePage;
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use self::{access::Access, follow::Follower, routes::Viewer};
+use super::{Context, signals};
+use crate::{
+    benchmarks::choose,
+    exit::{Exit, Failure},
+    flags::BenchmarkSelection,
+    logging,
+};
+
+/// Flags of `view`.
+#[derive(Clone, Debug, Args)]
+pub struct ViewArgs {
+    /// The benchmark by name [default: the only one in the folder]
+    #[arg(value_name = "BENCHMARK")]
+    name: Option<String>,
+    /// The port [default: a free one]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// Open the page in the browser
+    #[arg(long)]
+    open: bool,
+    /// Show the judge's verdict of a row before it is labelled
+    #[arg(long)]
+    show_verdicts: bool,
+    /// Who labels: the name that labels carry [default: the page asks]
+    #[arg(long, value_name = "NAME")]
+    labeller: Option<String>,
+    /// The address as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// How long open connections may take to end after Ctrl-C.
+const ENDING: Duration = Duration::from_millis(500);
+
+/// Serves until Ctrl-C.
+///
+/// # Errors
+/// When there is no such benchmark, or the port cannot be used.
+pub fn run(context: &Context, args: &ViewArgs) -> Result<Exit, Failure> {
+    logging::start(&context.global, &context.terminal)?;
+    let name = benchmark(context, args)?;
+    let options = LivePage {
+        show_verdicts: args.show_verdicts,
+        labeller: args.labeller.clone(),
+    };
+    let runtime = Context::runtime()?;
+    let served = runtime.block_on(serve(context, args, name, options));
+    // Files that are being read at this moment are of no use any more.
+    runtime.shutdown_timeout(ENDING);
+    served.map(|()| Exit::Complete)
+}
+
+/// The benchmark to show. It need not have results yet.
+fn benchmark(context: &Context, args: &ViewArgs) -> Result<String, Failure> {
+    let selection = BenchmarkSelection {
+        names: args.name.iter().cloned().collect(),
+        ..BenchmarkSelection::default()
+    };
+    let chosen = choose(&context.layout, &selection, false)?;
+    let name = chosen.names.into_iter().next().unwrap_or_default();
+    // A shipped one that was never run has no files.
+    if context.layout.benchmark(&name)?.yaml().exists() {
+        return Ok(name);
+    }
+    Err(Failure::usage(format!(
+        "no benchmark `{name}` in {}\nhelp: `{} run {name}` copies the shipped one and runs it",
+        context.layout.benchmarks().display(),
+        context.layout.command()
+    )))
+}
+
+async fn serve(
+    context: &Context,
+    args: &ViewArgs,
+    name: String,
+    options: LivePage,
+) -> Result<(), Failure> {
+    let ended = signals::first()
+        .map_err(|error| Failure::nothing_ran(format!("Ctrl-C cannot be handled: {error}")))?;
+    let (listener, port) = listen(args.port).await?;
+    let access = Access::new(port)
+        .map_err(|error| Failure::nothing_ran(format!("no random address: {error}")))?;
+    let address = access.address();
+    let follower = Follower::new(&context.layout, &name, options, context.terminal.clone())?;
+    let viewer = Arc::new(Viewer::new(access, follower));
+    if args.json {
+        let value = json!({"benchmark": name, "address": address, "port": port});
+        context.print_json("view", Exit::Complete, value);
+    } else {
+        context.terminal.print(&format!("{address}\n"));
+    }
+    context
+        .terminal
+        .note(&format!("showing {name}; Ctrl-C ends it"));
+    if args.open {
+        browser::open(&address, context.terminal.clone());
+    }
+    server::serve(listener, viewer, ended).await;
+    Ok(())
+}
+
+async fn listen(port: Option<u16>) -> Result<(TcpListener, u16), Failure> {
+    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await;
+    let bound = bound.and_then(|listener| Ok((listener.local_addr()?.port(), listener)));
+    match bound {
+        Ok((port, listener)) => Ok((listener, port)),
+        Err(error) => Err(Failure::usage(match (port, error.kind()) {
+            (Some(port), io::ErrorKind::AddrInUse) => format!(
+                "port {port} is in use by another program\nhelp: name another port, or leave out --port for a free one"
+            ),
+            (Some(port), io::ErrorKind::PermissionDenied) => format!(
+                "port {port} is reserved by the system\nhelp: name a port above 1023, or leave out --port for a free one"
+            ),
+            _ => format!("no port of this machine can be used: {error}"),
+        })),
+    }
+}
