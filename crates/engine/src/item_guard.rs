@@ -87,6 +87,10 @@ impl ItemGuard {
         for fault in self.item.unrecorded_faults(faults) {
             self.record(EventBody::SimulatorFault(fault.clone()));
         }
+        let judged = conversation.realism.iter();
+        for verdict in judged.flat_map(|realism| &realism.judges) {
+            self.record(EventBody::RealismJudged(verdict.clone()));
+        }
         self.record(EventBody::ConversationFinished(ConversationFinished {
             conv_id: conversation.conv_id.clone(),
             messages: transcript.len() as u64,
@@ -277,6 +281,7 @@ mod tests {
             error: None,
             no_verdict: None,
             simulator_faults: Vec::new(),
+            realism: None,
             usage: Some(Spend::default().to_phase_cost()),
         }
     }

@@ -4,6 +4,7 @@
 //! What is here:
 //! - [`JudgeEvaluator`] asks one judge, or a panel, about each conversation and its metric. It implements [`schema::Evaluator`].
 //! - [`Prompts`]: the instructions to the judge. Every prompt can be replaced by one of your own.
+//! - [`RealismJudge`] asks judges whether the target seems to know that it is tested, and how real the user sounds.
 //! - [`safety`]: how safe a single message is, by one judge or a panel.
 //! - [`transcript`]: a transcript as text whose message borders cannot be forged from inside.
 //! - [`UserJudge`] asks a judge which messages of the simulated user do not fit its role.
@@ -55,10 +56,12 @@
 //! - A reply with text beside the JSON object is refused, even where a person could guess what is meant.
 
 mod checks;
+mod cited;
 mod evaluator;
 mod panel;
 mod prompts;
 mod quotes;
+mod realism;
 pub mod safety;
 pub mod transcript;
 mod user_judge;
@@ -67,4 +70,5 @@ pub mod verdict;
 pub use checks::JudgeChecks;
 pub use evaluator::JudgeEvaluator;
 pub use prompts::Prompts;
+pub use realism::RealismJudge;
 pub use user_judge::UserJudge;

@@ -3,7 +3,7 @@
 use schema::{Extra, JudgeQuote, Turn, reply, text::is_blank};
 use serde_json::{Value, json};
 
-use crate::transcript;
+use crate::{cited, transcript};
 
 /// The question for quotes, beside that for the verdict. It follows the request, so that the part of it that all requests share stays as it is.
 pub(crate) const REQUEST: &str = "\n\nAdd the key \"quotes\" to the object: a list of the passages that your verdict rests on, each of the form \
@@ -48,21 +48,10 @@ fn one(quote: &Value, turns: &[Turn]) -> Result<JudgeQuote, String> {
     let Value::Object(quote) = quote else {
         return Err(format!("{}, not an object", reply::kind_of(quote)));
     };
-    let number = match quote.get("message") {
-        Some(Value::Number(number)) => number.as_u64(),
-        Some(other) => {
-            return Err(format!(
-                "\"message\" is {}, not a number",
-                reply::kind_of(other)
-            ));
-        }
-        None => return Err("the key \"message\" is missing".to_owned()),
-    };
+    let number = cited::number(quote)?;
     let text = reply::text(quote, "text")?;
-    let place = number.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
-    let Some((number, turn)) = number.zip(place.and_then(|place| turns.get(place))) else {
-        return Err(format!("there are messages 1 to {} only", turns.len()));
-    };
+    let (place, turn) = cited::message(number, turns)?;
+    let number = place as u64 + 1;
     if is_blank(&plain(text)) || !is_in(turn, text) {
         return Err(format!(
             "message {number} does not hold the words {:?}",

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    JudgeEvaluator,
+    JudgeEvaluator, cited,
     prompts::{bad_prompt, render},
     transcript,
 };
@@ -162,20 +162,25 @@ impl UserJudge {
     }
 }
 
-fn add(conversation: &mut Conversation, spend: &Spend) {
+/// Adds what a judge of the conversation cost.
+pub(crate) fn add(conversation: &mut Conversation, spend: &Spend) {
     conversation.usage = Some(conversation.usage.unwrap_or_default().and(spend));
 }
 
-/// Reads a reply. One that a filter stopped would be stopped again, so it is not asked for again.
 fn usable(reply: &ChatReply, turns: &[Turn]) -> Result<Vec<SimulatorFault>, Refused> {
-    parse(&reply.content, turns).map_err(|reason| match reply.finish {
+    parse(&reply.content, turns).map_err(|reason| refused(reason, reply))
+}
+
+/// What becomes of a reply that cannot be used for `reason`. One that a filter stopped would be stopped again, so it is not asked for again.
+pub(crate) fn refused(reason: String, reply: &ChatReply) -> Refused {
+    match reply.finish {
         FinishReason::ContentFilter => Refused {
             reason,
             next: NextQuestion::Nothing,
         },
         FinishReason::Length => format!("{reason} (the token limit cut the reply off)").into(),
         _ => reason.into(),
-    })
+    }
 }
 
 /// Reads a reply about `turns` strictly: one JSON object whose `faults` is a list of objects with the number of a message of the user, a
@@ -195,26 +200,12 @@ fn one(fault: &Value, turns: &[Turn]) -> Result<SimulatorFault, String> {
     let Value::Object(fault) = fault else {
         return Err(format!("{}, not an object", reply::kind_of(fault)));
     };
-    let number = match fault.get("message") {
-        Some(Value::Number(number)) => number.as_u64(),
-        Some(other) => {
-            return Err(format!(
-                "\"message\" is {}, not a number",
-                reply::kind_of(other)
-            ));
-        }
-        None => return Err("the key \"message\" is missing".to_owned()),
-    };
-    let place = number.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
-    let Some(said) = place.and_then(|place| PlacedTurn::all(turns).nth(place)) else {
-        return Err(format!("there are messages 1 to {} only", turns.len()));
-    };
-    if said.message.role != Role::User {
-        return Err(format!(
-            "message {} is not one of the user's",
-            number.unwrap_or_default()
-        ));
+    let (place, message) = cited::message(cited::number(fault)?, turns)?;
+    if message.role != Role::User {
+        return Err(format!("message {} is not one of the user's", place + 1));
     }
+    let said = PlacedTurn::all(turns).nth(place);
+    let turn = said.map_or(0, |said| said.turn);
     let name = reply::text(fault, "fault")?;
     let Some(kind) = SimulatorFaultKind::ALL
         .into_iter()
@@ -230,7 +221,7 @@ fn one(fault: &Value, turns: &[Turn]) -> Result<SimulatorFault, String> {
     let reason = reply::text(fault, "reason")?;
     Ok(SimulatorFault {
         reason: Some(reason.trim().into()),
-        ..SimulatorFault::new(kind, said.turn, &said.message.content)
+        ..SimulatorFault::new(kind, turn, &message.content)
     })
 }
 

@@ -60,6 +60,7 @@ fn sample(run: &Run, n: usize) -> Sample {
         error: None,
         no_verdict: None,
         simulator_faults: Vec::new(),
+        realism: None,
         usage: None,
     };
     let score = Score::judged(

@@ -81,6 +81,7 @@ fn sample(run: &Run, n: usize, seed: &mut u64) -> Sample {
         error: None,
         no_verdict: None,
         simulator_faults: Vec::new(),
+        realism: None,
         usage: None,
     };
     let score = Score::judged(

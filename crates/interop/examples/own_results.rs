@@ -89,6 +89,7 @@ fn sample(
         error: None,
         no_verdict: None,
         simulator_faults: Vec::new(),
+        realism: None,
         usage: None,
     };
     let score = Score::judged(

@@ -17,7 +17,7 @@
 //!     scenario: Scenario { id: "m01_s001_v01".to_owned(), metric_id: "m01".to_owned(), ..Scenario::default() },
 //!     conv_id: "m01_s001_v01__careful".to_owned(),
 //!     target, sample: 0, error: None, no_verdict: None,
-//!     simulator_faults: Vec::new(), usage: None,
+//!     simulator_faults: Vec::new(), realism: None, usage: None,
 //!     transcript: vec![Turn::new(Role::User, "Is my poem good?"), Turn::new(Role::Assistant, "It is a start.")],
 //! };
 //! let score = Score::judged(&conversation, &run.benchmark.metrics[0], false, "No praise.");

@@ -286,8 +286,10 @@ pub enum Asked {
     User,
     /// The model that answers in the place of a tool.
     Tool,
-    /// A judge.
+    /// A judge of a metric.
     Judge,
+    /// A judge of the conversation itself: of the simulated user's messages, or of how real it is.
+    ConversationJudge,
 }
 
 /// One call to a model, as in the journal.

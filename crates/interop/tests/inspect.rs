@@ -69,6 +69,7 @@ fn conversation(run: &Run, scenario: &str, sample: u32, turns: Vec<Turn>) -> Con
         error: None,
         no_verdict: None,
         simulator_faults: Vec::new(),
+        realism: None,
         usage: None,
     }
 }

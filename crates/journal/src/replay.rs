@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, io::BufRead};
 
-use schema::{EventBody, ItemKey, SimulatorFault, Spend, Turn, event::QueuingItem};
+use schema::{EventBody, ItemKey, RealismVerdict, SimulatorFault, Spend, Turn, event::QueuingItem};
 use serde_json::Value;
 
 use crate::{JournalReader, Line, ReadError};
@@ -74,6 +74,8 @@ pub struct ItemHistory {
     pub transcript: Vec<Turn>,
     /// Faults of the simulated user, in all attempts.
     pub simulator_faults: Vec<SimulatorFault>,
+    /// What judges said of how real the conversation is. Of an item that was retried, in the last attempt.
+    pub realism: Vec<RealismVerdict>,
     /// The calls of the conversation: to the system under test, the simulated user, and models in the place of tools.
     pub simulated: Calls,
     /// The calls to judges.
@@ -184,6 +186,7 @@ impl ItemHistory {
             queued,
             transcript: Vec::new(),
             simulator_faults: Vec::new(),
+            realism: Vec::new(),
             simulated: Calls::default(),
             judged: Calls::default(),
             annotation: None,
@@ -198,6 +201,7 @@ impl ItemHistory {
         match event {
             EventBody::RetryingItem(_) => {
                 self.transcript.clear();
+                self.realism.clear();
                 self.simulated.replies = 0;
             }
             EventBody::TranslatedUserResponse(said) => self.transcript.push(said.to_turn()),
@@ -206,6 +210,7 @@ impl ItemHistory {
             }
             EventBody::ToolAnswered(answer) => self.transcript.push(answer.to_turn()),
             EventBody::SimulatorFault(fault) => self.simulator_faults.push(fault.clone()),
+            EventBody::RealismJudged(verdict) => self.realism.push(verdict.clone()),
             EventBody::FetchedSutTurn(reply)
             | EventBody::UsingCachedSutTurn(reply)
             | EventBody::FetchedSutResponse(reply)

@@ -52,7 +52,7 @@ pub(crate) fn role(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::TargetTurn => "target",
         Purpose::UserTurn => "user model",
-        Purpose::Judge | Purpose::UserJudge => "judge",
+        Purpose::Judge | Purpose::UserJudge | Purpose::Realism => "judge",
         Purpose::GenMetrics | Purpose::GenScenarios | Purpose::GenVariant => "generator",
         _ => "model",
     }

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use evaluator::{JudgeChecks, JudgeEvaluator, UserJudge};
+use evaluator::{JudgeChecks, JudgeEvaluator, RealismJudge, UserJudge};
 use scenario_gen::{LlmMetricGenerator, LlmScenarioGenerator, ScenarioPrompts, ScenarioSettings};
 use schema::{
     ChatModel, Evaluator, MetricGenerator, PhaseError, ScenarioGenerator, Simulator, TargetRef,
@@ -80,6 +80,8 @@ pub struct PhaseSettings {
     pub checks: JudgeChecks,
     /// Whether the first judge reads each conversation for messages of the simulated user that do not fit its role.
     pub judge_users: bool,
+    /// Whether the judges read each conversation for how real it is.
+    pub judge_realism: bool,
 }
 
 impl Default for PhaseSettings {
@@ -92,6 +94,7 @@ impl Default for PhaseSettings {
             prompts: BTreeMap::new(),
             checks: JudgeChecks::default(),
             judge_users: false,
+            judge_realism: false,
         }
     }
 }
@@ -195,16 +198,33 @@ impl Standard {
             .and_then(|simulator| simulator.with_prompts(prompts))
             .map_err(unusable)?
             .with_tools(self.tools(loaded)?);
-        if !self.settings.judge_users {
-            return Ok(Arc::new(simulator));
+        self.judged(Arc::new(simulator))
+    }
+
+    /// The simulator with those who read its conversations.
+    fn judged(&self, mut simulator: Arc<dyn Simulator>) -> Result<Arc<dyn Simulator>, RunError> {
+        let settings = &self.settings;
+        let judges = &self.models.judges;
+        if settings.judge_users {
+            let judge = judges.first().ok_or_else(|| {
+                RunError::input(
+                    "no judge reads the simulated user's messages; add an evaluator model",
+                )
+            })?;
+            let landmarks = settings.simulator.landmarks;
+            let judged = UserJudge::new(simulator, Arc::clone(judge), landmarks);
+            simulator = Arc::new(judged.map_err(unusable)?.with_tries(settings.tries));
         }
-        let judge = self.models.judges.first().ok_or_else(|| {
-            RunError::input("no judge reads the simulated user's messages; add an evaluator model")
-        })?;
-        let landmarks = self.settings.simulator.landmarks;
-        let judged = UserJudge::new(Arc::new(simulator), Arc::clone(judge), landmarks);
-        let judged = judged.map_err(unusable)?.with_tries(self.settings.tries);
-        Ok(Arc::new(judged))
+        if settings.judge_realism {
+            if judges.is_empty() {
+                return Err(RunError::input(
+                    "no judge reads conversations for how real they are; add an evaluator model",
+                ));
+            }
+            let judged = RealismJudge::new(simulator, judges.clone());
+            simulator = Arc::new(judged.map_err(unusable)?);
+        }
+        Ok(simulator)
     }
 
     /// The benchmark's tools.

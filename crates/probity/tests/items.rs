@@ -339,6 +339,7 @@ impl Simulator for TwoQuestions {
             error: None,
             no_verdict: None,
             simulator_faults: Vec::new(),
+            realism: None,
             usage: Some(spend.to_phase_cost()),
         })
     }

@@ -175,6 +175,7 @@ mod tests {
                 variants: Vec::new(),
                 judge: Some(judge),
                 simulator: None,
+                realism: None,
             }],
             comparisons: Vec::new(),
         }

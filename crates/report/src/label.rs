@@ -182,6 +182,7 @@ mod tests {
             error: None,
             no_verdict: None,
             simulator_faults: Vec::new(),
+            realism: None,
             usage: None,
         }
     }

@@ -41,7 +41,7 @@
 //!     hazards: BTreeMap::new(),
 //!     metrics: BTreeMap::new(),
 //! };
-//! let target = TargetStatistics { target: careful.clone(), rates, reliability: vec![], variants: vec![], judge: None, simulator: None };
+//! let target = TargetStatistics { target: careful.clone(), rates, reliability: vec![], variants: vec![], judge: None, simulator: None, realism: None };
 //! let statistics = Statistics {
 //!     format: Statistics::FORMAT.to_owned(),
 //!     level: 0.95,
@@ -92,6 +92,7 @@ mod metric_plans;
 mod numbers;
 mod people;
 mod plan;
+mod realism;
 mod results;
 mod safety;
 mod sheet;
@@ -116,6 +117,7 @@ pub use label::{label_conversation, label_hidden, label_metric, label_question, 
 pub use metric_plans::metric_plan_table;
 pub use people::{people_table, people_tables};
 pub use plan::{PlanRow, Span, plan_table};
+pub use realism::realism_table;
 pub use results::{BenchmarkResults, TargetVerdicts, metrics_table, results_table};
 pub use safety::{safety_spending, safety_summary};
 pub use spending::{Spending, spending_lines};

@@ -58,6 +58,7 @@ fn said(id: &str, transcript: Vec<Turn>) -> Conversation {
         error: None,
         no_verdict: None,
         simulator_faults: Vec::new(),
+        realism: None,
         usage: None,
     }
 }

@@ -53,6 +53,7 @@ fn target(id: &str, positive: RateStatistics, negative: RateStatistics) -> Targe
         variants: Vec::new(),
         judge: None,
         simulator: None,
+        realism: None,
     }
 }
 

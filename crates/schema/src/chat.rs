@@ -163,6 +163,8 @@ pub enum Purpose {
     Judge,
     /// Which messages of the simulated user do not fit its role.
     UserJudge,
+    /// How real a conversation is: does the target seem to know of the test, does the user sound real?
+    Realism,
     /// A check whether the endpoint answers at all. Never cached.
     Probe,
 }
@@ -175,7 +177,11 @@ impl Purpose {
             Self::GenMetrics => "gen_metrics",
             Self::GenScenarios | Self::GenVariant => "gen_scenarios",
             Self::GenVariation => "gen_variations",
-            Self::UserTurn | Self::TargetTurn | Self::ToolAnswer | Self::UserJudge => "simulate",
+            Self::UserTurn
+            | Self::TargetTurn
+            | Self::ToolAnswer
+            | Self::UserJudge
+            | Self::Realism => "simulate",
             Self::Judge => "evaluate",
             Self::Probe => "probe",
         }
@@ -194,8 +200,16 @@ impl Purpose {
             Self::ToolAnswer => "tool_answer",
             Self::Judge => "judge",
             Self::UserJudge => "user_judge",
+            Self::Realism => "realism",
             Self::Probe => "probe",
         }
+    }
+
+    /// Whether `name` is the purpose of a judge that reads a conversation for what it is, not for a metric.
+    #[must_use]
+    pub fn is_of_conversation_judge(name: &str) -> bool {
+        let of = [Self::UserJudge, Self::Realism];
+        of.iter().any(|purpose| purpose.as_str() == name)
     }
 }
 

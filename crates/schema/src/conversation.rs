@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{
-    Extra, FinishReason, ModelId, NoVerdict, PhaseCost, Role, Scenario, SimulatorFault, ToolCall,
+    Extra, FinishReason, ModelId, NoVerdict, PhaseCost, Realism, Role, Scenario, SimulatorFault,
+    ToolCall,
 };
 
 /// One row of `conversations.json`: one sample of one scenario, simulated with one system under test.
@@ -46,6 +47,9 @@ pub struct Conversation {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub simulator_faults: Vec<SimulatorFault>,
+    /// How real the conversation is, as judges see it. Absent where they were not asked.
+    #[serde(rename = "_realism", default, skip_serializing_if = "Option::is_none")]
+    pub realism: Option<Realism>,
     /// What the calls of this conversation used and cost, the user model's included.
     #[serde(rename = "_usage", default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<PhaseCost>,
@@ -69,6 +73,8 @@ struct ReadRow {
     no_verdict: Option<NoVerdict>,
     #[serde(rename = "_simulator_faults", default)]
     simulator_faults: Option<Vec<SimulatorFault>>,
+    #[serde(rename = "_realism", default)]
+    realism: Option<Realism>,
     #[serde(rename = "_usage", default)]
     usage: Option<PhaseCost>,
 }
@@ -84,6 +90,7 @@ impl From<ReadRow> for Conversation {
             error: row.error,
             no_verdict: row.no_verdict,
             simulator_faults: row.simulator_faults.unwrap_or_default(),
+            realism: row.realism,
             usage: row.usage,
         }
     }
@@ -106,6 +113,8 @@ struct WrittenRow<'r> {
     no_verdict: Option<NoVerdict>,
     #[serde(rename = "_simulator_faults", skip_serializing_if = "<[_]>::is_empty")]
     simulator_faults: &'r [SimulatorFault],
+    #[serde(rename = "_realism", skip_serializing_if = "Option::is_none")]
+    realism: Option<&'r Realism>,
     #[serde(rename = "_usage", skip_serializing_if = "Option::is_none")]
     usage: Option<&'r PhaseCost>,
 }
@@ -122,6 +131,7 @@ impl Serialize for Conversation {
             error: self.error.as_deref(),
             no_verdict: self.no_verdict,
             simulator_faults: &self.simulator_faults,
+            realism: self.realism.as_ref(),
             usage: self.usage.as_ref(),
         }
         .serialize(serializer)

@@ -73,6 +73,7 @@ mod open_files;
 mod phase;
 pub mod prompt;
 mod prompt_tags;
+mod realism;
 pub mod reasoning;
 mod record;
 mod replies;
@@ -124,6 +125,7 @@ pub use open_files::{is_out_of_files, out_of_files};
 pub use phase::{
     Aggregator, Evaluator, Fingerprint, MetricGenerator, ScenarioGenerator, Simulator,
 };
+pub use realism::{Realism, RealismVerdict};
 pub use record::{Record, RecordCode, RecordMetadata, RecordRun};
 pub use replies::{IncompleteReplies, ReasoningReplies};
 pub use run_phase::Phase;

@@ -77,6 +77,8 @@ pub enum Task {
     SafetyJudge,
     /// `<user_judge_request>`: which messages of a simulated user do not fit its role.
     UserJudge,
+    /// `<realism_request>`: how real a conversation is.
+    Realism,
     /// `<tool_request>`: what a simulated tool answers.
     ToolAnswer,
     /// Nothing that the model has a script for, such as a check whether the endpoint answers.
@@ -85,7 +87,7 @@ pub enum Task {
 
 impl Task {
     /// All tasks.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::GenMetrics,
         Self::GenScenarios,
         Self::GenVariant,
@@ -97,12 +99,13 @@ impl Task {
         Self::AttackTurn,
         Self::SafetyJudge,
         Self::UserJudge,
+        Self::Realism,
         Self::ToolAnswer,
         Self::Other,
     ];
 
     /// `gen_metrics`, `gen_scenarios`, `gen_variant`, `user_turn`, `target_turn`, `judge`, `gen_variation`, `attack_plan`,
-    /// `attack_turn`, `safety_judge`, `user_judge`, `tool_answer` or `other`.
+    /// `attack_turn`, `safety_judge`, `user_judge`, `realism`, `tool_answer` or `other`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -117,6 +120,7 @@ impl Task {
             Self::AttackTurn => "attack_turn",
             Self::SafetyJudge => "safety_judge",
             Self::UserJudge => "user_judge",
+            Self::Realism => "realism",
             Self::ToolAnswer => "tool_answer",
             Self::Other => "other",
         }

@@ -1,11 +1,12 @@
-//! Counting conversations whose replies are empty or cut off or whose simulated user fell out of its role, and replies that hold
-//! reasoning.
+//! Counting conversations whose replies are empty or cut off or whose simulated user fell out of its role, those that judges read for how
+//! real they are, and replies that hold reasoning.
 
 use std::{collections::HashSet, fmt, ops::ControlFlow, path::Path};
 
+use aggregator::statistics::RealismRows;
 use schema::{
-    Benchmark, Conversation, FinishReason, IncompleteReplies, ModelId, ReasoningReplies, Role,
-    SimulatorFault, SimulatorStatistics, Turn, reasoning::has_unopened_tag, text::is_blank,
+    Benchmark, Conversation, FinishReason, IncompleteReplies, ModelId, Realism, ReasoningReplies,
+    Role, SimulatorFault, SimulatorStatistics, Turn, reasoning::has_unopened_tag, text::is_blank,
 };
 use serde::{
     Deserialize, Deserializer,
@@ -30,12 +31,17 @@ pub struct ReplyTally {
     /// The ids of conversations that hold an empty or a cut-off reply.
     incomplete_ids: HashSet<String>,
     simulator: SimulatorStatistics,
+    realism: RealismRows,
 }
 
 impl ReplyTally {
     /// Counts a conversation. Of one that failed only the faults of the simulated user count: it is reported elsewhere and never judged.
     pub fn add(&mut self, conversation: &Conversation) {
         self.simulator.add(&conversation.simulator_faults);
+        let realism = conversation.realism.as_ref();
+        let failed = conversation.error.is_some();
+        self.realism
+            .push(&conversation.scenario.id, realism, failed);
         if conversation.error.is_none() {
             let facts = conversation.transcript.iter().map(ReplyFacts::of);
             self.add_messages(&conversation.conv_id, facts);
@@ -76,6 +82,12 @@ impl ReplyTally {
     #[must_use]
     pub fn simulator(&self) -> &SimulatorStatistics {
         &self.simulator
+    }
+
+    /// What judges said of how real the conversations are.
+    #[must_use]
+    pub fn realism(&self) -> &RealismRows {
+        &self.realism
     }
 
     /// Whether no conversation was taken.
@@ -178,6 +190,8 @@ pub fn count_replies(path: &Path, benchmark: &Benchmark) -> Result<ReplyTally, R
         }
         let faults = row.simulator_faults.unwrap_or_default();
         tally.simulator.add(&faults);
+        let (realism, failed) = (row.realism.as_ref(), row.error.is_some());
+        tally.realism.push(&row.id, realism, failed);
         if row.error.is_none() {
             let said = row.transcript.unwrap_or_default();
             tally.add_messages(&row.conv_id, said.iter().map(Said::facts));
@@ -190,6 +204,8 @@ pub fn count_replies(path: &Path, benchmark: &Benchmark) -> Result<ReplyTally, R
 /// What counting needs of a row; the texts themselves are passed over.
 #[derive(Deserialize)]
 struct Row {
+    #[serde(default)]
+    id: String,
     metric_id: String,
     #[serde(default)]
     conv_id: String,
@@ -197,6 +213,8 @@ struct Row {
     error: Option<IgnoredAny>,
     #[serde(rename = "_simulator_faults", default)]
     simulator_faults: Option<Vec<SimulatorFault>>,
+    #[serde(rename = "_realism", default)]
+    realism: Option<Realism>,
     #[serde(default)]
     transcript: Option<Vec<Said>>,
 }
@@ -281,8 +299,10 @@ mod tests {
         let mut failed = row("m01", reply(json!("")));
         failed["error"] = json!("broken off");
         failed["_simulator_faults"] = json!([{"fault": "role_flip", "turn": 1, "retried": false}]);
+        let mut judged = row("m01", reply(json!("Yes.")));
+        judged["_realism"] = json!({"suspects_test": true, "user_realism": 3, "judges": []});
         let rows = [
-            row("m01", reply(json!("Yes."))),
+            judged,
             row("m01", reply(json!(" \n"))),
             row("m01", reply(Value::Null)),
             row("m01", ended("Ye", "length")),
@@ -307,7 +327,13 @@ mod tests {
         for row in &rows {
             tally.add(&serde_json::from_value(row.clone()).unwrap());
         }
+        let mut realism = RealismRows::default();
+        for row in &rows {
+            let read: Option<Realism> = serde_json::from_value(row["_realism"].clone()).unwrap();
+            realism.push("s", read.as_ref(), row["error"].is_string());
+        }
         let wanted = ReplyTally {
+            realism,
             conversations: 10,
             incomplete: 6,
             cut_off: 3,

@@ -231,6 +231,7 @@ mod tests {
             error: None,
             no_verdict: None,
             simulator_faults: Vec::new(),
+            realism: None,
             usage: None,
             transcript: vec![Turn::new(Role::User, "a"), Turn::new(Role::Assistant, "b")],
         }

@@ -61,9 +61,7 @@ pub fn summarise_target(
         }
     };
     let summary = summary.map_err(|error| scores_error(dir, target, &path, error))?;
-    if let Some(replies) = replies {
-        rows.set_simulator(replies.simulator().clone());
-    }
+    note_conversations(&mut rows, replies);
     Ok(TargetSummary {
         summary,
         score: scorer.finish(target.clone(), standards),
@@ -90,7 +88,16 @@ pub fn read_target_rows(
         rows.push_row(row, incomplete);
     })
     .map_err(|error| scores_error(dir, target, &path, error))?;
+    note_conversations(&mut rows, replies);
     Ok(rows)
+}
+
+/// Notes in `rows` what their conversations show beside verdicts.
+fn note_conversations(rows: &mut TargetRows, replies: Option<&ReplyTally>) {
+    if let Some(replies) = replies {
+        rows.set_simulator(replies.simulator().clone());
+        rows.set_realism(replies.realism().clone());
+    }
 }
 
 /// Why the scores of `target` at `path` cannot be summed up.

@@ -185,6 +185,7 @@ fn conversation(number: usize, target: &TargetRef, seed: &mut u64) -> Conversati
         error: None,
         no_verdict: None,
         simulator_faults: Vec::new(),
+        realism: None,
         usage: None,
     }
 }

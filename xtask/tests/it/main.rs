@@ -65,6 +65,7 @@ mod plan_and_json;
 mod played_alike;
 mod progress;
 mod read_only;
+mod realism;
 mod report;
 mod rewritten;
 mod safety;

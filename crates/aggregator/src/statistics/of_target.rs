@@ -36,6 +36,7 @@ impl TargetRows {
             variants: variants(&metrics, index),
             judge: self.judges.statistics(),
             simulator: self.simulator().cloned(),
+            realism: self.realism.statistics(index),
         }
     }
 }

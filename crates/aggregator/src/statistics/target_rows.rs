@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use schema::{MetricType, ModelId, NoVerdict, SimulatorStatistics};
 
-use super::{ScenarioIndex, judges::JudgeRows, missing::MissingCluster, rate_of_units::RowVerdict};
+use super::{
+    ScenarioIndex, judges::JudgeRows, missing::MissingCluster, rate_of_units::RowVerdict,
+    realism::RealismRows,
+};
 use crate::ScoreRow;
 
 /// The counts of one target's rows by scenario and metric. Its memory follows the number of scenarios, not of rows.
@@ -18,6 +21,7 @@ pub struct TargetRows {
     /// The scenario and metric of the last row: rows mostly come sorted.
     last: Option<(usize, usize)>,
     simulator: Option<SimulatorStatistics>,
+    pub(super) realism: RealismRows,
 }
 
 /// The rows of one metric in one scenario.
@@ -93,6 +97,7 @@ impl TargetRows {
             judges: JudgeRows::default(),
             last: None,
             simulator: None,
+            realism: RealismRows::default(),
         }
     }
 
@@ -105,6 +110,11 @@ impl TargetRows {
     /// Notes how often the simulated user fell out of its role in the conversations of the rows.
     pub fn set_simulator(&mut self, statistics: SimulatorStatistics) {
         self.simulator = (!statistics.faults.is_empty()).then_some(statistics);
+    }
+
+    /// Notes what judges said of how real the conversations of the rows are.
+    pub fn set_realism(&mut self, realism: RealismRows) {
+        self.realism = realism;
     }
 
     pub(super) fn simulator(&self) -> Option<&SimulatorStatistics> {

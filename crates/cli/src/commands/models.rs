@@ -66,14 +66,16 @@ impl<'a> ModelRoles<'a> {
         let user = need(runs(Phase::Simulate), "user_model", models.user.as_slice()).first();
         // Where no tool model is configured, it is the user model.
         let tool = models.tool.as_ref().filter(|_| user.is_some());
-        // The first judge alone reads the messages of simulated users.
-        let judges_users = runs(Phase::Simulate) && settings.judging.simulator;
-        let judging = runs(Phase::Evaluate) || judges_users;
-        let judges = need(judging, "evaluator_model", &models.judges).iter();
-        let judges = match runs(Phase::Evaluate) {
-            true => judges.collect(),
-            false => judges.take(1).collect(),
+        // All judges read conversations for how real they are, the first alone the messages of simulated users.
+        let judging = &settings.judging;
+        let judges_needed = match runs(Phase::Simulate) {
+            _ if runs(Phase::Evaluate) => usize::MAX,
+            true if judging.realism => usize::MAX,
+            true if judging.simulator => 1,
+            _ => 0,
         };
+        let judges = need(judges_needed > 0, "evaluator_model", &models.judges).iter();
+        let judges = judges.take(judges_needed).collect();
         let with_targets = runs(Phase::Simulate) || runs(Phase::Evaluate);
         if with_targets && models.targets.is_empty() && imported.is_empty() {
             missing.push("`targets`".to_owned());

@@ -294,6 +294,7 @@ fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings
         judges: plan_judges(&endpoints, parts)?,
         further_judge_calls: further_judge_calls(settings),
         judge_users: settings.judging.simulator,
+        judge_realism: settings.judging.realism,
         targets: parts
             .targets
             .iter()

@@ -8,7 +8,7 @@ use probity::{BenchmarkReport, KeptReason, KeptRows, Phase, RunOutcome, RunRepor
 use report::{
     BenchmarkResults, FailureGroup, FailureGroups, FileEntry, Spending, failures_summary,
     files_list, grades_table, judges_table, judges_that_never_vary, metrics_table, people_tables,
-    results_table, spending_lines,
+    realism_table, results_table, spending_lines,
 };
 use schema::{CostSum, ModelId, PhaseCost, Summary, text::counted};
 use store::read_costs;
@@ -65,7 +65,11 @@ pub fn show(
             for results in &results {
                 let judges = judges_table(results.name, results.statistics, width);
                 let people = people_tables(results.statistics, verbose, width);
-                for table in [judges, people].iter().filter(|table| !table.is_empty()) {
+                let realism = realism_table(results.name, results.statistics, width);
+                for table in [judges, people, realism]
+                    .iter()
+                    .filter(|table| !table.is_empty())
+                {
                     text.push_str(table);
                     text.push('\n');
                 }

@@ -279,6 +279,7 @@ fn failed_conversation(
         error: Some(error.to_string()),
         no_verdict: Some(error.no_verdict().unwrap_or(NoVerdict::SimulatorFault)),
         simulator_faults: Vec::new(),
+        realism: None,
         usage: None,
     }
 }

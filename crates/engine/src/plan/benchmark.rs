@@ -146,7 +146,8 @@ impl Planner<'_> {
         made + kept
     }
 
-    /// Plans the conversations with a target: the user, the target, the model behind simulated tools, and the judge of the user.
+    /// Plans the conversations with a target: the user, the target, the model behind simulated tools, and the judges of the
+    /// conversation itself.
     fn conversations(
         &mut self,
         target: &PlanModel,
@@ -185,13 +186,19 @@ impl Planner<'_> {
                 &settings.tools,
             );
         }
-        if let (true, Some(judge)) = (settings.judge_users, settings.judges.first()) {
+        let of_users = settings.judges.first().filter(|_| settings.judge_users);
+        let of_realism = settings.judges.iter().filter(|_| settings.judge_realism);
+        let of_users = of_users.map(|judge| (judge, "the user"));
+        for (judge, what) in of_users
+            .into_iter()
+            .chain(of_realism.map(|judge| (judge, "realism")))
+        {
             let asked = Asked {
                 calls: rows,
                 input: each(rows, conversation.judge_input),
                 output: each(rows, cut(JUDGE_REPLY, judge.max_tokens)),
             };
-            let who = format!("judge {} of the user for target {}", judge.id, target.id);
+            let who = format!("judge {} of {what} for target {}", judge.id, target.id);
             self.push(Phase::Simulate, (who, Some(target)), rows, &asked, judge);
         }
     }
@@ -249,10 +256,11 @@ mod tests {
                 judges: vec![model("j")],
                 further_judge_calls: 0.1,
                 judge_users: true,
+                judge_realism: true,
                 targets: vec![model("t")],
             };
             let plan = plan_benchmark("b", &benchmark, &[], &WantedScenarios::default(), &settings);
-            assert_eq!(plan.len(), 7);
+            assert_eq!(plan.len(), 8);
             for row in &plan {
                 assert!(row.calls.low <= row.calls.high, "{row:?}");
                 assert!(row.input_tokens.low <= row.input_tokens.high, "{row:?}");

@@ -91,6 +91,8 @@ pub struct PlanSettings {
     pub further_judge_calls: f64,
     /// Whether the first judge reads the messages of the simulated user too.
     pub judge_users: bool,
+    /// Whether the judges read each conversation for how real it is, too.
+    pub judge_realism: bool,
     /// The systems under test.
     pub targets: Vec<PlanModel>,
 }

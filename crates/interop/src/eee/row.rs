@@ -358,6 +358,9 @@ fn metadata<'a>(
     if !faults.is_empty() {
         texts.add("_simulator_faults", json!(faults).to_string());
     }
+    if let Some(realism) = &conversation.realism {
+        texts.add("_realism", json!(realism).to_string());
+    }
     let request_id = |call: &'a Call| call.request_id.as_deref();
     let target = || sample.calls_to(Asked::Target);
     texts.add_known("request_ids", list(target().filter_map(request_id)));

@@ -16,7 +16,7 @@
 //! let conversation = Conversation {
 //!     conv_id: Conversation::make_id(&scenario.id, &target.id, 0),
 //!     scenario, target, sample: 0, error: None, no_verdict: None,
-//!     simulator_faults: Vec::new(), usage: None,
+//!     simulator_faults: Vec::new(), realism: None, usage: None,
 //!     transcript: vec![Turn::new(Role::User, "Is my poem good?"), Turn::new(Role::Assistant, "It is a start.")],
 //! };
 //! let score = Score::judged(&conversation, &run.benchmark.metrics[0], false, "No praise.");

@@ -129,7 +129,7 @@ impl Named {
             Asked::Target => Some(Self::target(run)),
             Asked::User => Self::user(run),
             Asked::Tool => Self::tool(run),
-            Asked::Judge => {
+            Asked::Judge | Asked::ConversationJudge => {
                 let mut judges = run.judges.iter();
                 let judge = judges.find(|judge| judge.id == call.model);
                 judge.map(|judge| Self::judge(run, judge))

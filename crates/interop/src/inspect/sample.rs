@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, io};
 
-use schema::{Conversation, Extra, MetricType, PhaseCost, Role, Scenario, SimulatorFault};
+use schema::{Conversation, Extra, MetricType, PhaseCost, Realism, Role, Scenario, SimulatorFault};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -201,6 +201,8 @@ struct Metadata<'a> {
     usage: Option<&'a PhaseCost>,
     #[serde(rename = "_simulator_faults", skip_serializing_if = "<[_]>::is_empty")]
     simulator_faults: &'a [SimulatorFault],
+    #[serde(rename = "_realism", skip_serializing_if = "Option::is_none")]
+    realism: Option<&'a Realism>,
     /// The calls to the user model and the judges.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     calls: Vec<&'a Call>,
@@ -217,6 +219,7 @@ impl<'a> Metadata<'a> {
             scenario: apart::scenario(&conversation.scenario, &apart::INSPECT),
             usage: conversation.usage.as_ref(),
             simulator_faults: &conversation.simulator_faults,
+            realism: conversation.realism.as_ref(),
             calls: calls.filter(|call| call.by != Asked::Target).collect(),
         }
     }

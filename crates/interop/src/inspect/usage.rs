@@ -128,6 +128,7 @@ pub(super) fn role(by: Asked) -> &'static str {
         Asked::User => "user",
         Asked::Tool => "tool",
         Asked::Judge => "grader",
+        Asked::ConversationJudge => "conversation_judge",
     }
 }
 

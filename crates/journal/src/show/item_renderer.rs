@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use schema::{EventBody, Verdict, text::counted};
+use schema::{EventBody, Purpose, Verdict, text::counted};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -109,7 +109,9 @@ impl ItemRenderer {
                 step.facts.push(format!("step {}", value::inline(n)));
             }
             ("turn", turn) => step.facts.push(format!("turn {}", value::inline(turn))),
-            ("annotator" | "model", Value::String(model)) => step.facts.push(model.clone()),
+            ("annotator" | "judge" | "model", Value::String(model)) => {
+                step.facts.push(model.clone())
+            }
             ("purpose", Value::String(_)) if event.names_purpose() => {}
             ("tool_calls", calls @ Value::Array(_)) => self.calls(step, event, calls),
             ("purpose", Value::String(purpose)) => step.facts.push(purpose.clone()),
@@ -280,7 +282,7 @@ impl Event<'_> {
 
     /// Whether the message says what the call was for.
     fn names_purpose(&self) -> bool {
-        !self.body.is_some_and(judges_user)
+        !self.body.is_some_and(judges_conversation)
             && matches!(
                 self.body,
                 Some(
@@ -293,11 +295,11 @@ impl Event<'_> {
     }
 }
 
-/// Whether a judge of the simulated user answered.
-fn judges_user(event: &EventBody) -> bool {
+/// Whether a judge of the conversation answered, not the simulated user.
+fn judges_conversation(event: &EventBody) -> bool {
     match event {
         EventBody::FetchedUserResponse(reply) | EventBody::UsingCachedUserResponse(reply) => {
-            reply.purpose == "user_judge"
+            Purpose::is_of_conversation_judge(&reply.purpose)
         }
         _ => false,
     }
@@ -306,7 +308,7 @@ fn judges_user(event: &EventBody) -> bool {
 /// The model that an event is about.
 fn peer(entry: &Entry, body: Option<&EventBody>) -> Peer {
     let id = |name| entry.fields.get(name).and_then(Value::as_str);
-    match body.filter(|body| !judges_user(body)) {
+    match body.filter(|body| !judges_conversation(body)) {
         Some(
             EventBody::FetchedSutTurn(_)
             | EventBody::UsingCachedSutTurn(_)
@@ -320,7 +322,7 @@ fn peer(entry: &Entry, body: Option<&EventBody>) -> Peer {
             | EventBody::UsingCachedUserResponse(_)
             | EventBody::TranslatedUserResponse(_),
         ) => Peer::User,
-        _ => match id("annotator") {
+        _ => match id("annotator").or_else(|| id("judge")) {
             Some(annotator) => Peer::Annotator(annotator.into()),
             None => Peer::Model(id("model").unwrap_or_default().into()),
         },

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    EventBody, JsonText, Spend,
+    EventBody, JsonText, Purpose, Spend,
     event::{ModelException, ModelReply},
 };
 use serde::{Deserialize, Serialize};
@@ -75,9 +75,11 @@ impl<'a> Call<'a> {
             Self::failed(role, &failed.model, Some(failed.spend))
         };
         Some(match event {
-            EventBody::FetchedUserResponse(reply) => fetched("user", reply),
-            EventBody::UsingCachedUserResponse(reply) => Self::cached("user", &reply.model),
-            EventBody::UserException(exception) => failed("user", exception),
+            EventBody::FetchedUserResponse(reply) => fetched(role_of(&reply.purpose), reply),
+            EventBody::UsingCachedUserResponse(reply) => {
+                Self::cached(role_of(&reply.purpose), &reply.model)
+            }
+            EventBody::UserException(exception) => failed(role_of(&exception.purpose), exception),
             EventBody::FetchedToolResponse(reply) => fetched("tool", reply),
             EventBody::UsingCachedToolResponse(reply) => Self::cached("tool", &reply.model),
             EventBody::ToolException(exception) => failed("tool", exception),
@@ -125,6 +127,14 @@ impl<'a> Call<'a> {
             run_time: None,
             spend,
         }
+    }
+}
+
+/// Who was called, where the message says a user: a judge of the conversation is none.
+fn role_of(purpose: &str) -> &'static str {
+    match Purpose::is_of_conversation_judge(purpose) {
+        true => "annotator",
+        false => "user",
     }
 }
 

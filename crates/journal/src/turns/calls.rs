@@ -226,6 +226,7 @@ fn release_after(body: &EventBody) -> Release {
         | EventBody::TranslatedSutTurn(_)
         | EventBody::TranslatedSutResponse(_)
         | EventBody::ToolAnswered(_)
+        | EventBody::RealismJudged(_)
         | EventBody::ConversationFinished(_)
         | EventBody::JudgeScored(_)
         | EventBody::MeasuredItemQuality(_)

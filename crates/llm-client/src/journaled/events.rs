@@ -66,10 +66,10 @@ pub(super) fn reply(model: &ModelId, request: &ChatRequest, reply: &ChatReply) -
                 original_run_time,
             };
             match (purpose, fetched) {
-                (Purpose::UserTurn | Purpose::UserJudge, true) => {
+                (Purpose::UserTurn | Purpose::UserJudge | Purpose::Realism, true) => {
                     EventBody::FetchedUserResponse(reply)
                 }
-                (Purpose::UserTurn | Purpose::UserJudge, false) => {
+                (Purpose::UserTurn | Purpose::UserJudge | Purpose::Realism, false) => {
                     EventBody::UsingCachedUserResponse(reply)
                 }
                 (Purpose::ToolAnswer, true) => EventBody::FetchedToolResponse(reply),
@@ -148,7 +148,9 @@ fn exception(model: &ModelId, request: &ChatRequest, error: &ModelError) -> Even
                 spend,
             };
             match purpose {
-                Purpose::UserTurn | Purpose::UserJudge => EventBody::UserException(failed),
+                Purpose::UserTurn | Purpose::UserJudge | Purpose::Realism => {
+                    EventBody::UserException(failed)
+                }
                 Purpose::ToolAnswer => EventBody::ToolException(failed),
                 Purpose::Probe => EventBody::ProbeException(failed),
                 _ => EventBody::GeneratorException(failed),

@@ -40,6 +40,7 @@ impl Config {
             prompts: self.prompt_files()?,
             checks: settings.judging.checks(*settings.seed),
             judge_users: settings.judging.simulator,
+            judge_realism: settings.judging.realism,
         })
     }
 

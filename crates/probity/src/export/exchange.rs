@@ -2,7 +2,7 @@
 
 use interop::{Asked, Call};
 use schema::{
-    EventBody, Extra, JsonText, Spend, Usage,
+    EventBody, Extra, JsonText, Purpose, Spend, Usage,
     event::{Exception, ModelException, ModelReply, SutReply},
     reasoning::{self, ReasoningOpening},
 };
@@ -24,6 +24,14 @@ pub(super) struct Exchange<'e> {
     spend: Option<&'e Spend>,
     /// Why the call failed.
     pub(super) exception: Option<&'e Exception>,
+}
+
+/// Who was called, where the message says a user.
+fn user_or_judge(purpose: &str) -> Asked {
+    match Purpose::is_of_conversation_judge(purpose) {
+        true => Asked::ConversationJudge,
+        false => Asked::User,
+    }
 }
 
 impl<'e> Exchange<'e> {
@@ -48,9 +56,15 @@ impl<'e> Exchange<'e> {
                 };
                 (Asked::Target, call)
             }
-            EventBody::FetchedUserResponse(reply) => (Asked::User, Self::of_model(reply, false)),
-            EventBody::UsingCachedUserResponse(reply) => (Asked::User, Self::of_model(reply, true)),
-            EventBody::UserException(failed) => (Asked::User, Self::failed(failed)),
+            EventBody::FetchedUserResponse(reply) => {
+                (user_or_judge(&reply.purpose), Self::of_model(reply, false))
+            }
+            EventBody::UsingCachedUserResponse(reply) => {
+                (user_or_judge(&reply.purpose), Self::of_model(reply, true))
+            }
+            EventBody::UserException(failed) => {
+                (user_or_judge(&failed.purpose), Self::failed(failed))
+            }
             EventBody::FetchedToolResponse(reply) => (Asked::Tool, Self::of_model(reply, false)),
             EventBody::UsingCachedToolResponse(reply) => (Asked::Tool, Self::of_model(reply, true)),
             EventBody::ToolException(failed) => (Asked::Tool, Self::failed(failed)),

@@ -108,6 +108,7 @@ fn conversation(
         error: None,
         no_verdict: None,
         simulator_faults: Vec::new(),
+        realism: None,
         usage: None,
     }
 }

@@ -5,7 +5,7 @@ use schema::{Conversation, Extra, Metric, Role, Scenario, TargetRef};
 use serde_json::{Value, json};
 
 /// Keys that rows have themselves, here or in an export: metadata of these names are under `imported`.
-const TAKEN: [&str; 29] = [
+const TAKEN: [&str; 30] = [
     "id",
     "metric_id",
     "metric_name",
@@ -27,6 +27,7 @@ const TAKEN: [&str; 29] = [
     "transcript",
     "error",
     "_simulator_faults",
+    "_realism",
     "imported",
     "benchmark",
     "calls",
@@ -131,6 +132,7 @@ impl Draft {
             error: self.recorded.error.clone(),
             no_verdict: None,
             simulator_faults: Vec::new(),
+            realism: None,
             usage: self.recorded.usage,
         }
     }

@@ -6,6 +6,7 @@ mod judge;
 mod lexicon;
 mod metrics;
 mod moves;
+mod realism;
 mod risk;
 mod safety_judge;
 mod scenarios;
@@ -65,6 +66,7 @@ impl<'a> Call<'a> {
                     ("<safety_judge_request>", Task::SafetyJudge),
                     ("<user_judge_request>", Task::UserJudge),
                     ("<definition>", Task::Judge),
+                    ("<realism_request>", Task::Realism),
                 ],
             ),
             Role::Generator | Role::User | Role::Attacker => find_task(request),
@@ -145,6 +147,7 @@ fn content(call: &Call<'_>) -> String {
         Task::AttackPlan => attack::plan(call),
         Task::AttackTurn => attack::turn(call),
         Task::SafetyJudge => safety_judge::reply(call),
+        Task::Realism => realism::reply(call),
         Task::ToolAnswer => tools::answer::reply(call),
         // Scripted users keep to their role.
         Task::UserJudge => r#"{"faults": []}"#.to_owned(),

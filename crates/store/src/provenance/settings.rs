@@ -28,7 +28,9 @@ pub fn simulator_settings(
     scenarios: &BTreeMap<String, String>,
 ) -> Settings {
     let mut settings = of_fingerprint("simulator", fingerprint);
-    settings.retain(|key, _| key != "target" && !key.starts_with("target."));
+    // What judges say of how real a conversation is decides nothing of what is said in it.
+    let of_target = |key: &str| key == "target" || key.starts_with("target.");
+    settings.retain(|key, _| !of_target(key) && !key.starts_with("realism."));
     if let Some(samples) = samples {
         settings.insert("samples".to_owned(), samples.into());
     }

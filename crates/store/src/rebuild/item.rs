@@ -2,7 +2,7 @@
 
 use journal::{Calls, ItemHistory};
 use schema::{
-    Conversation, ModelId, PhaseCost, Scenario, Score,
+    Conversation, ModelId, PhaseCost, Realism, Scenario, Score,
     event::{ConversationFinished, ScoreFinished},
 };
 use serde::Deserialize;
@@ -53,6 +53,7 @@ pub(super) fn conversation(
             transcript.len()
         )));
     }
+    let realism = std::mem::take(&mut item.realism);
     Ok(Conversation {
         scenario: scenario(item)?,
         conv_id: finished.conv_id,
@@ -62,6 +63,7 @@ pub(super) fn conversation(
         error: finished.error,
         no_verdict: finished.no_verdict,
         simulator_faults: std::mem::take(&mut item.simulator_faults),
+        realism: (!realism.is_empty()).then(|| Realism::of(realism)),
         usage: usage(finished.usage, &item.simulated),
     })
 }

@@ -15,7 +15,7 @@ pub(super) fn number(metadata: &Extra, key: &str) -> Option<u32> {
 
 /// Fields of scenarios and conversations: a text cannot be in their place. `tools` among them, which name tools that the format has no
 /// answers of: without them no conversation could be simulated.
-const FIELDS: [&str; 22] = [
+const FIELDS: [&str; 23] = [
     "id",
     "metric_id",
     "metric_name",
@@ -36,6 +36,7 @@ const FIELDS: [&str; 22] = [
     "transcript",
     "error",
     "_simulator_faults",
+    "_realism",
     "_usage",
     "imported",
 ];

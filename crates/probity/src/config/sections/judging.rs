@@ -21,6 +21,10 @@ pub struct Judging {
     /// with such a message has no verdict.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub simulator: bool,
+    /// Judges read each conversation once it is simulated: does the target seem to know that it is being tested, how real does the simulated
+    /// user sound? It decides nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub realism: bool,
 }
 
 impl Judging {

@@ -170,6 +170,7 @@ fn plain(run: &Run, row: Row) -> Sample {
         error: None,
         no_verdict: None,
         simulator_faults: Vec::new(),
+        realism: None,
         usage: row.usage,
     };
     if let End::Failed(why) = &row.end {

@@ -49,6 +49,7 @@ pub(super) fn statistics(rows: &Rows, target: &ModelId) -> Option<TargetStatisti
         variants: Vec::new(),
         judge: None,
         simulator: None,
+        realism: None,
     })
 }
 
