@@ -1,10 +1,14 @@
 //! The HTML report of finished runs.
 
+mod calls;
+mod formats;
 mod labels;
 mod summary;
 mod unsimulated;
 
 use std::{io, path::PathBuf};
+
+pub use formats::{FormattedReport, ReportFormat, write_formatted};
 
 use ::report::html::{HtmlReport, Report, ReportError, ReportOptions, RowsKept, RunKind};
 use interop::Exporter;
