@@ -36,6 +36,9 @@ pub struct ReportArgs {
     /// The target that others are compared with
     #[arg(long, value_name = "ID")]
     baseline: Option<String>,
+    /// Rules whose answers it shows, as of the command gate
+    #[arg(long, value_name = "FILE")]
+    gate: Option<PathBuf>,
     /// The format
     #[arg(long, value_enum, default_value = "html")]
     format: Format,
@@ -97,6 +100,7 @@ pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
         unnamed: None,
         targets: target_ids(&args.targets)?,
         baseline: target_ids(args.baseline.as_slice())?.pop(),
+        gate: args.gate.clone(),
         rows: args.rows.into(),
         notes: Vec::new(),
     };

@@ -1,13 +1,11 @@
 //! What the overview of a report shows beside the rows: from the files of benchmarks and of safety evaluations, and from journals.
 
-use std::fs;
+use std::path::Path;
 
 use indexmap::IndexMap;
 use report::html::{PartSummary, ReportSummary, SafetyFileSummary};
 use schema::{
-    CostSum, ModelId, PhaseCost, TargetRef,
-    safety::results::{Details, SafetyFile},
-    statistics::Statistics,
+    CostSum, ModelId, PhaseCost, TargetRef, safety::results::Details, statistics::Statistics,
 };
 use store::{
     BenchmarkDir, CostFile, Layout, RunError, read_benchmark, read_costs, read_grades,
@@ -18,6 +16,8 @@ use super::{ReportRequest, calls, not_stated};
 use crate::{
     compare::{CompareOptions, compare, listed},
     export::safety_folder,
+    gate::{GateOptions, gate, gate_safety},
+    safety_results::{SafetySource, read_safety_file},
     verdicts::target_verdicts,
 };
 
@@ -39,7 +39,39 @@ pub(super) fn summary(layout: &Layout, request: &ReportRequest) -> Result<Report
         safety(layout, path, request, &mut summary)?;
     }
     check_baseline(&summary)?;
+    if let Some(rules) = &request.gate {
+        add_gates(layout, request, rules, &mut summary)?;
+    }
     Ok(summary)
+}
+
+/// Adds what the rules find in each part.
+fn add_gates(
+    layout: &Layout,
+    request: &ReportRequest,
+    rules: &Path,
+    summary: &mut ReportSummary,
+) -> Result<(), RunError> {
+    let options = GateOptions {
+        rules: rules.to_owned(),
+        baseline: None,
+        targets: request.targets.clone(),
+    };
+    for part in &mut summary.parts {
+        let files = part.safety.iter();
+        let sources: Vec<SafetySource<'_>> = files
+            .map(|file| SafetySource {
+                path: Path::new(&file.file),
+                results: &file.results,
+            })
+            .collect();
+        let answers = match sources.is_empty() {
+            true => gate(layout, &part.folder, &options)?,
+            false => gate_safety(layout, &sources, &options)?,
+        };
+        part.gate = Some(answers);
+    }
+    Ok(())
 }
 
 /// A baseline that no benchmark has is a mistake of its name.
@@ -144,15 +176,11 @@ fn phases(file: &CostFile) -> IndexMap<String, PhaseCost> {
 /// Adds a result file of a safety evaluation to the part of its kind.
 fn safety(
     layout: &Layout,
-    path: &std::path::Path,
+    path: &Path,
     request: &ReportRequest,
     summary: &mut ReportSummary,
 ) -> Result<(), RunError> {
-    let text = fs::read_to_string(path).map_err(|error| RunError::read(path, error))?;
-    // A file that is none of a safety evaluation is reported where its rows are read.
-    let Ok(file) = SafetyFile::read(&path.display().to_string(), &text) else {
-        return Ok(());
-    };
+    let file = read_safety_file(path)?;
     let target = match file
         .results
         .details()
@@ -184,7 +212,6 @@ fn safety(
         file: path.display().to_string(),
         target: target.id,
         results: file.results,
-        gate: None,
     });
     Ok(())
 }

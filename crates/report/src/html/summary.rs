@@ -108,8 +108,6 @@ pub struct SafetyFileSummary {
     pub target: ModelId,
     /// What it holds.
     pub results: SafetyResults,
-    /// What the rules of a gate found.
-    pub gate: Option<GateReport>,
 }
 
 /// What journals report of the calls that made the rows.
