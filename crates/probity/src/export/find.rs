@@ -151,7 +151,7 @@ pub(super) fn journals(
 }
 
 /// All journals in `folder`, the records of one run.
-pub(crate) fn journals_in(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn journals_in(folder: &Path) -> Vec<PathBuf> {
     let files = names(folder).into_iter().filter(|file| is_journal(file));
     files.map(|file| folder.join(file)).collect()
 }
@@ -161,13 +161,13 @@ fn is_journal(file: &str) -> bool {
 }
 
 /// How the run of a journal began.
-pub(crate) struct Head {
+struct Head {
     run_id: Option<String>,
     /// The run that this one went on from.
     earlier: Option<String>,
-    pub(crate) folder: String,
+    folder: String,
     phases: Vec<Cow<'static, str>>,
-    pub(crate) suts: Vec<String>,
+    suts: Vec<String>,
 }
 
 impl Head {
@@ -181,14 +181,12 @@ impl Head {
         })
     }
 
-    /// Whether the run has the phase of this name.
-    pub(crate) fn has(&self, phase: &str) -> bool {
+    fn has(&self, phase: &str) -> bool {
         self.phases.iter().any(|of| of == phase)
     }
 }
 
-/// How the run of the journal at `path` began; `None` where it does not say.
-pub(crate) fn head(path: &Path) -> Option<Head> {
+fn head(path: &Path) -> Option<Head> {
     let mut reader = JournalReader::open(path).ok()?;
     let mut earlier = None;
     while let Some(line) = reader.next_line() {
@@ -202,7 +200,7 @@ pub(crate) fn head(path: &Path) -> Option<Head> {
 }
 
 /// The names in a folder, sorted; none where it cannot be read.
-pub(crate) fn names(folder: &Path) -> Vec<String> {
+fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.file_name().into_string().ok())

@@ -125,7 +125,9 @@ export class LabelPage {
     const index = this.index;
     if (!index || !this.run) return;
     try {
-      this.left = (await this.store.load(index, this.run)) || this.left;
+      // A page that is a file has all answers of the benchmark at hand: they leave it as one file.
+      const runs = this.source.live ? [this.run] : this.runs().map((run) => run.id);
+      for (const run of runs) this.left += await this.store.load(index, run);
       if (this.current < 0) this.current = this.next();
       const row = index.rows[this.current];
       this.draw(index, row, row && (await conversationOf(this.source, row)));
@@ -304,20 +306,23 @@ export class LabelPage {
     ];
   }
 
-  /** How answers leave a page that is a file. */
+  /** How answers leave a page that is a file: all of one benchmark in one file. */
   saving() {
-    const labels = this.store.of(this.run).size;
-    const target = this.index?.runs.find((run) => run.id === this.run)?.target ?? this.run;
+    const all = this.index?.runs ?? [];
+    const benchmark = all.find((run) => run.id === this.run)?.benchmark ?? "";
+    const runs = all.filter((run) => run.benchmark === benchmark).map((run) => run.id);
+    const labels = this.store.given(runs);
+    const command = `${this.index?.program ?? "probity"} label ${benchmark} --import labels.json`;
     return el(
       "p",
       { class: "saving" },
-      button(`Download labels.json (${counted(labels, "label")})`, () => {
-        download("labels.json", this.store.file(this.run));
-        this.store.unsaved.delete(this.run);
-      }, { disabled: labels === 0 }),
-      " Answers are kept in this page. Put the file at ",
-      el("code", {}, visible(`runs/${target}/labels.json`)),
-      " of the benchmark.",
+      button(`Download labels.json (${counted(labels.length, "label")})`, () => {
+        download("labels.json", `${JSON.stringify(labels, null, 2)}\n`);
+        for (const run of runs) this.store.unsaved.delete(run);
+      }, { disabled: labels.length === 0 }),
+      " Answers are kept in this page until ",
+      el("code", {}, visible(command)),
+      " brings them to the others.",
     );
   }
 

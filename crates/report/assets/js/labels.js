@@ -189,28 +189,17 @@ export class LabelStore {
     this.labels.set(run, new Map(labels.map((label) => [labelKey(label), label])));
   }
 
-  /**
-   * The labels of a run by this page's person.
-   * @param {string} run
-   * @returns {HumanLabel[]}
-   */
-  allMine(run) {
-    return [...this.of(run).values()].filter((label) => label.labeller === this.labeller);
-  }
-
   /** @param {string} run */
   remember(run) {
-    // Answers of everybody who labelled in this page; those that came with the page carry no transcript.
-    const given = [...this.of(run).values()].filter((label) => label._transcript !== undefined || label.labeller === this.labeller);
-    if (!keep(this.storageKey(run), JSON.stringify(given))) this.unsaved.add(run);
+    if (!keep(this.storageKey(run), JSON.stringify(this.given([run])))) this.unsaved.add(run);
   }
 
   /**
-   * The content of `labels.json`: all labels that the page knows of a run.
-   * @param {string} run
-   * @returns {string}
+   * The labels that were given in this page: they name the transcript that was read. Those that came with the page are files already.
+   * @param {string[]} runs
+   * @returns {HumanLabel[]}
    */
-  file(run) {
-    return `${JSON.stringify([...this.of(run).values()], null, 2)}\n`;
+  given(runs) {
+    return runs.flatMap((run) => [...this.of(run).values()].filter((label) => label._transcript !== undefined));
   }
 }

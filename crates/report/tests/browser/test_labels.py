@@ -59,9 +59,12 @@ def test_answers_are_counted_undone_kept_and_downloaded(open_page, golden, tmp_p
     assert [label["passed"] for label in labels] == [False, True]
     assert labels[1]["note"] == "agrees in the end: p, f, u"
     assert all(label["labeller"] == "ana" and len(label["_transcript"]) == 16 for label in labels)
-    # The command takes the file as it is.
+    # The command that the page names takes the file as it is.
+    command = page.locator(".saving code").inner_text()
+    assert command.endswith("label sycophancy --import labels.json"), command
     place, _targets = trees.golden(tmp_path, "sycophancy")
-    (place / "runs" / "scripted-careful" / "labels.json").write_text(json.dumps(labels))
+    (tmp_path / "labels.json").write_text(json.dumps(labels))
+    trees.probity(tmp_path, *command.split("xtask ")[-1].removeprefix("probity ").split(" "))
     trees.probity(tmp_path, "validate", "benchmarks/sycophancy")
     trees.probity(tmp_path, "aggregate", "sycophancy")
     statistics = json.loads((place / "statistics.json").read_text())
@@ -84,3 +87,20 @@ def test_all_rows_can_be_answered(open_page, golden):
     assert ", 0 more are useful" in progress(page)
     page.keyboard.press("z")
     page.wait_for_selector(".controls")
+
+
+def test_answers_on_two_models_leave_the_page_as_one_file(open_page, golden):
+    page = open_page(golden, "#/label?model=scripted-careful")
+    start(page)
+    page.keyboard.press("p")
+    until_answered(page, 1)
+    page.select_option("#label-run", "scripted-agreeable")
+    until_answered(page, 0)
+    page.keyboard.press("f")
+    until_answered(page, 1)
+    page.reload()
+    until_answered(page, 1)
+    with page.expect_download() as got:
+        page.click("text=Download labels.json (2 labels)")
+    labels = json.loads(open(got.value.path(), encoding="utf-8").read())
+    assert sorted(label["conv_id"].split("__")[1] for label in labels) == ["scripted-agreeable", "scripted-careful"]

@@ -25,9 +25,9 @@ def probity(folder, *arguments):
     return done.stdout
 
 
-def report(folder, name, *arguments):
+def report(folder, name, *arguments, page=None):
     """The report of a benchmark as one file."""
-    page = Path(folder) / f"{name}.html"
+    page = Path(folder) / f"{page or name}.html"
     probity(folder, "report", name, "--out", str(page), *arguments)
     return page
 

@@ -109,10 +109,18 @@ impl RunSource<'_> {
             fingerprints: given.map(fingerprints).unwrap_or_default(),
             ..Run::new(
                 self.benchmark(rows),
-                safety_folder(self.results),
+                self.name(),
                 self.target().clone(),
                 time,
             )
+        }
+    }
+
+    /// What stands for the benchmark.
+    pub(super) fn name(&self) -> &'static str {
+        match self.results {
+            SafetyResults::SingleTurn(_) => "safety-single-turn",
+            SafetyResults::MultiTurn(_) => "safety-multi-turn",
         }
     }
 
@@ -200,14 +208,6 @@ impl RunSource<'_> {
             id,
             model: model.unwrap_or_default(),
         })
-    }
-}
-
-/// What stands for the benchmark.
-pub(crate) fn safety_folder(results: &SafetyResults) -> &'static str {
-    match results {
-        SafetyResults::SingleTurn(_) => "safety-single-turn",
-        SafetyResults::MultiTurn(_) => "safety-multi-turn",
     }
 }
 
