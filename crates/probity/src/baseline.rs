@@ -11,7 +11,7 @@ use store::{
 
 use crate::{
     compare::listed,
-    safety_results::{SafetySource, open, safety_baseline_file},
+    safety_results::{SafetySource, choose, open, safety_baseline_file},
 };
 
 /// What a baseline is made of.
@@ -90,7 +90,8 @@ pub fn baseline_safety(
     sources: &[SafetySource<'_>],
     options: &BaselineOptions,
 ) -> Result<WrittenBaseline, RunError> {
-    let (uid, opened) = open(sources, &options.targets)?;
+    let (uid, opened) = open(sources)?;
+    let opened = choose(opened, &options.targets)?;
     let mut baseline = safety_baseline(uid);
     let mut notes = Vec::new();
     for one in &opened {

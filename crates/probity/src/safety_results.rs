@@ -80,13 +80,12 @@ impl OpenedResults<'_> {
     }
 }
 
-/// Opens results of one kind, of one target each, and returns their kind as [`safety_uid`] has it. `chosen` are the targets; none: all.
+/// Opens results of one kind, of one target each, and returns their kind as [`safety_uid`] has it.
 ///
 /// # Errors
-/// When results have no rates, two are of one target or of different kinds, or none is of a chosen target.
+/// When results have no rates, or two are of one target or of different kinds.
 pub(crate) fn open<'a>(
     sources: &[SafetySource<'a>],
-    chosen: &[ModelId],
 ) -> Result<(&'static str, Vec<OpenedResults<'a>>), RunError> {
     let mut opened: Vec<(&SafetySource<'_>, OpenedResults<'_>)> = Vec::new();
     for source in sources {
@@ -107,16 +106,31 @@ pub(crate) fn open<'a>(
     let Some(uid) = sources.first().map(|source| safety_uid(source.results)) else {
         return Err(RunError::input("no result file"));
     };
-    let there: Vec<ModelId> = opened.iter().map(|(_, one)| one.target().clone()).collect();
+    Ok((uid, opened.into_iter().map(|(_, one)| one).collect()))
+}
+
+/// The targets of results.
+pub(crate) fn targets(opened: &[OpenedResults<'_>]) -> Vec<ModelId> {
+    opened.iter().map(|one| one.target().clone()).collect()
+}
+
+/// Those of the chosen targets; of all where none is chosen.
+///
+/// # Errors
+/// When there are none of a chosen target.
+pub(crate) fn choose<'a>(
+    mut opened: Vec<OpenedResults<'a>>,
+    chosen: &[ModelId],
+) -> Result<Vec<OpenedResults<'a>>, RunError> {
+    let there = targets(&opened);
     if let Some(unknown) = chosen.iter().find(|id| !there.contains(id)) {
         return Err(RunError::input(format!(
             "no results of {unknown}; there are results of {}",
             crate::compare::listed(&there)
         )));
     }
-    let opened = opened.into_iter().map(|(_, one)| one);
-    let is_chosen = |one: &OpenedResults<'_>| chosen.is_empty() || chosen.contains(one.target());
-    Ok((uid, opened.filter(is_chosen).collect()))
+    opened.retain(|one| chosen.is_empty() || chosen.contains(one.target()));
+    Ok(opened)
 }
 
 fn open_one<'a>(source: &SafetySource<'a>) -> Result<OpenedResults<'a>, RunError> {

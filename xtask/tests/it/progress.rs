@@ -235,3 +235,13 @@ async fn models_without_a_price_are_named_once() {
         ran.err
     );
 }
+
+#[test]
+fn verbose_shows_more_tables_and_no_logs() {
+    let ground = Ground::new();
+    let ran = ground.succeeds(&["run", "--verbose"]);
+    assert!(!ran.err.contains("INFO"), "{}", ran.err);
+    assert!(ran.out.contains("worth"), "{}", ran.out);
+    let logged = ground.succeeds(&["run", "--verbose", "--log", "info"]);
+    assert!(logged.err.contains("INFO"), "{}", logged.err);
+}

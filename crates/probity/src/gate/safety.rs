@@ -23,7 +23,9 @@ use super::{
         open_baseline, refuse,
     },
 };
-use crate::safety_results::{OpenedResults, SafetySource, open, safety_baseline_file};
+use crate::safety_results::{
+    OpenedResults, SafetySource, choose, open, safety_baseline_file, targets,
+};
 
 /// The group of rows that were not run: it is not known which they would have been.
 const NOT_RUN: &str = "";
@@ -38,15 +40,15 @@ pub fn gate_safety(
     sources: &[SafetySource<'_>],
     options: &GateOptions,
 ) -> Result<GateReport, RunError> {
-    let (uid, opened) = open(sources, &options.targets)?;
-    let (_, all) = open(sources, &[])?;
+    let (uid, opened) = open(sources)?;
+    let known = targets(&opened);
+    let opened = choose(opened, &options.targets)?;
     let mut groups: Vec<String> = Vec::new();
     for group in opened.iter().flat_map(|one| &one.run.groups) {
         if !groups.contains(group) {
             groups.push(group.clone());
         }
     }
-    let known: Vec<ModelId> = all.iter().map(|one| one.target().clone()).collect();
     let names = GateNames {
         subject: GateSubject::Safety(&groups),
         targets: Some(&known),
@@ -67,8 +69,7 @@ pub fn gate_safety(
         results.extend(gated.results());
     }
     if results.is_empty() {
-        let targets: Vec<ModelId> = opened.iter().map(|one| one.target().clone()).collect();
-        return Err(no_rule(options, &targets));
+        return Err(no_rule(options, &targets(&opened)));
     }
     Ok(GateReport {
         benchmark: uid.to_owned(),
