@@ -299,6 +299,8 @@ mod tests {
                 ("evaluator_model.model", json!("big")),
                 ("evaluator_model.base_url", json!("http://10.0.0.1/v1")),
                 ("metrics.m01", json!("a")),
+                ("checks.quotes", json!(false)),
+                ("checks.repeat", json!(0.1)),
                 ("prompts.judge_system", json!("b")),
                 ("prompts.judge_user", json!("c")),
             ])),

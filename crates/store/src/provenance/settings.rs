@@ -70,7 +70,8 @@ pub fn evaluator_settings(fingerprint: &Value, config: &Value) -> Settings {
     settings
 }
 
-/// Of how scores were judged, what is of the judge: no definitions of metrics, no address, and one hash of all prompts.
+/// Of how scores were judged, what decides the verdicts beside the metrics: no definitions, no address, no checks of the judge but quotes, which
+/// it gives with its verdict, and one hash of all prompts.
 #[must_use]
 pub fn judge_settings(settings: &Settings) -> Settings {
     let is_prompt = |key: &str| key.split('.').any(|part| part == "prompts");
@@ -81,7 +82,16 @@ pub fn judge_settings(settings: &Settings) -> Settings {
         if is_prompt(key) {
             has_prompts = true;
             prompts.update(format!("{key} {value}\n"));
-        } else if !key.starts_with("metrics.") && !key.ends_with(".base_url") {
+        } else if key == "checks.quotes" {
+            // As where no check is asked for.
+            if *value == Value::Bool(true) {
+                judge.insert(key.clone(), value.clone());
+            }
+        } else if !["metrics.", "checks."]
+            .iter()
+            .any(|group| key.starts_with(group))
+            && !key.ends_with(".base_url")
+        {
             judge.insert(key.clone(), value.clone());
         }
     }
