@@ -11,7 +11,7 @@ use std::{
 use schema::{
     MetricType,
     safety::results::{SafetyRate, SafetyRates},
-    statistics::{RateStatistics, Statistics},
+    statistics::{JudgeAgainstPeople, RateStatistics, Statistics},
     text::{counted, percent, spell_bidi},
 };
 
@@ -176,6 +176,7 @@ impl Target {
             text.push_str(&safety_rates(rates));
         }
         text.push_str(&self.verdicts());
+        text.push_str(&self.people());
         if !self.rows.is_empty() {
             let _ = write!(
                 text,
@@ -231,6 +232,13 @@ impl Target {
         text
     }
 
+    /// How far the judge agrees with people, where they labelled rows.
+    fn people(&self) -> String {
+        let judge = self.run.statistics.as_ref();
+        let people = judge.and_then(|of| of.judge.as_ref()?.people.as_ref());
+        people.map_or_else(String::new, people_table)
+    }
+
     /// A line for each metric on a scale or with categories.
     fn verdicts(&self) -> String {
         let mut lines = String::new();
@@ -247,6 +255,64 @@ impl Target {
             false => format!("\n{lines}"),
         }
     }
+}
+
+/// A judge beside people who labelled some of its rows: agreement, and the rate that people would give.
+fn people_table(people: &JudgeAgainstPeople) -> String {
+    let mut text = format!(
+        "\n**Judge against people:** {} labelled by {}.\n",
+        counted(people.labelled, "row", "rows"),
+        counted(people.labellers, "person", "people")
+    );
+    if !people.scopes.is_empty() {
+        text.push_str(
+            "\n| rows of | labelled | agreement | kappa | AC1 | judge's rate | corrected rate | 95% interval |\n\
+             |---|--:|--:|--:|--:|--:|--:|---|\n",
+        );
+    }
+    let digits = |value: Option<f64>| shown(value.map(|value| format!("{value:.2}")));
+    for scope in &people.scopes {
+        let corrected = &scope.corrected;
+        // Writing to a text does not fail.
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            escaped(&scope.scope),
+            scope.rows,
+            shown(scope.agreement.map(percent)),
+            digits(scope.kappa),
+            digits(scope.ac1),
+            shown(corrected.judge_rate.map(percent)),
+            shown(corrected.estimate.map(percent)),
+            shown(interval(corrected.lower, corrected.upper)),
+        );
+    }
+    let left_out = [
+        (
+            people.undecided,
+            "labelled rows left out: people are tied, or found them unclear",
+        ),
+        (
+            people.without_verdict,
+            "labelled rows left out: no verdict of the judge",
+        ),
+        (
+            people.of_earlier_run,
+            "labels left out: of conversations that an earlier run simulated",
+        ),
+    ];
+    let left_out = left_out.iter().filter(|(count, _)| *count > 0);
+    let left_out = left_out.map(|(count, what)| format!("{what}: {count}"));
+    let notes: Vec<String> = left_out
+        .chain(people.notes.iter().map(|note| escaped(note)))
+        .collect();
+    if !notes.is_empty() {
+        text.push('\n');
+    }
+    for note in notes {
+        let _ = writeln!(text, "- {note}");
+    }
+    text
 }
 
 /// What a reader should know of a rate, with the bounds that the note says to quote.

@@ -5,10 +5,13 @@ mod turns;
 use std::path::{Path, PathBuf};
 
 use aggregator::statistics::{ScenarioIndex, TargetRows, compare as compare_rows};
-use schema::{Benchmark, ModelId, statistics::Comparison};
+use schema::{
+    Benchmark, ModelId,
+    statistics::{Comparison, JudgeAgainstPeople},
+};
 use store::{
-    BenchmarkDir, Layout, RunError, baseline_differences, baseline_of, read_benchmark,
-    read_scenario_index, read_statistics, read_target_rows, scored_targets,
+    BenchmarkDir, Layout, RunError, baseline_differences, baseline_of, people_statistics,
+    read_benchmark, read_scenario_index, read_statistics, read_target_rows, scored_targets,
 };
 
 pub use self::turns::UnlikeTurns;
@@ -27,6 +30,8 @@ pub struct CompareOptions {
 pub struct Compared {
     /// For each pair of targets, or each target here (`a`) and in the other tree (`b`), the comparison over all rows, then by metric.
     pub comparisons: Vec<Comparison>,
+    /// How far the judge agrees with people on each target here that they labelled rows of: the comparisons take the judge at its word.
+    pub people: Vec<(ModelId, JudgeAgainstPeople)>,
     /// Targets whose conversations seem to have another number of turns in the other tree.
     pub unlike_turns: Vec<UnlikeTurns>,
 }
@@ -109,6 +114,19 @@ impl Tree {
         }
     }
 
+    /// What people say of the judge of these rows. Labels that cannot be used are reported by `aggregate`.
+    fn people(
+        &self,
+        targets: &[TargetRows],
+    ) -> Result<Vec<(ModelId, JudgeAgainstPeople)>, RunError> {
+        let mut people = Vec::new();
+        for rows in targets {
+            let found = people_statistics(&self.dir, rows, &self.index)?;
+            people.extend(found.people.map(|found| (rows.target().clone(), found)));
+        }
+        Ok(people)
+    }
+
     fn pairs(&self, chosen: &[ModelId]) -> Result<Compared, RunError> {
         let targets = self.targets(chosen)?;
         if targets.len() < 2 {
@@ -131,6 +149,7 @@ impl Tree {
         }
         Ok(Compared {
             comparisons,
+            people: self.people(&rows)?,
             unlike_turns: Vec::new(),
         })
     }
@@ -152,11 +171,15 @@ impl Tree {
         }
         let unlike_turns = turns::unlike(self, other, &ours)?;
         let mut comparisons = Vec::new();
+        let mut people = Vec::new();
         for id in &ours {
-            comparisons.extend(compare_rows(&self.rows(id)?, &other.rows(id)?, &self.index));
+            let rows = self.rows(id)?;
+            comparisons.extend(compare_rows(&rows, &other.rows(id)?, &self.index));
+            people.extend(self.people(&[rows])?);
         }
         Ok(Compared {
             comparisons,
+            people,
             unlike_turns,
         })
     }

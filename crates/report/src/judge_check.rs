@@ -138,7 +138,7 @@ fn first_upper(text: &str) -> String {
 }
 
 /// Text for one cell.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     clean(text)
         .replace('\\', "\\\\")
         .replace('|', "\\|")

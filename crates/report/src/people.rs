@@ -1,11 +1,13 @@
 //! A judge beside people who labelled some of its rows.
 
 use schema::{
+    ModelId,
     statistics::{AgreementStatistics, JudgeAgainstPeople, JudgeAgreement, Statistics},
     text::counted,
 };
 
 use crate::{
+    judge_check::escaped,
     numbers::{UNKNOWN, interval, percent},
     table::Table,
     text::{clean, wrapped},
@@ -24,6 +26,64 @@ pub fn people_tables(statistics: &Statistics, metrics: bool, width: usize) -> St
         }
     }
     text
+}
+
+/// The rates that people would give of targets that are compared. Empty where nothing is labelled.
+#[must_use]
+pub fn compared_people(people: &[(ModelId, JudgeAgainstPeople)], width: usize) -> String {
+    if people.is_empty() {
+        return String::new();
+    }
+    let header = [
+        "model",
+        "labelled",
+        "agree",
+        "judge",
+        "corrected",
+        "95% interval",
+    ];
+    let mut table = Table::new(1, &header);
+    for row in compared_rows(people) {
+        table.row(row.to_vec());
+    }
+    let mut text = format!("judge against people\n{}", table.render(width));
+    text.push_str(&wrapped(COMPARED, "  ", width));
+    text
+}
+
+/// The same as a table of Markdown.
+#[must_use]
+pub fn compared_people_markdown(people: &[(ModelId, JudgeAgainstPeople)]) -> String {
+    if people.is_empty() {
+        return String::new();
+    }
+    let mut text = "**Judge against people**\n\n| model | labelled | agree | judge | corrected | 95% interval |\n\
+        |---|--:|--:|--:|--:|---|\n"
+        .to_owned();
+    for [model, cells @ ..] in compared_rows(people) {
+        let cells = cells.join(" | ");
+        text.push_str(&format!("| {} | {cells} |\n", escaped(&model)));
+    }
+    text.push_str(&format!("\n{COMPARED}\n"));
+    text
+}
+
+/// What stands below a table of targets that are compared.
+const COMPARED: &str = "The comparisons take the judge at its word. Corrected: the rate over all rows that people would give.";
+
+fn compared_rows(people: &[(ModelId, JudgeAgainstPeople)]) -> impl Iterator<Item = [String; 6]> {
+    people.iter().map(|(target, people)| {
+        let all = people.scopes.first();
+        let corrected = all.map(|all| &all.corrected);
+        [
+            target.to_string(),
+            people.labelled.to_string(),
+            percent(all.and_then(|all| all.agreement)),
+            percent(corrected.and_then(|rate| rate.judge_rate)),
+            percent(corrected.and_then(|rate| rate.estimate)),
+            interval(corrected.and_then(|rate| rate.lower.zip(rate.upper))),
+        ]
+    })
 }
 
 /// What stands below every table with a corrected rate.

@@ -9,7 +9,7 @@ use std::{
 use aggregator::statistics::{ScenarioIndex, TargetRows, judge_against_people};
 use schema::{
     Benchmark, ModelId,
-    statistics::{JudgeAgainstPeople, JudgeStatistics, Statistics},
+    statistics::{JudgeAgainstPeople, JudgeAgreement, JudgeStatistics, Statistics},
     text::counted,
 };
 
@@ -92,13 +92,55 @@ pub fn people_statistics(
 }
 
 /// Sets the part `people`. Where nothing is left in `judge`, it goes too, as `aggregate` writes it.
-fn set_people(judge: &mut Option<JudgeStatistics>, people: Option<JudgeAgainstPeople>) {
+pub(crate) fn set_people(judge: &mut Option<JudgeStatistics>, people: Option<JudgeAgainstPeople>) {
     if people.is_some() || judge.is_some() {
         judge.get_or_insert_default().people = people;
     }
     if *judge == Some(JudgeStatistics::default()) {
         *judge = None;
     }
+}
+
+/// Whether both are of the same labels and verdicts.
+#[must_use]
+pub fn same_people(a: Option<&JudgeAgainstPeople>, b: Option<&JudgeAgainstPeople>) -> bool {
+    let (Some(a), Some(b)) = (a, b) else {
+        return a.is_none() && b.is_none();
+    };
+    let counts = |people: &JudgeAgainstPeople| {
+        let left_out = (
+            people.undecided,
+            people.without_verdict,
+            people.of_earlier_run,
+        );
+        (
+            people.labelled,
+            people.labellers,
+            left_out,
+            people.scopes.len(),
+        )
+    };
+    counts(a) == counts(b)
+        && a.scopes
+            .iter()
+            .zip(&b.scopes)
+            .all(|(a, b)| same_scope(a, b))
+}
+
+fn same_scope(a: &JudgeAgreement, b: &JudgeAgreement) -> bool {
+    let counts = |of: &JudgeAgreement| {
+        let one = (of.both_passed, of.both_failed);
+        (one, of.judge_passed, of.people_passed, of.scenarios)
+    };
+    // Another version of the program may differ in the last digits.
+    let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() <= 1e-9,
+        (a, b) => a == b,
+    };
+    a.scope == b.scope
+        && counts(a) == counts(b)
+        && near(a.corrected.lower, b.corrected.lower)
+        && near(a.corrected.upper, b.corrected.upper)
 }
 
 /// What labels that were written do to `statistics.json`.

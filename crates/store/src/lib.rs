@@ -78,7 +78,7 @@ pub use hazards::check_hazards;
 pub use import_record::{ImportRecord, imported_targets};
 pub use judge_statistics::{
     PeopleStatistics, RefreshedPeople, StatisticsState, add_judge_statistics, people_statistics,
-    refresh_people,
+    refresh_people, same_people,
 };
 pub use labels::{
     LabelChanges, LabelFault, LabelRules, ScoredRowId, ScoredRows, TargetLabels, list_labels,

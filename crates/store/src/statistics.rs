@@ -11,7 +11,10 @@ use schema::{
     statistics::{RateStatistics, Statistics, TargetStatistics},
 };
 
-use crate::{BenchmarkDir, RunError, count_replies, read_target_rows, write_json};
+use crate::{
+    BenchmarkDir, RunError, count_replies, judge_statistics::set_people, people_statistics,
+    read_target_rows, write_json,
+};
 
 /// What statistics need of the benchmark's `scenarios.json`. Without the file base scenarios come from the ids alone, and
 /// there are no variants.
@@ -62,8 +65,8 @@ pub fn summarise_statistics(
     Ok(statistics)
 }
 
-/// The statistics of one target from the rows that the tree has now, as every run and `aggregate` write them. Conversations that
-/// cannot be read are no error: scores alone give all but the incomplete rows.
+/// The statistics of one target from the rows and labels that the tree has now, as every run and `aggregate` write them. Conversations that
+/// cannot be read are no error: scores alone give all but the incomplete rows. Labels that cannot be used count as none.
 ///
 /// # Errors
 /// When `scores.json` cannot be read, or is not a list of score rows.
@@ -75,7 +78,12 @@ pub fn target_statistics(
 ) -> Result<TargetStatistics, RunError> {
     let replies = count_replies(&dir.target(target)?.conversations(), benchmark).ok();
     let rows = read_target_rows(dir, benchmark, target, replies.as_ref())?;
-    Ok(rows.statistics(index, &benchmark.scored_hazards()))
+    let mut statistics = rows.statistics(index, &benchmark.scored_hazards());
+    set_people(
+        &mut statistics.judge,
+        people_statistics(dir, &rows, index)?.people,
+    );
+    Ok(statistics)
 }
 
 /// Whether both are of the same rows: the counts of each rate are equal, and so are the intervals, which depend on the scenarios of

@@ -254,6 +254,12 @@ fn target_folder(
         }
         report.files.push(checked);
     }
+    let labelled = facts.dir.as_ref().zip(ModelId::new(target).ok());
+    let labelled = labelled.and_then(|(dir, target)| store::read_labels(dir, &target).ok());
+    if let Some(labels) = labelled {
+        let rows = labels.unwrap_or_default().rows.len();
+        facts.labelled.insert(target.to_owned(), rows as u64);
+    }
 }
 
 /// What the scores of a system sum up to, where they can be read.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use probity::{CompareOptions, Compared};
-use report::{comparison_markdown, comparison_tables};
+use report::{compared_people, compared_people_markdown, comparison_markdown, comparison_tables};
 use schema::text::counted;
 use serde_json::json;
 
@@ -46,6 +46,7 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
     };
     let Compared {
         comparisons,
+        people,
         unlike_turns,
     } = probity::compare(&context.layout, name, &options)?;
     for unlike in unlike_turns {
@@ -64,6 +65,10 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
             "benchmark": name,
             "against": args.against,
             "comparisons": comparisons,
+            "people": people
+                .iter()
+                .map(|(target, people)| json!({"target": target, "people": people}))
+                .collect::<Vec<_>>(),
         });
         context.print_json("compare", Exit::Complete, value);
     } else if comparisons.is_empty() {
@@ -72,11 +77,22 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
             .print("no scenario has a verdict from both\n");
     } else if args.markdown {
         let text = comparison_markdown(&comparisons, names);
-        context.terminal.print(&text);
+        let people = compared_people_markdown(&people);
+        context.terminal.print(&below(text, &people));
     } else {
         let width = context.terminal.page();
         let text = comparison_tables(&comparisons, names, width);
-        context.terminal.print(&text);
+        let people = compared_people(&people, width);
+        context.terminal.print(&below(text, &people));
     }
     Ok(Exit::Complete)
+}
+
+/// A text, and another one below it where there is one.
+fn below(mut text: String, more: &str) -> String {
+    if !more.is_empty() {
+        text.push('\n');
+        text.push_str(more);
+    }
+    text
 }

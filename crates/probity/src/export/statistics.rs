@@ -6,7 +6,8 @@ use schema::{
     statistics::{Statistics, TargetStatistics},
 };
 use store::{
-    BenchmarkDir, RunError, read_scenario_index, read_statistics, same_rows, target_statistics,
+    BenchmarkDir, RunError, read_scenario_index, read_statistics, same_people, same_rows,
+    target_statistics,
 };
 
 /// What the statistics of a benchmark's targets are made of.
@@ -56,7 +57,7 @@ impl StatisticsSource {
     }
 
     /// The entry of `statistics.json` where it is of the same rows as `now`: it says more, of the judges for one. Else `now`, with a line
-    /// where there is such a file.
+    /// where there is such a file. What people say is always that of the labels as they are now.
     pub(super) fn checked(
         &self,
         dir: &BenchmarkDir,
@@ -66,7 +67,7 @@ impl StatisticsSource {
             return (now, None);
         };
         match written.target(&now.target) {
-            Some(written) if same_rows(written, &now) => (written.clone(), None),
+            Some(written) if same_rows(written, &now) => with_people(dir, written.clone(), &now),
             _ => {
                 let line = format!(
                     "statistics.json is not of the scores in the tree: rates and intervals are exported as the scores give them; \
@@ -78,4 +79,27 @@ impl StatisticsSource {
             }
         }
     }
+}
+
+/// The entry with what people say now, and a line where that was not in it.
+fn with_people(
+    dir: &BenchmarkDir,
+    mut written: TargetStatistics,
+    now: &TargetStatistics,
+) -> (TargetStatistics, Option<String>) {
+    let people = |of: &TargetStatistics| of.judge.as_ref()?.people.clone();
+    let present = people(now);
+    if same_people(people(&written).as_ref(), present.as_ref()) {
+        return (written, None);
+    }
+    if present.is_some() || written.judge.is_some() {
+        written.judge.get_or_insert_default().people = present;
+    }
+    let line = format!(
+        "statistics.json is not of the labels in the tree: the judge's agreement with people is exported as the labels give it; \
+         `{} aggregate {}` rewrites the file",
+        dir.command(),
+        dir.name()
+    );
+    (written, Some(line))
 }

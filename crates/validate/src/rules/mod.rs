@@ -45,6 +45,8 @@ pub(crate) struct BenchmarkFacts {
     pub(crate) conversations: Option<HashSet<String>>,
     /// The rows of that system's `scores.json`, where it has labels and its scores can be read.
     pub(crate) scored: Option<store::ScoredRows>,
+    /// Rows with labels that count, by system under test. Systems whose labels cannot be used are left out.
+    pub(crate) labelled: BTreeMap<String, u64>,
     /// What the scores sum up to, by system under test. Systems whose scores cannot be read are left out.
     pub(crate) summaries: Option<BTreeMap<String, Summary>>,
     /// Systems under test whose scores cannot be read.

@@ -1,6 +1,6 @@
 //! `statistics.json`.
 
-use schema::{Summary, statistics::Statistics};
+use schema::{Summary, statistics::Statistics, text::counted};
 
 use super::BenchmarkFacts;
 use crate::checker::Found;
@@ -36,6 +36,16 @@ pub(crate) fn statistics(statistics: &Statistics, facts: &BenchmarkFacts) -> Vec
                     ));
                 }
             }
+        }
+        let people = target.judge.as_ref().and_then(|of| of.people.as_ref());
+        let labelled = people.map_or(0, |people| people.labelled);
+        let there = facts.labelled.get(id).copied();
+        if let Some(there) = there.filter(|there| *there != labelled) {
+            let rows = counted(labelled, "labelled row", "labelled rows");
+            found.push(Found::note(
+                format!("/targets/{number}"),
+                format!("the judge beside people is of {rows}, and labels.json has {there}"),
+            ));
         }
     }
     let help = facts.aggregate("statistics.json");

@@ -155,6 +155,16 @@ shapes! {
         against: Option<String>,
         /// For each pair the comparison of all rows, then of each metric.
         comparisons: Vec<schema::statistics::Comparison>,
+        /// The targets of this tree that people labelled rows of.
+        people: Vec<ComparedPeople>,
+    }
+
+    /// A judge beside people on one of the targets that are compared.
+    struct ComparedPeople {
+        /// The target's id.
+        target: schema::ModelId,
+        /// As `judge.people` of `statistics.json`.
+        people: schema::statistics::JudgeAgainstPeople,
     }
 
     /// Of `baseline`.

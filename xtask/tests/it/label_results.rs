@@ -1,0 +1,93 @@
+//! Labels in results: where the judge beside people is shown, and what is said once labels changed.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failure ends the test"
+)]
+
+use serde_json::Value;
+
+use crate::{
+    common::Ground,
+    label_command::{add_target, judged},
+};
+
+const MINE: &str = "conv_id,metric_id,passed,labeller\n\
+    s1__careful,m01,pass,ana\ns2__careful,m01,fail,ana\ns7__careful,m01,fail,ana\n";
+
+/// Two targets, one of them with three labels.
+fn labelled() -> Ground {
+    let ground = judged();
+    add_target(&ground, "other");
+    ground.succeeds(&["aggregate", "b"]);
+    ground.write("mine.csv", MINE);
+    ground.succeeds(&["label", "b", "--import", "mine.csv"]);
+    ground
+}
+
+#[test]
+fn the_summary_shows_the_judge_beside_people() {
+    let ground = labelled();
+    let ran = ground.succeeds(&["export", "summary", "b", "--out", "out"]);
+    assert!(!ran.err.contains("labels"), "{}", ran.err);
+    let page = ground.read("out/summary.md");
+    let (_, careful) = page.split_once("## b: careful").unwrap();
+    let (careful, other) = careful.split_once("## b: other").unwrap();
+    let (_, people) = careful.split_once("\n**Judge against people:** ").unwrap();
+    insta::assert_snapshot!(people.split_once("\n\n<details>").unwrap().0);
+    assert!(!other.contains("Judge against people"), "{other}");
+}
+
+#[test]
+fn statistics_of_other_labels_are_noticed() {
+    let ground = labelled();
+    let path = "benchmarks/b/runs/careful/labels.json";
+    let mut labels: Vec<Value> = serde_json::from_str(&ground.read(path)).unwrap();
+    labels.pop();
+    ground.write(path, &Value::from(labels).to_string());
+    let ran = ground.succeeds(&["export", "summary", "b", "--out", "out"]);
+    let words = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("statistics.json is not of the labels in the tree"),
+        "{}",
+        ran.err
+    );
+    let page = ground.read("out/summary.md");
+    assert!(
+        page.contains("**Judge against people:** 2 rows labelled by 1 person."),
+        "{page}"
+    );
+    let checked = ground.run(&["validate", "benchmarks"]);
+    assert_eq!(checked.code, 0, "{}", checked.out);
+    let words = checked.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("the judge beside people is of 3 labelled rows, and labels.json has 2"),
+        "{}",
+        checked.out
+    );
+    ground.succeeds(&["aggregate", "b"]);
+    let ran = ground.succeeds(&["export", "summary", "b", "--out", "out"]);
+    assert!(!ran.err.contains("not of the labels"), "{}", ran.err);
+    let checked = ground.run(&["validate", "benchmarks"]);
+    assert!(!checked.out.contains("beside people"), "{}", checked.out);
+}
+
+#[test]
+fn a_comparison_says_what_people_would_give() {
+    let ground = labelled();
+    let ran = ground.succeeds(&["compare", "b"]);
+    let (_, people) = ran.out.split_once("judge against people\n").unwrap();
+    insta::assert_snapshot!(people);
+    let markdown = ground.succeeds(&["compare", "b", "--markdown"]).out;
+    assert!(
+        markdown.contains("| careful | 3 | 66.7% | 75.0% |"),
+        "{markdown}"
+    );
+    let json: Value =
+        serde_json::from_str(&ground.succeeds(&["compare", "b", "--json"]).out).unwrap();
+    assert_eq!(json["people"][0]["people"]["labelled"], 3);
+    std::fs::remove_file(ground.path("benchmarks/b/runs/careful/labels.json")).unwrap();
+    let without = ground.succeeds(&["compare", "b"]).out;
+    assert!(!without.contains("people"), "{without}");
+}
