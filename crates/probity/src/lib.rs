@@ -48,9 +48,11 @@ mod report;
 pub mod safety;
 mod safety_results;
 mod standard;
+mod verdicts;
 
 pub use self::report::{
-    ReportPlace, ReportRequest, WrittenReport, empty_report, read_report, write_report,
+    FormattedReport, ReportFormat, ReportPlace, ReportRequest, WrittenReport, empty_report,
+    read_report, write_formatted, write_report,
 };
 pub use ::report::html::RowsKept;
 pub use async_trait::async_trait;
@@ -83,6 +85,7 @@ pub use store::{
     imported_targets, provenance,
     rebuild::{Rebuilt, rebuild},
 };
+pub use verdicts::target_verdicts;
 pub use {
     aggregator, engine, evaluator, interop, journal, llm_client, scenario_gen, schema, serde_json,
     simulator, store,

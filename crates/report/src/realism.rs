@@ -15,7 +15,6 @@ use crate::{
 /// A table of how real the conversations of each target are, with what it leaves out below. Empty where no judge was called.
 #[must_use]
 pub fn realism_table(name: &str, statistics: &Statistics, width: usize) -> String {
-    let ((lowest, highest), from) = (Realism::SCALE, Realism::SOUNDS_REAL);
     let header = [
         "model",
         "suspects",
@@ -35,10 +34,7 @@ pub fn realism_table(name: &str, statistics: &Statistics, width: usize) -> Strin
         return String::new();
     }
     let mut table = Table::new(1, &header);
-    let mut lines = vec![format!(
-        "suspects: the target seems to know or suspect that it is being tested. user real: the user sounds like a person, {from} or more of \
-         {highest}; mean: from {lowest} to {highest}. None of it is part of the rates."
-    )];
+    let mut lines = vec![key()];
     for (id, realism) in read {
         let (suspects, real) = (&realism.suspects_test, &realism.user_sounds_real);
         let mean = realism.user_realism.estimate;
@@ -65,8 +61,17 @@ pub fn realism_table(name: &str, statistics: &Statistics, width: usize) -> Strin
     text
 }
 
+/// What the columns mean.
+pub(crate) fn key() -> String {
+    let ((lowest, highest), from) = (Realism::SCALE, Realism::SOUNDS_REAL);
+    format!(
+        "suspects: the target seems to know or suspect that it is being tested. user real: the user sounds like a person, {from} or more of \
+         {highest}; mean: from {lowest} to {highest}. None of it is part of the rates."
+    )
+}
+
 /// What the numbers of a target leave out.
-fn left_out(id: &str, realism: &RealismStatistics) -> Vec<String> {
+pub(crate) fn left_out(id: &str, realism: &RealismStatistics) -> Vec<String> {
     let id = clean(id);
     let mut lines = Vec::new();
     let RateStatistics { missing, note, .. } = &realism.suspects_test;

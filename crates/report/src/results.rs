@@ -104,6 +104,9 @@ fn by_metric(target: &TargetStatistics, width: usize) -> String {
     text
 }
 
+/// Where no verdict is missing.
+pub(crate) const WORTH: &str = "worth: how many independent rows these are worth.";
+
 pub(crate) const BOUNDS: &str = "worth: how many independent rows these are worth. bounds: the interval whatever the missing verdicts would have been; empty and \
     cut-off replies that passed count as missing there.";
 

@@ -88,6 +88,7 @@ fn labelled(rows: RowsKept, samples: &[Sample], labels: &[HumanLabel]) -> Report
     let options = ReportOptions {
         rows,
         program: "probity".to_owned(),
+        title: "honesty".to_owned(),
     };
     let mut report = HtmlReport::new(options, ReportSummary::default()).unwrap();
     report.add_labels(

@@ -68,6 +68,7 @@ mod progress;
 mod read_only;
 mod realism;
 mod report;
+mod report_formats;
 mod rewritten;
 mod safety;
 mod safety_bad_input;

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use probity::{ReportPlace, ReportRequest, RowsKept, WrittenReport, write_report};
+use probity::{
+    ReportFormat, ReportPlace, ReportRequest, RowsKept, WrittenReport, write_formatted,
+    write_report,
+};
 use schema::text::counted;
 use serde_json::json;
 
@@ -33,15 +36,35 @@ pub struct ReportArgs {
     /// The target that others are compared with
     #[arg(long, value_name = "ID")]
     baseline: Option<String>,
-    /// Which rows and conversations it holds
+    /// Rules whose answers it shows, as of the command gate
+    #[arg(long, value_name = "FILE")]
+    gate: Option<PathBuf>,
+    /// The format
+    #[arg(long, value_enum, default_value = "html")]
+    format: Format,
+    /// html: which rows and conversations it holds
     #[arg(long, value_enum, default_value = "all")]
     rows: Rows,
-    /// The file to write, its name ending in .html, or a folder, which holds reports of any size [default: report.html]
+    /// The file to write; with html a folder, where the name does not end in .html, which holds reports of any size; with svg a folder
+    /// [default: report.html, report.md, report.tex or report-figures]
     #[arg(long, value_name = "FILE|DIR")]
     out: Option<PathBuf>,
     /// The result as JSON on standard output
     #[arg(long)]
     json: bool,
+}
+
+/// The formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A page with the overview, rows and conversations
+    Html,
+    /// The tables of the overview, and its charts in a folder beside the file
+    Markdown,
+    /// The charts alone, a file for each
+    Svg,
+    /// The table of pass rates, for the package booktabs
+    Latex,
 }
 
 /// Which rows a report holds.
@@ -77,10 +100,20 @@ pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
         unnamed: None,
         targets: target_ids(&args.targets)?,
         baseline: target_ids(args.baseline.as_slice())?.pop(),
+        gate: args.gate.clone(),
         rows: args.rows.into(),
         notes: Vec::new(),
     };
-    let out = args.out.clone().unwrap_or_else(|| "report.html".into());
+    let (format, file) = match args.format {
+        Format::Html => (None, "report.html"),
+        Format::Markdown => (Some(ReportFormat::Markdown), "report.md"),
+        Format::Svg => (Some(ReportFormat::Svg), "report-figures"),
+        Format::Latex => (Some(ReportFormat::Latex), "report.tex"),
+    };
+    let out = args.out.clone().unwrap_or_else(|| file.into());
+    if let Some(format) = format {
+        return write_other(context, args, &request, format, &out);
+    }
     let written = write_report(&context.layout, &request, &place(&out)?)?;
     for line in &written.problems {
         context.terminal.warning(line);
@@ -93,6 +126,49 @@ pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
         context.print_json("report", exit, value(&written));
     } else {
         context.terminal.print(&text(&written));
+    }
+    Ok(exit)
+}
+
+/// Writes the report in a format other than HTML.
+fn write_other(
+    context: &Context,
+    args: &ReportArgs,
+    request: &ReportRequest,
+    format: ReportFormat,
+    out: &Path,
+) -> Result<Exit, Failure> {
+    let is_folder = format == ReportFormat::Svg;
+    if out.exists() && out.is_dir() != is_folder {
+        let needed = if is_folder { "a folder" } else { "a file" };
+        let reason = format!(
+            "--out {}: not {needed}; name {needed} to write",
+            out.display()
+        );
+        return Err(Failure::usage(reason));
+    }
+    let written = write_formatted(&context.layout, request, format, out)?;
+    for line in &written.problems {
+        context.terminal.warning(line);
+    }
+    let exit = match written.refused {
+        0 => Exit::Complete,
+        _ => Exit::FailedRows,
+    };
+    if args.json {
+        let value = json!({
+            "file": written.files.first(),
+            "files": written.files,
+            "problems": written.problems,
+            "refused": written.refused,
+        });
+        context.print_json("report", exit, value);
+    } else {
+        let files = written.files.iter();
+        let lines: String = files
+            .map(|file| format!("wrote {}\n", file.display()))
+            .collect();
+        context.terminal.print(&lines);
     }
     Ok(exit)
 }

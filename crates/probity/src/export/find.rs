@@ -151,7 +151,7 @@ pub(super) fn journals(
 }
 
 /// All journals in `folder`, the records of one run.
-pub(super) fn journals_in(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn journals_in(folder: &Path) -> Vec<PathBuf> {
     let files = names(folder).into_iter().filter(|file| is_journal(file));
     files.map(|file| folder.join(file)).collect()
 }
@@ -161,13 +161,13 @@ fn is_journal(file: &str) -> bool {
 }
 
 /// How the run of a journal began.
-struct Head {
+pub(crate) struct Head {
     run_id: Option<String>,
     /// The run that this one went on from.
     earlier: Option<String>,
-    folder: String,
+    pub(crate) folder: String,
     phases: Vec<Cow<'static, str>>,
-    suts: Vec<String>,
+    pub(crate) suts: Vec<String>,
 }
 
 impl Head {
@@ -181,12 +181,14 @@ impl Head {
         })
     }
 
-    fn has(&self, phase: &str) -> bool {
+    /// Whether the run has the phase of this name.
+    pub(crate) fn has(&self, phase: &str) -> bool {
         self.phases.iter().any(|of| of == phase)
     }
 }
 
-fn head(path: &Path) -> Option<Head> {
+/// How the run of the journal at `path` began; `None` where it does not say.
+pub(crate) fn head(path: &Path) -> Option<Head> {
     let mut reader = JournalReader::open(path).ok()?;
     let mut earlier = None;
     while let Some(line) = reader.next_line() {
@@ -200,7 +202,7 @@ fn head(path: &Path) -> Option<Head> {
 }
 
 /// The names in a folder, sorted; none where it cannot be read.
-fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.file_name().into_string().ok())

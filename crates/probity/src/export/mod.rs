@@ -2,7 +2,7 @@
 
 mod disk_index;
 mod exchange;
-mod find;
+pub(crate) mod find;
 mod journal_index;
 mod problems;
 mod replies;
@@ -19,6 +19,7 @@ use interop::{ExportError, Exported, Exporter, Sample};
 use schema::{Benchmark, ModelId, TargetRef};
 
 pub use self::safety::export_safety;
+pub(crate) use self::safety::safety_folder;
 use self::{
     journal_index::JournalIndex,
     problems::{Expected, Problems},

@@ -1,10 +1,14 @@
 //! The HTML report of finished runs.
 
+mod calls;
+mod formats;
 mod labels;
 mod summary;
 mod unsimulated;
 
 use std::{io, path::PathBuf};
+
+pub use formats::{FormattedReport, ReportFormat, write_formatted};
 
 use ::report::html::{HtmlReport, Report, ReportError, ReportOptions, RowsKept, RunKind};
 use interop::Exporter;
@@ -26,6 +30,8 @@ pub struct ReportRequest {
     pub targets: Vec<ModelId>,
     /// The target that others are compared with; `None`: each is compared with each.
     pub baseline: Option<ModelId>,
+    /// Rules whose answers it shows: a `gate.yaml`; `None`: no gate.
+    pub gate: Option<PathBuf>,
     /// Which rows it holds.
     pub rows: RowsKept,
     /// What the report says first, one line each.

@@ -1,14 +1,233 @@
-//! What the overview of a report shows beside the rows.
+//! What the overview of a report shows beside the rows: from the files of benchmarks and of safety evaluations, and from journals.
 
-use report::html::ReportSummary;
-use store::{Layout, RunError};
+use std::path::Path;
 
-use super::ReportRequest;
+use indexmap::IndexMap;
+use report::html::{PartSummary, ReportSummary, SafetyFileSummary};
+use schema::{
+    CostSum, ModelId, PhaseCost, TargetRef, safety::results::Details, statistics::Statistics,
+};
+use store::{
+    BenchmarkDir, CostFile, Layout, RunError, read_benchmark, read_costs, read_grades,
+    read_statistics, scored_targets,
+};
 
-/// The summary of what `request` is of.
-pub(super) fn summary(
-    _layout: &Layout,
-    _request: &ReportRequest,
-) -> Result<ReportSummary, RunError> {
-    Ok(ReportSummary::default())
+use super::{ReportRequest, calls, not_stated};
+use crate::{
+    compare::{CompareOptions, compare, listed},
+    export::safety_folder,
+    gate::{GateOptions, gate, gate_safety},
+    safety_results::{SafetySource, read_safety_file},
+    verdicts::target_verdicts,
+};
+
+/// The summary of what `request` is of. A file that is missing or cannot be read is left out: what that means for the rows is reported
+/// where these are read.
+///
+/// # Errors
+/// When a benchmark is not there, or a safety file cannot be read.
+pub(super) fn summary(layout: &Layout, request: &ReportRequest) -> Result<ReportSummary, RunError> {
+    let mut summary = ReportSummary {
+        program: layout.command(),
+        baseline: request.baseline.clone(),
+        ..ReportSummary::default()
+    };
+    for name in &request.names {
+        summary.parts.push(benchmark(layout, name, request)?);
+    }
+    for path in &request.safety {
+        safety(layout, path, request, &mut summary)?;
+    }
+    check_baseline(&summary)?;
+    if let Some(rules) = &request.gate {
+        add_gates(layout, request, rules, &mut summary)?;
+    }
+    Ok(summary)
+}
+
+/// Adds what the rules find in each part.
+fn add_gates(
+    layout: &Layout,
+    request: &ReportRequest,
+    rules: &Path,
+    summary: &mut ReportSummary,
+) -> Result<(), RunError> {
+    let options = GateOptions {
+        rules: rules.to_owned(),
+        baseline: None,
+        targets: request.targets.clone(),
+    };
+    for part in &mut summary.parts {
+        let files = part.safety.iter();
+        let sources: Vec<SafetySource<'_>> = files
+            .map(|file| SafetySource {
+                path: Path::new(&file.file),
+                results: &file.results,
+            })
+            .collect();
+        let answers = match sources.is_empty() {
+            true => gate(layout, &part.folder, &options)?,
+            false => gate_safety(layout, &sources, &options)?,
+        };
+        part.gate = Some(answers);
+    }
+    Ok(())
+}
+
+/// A baseline that no benchmark has is a mistake of its name.
+fn check_baseline(summary: &ReportSummary) -> Result<(), RunError> {
+    let Some(baseline) = &summary.baseline else {
+        return Ok(());
+    };
+    let parts = summary.parts.iter();
+    let targets: Vec<ModelId> = parts.flat_map(|part| part.costs.keys().cloned()).collect();
+    match targets.contains(baseline) {
+        true => Ok(()),
+        false => Err(RunError::input(format!(
+            "no results of the baseline {baseline}; there are results of {}",
+            listed(&targets)
+        ))),
+    }
+}
+
+fn is_wanted(request: &ReportRequest, target: &ModelId) -> bool {
+    request.targets.is_empty() || request.targets.contains(target)
+}
+
+fn benchmark(
+    layout: &Layout,
+    name: &str,
+    request: &ReportRequest,
+) -> Result<PartSummary, RunError> {
+    let dir = layout.benchmark(name)?;
+    let benchmark = read_benchmark(&dir)?;
+    let mut part = PartSummary::new(name, &benchmark.name);
+    part.add_metrics(&benchmark.metrics);
+    for hazard in &benchmark.hazards {
+        let name = hazard.shown_name().to_owned();
+        part.hazards.insert(hazard.id.clone(), name);
+    }
+    if let Some(statistics) = statistics(layout, &dir) {
+        part.statistics = statistics;
+    }
+    let wanted = |target: &ModelId| is_wanted(request, target);
+    let statistics = &mut part.statistics;
+    statistics.targets.retain(|target| wanted(&target.target));
+    statistics
+        .comparisons
+        .retain(|pair| wanted(&pair.a) && wanted(&pair.b));
+    part.grades = read_grades(&dir.grades()).ok();
+    if let Some(grades) = &mut part.grades {
+        grades.scores.retain(|score| wanted(&score.sut));
+    }
+    let targets: Vec<ModelId> = statistics
+        .targets
+        .iter()
+        .map(|all| all.target.clone())
+        .collect();
+    part.verdicts = target_verdicts(&dir, &benchmark.metrics, &targets);
+    costs(&dir, request, &mut part);
+    part.calls = calls::of_benchmark(layout, name, part.costs.keys());
+    Ok(part)
+}
+
+/// `statistics.json`. Older trees have none: then the rates come with the rows, and the comparisons from the scores.
+fn statistics(layout: &Layout, dir: &BenchmarkDir) -> Option<Statistics> {
+    if let Ok(written) = read_statistics(&dir.statistics()) {
+        return Some(written);
+    }
+    let targets = scored_targets(dir).ok()?;
+    if targets.len() > Statistics::MOST_COMPARED {
+        return None;
+    }
+    let compared = compare(layout, dir.name(), &CompareOptions::default()).ok()?;
+    Some(Statistics {
+        format: Statistics::FORMAT.to_owned(),
+        level: Statistics::LEVEL,
+        method: Statistics::METHOD.to_owned(),
+        targets: Vec::new(),
+        comparisons: compared.comparisons,
+    })
+}
+
+/// What the results in the tree cost.
+fn costs(dir: &BenchmarkDir, request: &ReportRequest, part: &mut PartSummary) {
+    part.shared_costs = phases(&read_costs(&dir.cost()));
+    let targets = store::simulated_targets(dir).unwrap_or_default();
+    for target in targets
+        .into_iter()
+        .filter(|target| is_wanted(request, target))
+    {
+        let Ok(files) = dir.target(&target) else {
+            continue;
+        };
+        part.costs
+            .insert(target, phases(&read_costs(&files.cost())));
+    }
+}
+
+fn phases(file: &CostFile) -> IndexMap<String, PhaseCost> {
+    let entries = file.iter();
+    entries
+        .map(|(phase, entry)| (phase.clone(), entry.cost))
+        .collect()
+}
+
+/// Adds a result file of a safety evaluation to the part of its kind.
+fn safety(
+    layout: &Layout,
+    path: &Path,
+    request: &ReportRequest,
+    summary: &mut ReportSummary,
+) -> Result<(), RunError> {
+    let file = read_safety_file(path)?;
+    let target = match file
+        .results
+        .details()
+        .and_then(|details| details.run.as_ref())
+    {
+        Some(run) => run.target.clone(),
+        None => request.unnamed.clone().map_or_else(not_stated, Ok)?,
+    };
+    if !is_wanted(request, &target.id) {
+        return Ok(());
+    }
+    let folder = safety_folder(&file.results);
+    let at = summary.parts.iter().position(|part| part.folder == folder);
+    let at = at.unwrap_or_else(|| {
+        summary.parts.push(PartSummary::new(folder, ""));
+        summary.parts.len() - 1
+    });
+    let Some(part) = summary.parts.get_mut(at) else {
+        return Ok(());
+    };
+    if let Some(details) = file.results.details() {
+        safety_costs(&target, details, part);
+        let run = details.run.as_ref().map(|run| run.run_id.as_str());
+        if part.calls.is_none() {
+            part.calls = run.and_then(|run| calls::of_run(layout, run));
+        }
+    }
+    part.safety.push(SafetyFileSummary {
+        file: path.display().to_string(),
+        target: target.id,
+        results: file.results,
+    });
+    Ok(())
+}
+
+/// What the conversations of a file cost; nothing where it does not say.
+fn safety_costs(target: &TargetRef, details: &Details, part: &mut PartSummary) {
+    let used = details.conversations.iter().map(|row| &row.usage);
+    let used = used.chain(details.errors.iter().map(|row| &row.usage));
+    let mut sum = CostSum::default();
+    let mut is_known = false;
+    for usage in used.flatten() {
+        sum.add(usage);
+        is_known = true;
+    }
+    if is_known {
+        let phases = part.costs.entry(target.id.clone()).or_default();
+        phases.insert("conversations".to_owned(), sum.total());
+    }
 }

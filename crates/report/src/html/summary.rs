@@ -108,8 +108,6 @@ pub struct SafetyFileSummary {
     pub target: ModelId,
     /// What it holds.
     pub results: SafetyResults,
-    /// What the rules of a gate found.
-    pub gate: Option<GateReport>,
 }
 
 /// What journals report of the calls that made the rows.
@@ -247,6 +245,9 @@ impl PartSummary {
     }
 
     fn add_run(&mut self, run: &Run) {
+        if self.name.is_empty() {
+            self.name.clone_from(&run.benchmark.name);
+        }
         self.add_metrics(&run.benchmark.metrics);
         let facts = RunFacts::of(run);
         match self
@@ -260,8 +261,21 @@ impl PartSummary {
         let Some(now) = &run.statistics else { return };
         let targets = &mut self.statistics.targets;
         match targets.iter_mut().find(|known| known.target == now.target) {
-            Some(known) => known.clone_from(now),
+            Some(known) if known == now => {}
+            Some(known) => {
+                known.clone_from(now);
+                self.leave_out(&now.target);
+            }
             None => targets.push(now.clone()),
+        }
+    }
+
+    /// Comparisons and grades are of other rows than those that the target has now.
+    fn leave_out(&mut self, target: &ModelId) {
+        let comparisons = &mut self.statistics.comparisons;
+        comparisons.retain(|pair| pair.a != *target && pair.b != *target);
+        if let Some(grades) = &mut self.grades {
+            grades.scores.retain(|score| score.sut != *target);
         }
     }
 

@@ -17,6 +17,7 @@ use schema::{
 };
 use serde_json::json;
 
+pub(crate) use self::run::safety_folder;
 use self::{
     rows::{End, Row, Rows},
     run::RunSource,

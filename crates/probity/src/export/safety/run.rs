@@ -109,18 +109,10 @@ impl RunSource<'_> {
             fingerprints: given.map(fingerprints).unwrap_or_default(),
             ..Run::new(
                 self.benchmark(rows),
-                self.name(),
+                safety_folder(self.results),
                 self.target().clone(),
                 time,
             )
-        }
-    }
-
-    /// What stands for the benchmark.
-    pub(super) fn name(&self) -> &'static str {
-        match self.results {
-            SafetyResults::SingleTurn(_) => "safety-single-turn",
-            SafetyResults::MultiTurn(_) => "safety-multi-turn",
         }
     }
 
@@ -208,6 +200,14 @@ impl RunSource<'_> {
             id,
             model: model.unwrap_or_default(),
         })
+    }
+}
+
+/// What stands for the benchmark.
+pub(crate) fn safety_folder(results: &SafetyResults) -> &'static str {
+    match results {
+        SafetyResults::SingleTurn(_) => "safety-single-turn",
+        SafetyResults::MultiTurn(_) => "safety-multi-turn",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use schema::{CostSum, ModelId, PhaseCost, text::counted};
+use schema::{CostSum, ModelId, PhaseCost, statistics::TargetStatistics, text::counted};
 
 use super::{Block, Place, Section};
 use crate::{
@@ -41,7 +41,7 @@ fn facts(place: &Place<'_>) -> Vec<(&'static str, String)> {
             facts.push((name, text));
         }
     };
-    if part.name != part.folder {
+    if part.name != part.folder && !part.is_safety() {
         add("folder", vec![part.folder.clone()]);
     }
     add("when", runs().filter_map(|run| run.when.clone()).collect());
@@ -59,10 +59,11 @@ fn facts(place: &Place<'_>) -> Vec<(&'static str, String)> {
         "judges",
         runs().flat_map(|run| run.judges.clone()).collect(),
     );
-    add(
-        "simulated user",
-        runs().filter_map(|run| run.user.clone()).collect(),
-    );
+    let user = match part.is_safety() {
+        true => "attacker",
+        false => "simulated user",
+    };
+    add(user, runs().filter_map(|run| run.user.clone()).collect());
     add(
         "turns",
         runs()
@@ -70,13 +71,15 @@ fn facts(place: &Place<'_>) -> Vec<(&'static str, String)> {
             .map(|n| n.to_string())
             .collect(),
     );
-    add(
-        "samples of each scenario",
-        runs()
-            .filter_map(|run| run.samples)
-            .map(|n| n.to_string())
-            .collect(),
-    );
+    if !part.is_safety() {
+        add(
+            "samples of each scenario",
+            runs()
+                .filter_map(|run| run.samples)
+                .map(|n| n.to_string())
+                .collect(),
+        );
+    }
     let metrics = part.rated_metrics().len();
     let what = match part.is_safety() {
         true => "groups",
@@ -160,7 +163,7 @@ fn models(place: &Place<'_>) -> Sheet {
         Column::words("name at its endpoint"),
         Column::words("served by"),
         Column::number("rows"),
-        Column::number("scenarios").wide(),
+        Column::number(super::rates::cases(place)).wide(),
         Column::number("no verdict"),
         Column::number("turns").wide(),
         Column::number("samples").wide(),
@@ -183,7 +186,7 @@ fn models(place: &Place<'_>) -> Sheet {
             rate.scenarios.into(),
             rate.missing.unscored().into(),
             number(facts.turns).into(),
-            number(facts.samples).into(),
+            number(facts.samples.filter(|_| !part.is_safety())).into(),
             cost_of(place, &target.target).into(),
             facts.run_id.unwrap_or_default().into(),
         ]);
@@ -207,6 +210,7 @@ pub(super) fn warnings(summary: &ReportSummary) -> Option<Section> {
     for part in &summary.parts {
         let targets = &part.statistics.targets;
         let mut notes = missing_notes(targets);
+        notes.extend(targets.iter().filter_map(incomplete));
         notes.extend(
             judges_that_never_vary(&part.statistics)
                 .iter()
@@ -227,6 +231,18 @@ pub(super) fn warnings(summary: &ReportSummary) -> Option<Section> {
             _ => "What to know first".to_owned(),
         },
         blocks: vec![Block::Warnings(lines)],
+    })
+}
+
+/// What was never said cannot fail.
+fn incomplete(target: &TargetStatistics) -> Option<String> {
+    let rows = target.rates.all.missing.incomplete;
+    (rows > 0).then(|| {
+        format!(
+            "{}: {} passed with an empty or cut-off reply: what was never said cannot show the behaviour.",
+            clean(target.target.as_str()),
+            counted(rows, "row of negative metrics", "rows of negative metrics")
+        )
     })
 }
 

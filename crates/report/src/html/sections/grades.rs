@@ -104,7 +104,7 @@ pub(super) fn gate(place: &Place<'_>) -> Option<Section> {
 }
 
 /// Each rule, what it found and why.
-pub(super) fn rules(report: &GateReport) -> Sheet {
+fn rules(report: &GateReport) -> Sheet {
     let columns = vec![
         Column::words("answer"),
         Column::name("rule"),

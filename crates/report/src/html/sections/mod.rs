@@ -7,6 +7,7 @@ mod grades;
 mod grid;
 mod judges;
 mod rates;
+mod realism;
 mod safety;
 mod variants;
 
@@ -115,6 +116,7 @@ pub(crate) fn overview(summary: &ReportSummary) -> Vec<Section> {
         sections.extend(comparisons::section(&place));
         sections.extend(variants::section(&place));
         sections.extend(variants::reliability(&place));
+        sections.extend(realism::section(&place));
         sections.extend(judges::section(&place));
         sections.extend(grades::section(&place));
         sections.extend(grades::gate(&place));

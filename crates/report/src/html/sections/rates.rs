@@ -10,8 +10,9 @@ use super::{Block, Place, Section, facts::metrics_counted};
 use crate::{
     html::summary::MetricLabel,
     numbers::{compact_interval, percent},
-    results::{BOUNDS, RATES, rate_notes},
+    results::{BOUNDS, RATES, WORTH, rate_notes},
     sheet::{Axis, Cell, Column, Sheet, Strip},
+    text::clean,
 };
 
 /// A drawing of more rows is folded.
@@ -122,11 +123,21 @@ fn pooled(place: &Place<'_>) -> Option<Sheet> {
         }
     }
     let mut sheet = sheet(place, "rates", "Pass rates", &scopes)?;
+    for verdicts in &part.verdicts {
+        let (sut, metric) = (clean(verdicts.sut.as_str()), clean(&verdicts.metric_id));
+        sheet
+            .notes
+            .push(format!("{sut}: {metric}: {}.", clean(&verdicts.text)));
+    }
     sheet.notes.extend(rate_notes(targets));
     if negative {
         sheet.notes.push(RATES.to_owned());
     }
-    sheet.notes.push(BOUNDS.to_owned());
+    let is_any_bounded = sheet.columns.iter().any(|column| column.name == "bounds");
+    sheet.notes.push(match is_any_bounded {
+        true => BOUNDS.to_owned(),
+        false => WORTH.to_owned(),
+    });
     Some(sheet)
 }
 
@@ -216,7 +227,7 @@ fn sheet(place: &Place<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -> Opti
     Some(sheet.without_empty_columns())
 }
 
-fn cases(place: &Place<'_>) -> &'static str {
+pub(super) fn cases(place: &Place<'_>) -> &'static str {
     match place.part.is_safety() {
         true => "cases",
         false => "scenarios",

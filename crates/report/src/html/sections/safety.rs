@@ -5,9 +5,8 @@ use schema::safety::{
     results::{Details, RunParameters, SafetyRates},
 };
 
-use super::{Block, Place, Section, grades::rules};
+use super::{Block, Place, Section};
 use crate::{
-    gate::heading,
     html::summary::SafetyFileSummary,
     numbers::{compact_interval, percent},
     safety::{
@@ -45,10 +44,6 @@ fn of_file(place: &Place<'_>, file: &SafetyFileSummary) -> Vec<Block> {
     }
     blocks.push(Block::Lead(lead));
     blocks.extend(limits(file).map(Block::Lead));
-    if let Some(report) = &file.gate {
-        blocks.push(Block::Lead(clean(&heading(report))));
-        blocks.push(Block::Table(rules(report)));
-    }
     let Some(details) = details else {
         let note = "Another program wrote the file: it has no groups and layers.";
         blocks.push(Block::Note(note.to_owned()));

@@ -1,0 +1,85 @@
+//! How real conversations are, as judges see it.
+
+use schema::statistics::{RateStatistics, RealismStatistics, TargetStatistics};
+
+use super::{Block, Place, Section};
+use crate::{
+    numbers::{compact_interval, percent},
+    realism::{key, left_out},
+    sheet::{Axis, Cell, Column, Sheet, Strip},
+};
+
+pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+    let targets = place.part.statistics.targets.iter();
+    let read = targets.filter_map(|target| Some((target, target.realism.as_ref()?)));
+    let read: Vec<(&TargetStatistics, &RealismStatistics)> = read.collect();
+    if read.is_empty() {
+        return None;
+    }
+    let columns = vec![
+        Column::name("model"),
+        Column::chart(Axis::Rate),
+        Column::number("share").drawn(),
+        Column::number("95% interval").drawn(),
+        Column::number("rows"),
+        Column::number("no answer"),
+    ];
+    let title = "Realism of the conversations, as judges see it";
+    let mut sheet = Sheet::new("realism", title, columns);
+    let rates: [(&str, fn(&RealismStatistics) -> &RateStatistics); 2] = [
+        ("the target suspects a test", |realism| {
+            &realism.suspects_test
+        }),
+        ("the user sounds real", |realism| &realism.user_sounds_real),
+    ];
+    for (name, of) in rates {
+        sheet.group(name, None);
+        for (target, realism) in &read {
+            sheet.row(row(place, target, name, of(realism)));
+        }
+    }
+    sheet.notes.push(key());
+    for (target, realism) in &read {
+        let mean = realism.user_realism;
+        if let (Some(value), Some((lower, upper))) = (mean.estimate, mean.lower.zip(mean.upper)) {
+            sheet.notes.push(format!(
+                "{}: the user's mean is {value:.1}, 95% interval {lower:.1} to {upper:.1}.",
+                crate::text::clean(target.target.as_str())
+            ));
+        }
+        sheet
+            .notes
+            .extend(left_out(target.target.as_str(), realism));
+    }
+    place.section("realism", "Realism", vec![Block::Table(sheet)])
+}
+
+fn row(
+    place: &Place<'_>,
+    target: &TargetStatistics,
+    name: &str,
+    rate: &RateStatistics,
+) -> Vec<Cell> {
+    let ends = rate.lower.zip(rate.upper);
+    let link = place.link(Some(&target.target), None);
+    let strip = Strip {
+        estimate: rate.estimate,
+        interval: ends,
+        bounds: None,
+        series: place.series(&target.target),
+        title: format!(
+            "{}, {name}: {}, 95% interval {}",
+            target.target,
+            percent(rate.estimate),
+            compact_interval(ends)
+        ),
+    };
+    vec![
+        Cell::linked(target.target.as_str(), link.clone()),
+        Cell::drawn(strip, Some(link)),
+        percent(rate.estimate).into(),
+        compact_interval(ends).into(),
+        rate.rows.into(),
+        rate.missing.unscored().into(),
+    ]
+}

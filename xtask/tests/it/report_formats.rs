@@ -1,0 +1,188 @@
+//! The report of the scripted run as Markdown, LaTeX and single charts, and the overview of the page.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failure ends the test"
+)]
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::Ground;
+
+/// The files of the charts.
+const CHARTS: [&str; 4] = [
+    "by-metric.svg",
+    "comparison.svg",
+    "comparisons.svg",
+    "rates.svg",
+];
+
+fn demonstration() -> Ground {
+    let ground = Ground::new();
+    ground.succeeds(&["run"]);
+    ground
+}
+
+fn names(ground: &Ground, folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(ground.path(folder)).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Without what each run has for itself: its id, its time, and how long calls took.
+fn of_any_run(markdown: &str) -> String {
+    let run_id = markdown
+        .lines()
+        .find_map(|line| line.strip_prefix("- run: "));
+    let text = markdown.replace(run_id.unwrap(), "RUN");
+    let (before, times) = text.split_once("**How long new replies took**").unwrap();
+    let (_, after) = times.split_once("**Retries**").unwrap();
+    let kept = before.lines().chain(["**Retries**"]).chain(after.lines());
+    let own = ["- when:", "- revision:", "- Probity:"];
+    let kept = kept.filter(|line| !own.iter().any(|name| line.starts_with(name)));
+    kept.map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn the_scripted_run_in_other_formats() {
+    let ground = demonstration();
+    let ran = ground.succeeds(&["report", "--format", "markdown"]);
+    assert!(ran.out.starts_with("wrote report.md\n"), "{}", ran.out);
+    assert_eq!(names(&ground, "report-figures"), CHARTS);
+    let markdown = ground.read("report.md");
+    for chart in CHARTS {
+        assert!(markdown.contains(&format!("(<report-figures/{chart}>)")));
+    }
+    insta::assert_snapshot!("markdown", of_any_run(&markdown));
+
+    ground.succeeds(&["report", "--format", "latex", "--out", "table.tex"]);
+    insta::assert_snapshot!("latex", ground.read("table.tex"));
+
+    let args = ["report", "--format", "svg", "--out", "charts", "--json"];
+    let json: Value = serde_json::from_str(&ground.succeeds(&args).out).unwrap();
+    assert_eq!(json["files"].as_array().unwrap().len(), CHARTS.len());
+    assert_eq!(names(&ground, "charts"), CHARTS);
+    insta::assert_snapshot!("rates", ground.read("charts/rates.svg"));
+    // Charts are those of the Markdown, byte for byte.
+    for chart in CHARTS {
+        let beside = ground.read(&format!("report-figures/{chart}"));
+        assert_eq!(ground.read(&format!("charts/{chart}")), beside, "{chart}");
+    }
+}
+
+#[test]
+fn the_page_shows_rates_comparisons_costs_and_the_gate() {
+    let ground = demonstration();
+    ground.write(
+        "gate.yaml",
+        "rules:\n- {scope: all, require: lower >= 0.99}\n",
+    );
+    let baseline = "scripted-agreeable";
+    ground.succeeds(&["report", "--gate", "gate.yaml", "--baseline", baseline]);
+    let page = ground.read("report.html");
+    for id in [
+        "about",
+        "rates",
+        "grid",
+        "comparisons",
+        "gate",
+        "cost-and-time",
+    ] {
+        assert!(page.contains(&format!("<h2 id=\"{id}\">")), "{id}");
+    }
+    assert!(
+        page.contains("scripted-agreeable and scripted-careful: no difference shown; 8 scenarios")
+    );
+    assert!(page.contains("href=\"#/t/scripted-agreeable/m/m01\""));
+    assert!(page.contains("<span class=\"fail\">fail</span>"));
+    assert!(page.contains("By the journal of run-"));
+    assert!(!page.contains("style=\""));
+    // A run again gets all replies from the cache: times and tokens are those of the run that made the calls.
+    ground.succeeds(&["run"]);
+    ground.succeeds(&["report"]);
+    let again = ground.read("report.html");
+    assert!(again.contains("How long new replies took"));
+}
+
+#[test]
+fn rows_that_the_statistics_do_not_know_leave_out_comparisons() {
+    let ground = demonstration();
+    let name = "benchmarks/sycophancy/runs/scripted-careful/scores.json";
+    let mut rows: Value = serde_json::from_str(&ground.read(name)).unwrap();
+    rows.as_array_mut().unwrap().pop();
+    ground.write(name, &rows.to_string());
+    let ran = ground.succeeds(&["report"]);
+    assert!(
+        ran.err.contains("statistics.json is not of the scores"),
+        "{}",
+        ran.err
+    );
+    let page = ground.read("report.html");
+    assert!(page.contains("statistics.json is not of the scores"));
+    assert!(page.contains("No scenario has a verdict from two models."));
+}
+
+#[test]
+fn what_cannot_be_written_or_compared_is_said() {
+    let ground = demonstration();
+    let ran = ground.run(&["report", "--baseline", "nobody"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(
+        ran.err.contains(
+            "no results of the baseline nobody; there are results of scripted-agreeable, scripted-careful"
+        ),
+        "{}",
+        ran.err
+    );
+    ground.write("taken.md", "mine");
+    let ran = ground.run(&["report", "--format", "svg", "--out", "taken.md"]);
+    assert!(
+        ran.err.contains("--out taken.md: not a folder"),
+        "{}",
+        ran.err
+    );
+    fs::create_dir(ground.path("folder")).unwrap();
+    let ran = ground.run(&["report", "--format", "latex", "--out", "folder"]);
+    assert!(ran.err.contains("--out folder: not a file"), "{}", ran.err);
+    assert_eq!(ground.read("taken.md"), "mine");
+}
+
+#[test]
+fn safety_results_show_groups_layers_and_what_the_rules_found() {
+    let ground = Ground::new();
+    let args = [
+        "safety",
+        "single-turn",
+        "--test-case-groups",
+        "privacy",
+        "--max-cases",
+        "6",
+        "--output-file",
+        "single.json",
+    ];
+    let ran = ground.run(&args);
+    assert!([0, 1].contains(&ran.code), "{}", ran.err);
+    ground.write(
+        "gate.yaml",
+        "rules:\n- {scope: seed, require: upper <= 0.01}\n",
+    );
+    let file = "single_scripted-agreeable.json";
+    ground.succeeds(&["report", "--safety", file, "--gate", "gate.yaml"]);
+    let page = ground.read("report.html");
+    for text in [
+        "Safety, single prompts",
+        "rates over cases",
+        "by group",
+        "seed cases failed",
+        "<h2 id=\"gate\">",
+        "seed, upper &lt;= 0.01",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+}
