@@ -144,7 +144,7 @@ pub enum Command {
     /// Show the results of a benchmark in the browser, follow its run, and label rows
     ///
     /// Serves the page of `report` on this machine only, under an address that nobody can guess. Ctrl-C ends it. No model is called, and
-    /// nothing but labels is written.
+    /// only labels are written, and what they say of the judge.
     #[command(
         after_help = "Examples:\n  cargo xtask view honesty\n  cargo xtask view honesty --open --labeller ana"
     )]

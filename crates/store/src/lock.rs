@@ -8,8 +8,9 @@ use std::{
 
 use crate::{BenchmarkDir, RunError};
 
-/// How often a run tries to take the lock, and how long it waits in between: [`TreeLock::is_held`] has it for a moment.
-const TRIES: u32 = 4;
+/// How often a run tries to take the lock, and how long it waits in between: whoever labels has it while `statistics.json` is brought up
+/// to date, and [`TreeLock::is_held`] for a moment.
+const TRIES: u32 = 25;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Held while a run works on a benchmark. The system frees it when the process ends, however it ends.

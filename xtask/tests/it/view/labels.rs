@@ -4,7 +4,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::Viewer;
+use super::{Viewer, wait_for};
 use crate::common::Ground;
 
 /// The first run of the index, and its rows.
@@ -80,15 +80,20 @@ fn labels_are_put_read_replaced_and_removed() {
             .iter()
             .all(|label| label["labeller"] != "ana" || label["passed"].is_null())
     );
-    // Of the transcript that it names, so a run counts it.
+    // What they say of the judge is seen without another command, as `aggregate` would write it.
+    let path = "benchmarks/sycophancy/statistics.json";
+    let statistics = wait_for("the judge against people", || {
+        viewer.json("state");
+        let text = ground.read(path);
+        text.contains("\"people\"").then_some(text)
+    });
     let ran = ground.succeeds(&["aggregate", "sycophancy"]);
     for refused in ["not used", "left out", "another transcript"] {
         assert!(!ran.err.contains(refused), "{}", ran.err);
     }
-    let statistics = ground.read("benchmarks/sycophancy/statistics.json");
-    assert!(statistics.contains("\"people\""), "{statistics}");
+    assert_eq!(ground.read(path), statistics);
     // The page sees them.
-    let seen = super::wait_for("labels in the index", || {
+    let seen = wait_for("labels in the index", || {
         let index = viewer.json("index");
         let rows = index["rows"].as_array().unwrap().clone();
         rows.into_iter().find(|row| row["labels"].is_array())

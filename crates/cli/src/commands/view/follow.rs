@@ -1,13 +1,14 @@
 //! The data of the page, read again when files changed.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use report::html::LivePage;
-use store::{BenchmarkDir, Layout};
+use schema::ModelId;
+use store::{BenchmarkDir, Layout, RunError, TreeLock, read_benchmark, refresh_people};
 use tempfile::TempDir;
 use tokio::{sync::Notify, task::spawn_blocking};
 
@@ -45,6 +46,8 @@ struct State {
     looking: bool,
     /// Why the files could not be read the last time.
     error: Option<String>,
+    /// Targets whose labels were changed here, and whose statistics do not say so yet.
+    labelled: BTreeSet<ModelId>,
 }
 
 /// What there is at a moment.
@@ -148,8 +151,37 @@ impl Follower {
         }));
     }
 
+    /// Notes that labels of `target` were written.
+    pub(super) fn labelled(&self, target: &ModelId) {
+        self.lock().labelled.insert(target.clone());
+    }
+
+    /// Brings `statistics.json` up to the labels that were written here. A run writes them itself when it ends.
+    fn refresh(&self) -> Result<(), RunError> {
+        if TreeLock::is_held(&self.dir) {
+            return Ok(());
+        }
+        let labelled = std::mem::take(&mut self.lock().labelled);
+        if labelled.is_empty() {
+            return Ok(());
+        }
+        let done = read_benchmark(&self.dir).and_then(|benchmark| {
+            labelled
+                .iter()
+                .try_for_each(|target| refresh_people(&self.dir, &benchmark, target).map(|_| ()))
+        });
+        if done.is_err() {
+            self.lock().labelled.extend(labelled);
+        }
+        done
+    }
+
     fn read(&self) {
         let started = Instant::now();
+        if let Err(error) = self.refresh() {
+            // What cannot be read is told below; the labels are written.
+            tracing::warn!(%error, "statistics.json does not have the labels");
+        }
         let files = FileStates::of(&self.layout, &self.dir);
         let version = {
             let mut state = self.lock();

@@ -69,9 +69,10 @@ pub(super) async fn put(follower: &Arc<Follower>, body: &[u8]) -> Result<Value, 
         )
     };
     let read = new.transcript;
-    let dir = follower.dir().clone();
+    let follower = Arc::clone(follower);
     let work = move || {
         let (target, conversation, metric) = row;
+        let dir = follower.dir();
         let transcript = edition.transcript(&target, &conversation, &metric)?;
         if read.is_some_and(|read| read != transcript) {
             let text =
@@ -82,8 +83,9 @@ pub(super) async fn put(follower: &Arc<Follower>, body: &[u8]) -> Result<Value, 
             transcript: Some(transcript),
             ..label
         };
-        put_label(&dir, &target, label).map_err(refused)?;
-        list_labels(&dir, &target).map_err(refused)
+        put_label(dir, &target, label).map_err(refused)?;
+        follower.labelled(&target);
+        list_labels(dir, &target).map_err(refused)
     };
     labels_of(joined(spawn_blocking(work).await)?)
 }
@@ -95,10 +97,12 @@ pub(super) async fn put(follower: &Arc<Follower>, body: &[u8]) -> Result<Value, 
 pub(super) async fn remove(follower: &Arc<Follower>, body: &[u8]) -> Result<Value, Refusal> {
     let of: LabelOf = parse(body)?;
     let target = target(follower, &of.run).await?;
-    let dir = follower.dir().clone();
+    let follower = Arc::clone(follower);
     let removed = blocking(move || {
-        remove_label(&dir, &target, &of.conv_id, &of.metric_id, &of.labeller)?;
-        list_labels(&dir, &target)
+        let dir = follower.dir();
+        remove_label(dir, &target, &of.conv_id, &of.metric_id, &of.labeller)?;
+        follower.labelled(&target);
+        list_labels(dir, &target)
     });
     labels_of(removed.await)
 }
