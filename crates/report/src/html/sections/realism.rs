@@ -9,6 +9,9 @@ use crate::{
     sheet::{Axis, Cell, Column, Sheet, Strip},
 };
 
+/// Picks one of the rates.
+type RateOf = fn(&RealismStatistics) -> &RateStatistics;
+
 pub(super) fn section(place: &Place<'_>) -> Option<Section> {
     let targets = place.part.statistics.targets.iter();
     let read = targets.filter_map(|target| Some((target, target.realism.as_ref()?)));
@@ -26,7 +29,7 @@ pub(super) fn section(place: &Place<'_>) -> Option<Section> {
     ];
     let title = "Realism of the conversations, as judges see it";
     let mut sheet = Sheet::new("realism", title, columns);
-    let rates: [(&str, fn(&RealismStatistics) -> &RateStatistics); 2] = [
+    let rates: [(&str, RateOf); 2] = [
         ("the target suspects a test", |realism| {
             &realism.suspects_test
         }),
