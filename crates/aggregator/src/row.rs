@@ -7,7 +7,7 @@ use schema::{
     json_rows::{JsonRow, JsonRowsError},
 };
 use serde::{
-    Deserialize,
+    Deserialize, Deserializer,
     de::{Error, IgnoredAny},
 };
 
@@ -43,6 +43,9 @@ pub struct JudgeRow<'a> {
     /// What it found; `None` where it gave no verdict.
     #[serde(default)]
     pub present: Option<bool>,
+    /// Its value, where the verdicts of the metric are values on a scale.
+    #[serde(rename = "verdict", default, deserialize_with = "value_of")]
+    pub value: Option<i32>,
     /// Its further verdicts.
     #[serde(borrow, default)]
     pub readings: Vec<ReadingRow<'a>>,
@@ -59,11 +62,22 @@ pub struct ReadingRow<'a> {
     pub present: Option<bool>,
 }
 
+fn value_of<'de, D: Deserializer<'de>>(verdict: D) -> Result<Option<i32>, D::Error> {
+    #[derive(Deserialize)]
+    struct OnScale {
+        #[serde(default)]
+        value: Option<i32>,
+    }
+    let verdict = Option::<OnScale>::deserialize(verdict)?;
+    Ok(verdict.and_then(|verdict| verdict.value))
+}
+
 impl<'a> From<&'a JudgeVerdict> for JudgeRow<'a> {
     fn from(verdict: &'a JudgeVerdict) -> Self {
         Self {
             judge: Cow::Borrowed(&verdict.judge),
             present: verdict.present,
+            value: verdict.verdict.as_ref().and_then(|verdict| verdict.value),
             readings: verdict
                 .readings
                 .iter()

@@ -2,7 +2,9 @@
 
 use schema::{
     ReadingKind,
-    statistics::{AgreementStatistics, OneJudgeStatistics, ReadingStatistics, Statistics},
+    statistics::{
+        AgreementStatistics, OneJudgeStatistics, ReadingStatistics, Statistics, TargetStatistics,
+    },
     text::counted,
 };
 
@@ -12,9 +14,10 @@ use crate::{
     text::{clean, wrapped},
 };
 
-/// A table of the judges of each target, and a line below on how far they agree. Empty where no panel judged.
+/// A table of the judges of each target, and a line below on how far they agree; `by_metric`: of each metric, too. Empty where no panel
+/// judged.
 #[must_use]
-pub fn judges_table(name: &str, statistics: &Statistics, width: usize) -> String {
+pub fn judges_table(name: &str, statistics: &Statistics, by_metric: bool, width: usize) -> String {
     let header = ["model", "judge", "verdicts", "present", "none", "as panel"];
     let mut table = Table::new(2, &header);
     let mut lines = Vec::new();
@@ -42,6 +45,10 @@ pub fn judges_table(name: &str, statistics: &Statistics, width: usize) -> String
         if judge.agreement.rows > 0 {
             let agreement = in_words(&judge.agreement, judge.judges.len());
             lines.push(format!("{}: {agreement}.", clean(id)));
+        }
+        for (metric, agreement) in judge.metrics.iter().filter(|_| by_metric) {
+            let agreement = in_words(agreement, judge.judges.len());
+            lines.push(format!("{}, {}: {agreement}.", clean(id), clean(metric)));
         }
         for one in judge.judges.iter().filter(|one| !one.readings.is_empty()) {
             let again: Vec<String> = one.readings.iter().map(again).collect();
@@ -87,8 +94,11 @@ pub(crate) fn in_words(agreement: &AgreementStatistics, judges: usize) -> String
         2 => ("kappa", agreement.kappa),
         _ => ("alpha", agreement.alpha),
     };
+    let ordinal = agreement.ordinal_alpha.map_or_else(String::new, |alpha| {
+        format!(", ordinal alpha of the values {alpha:.2}")
+    });
     format!(
-        "two judges agree in {} of cases (over {}; {name} {}, AC1 {})",
+        "two judges agree in {} of cases (over {}; {name} {}, AC1 {}{ordinal})",
         percent(agreement.agreement),
         counted(agreement.rows, "row", "rows"),
         number(coefficient),
@@ -96,7 +106,8 @@ pub(crate) fn in_words(agreement: &AgreementStatistics, judges: usize) -> String
     )
 }
 
-/// A line for the judges that gave one and the same verdict in all rows of all targets, where there are enough of them to tell.
+/// A line for the judges that gave one and the same verdict in all rows of all targets, where there are enough of them to tell: ten, and of
+/// one judge that decided alone ten of each type of metric.
 #[must_use]
 pub fn judges_that_never_vary(statistics: &Statistics) -> Vec<String> {
     let mut judges: Vec<(&str, u64, u64)> = Vec::new();
@@ -113,14 +124,43 @@ pub fn judges_that_never_vary(statistics: &Statistics) -> Vec<String> {
     judges.retain(|(_, rows, present)| {
         *rows >= OneJudgeStatistics::ENOUGH_TO_VARY && (*present == 0 || present == rows)
     });
-    let line = |(id, rows, present): (&str, u64, u64)| {
-        let verdict = if present == 0 { "absent" } else { "present" };
-        format!(
-            "the judge {} gave the same verdict, {verdict}, in all {rows} rows; read some of its justifications before relying on it",
-            clean(id)
-        )
+    let named = judges.into_iter().map(|(id, rows, present)| {
+        let judge = format!("the judge {}", clean(id));
+        same_verdict(&judge, present > 0, &format!("all {rows} rows"))
+    });
+    named.chain(only_judge_never_varies(statistics)).collect()
+}
+
+fn same_verdict(judge: &str, present: bool, rows: &str) -> String {
+    let verdict = if present { "present" } else { "absent" };
+    format!(
+        "{judge} gave the same verdict, {verdict}, in {rows}; read some of its justifications before relying on it"
+    )
+}
+
+/// The same of a judge that decided alone and is not named in the statistics. That a behaviour is absent, or present, in all rows of one type
+/// may be what the targets are like. A judge that finds it so in the rows of both types, in which targets should and should not show it,
+/// is worth a look.
+fn only_judge_never_varies(statistics: &Statistics) -> Option<String> {
+    let named = |target: &&TargetStatistics| {
+        let judge = target.judge.as_ref();
+        judge.is_some_and(|judge| !judge.judges.is_empty())
     };
-    judges.into_iter().map(line).collect()
+    let (mut present, mut rows) = (0, [0, 0]);
+    for target in statistics.targets.iter().filter(|target| !named(target)) {
+        let (positive, negative) = (&target.rates.positive, &target.rates.negative);
+        present += positive.passed + (negative.rows - negative.passed);
+        rows = [rows[0] + positive.rows, rows[1] + negative.rows];
+    }
+    let [positive, negative] = rows;
+    let is_same = present == 0 || present == positive + negative;
+    let is_enough = rows
+        .iter()
+        .all(|rows| *rows >= OneJudgeStatistics::ENOUGH_TO_VARY);
+    (is_same && is_enough).then(|| {
+        let rows = format!("all {positive} rows of positive and {negative} of negative metrics");
+        same_verdict("the judge", present > 0, &rows)
+    })
 }
 
 #[cfg(test)]
@@ -156,7 +196,18 @@ mod tests {
                 kappa: Some(0.5),
                 alpha: None,
                 ac1: Some(0.5312),
+                ordinal_alpha: None,
             },
+            metrics: [(
+                "m01".to_owned(),
+                AgreementStatistics {
+                    rows: 6,
+                    agreement: Some(1.0),
+                    ordinal_alpha: Some(0.912),
+                    ..AgreementStatistics::default()
+                },
+            )]
+            .into(),
         };
         Statistics {
             format: Statistics::FORMAT.to_owned(),
@@ -183,12 +234,58 @@ mod tests {
 
     #[test]
     fn each_judge_has_a_line_and_agreement_is_told_below() {
-        let text = judges_table("b", &statistics(&[("one", 12, 6), ("two", 11, 0)]), 80);
+        let text = judges_table(
+            "b",
+            &statistics(&[("one", 12, 6), ("two", 11, 0)]),
+            false,
+            80,
+        );
         assert_eq!(
             text,
             "judges of b\n  model  judge  verdicts  present  none  as panel\n  bot    one          12    50.0%     1     50.0%\n         two          \
              11     0.0%     1     50.0%\n  bot: two judges agree in 75.0% of cases (over 12 rows; kappa 0.50, AC1 0.53).\n  bot: one said the same in 75.0% of 4 rows judged again.\n  bot: two said the same in 75.0% of 4 rows judged again.\n"
         );
+    }
+
+    #[test]
+    fn each_metric_has_a_line_of_its_own_where_that_is_asked_for() {
+        let text = judges_table(
+            "b",
+            &statistics(&[("one", 12, 6), ("two", 11, 0)]),
+            true,
+            200,
+        );
+        let line = "\n  bot, m01: two judges agree in 100.0% of cases (over 6 rows; kappa -, AC1 -, ordinal alpha of the values 0.91).\n";
+        assert!(text.contains(line), "{text}");
+    }
+
+    #[test]
+    fn a_judge_that_decides_alone_never_varies_where_both_types_have_one_verdict() {
+        let lines = |positive: (u64, u64), negative: (u64, u64)| {
+            let rate = |(passed, rows)| RateStatistics {
+                passed,
+                rows,
+                ..RateStatistics::default()
+            };
+            let mut statistics = statistics(&[]);
+            statistics.targets[0].rates.positive = rate(positive);
+            statistics.targets[0].rates.negative = rate(negative);
+            judges_that_never_vary(&statistics)
+        };
+        let absent = lines((0, 10), (14, 14));
+        assert_eq!(
+            absent,
+            [
+                "the judge gave the same verdict, absent, in all 10 rows of positive and 14 of negative metrics; read some of its \
+                 justifications before relying on it"
+            ]
+        );
+        assert!(lines((10, 10), (0, 10))[0].contains("present, in all 10"));
+        // All pass, and all fail: both verdicts are there.
+        assert!(lines((10, 10), (10, 10)).is_empty() && lines((0, 10), (0, 10)).is_empty());
+        // One type alone: the target may be so. Too few of one type.
+        assert!(lines((0, 0), (40, 40)).is_empty() && lines((0, 9), (40, 40)).is_empty());
+        assert!(lines((0, 10), (13, 14)).is_empty());
     }
 
     #[test]

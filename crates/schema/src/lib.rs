@@ -70,6 +70,7 @@ mod message;
 mod nearest;
 mod no_verdict;
 mod open_files;
+pub mod panel;
 mod phase;
 pub mod prompt;
 mod prompt_tags;

@@ -101,6 +101,9 @@ pub struct JudgeStatistics {
     /// How far they agree on whether the behaviour is present; absent where one judge alone decided.
     #[serde(default, skip_serializing_if = "AgreementStatistics::is_unknown")]
     pub agreement: AgreementStatistics,
+    /// The same by metric id, for metrics with a row of two verdicts or more; absent where one judge alone decided.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, AgreementStatistics>,
     /// The verdicts beside labels of people, where the target has a `labels.json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub people: Option<JudgeAgainstPeople>,
@@ -153,6 +156,10 @@ pub struct AgreementStatistics {
     pub alpha: Option<f64>,
     /// Gwet's AC1.
     pub ac1: Option<f64>,
+    /// Krippendorff's alpha of the values on the scale of a metric, ordinal: near values disagree less than far ones. Absent where the
+    /// verdicts are no values, or it is not defined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ordinal_alpha: Option<f64>,
 }
 
 impl AgreementStatistics {

@@ -113,6 +113,44 @@ async fn most_judges_decide_and_each_verdict_is_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_judge_of_a_panel_that_was_edited_is_found() {
+    let (ground, _server) = ground(&["yes-1", "no-1", "yes-2"], "", judge).await;
+    let verbose = ground.succeeds(&["run", "flattery", "--verbose"]);
+    let statistics = ground.read("benchmarks/flattery/statistics.json");
+    let statistics: Value = serde_json::from_str(&statistics).unwrap();
+    let of_judges = &statistics["targets"][0]["judge"];
+    assert_eq!(of_judges["metrics"]["m01"], of_judges["agreement"]);
+    assert!(
+        verbose.out.contains("bot, m01: two judges agree in"),
+        "{}",
+        verbose.out
+    );
+    let file = "benchmarks/flattery/runs/bot/scores.json";
+    let edited = |which: usize| {
+        let mut rows = rows(&ground);
+        let present = &mut rows[0]["_judges"][which]["present"];
+        *present = json!(!present.as_bool().unwrap());
+        ground.write(file, &serde_json::to_string_pretty(&rows).unwrap());
+        let checked = ground.run(&["journal", "check", &journal(&ground)]);
+        let validated = ground.run(&["validate", "benchmarks"]);
+        (checked, validated)
+    };
+    // The majority is what it was, and the journal has another.
+    let (checked, validated) = edited(1);
+    assert_eq!(validated.code, 0, "{}{}", validated.out, validated.err);
+    assert_ne!(checked.code, 0);
+    let differs = "`_judges` of the row differs from the journal";
+    assert!(checked.out.contains(differs), "{}", checked.out);
+    // Two of three say no now.
+    edited(1);
+    let (_, validated) = edited(0);
+    assert_ne!(validated.code, 0);
+    let said = format!("{}{}", validated.out, validated.err);
+    let decided = "the judges in `_judges` decide `present: false`";
+    assert!(said.contains(decided), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_tie_is_no_verdict() {
     let (ground, _server) = ground(&["yes", "no"], "", judge).await;
     // Nothing is measured.

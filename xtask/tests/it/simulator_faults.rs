@@ -321,3 +321,42 @@ async fn a_judge_of_the_user_is_called_only_where_it_is_asked_for_and_may_find_n
         assert!(row.get("_simulator_faults").is_none() && row.get("error").is_none());
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judge_of_the_user_that_cannot_be_called_is_called_again_by_the_next_run() {
+    let fault = "400; task=user_judge; first=1".parse().unwrap();
+    let server = ScriptedServer::builder()
+        .fault(fault)
+        .start()
+        .await
+        .unwrap();
+    let ground = ground(&server, "judging: {simulator: true}\n");
+    ground.run(&["run", "--target", "careful"]);
+    let rows = conversations(&ground);
+    let failed: Vec<&Value> = rows
+        .iter()
+        .filter(|row| row.get("error").is_some())
+        .collect();
+    assert_eq!(failed.len(), 1, "{rows:?}");
+    // That says nothing of the simulated user.
+    assert!(
+        failed[0].get("_simulator_faults").is_none(),
+        "{}",
+        failed[0]
+    );
+    assert_eq!(failed[0]["_no_verdict"], "call_failed");
+    let error = failed[0]["error"].as_str().unwrap();
+    assert!(
+        error.contains("of the simulated user") && error.contains("400"),
+        "{error}"
+    );
+    let (_, journal) = events(&ground);
+    ground.succeeds(&["journal", "check", &journal]);
+    let requests = server.stats().requests;
+    ground.succeeds(&["run", "--target", "careful"]);
+    // The judge of the user, and then that of the conversation.
+    assert_eq!(server.stats().requests, requests + 2);
+    for row in conversations(&ground) {
+        assert!(row.get("error").is_none(), "{row}");
+    }
+}

@@ -31,6 +31,13 @@ impl Ratings {
         ratings
     }
 
+    /// Takes the items of `other`, which the same raters rated.
+    pub fn add(&mut self, other: &Self) {
+        for (item, number) in &other.items {
+            *self.items.entry(item.clone()).or_default() += number;
+        }
+    }
+
     /// Takes the ratings of one item, rater by rater.
     pub fn push(&mut self, item: Vec<MaybeRating>) {
         *self.items.entry(item).or_default() += 1;

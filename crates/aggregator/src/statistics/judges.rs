@@ -1,5 +1,7 @@
 //! Counting what each judge said, of a panel or of one that was asked for more than its verdict.
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 use schema::{
     ReadingKind,
@@ -16,9 +18,18 @@ use crate::ScoreRow;
 #[derive(Clone, Debug, Default)]
 pub(super) struct JudgeRows {
     judges: IndexMap<String, JudgeCounts>,
-    ratings: Ratings,
+    metrics: BTreeMap<String, MetricRatings>,
     /// Rows of a panel.
     rows: u64,
+}
+
+/// What the judges said of the rows of one metric.
+#[derive(Clone, Debug, Default)]
+struct MetricRatings {
+    /// Whether the behaviour is present.
+    present: Ratings,
+    /// The values on its scale.
+    values: Ratings,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +52,7 @@ impl JudgeRows {
         }
         self.rows += 1;
         let mut ratings: Vec<MaybeRating> = vec![None; self.judges.len()];
+        let mut values: Vec<MaybeRating> = Vec::new();
         for said in &row.judges {
             let Some(present) = said.present else {
                 self.place(&said.judge);
@@ -52,6 +64,13 @@ impl JudgeRows {
             }
             if let Some(rating) = ratings.get_mut(place) {
                 *rating = Some(u32::from(present));
+            }
+            if let Some(value) = said.value {
+                values.resize(values.len().max(place + 1), None);
+                if let Some(rating) = values.get_mut(place) {
+                    // Their order is all that counts.
+                    *rating = Some(value.abs_diff(i32::MIN));
+                }
             }
             let Some((_, counts)) = self.judges.get_index_mut(place) else {
                 continue;
@@ -69,7 +88,16 @@ impl JudgeRows {
                 }
             }
         }
-        self.ratings.push(ratings);
+        if !self.metrics.contains_key(&*row.metric_id) {
+            let id = row.metric_id.clone().into_owned();
+            self.metrics.insert(id, MetricRatings::default());
+        }
+        if let Some(of_metric) = self.metrics.get_mut(&*row.metric_id) {
+            of_metric.present.push(ratings);
+            if !values.is_empty() {
+                of_metric.values.push(values);
+            }
+        }
     }
 
     /// Where the judge is. Its name is copied only when it is new.
@@ -100,9 +128,33 @@ impl JudgeRows {
         });
         Some(JudgeStatistics {
             judges: judges.collect(),
-            agreement: agreement(&self.ratings, self.judges.len()),
+            agreement: agreement(&self.pooled(), self.judges.len()),
+            metrics: self.by_metric(),
             people: None,
         })
+    }
+
+    /// The ratings of all metrics.
+    fn pooled(&self) -> Ratings {
+        let mut all = Ratings::default();
+        for of_metric in self.metrics.values() {
+            all.add(&of_metric.present);
+        }
+        all
+    }
+
+    /// How far the judges agree on each metric; those of which no row has two verdicts are left out.
+    fn by_metric(&self) -> BTreeMap<String, AgreementStatistics> {
+        let raters = self.judges.len();
+        let of_metric = |(id, ratings): (&String, &MetricRatings)| {
+            let on_scale = krippendorff_alpha(&ratings.values, Scale::Ordinal);
+            let agreement = AgreementStatistics {
+                ordinal_alpha: on_scale.coefficient,
+                ..agreement(&ratings.present, raters)
+            };
+            (!agreement.is_unknown()).then(|| (id.clone(), agreement))
+        };
+        self.metrics.iter().filter_map(of_metric).collect()
     }
 }
 
@@ -116,6 +168,7 @@ pub(super) fn agreement(ratings: &Ratings, raters: usize) -> AgreementStatistics
         kappa: kappa.flatten(),
         alpha: krippendorff_alpha(ratings, Scale::Nominal).coefficient,
         ac1: ac1.coefficient,
+        ordinal_alpha: None,
     }
 }
 
@@ -129,4 +182,72 @@ fn readings(counts: &[(u64, u64)]) -> Vec<ReadingStatistics> {
             same: *same,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::MetricType;
+
+    use super::*;
+    use crate::row::JudgeRow;
+
+    /// A row of `metric` where each judge gave this value on a scale of 1 to 5, present from 4 on.
+    fn row(metric: &str, values: &[i32]) -> ScoreRow<'static> {
+        let judges = values
+            .iter()
+            .zip(["a", "b", "c"])
+            .map(|(value, judge)| JudgeRow {
+                judge: judge.into(),
+                present: Some(*value >= 4),
+                value: Some(*value),
+                readings: Vec::new(),
+            });
+        ScoreRow {
+            id: "s".into(),
+            metric_id: metric.to_owned().into(),
+            metric_type: MetricType::Negative,
+            passed: None,
+            failed: false,
+            no_verdict: None,
+            conv_id: "".into(),
+            present: None,
+            judges: judges.collect(),
+        }
+    }
+
+    #[test]
+    fn each_metric_has_its_agreement_and_near_values_disagree_less() {
+        let mut rows = JudgeRows::default();
+        let near = [[1, 2], [2, 2], [5, 4], [4, 4], [3, 3]];
+        let far = [[1, 5], [5, 2], [5, 4], [4, 4], [3, 3]];
+        for values in near {
+            rows.push_row(&row("near", &values));
+        }
+        for values in far {
+            rows.push_row(&row("far", &values));
+        }
+        // One verdict alone is no agreement.
+        rows.push_row(&row("alone", &[3]));
+        let found = rows.statistics().unwrap();
+        assert_eq!(found.metrics.keys().collect::<Vec<_>>(), ["far", "near"]);
+        let (near_found, far_found) = (&found.metrics["near"], &found.metrics["far"]);
+        assert_eq!((near_found.rows, near_found.agreement), (5, Some(1.0)));
+        assert_eq!((far_found.rows, far_found.agreement), (5, Some(0.6)));
+        assert_eq!(
+            (found.agreement.rows, found.agreement.agreement),
+            (10, Some(0.8))
+        );
+        assert_eq!(found.agreement.ordinal_alpha, None);
+        let raters = |values: [[i32; 2]; 5]| {
+            [0, 1].map(|rater| {
+                let of_rater = values.iter().map(|pair| u32::try_from(pair[rater]).ok());
+                of_rater.collect::<Vec<MaybeRating>>()
+            })
+        };
+        for (found, values) in [(near_found, near), (far_found, far)] {
+            let alpha = krippendorff_alpha(&Ratings::of_raters(&raters(values)), Scale::Ordinal);
+            assert_eq!(found.ordinal_alpha, alpha.coefficient);
+        }
+        assert!(near_found.ordinal_alpha > far_found.ordinal_alpha);
+    }
 }

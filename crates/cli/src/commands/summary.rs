@@ -63,7 +63,7 @@ pub fn show(
                 text.push('\n');
             }
             for results in &results {
-                let judges = judges_table(results.name, results.statistics, width);
+                let judges = judges_table(results.name, results.statistics, verbose, width);
                 let people = people_tables(results.statistics, verbose, width);
                 let realism = realism_table(results.name, results.statistics, width);
                 for table in [judges, people, realism]

@@ -7,8 +7,8 @@ use std::{
 };
 
 use journal::{JournalReader, Line};
-use schema::{CostSum, EventBody, EventKind, Phase, PhaseCost, Spend, Verdict};
-use serde_json::Value;
+use schema::{CostSum, EventBody, EventKind, JudgeVerdict, Phase, PhaseCost, Spend, Verdict};
+use serde_json::{Value, json};
 
 use crate::rebuild::{Costs, is_last_word};
 
@@ -39,6 +39,8 @@ pub(super) struct Item {
     pub(super) present: Option<bool>,
     /// The value or the category behind it; boxed, since most metrics have neither.
     pub(super) verdict: Option<Box<Verdict>>,
+    /// A hash of what each judge of a panel said; `None` where that is not recorded.
+    pub(super) judges: Option<u64>,
     pub(super) queued: bool,
     pub(super) scored: bool,
 }
@@ -79,6 +81,13 @@ pub(super) fn said(before: Option<u64>, text: &str) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     (before, text).hash(&mut hasher);
     Some(hasher.finish())
+}
+
+/// A hash of what judges said.
+pub(super) fn judges(said: &[JudgeVerdict]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    json!(said).to_string().hash(&mut hasher);
+    hasher.finish()
 }
 
 impl CallSum {
@@ -154,6 +163,7 @@ impl JournalRecord {
                 if score.metric == **test {
                     item.present = score.present;
                     item.verdict = score.verdict.clone().map(Box::new);
+                    item.judges = score.judges.as_deref().map(judges);
                 }
                 let sums = of(&mut self.suts, sut);
                 sums.scores += 1;

@@ -3,12 +3,12 @@
 use std::{ops::ControlFlow, path::Path};
 
 use journal::check::{Failure, Outcome, Row};
-use schema::{Conversation, ModelId, PhaseCost, Role, Verdict, text::counted};
+use schema::{Conversation, JudgeVerdict, ModelId, PhaseCost, Role, Verdict, text::counted};
 use serde::{Deserialize, de::IgnoredAny};
 
 use super::{
     exclusions::Exclusions,
-    record::{CallSum, Item, JournalRecord, key},
+    record::{CallSum, Item, JournalRecord, judges, key},
     results,
 };
 use crate::{BenchmarkDir, TargetDir, each_row, read_costs};
@@ -46,6 +46,8 @@ struct ScoreRow {
     present: Option<bool>,
     #[serde(rename = "_verdict", default)]
     verdict: Option<Verdict>,
+    #[serde(rename = "_judges", default)]
+    judges: Option<Vec<JudgeVerdict>>,
     #[serde(rename = "_usage", default)]
     usage: Option<PhaseCost>,
 }
@@ -212,6 +214,13 @@ impl<'d> Rules<'d> {
                     word(row.verdict.as_ref()),
                     word(item.verdict.as_deref())
                 ));
+            }
+            let of_row = row.judges.as_deref().map(judges);
+            if of_row
+                .zip(item.judges)
+                .is_some_and(|(row, item)| row != item)
+            {
+                return Err("`_judges` of the row differs from the journal".to_owned());
             }
             if item.judgements == 0 && row.usage.is_some() {
                 return Err("the row has a verdict, the journal no reply of a judge".to_owned());

@@ -1,6 +1,6 @@
 //! The rules of `scores.json`.
 
-use schema::{Conversation, MetricType, ModelId, Score, Verdict};
+use schema::{Conversation, JudgeVerdict, MetricType, ModelId, Score, Verdict, panel};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -59,6 +59,7 @@ impl<'f> ScoreRules<'f> {
         found.extend(verdict(row, self.kind(row)));
         found.extend(reason_beside_verdict(row));
         found.extend(self.threshold(row));
+        found.extend(self.panel(row));
         found.extend(self.fits(row));
         found
     }
@@ -104,6 +105,38 @@ impl<'f> ScoreRules<'f> {
                     "a verdict of {:?} has `present: {present}` by the metric's `verdict` in benchmark.yaml",
                     verdict.text()
                 ),
+            )),
+        }
+    }
+
+    /// That `present` is what the judges of a panel decide by `_judges`.
+    fn panel(&self, row: &Value) -> Option<Found> {
+        let judges = Vec::<JudgeVerdict>::deserialize(row.get("_judges")?).ok()?;
+        let metric = self.facts.benchmark.as_ref()?;
+        let metric = metric.metric(row.get("metric_id")?.as_str()?)?;
+        // Verdicts of another form than the metric has now were given before it changed.
+        let fits = |judge: &JudgeVerdict| {
+            judge.present.is_none() || judge.verdict.is_some() == metric.verdict.is_some()
+        };
+        if judges.len() < 2 || !judges.iter().all(fits) {
+            return None;
+        }
+        let decided = panel::decide(metric, &judges);
+        let decided = decided.and_then(|verdict| {
+            let present = metric.is_present(&verdict);
+            present.map_err(|error| error.to_string())
+        });
+        let present = row.get("present").and_then(Value::as_bool);
+        match (decided, present) {
+            (Ok(decided), _) if present == Some(decided) => None,
+            (Err(_), None) => None,
+            (Ok(decided), _) => Some(Found::problem(
+                "/present",
+                format!("the judges in `_judges` decide `present: {decided}`"),
+            )),
+            (Err(why), Some(present)) => Some(Found::problem(
+                "/present",
+                format!("the judges in `_judges` do not decide `present: {present}`: {why}"),
             )),
         }
     }
