@@ -20,7 +20,7 @@ HOSTILE = (
 
 def probity(folder, *arguments):
     """Runs the command in a folder; prints what it said where it fails."""
-    done = subprocess.run([PROBITY, *arguments], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([PROBITY, *arguments], cwd=folder, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
