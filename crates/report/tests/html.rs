@@ -426,6 +426,26 @@ fn runs_of_several_benchmarks_have_ids_of_their_own() {
 }
 
 #[test]
+fn imported_conversations_are_judged_again_and_not_simulated() {
+    let mut all = HtmlReport::new(ReportOptions::default(), ReportSummary::default()).unwrap();
+    all.add_imported("honesty", &ModelId::new("careful").unwrap());
+    let mut exporter = &mut all;
+    for id in ["careful", "other"] {
+        exporter.begin(&run(id)).unwrap();
+        exporter.end().unwrap();
+    }
+    let index = index(&all.finish().unwrap());
+    let reruns = [0, 1].map(|run| index["runs"][run]["rerun"].as_str().unwrap());
+    assert_eq!(
+        reruns,
+        [
+            " evaluate honesty --target careful",
+            " run honesty --target other"
+        ]
+    );
+}
+
+#[test]
 fn attempts_at_a_case_are_rows_of_it() {
     let mut all = HtmlReport::new(ReportOptions::default(), ReportSummary::default()).unwrap();
     all.of_kind(RunKind::Safety);

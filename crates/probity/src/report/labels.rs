@@ -18,7 +18,7 @@ pub(super) fn add(
             match list_labels(&dir, &target) {
                 Ok(labels) if labels.is_empty() => {}
                 Ok(labels) => report.add_labels(name, &target, labels),
-                Err(error) => report.add_problem(format!("{error}. Labels are not shown")),
+                Err(error) => report.add_problem(format!("labels are not shown: {error}")),
             }
         }
     }

@@ -13,7 +13,7 @@ pub use formats::{FormattedReport, ReportFormat, write_formatted};
 use ::report::html::{HtmlReport, Report, ReportError, ReportOptions, RowsKept, RunKind};
 use interop::Exporter;
 use schema::{ModelId, TargetRef};
-use store::{Layout, RunError};
+use store::{Layout, RunError, imported_targets};
 
 use crate::export::{ExportOptions, ExportReport, export, export_safety};
 
@@ -102,6 +102,12 @@ pub fn read_report(
     };
     let mut done = ExportReport::default();
     labels::add(layout, request, &mut report)?;
+    for name in &request.names {
+        // A record that cannot be read only decides which command is suggested.
+        for target in imported_targets(layout, name).unwrap_or_default() {
+            report.add_imported(name, &target.id);
+        }
+    }
     let names = unsimulated::add(layout, request, &mut report)?;
     if !names.is_empty() {
         let exported = export(layout, &names, &exporting, Box::new(&mut report))?;

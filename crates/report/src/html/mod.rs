@@ -17,7 +17,11 @@ mod script;
 pub(crate) mod sections;
 mod summary;
 
-use std::{borrow::Cow, collections::BTreeMap, io};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    io,
+};
 
 use interop::{ExportError, Exported, Exporter, Run, Sample};
 use schema::{HumanLabel, MetricType, ModelId};
@@ -66,6 +70,8 @@ pub struct HtmlReport {
     conversations: Vec<Spooled>,
     /// Labels of runs that have not come yet, by benchmark and target.
     labels: BTreeMap<(String, String), Vec<HumanLabel>>,
+    /// Runs whose conversations were imported, by benchmark and target: they are only judged here.
+    imported: BTreeSet<(String, String)>,
     current: Current,
     summary: ReportSummary,
 }
@@ -111,6 +117,7 @@ impl HtmlReport {
             spool: Spool::new()?,
             conversations: Vec::new(),
             labels: BTreeMap::new(),
+            imported: BTreeSet::new(),
             current: Current::default(),
             summary,
         })
@@ -125,6 +132,12 @@ impl HtmlReport {
     pub fn add_labels(&mut self, benchmark: &str, target: &ModelId, labels: Vec<HumanLabel>) {
         let run = (benchmark.to_owned(), target.to_string());
         self.labels.insert(run, labels);
+    }
+
+    /// Says, before the run itself, that the conversations of a run were imported.
+    pub fn add_imported(&mut self, benchmark: &str, target: &ModelId) {
+        self.imported
+            .insert((benchmark.to_owned(), target.to_string()));
     }
 
     /// Adds a line on what is not whole, which the overview shows.
@@ -265,12 +278,20 @@ impl Exporter for &mut HtmlReport {
             });
         }
         let target = run.target.id.to_string();
+        let of_run = (run.folder.clone(), target.clone());
         let rerun = (self.kind == RunKind::Benchmark).then(|| {
             let [folder, target] = [&run.folder, &target].map(|word| quoted(word));
-            format!("{} run {folder} --target {target}", self.options.program)
+            let command = match self.imported.contains(&of_run) {
+                true => "evaluate",
+                false => "run",
+            };
+            format!(
+                "{} {command} {folder} --target {target}",
+                self.options.program
+            )
         });
         let is_partial = run.outcome.as_deref() == Some("interrupted");
-        let labels = self.labels.remove(&(run.folder.clone(), target.clone()));
+        let labels = self.labels.remove(&of_run);
         self.current = Current {
             labels: RunLabels::new(labels.unwrap_or_default()),
             conversations: 0,
