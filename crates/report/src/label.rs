@@ -24,7 +24,7 @@ pub fn label_metric(metric: &Metric, columns: usize) -> String {
     text
 }
 
-/// What is asked of the person: what an answer means.
+/// The question to the person: what an answer means.
 #[must_use]
 pub fn label_question(metric: &Metric, columns: usize) -> String {
     let meaning = match metric.metric_type {

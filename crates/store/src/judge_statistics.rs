@@ -218,7 +218,7 @@ fn wait_for_tree(dir: &BenchmarkDir) -> Result<Option<TreeLock>, RunError> {
     }
 }
 
-/// What to do with labels of transcripts that are no longer there.
+/// What to do with labels of transcripts that an earlier run made.
 fn earlier(path: &Path, labels: u64) -> String {
     format!(
         "{}: {} left out: of conversations that an earlier run simulated. Label their rows again, or remove them",

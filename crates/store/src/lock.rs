@@ -8,7 +8,7 @@ use std::{
 
 use crate::{BenchmarkDir, RunError};
 
-/// How often a run tries to take the lock, and how long it waits in between: whoever labels has it while `statistics.json` is brought up
+/// How often a run tries to take the lock, and how long it waits in between: a labeller has it while `statistics.json` is brought up
 /// to date, and [`TreeLock::is_held`] for a moment.
 const TRIES: u32 = 25;
 const PAUSE: Duration = Duration::from_millis(20);

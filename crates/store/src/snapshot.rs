@@ -100,7 +100,7 @@ fn targets(dir: &BenchmarkDir, spools: &BTreeMap<ModelId, Spools>) -> Vec<ModelI
     targets
 }
 
-/// Copies a target: what the run makes anew comes from its spools. A target without a conversation is left out.
+/// Copies a target: what the run makes again comes from its spools. A target without a conversation is left out.
 fn copy_target(from: &TargetDir, to: &TargetDir, spools: Option<&Spools>) -> io::Result<()> {
     let Some(spools) = spools else {
         return copy_files(from.root(), to.root(), &[]);
@@ -128,7 +128,7 @@ fn copy_target(from: &TargetDir, to: &TargetDir, spools: Option<&Spools>) -> io:
 enum Copied {
     /// This many rows.
     Rows(u64),
-    /// The spool is no longer there.
+    /// The spool was removed.
     Gone,
 }
 

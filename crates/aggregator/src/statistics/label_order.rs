@@ -1,7 +1,7 @@
 //! The order in which people label rows.
 //!
 //! The corrected rate needs labels of rows that the judge passed and of rows that it failed, drawn at random in each of these two strata,
-//! first one of each base scenario. Whoever stops early has then labelled a sample that can be used.
+//! first one of each base scenario. A person who stops early has then labelled a sample that can be used.
 
 use std::collections::{BTreeMap, HashSet};
 

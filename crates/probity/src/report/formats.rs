@@ -44,7 +44,7 @@ pub fn write_formatted(
     format: ReportFormat,
     out: &Path,
 ) -> Result<FormattedReport, RunError> {
-    let mut facts = Facts(summary(layout, request)?);
+    let mut facts = SummaryOnly(summary(layout, request)?);
     let options = ExportOptions {
         strict: false,
         targets: request.targets.clone(),
@@ -60,7 +60,7 @@ pub fn write_formatted(
         let exported = export_safety(layout, &request.safety, &unnamed, &options, exporter)?;
         done.refused += exported.refused.len();
     }
-    let Facts(summary) = facts;
+    let SummaryOnly(summary) = facts;
     let written = match format {
         ReportFormat::Markdown => markdown(&summary, out),
         ReportFormat::Svg => figures(&report_figures(&summary), out),
@@ -103,9 +103,9 @@ fn write(path: PathBuf, text: &str) -> Result<PathBuf, ExportError> {
 }
 
 /// Takes what is known of runs, and no rows.
-struct Facts(ReportSummary);
+struct SummaryOnly(ReportSummary);
 
-impl Exporter for &mut Facts {
+impl Exporter for &mut SummaryOnly {
     fn begin(&mut self, run: &Run) -> Result<(), ExportError> {
         self.0.add_run(run);
         Ok(())

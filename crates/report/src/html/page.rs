@@ -28,7 +28,7 @@ pub(super) enum PageForm<'p> {
     Live(&'p LivePage),
 }
 
-/// What a page that is served is told.
+/// What a page that is served gets as attributes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LivePage {
     /// Whether a person who labels sees the judge's verdict before answering.

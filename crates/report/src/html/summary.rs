@@ -66,7 +66,7 @@ pub struct MetricLabel {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// Whether the behaviour is wanted; `None`: not known.
+    /// Whether the metric is positive; `None`: not known.
     pub metric_type: Option<MetricType>,
 }
 

@@ -10,7 +10,7 @@ from playwright.sync_api import sync_playwright
 # Screenshots are kept to be looked at; no test compares them.
 SHOTS = Path(os.environ.get("REPORT_SCREENSHOTS", trees.ROOT / "target" / "report-screenshots"))
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-# What Chromium would ask of its makers is refused before it is asked.
+# What Chromium would ask of its makers is refused before it is sent.
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
 
 

@@ -83,7 +83,7 @@ pub fn judge_settings(settings: &Settings) -> Settings {
             has_prompts = true;
             prompts.update(format!("{key} {value}\n"));
         } else if key == "checks.quotes" {
-            // As where no check is asked for.
+            // As where no check is configured.
             if *value == Value::Bool(true) {
                 judge.insert(key.clone(), value.clone());
             }

@@ -219,7 +219,7 @@ shapes! {
     struct ViewOutput {
         /// The benchmark's folder.
         benchmark: String,
-        /// Where the page is. Whoever knows it can read the results and write labels, as long as the command runs.
+        /// Where the page is. A program that knows it can read the results and write labels, as long as the command runs.
         address: String,
         /// The port in it.
         port: u16,

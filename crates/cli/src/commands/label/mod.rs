@@ -79,7 +79,7 @@ pub fn run(context: &Context, args: &LabelArgs) -> Result<Exit, Failure> {
     };
     let mut input = Input::new(io::stdin().lock());
     if options.labeller.is_empty() {
-        // What cannot be labelled is said before anybody is asked for a name.
+        // What cannot be labelled is said before the question for a name.
         Labelling::open(&context.layout, &name, &options)?;
         options.labeller = input.ask_labeller(context)?;
     }

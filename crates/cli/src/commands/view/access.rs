@@ -48,7 +48,7 @@ impl Access {
         format!("http://{host}/{}/", self.token)
     }
 
-    /// The part of the path behind the token. `None` where the page without its last slash is asked for.
+    /// The part of the path behind the token. `None` where the path is that of the page without its last slash.
     ///
     /// # Errors
     /// When the request is for another host: a page of another site can have its name resolved to this machine. When it comes from a page

@@ -1,4 +1,4 @@
-//! The browser of the user, started only where it is asked for.
+//! The browser of the user, started with `--open` only.
 
 use std::process::{Command, Stdio};
 

@@ -179,7 +179,7 @@ impl Follower {
     fn read(&self) {
         let started = Instant::now();
         if let Err(error) = self.refresh() {
-            // What cannot be read is told below; the labels are written.
+            // What cannot be read is reported below; the labels are written.
             tracing::warn!(%error, "statistics.json does not have the labels");
         }
         let files = FileStates::of(&self.layout, &self.dir);

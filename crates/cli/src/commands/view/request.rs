@@ -59,7 +59,7 @@ pub(super) enum Refusal {
     /// What a label is of has changed.
     #[error("{0}")]
     Conflict(String),
-    /// What is asked for is not to be had.
+    /// What is requested is not there.
     #[error("{0}")]
     Unavailable(String),
     /// Something failed on this side.

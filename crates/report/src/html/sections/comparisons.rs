@@ -8,7 +8,7 @@ use schema::{
     text::counted,
 };
 
-use super::{Block, Place, Section};
+use super::{Block, Section, SectionPart};
 use crate::{
     comparisons::{cells, pairs, signed},
     sheet::{Axis, Cell, Column, Sheet, Strip},
@@ -22,7 +22,7 @@ const MOST: usize = 2_000;
 /// Pairs whose tables by metric are shown.
 const PAIRS: usize = 66;
 
-pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     let statistics = &place.part.statistics;
     if statistics.targets.len() < 2 || place.part.is_safety() {
         return None;
@@ -157,7 +157,7 @@ fn columns(names: Vec<Column>) -> Vec<Column> {
 }
 
 /// The pairs over all rows.
-fn overall(place: &Place<'_>, pairs: &[&[Cow<'_, Comparison>]]) -> Sheet {
+fn overall(place: &SectionPart<'_>, pairs: &[&[Cow<'_, Comparison>]]) -> Sheet {
     let names = vec![Column::name("A"), Column::name("B")];
     let mut sheet = Sheet::new("comparisons", "Pairs over all rows", columns(names));
     for first in pairs.iter().filter_map(|pair| pair.first()) {
@@ -174,7 +174,11 @@ fn overall(place: &Place<'_>, pairs: &[&[Cow<'_, Comparison>]]) -> Sheet {
 }
 
 /// The metrics of a pair; `None` where there is only one.
-fn by_metric(place: &Place<'_>, pair: &[Cow<'_, Comparison>], is_short: bool) -> Option<Block> {
+fn by_metric(
+    place: &SectionPart<'_>,
+    pair: &[Cow<'_, Comparison>],
+    is_short: bool,
+) -> Option<Block> {
     let (first, metrics) = pair.split_first()?;
     if metrics.len() < 2 {
         return None;
@@ -209,7 +213,7 @@ fn by_metric(place: &Place<'_>, pair: &[Cow<'_, Comparison>], is_short: bool) ->
 }
 
 /// The cells of a difference, its drawing first.
-fn found(place: &Place<'_>, comparison: &Comparison, metric: Option<&str>) -> Vec<Cell> {
+fn found(place: &SectionPart<'_>, comparison: &Comparison, metric: Option<&str>) -> Vec<Cell> {
     let found = &comparison.difference;
     let [rate_a, rate_b, difference, interval, p] = cells(found);
     let link = |id: &ModelId| place.link(Some(id), metric);

@@ -2,7 +2,7 @@
 
 use schema::{CostSum, PhaseCost, text::counted};
 
-use super::{Block, Place, Section, facts::known_cost};
+use super::{Block, Section, SectionPart, facts::known_cost};
 use crate::{
     html::summary::{CallFigure, CallFigures},
     journal::seconds,
@@ -14,7 +14,7 @@ use crate::{
 /// What stands for a number that is not known.
 const UNKNOWN: &str = "unknown";
 
-pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     let mut blocks = Vec::new();
     let phases = phases(place);
     if !phases.is_empty() {
@@ -42,7 +42,7 @@ pub(super) fn total<'c>(costs: impl IntoIterator<Item = &'c PhaseCost>) -> Phase
 }
 
 /// Dollars and tokens of the results in the tree.
-fn phases(place: &Place<'_>) -> Sheet {
+fn phases(place: &SectionPart<'_>) -> Sheet {
     let part = place.part;
     let columns = vec![
         Column::name("phase"),

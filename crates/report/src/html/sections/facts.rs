@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use schema::{CostSum, ModelId, PhaseCost, statistics::TargetStatistics, text::counted};
 
-use super::{Block, Place, Section};
+use super::{Block, Section, SectionPart};
 use crate::{
     html::summary::{ReportSummary, RunFacts},
     judges::judges_that_never_vary,
@@ -13,7 +13,7 @@ use crate::{
     text::clean,
 };
 
-pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     let part = place.part;
     let facts = facts(place);
     let mut blocks = Vec::new();
@@ -32,7 +32,7 @@ pub(super) fn section(place: &Place<'_>) -> Option<Section> {
     Some(Section { id, title, blocks })
 }
 
-fn facts(place: &Place<'_>) -> Vec<(&'static str, String)> {
+fn facts(place: &SectionPart<'_>) -> Vec<(&'static str, String)> {
     let part = place.part;
     let runs = || part.runs.iter();
     let mut facts = Vec::new();
@@ -139,8 +139,8 @@ fn several(values: Vec<String>) -> Option<String> {
     }
 }
 
-/// Dollars of everything in the tree; `None` where no file tells of any.
-fn tree_cost(place: &Place<'_>) -> Option<PhaseCost> {
+/// Dollars of everything in the tree; `None` where no file has any.
+fn tree_cost(place: &SectionPart<'_>) -> Option<PhaseCost> {
     let part = place.part;
     let all = part.costs.values().flat_map(|phases| phases.values());
     let all: Vec<&PhaseCost> = all.chain(part.shared_costs.values()).collect();
@@ -156,7 +156,7 @@ pub(super) fn known_cost(cost: &PhaseCost) -> String {
 }
 
 /// A line for each target.
-fn models(place: &Place<'_>) -> Sheet {
+fn models(place: &SectionPart<'_>) -> Sheet {
     let part = place.part;
     let columns = vec![
         Column::name("model"),
@@ -195,7 +195,7 @@ fn models(place: &Place<'_>) -> Sheet {
 }
 
 /// What the target's conversations and their judging cost; empty where no file tells.
-fn cost_of(place: &Place<'_>, target: &ModelId) -> String {
+fn cost_of(place: &SectionPart<'_>, target: &ModelId) -> String {
     let Some(phases) = place.part.costs.get(target) else {
         return String::new();
     };
@@ -247,7 +247,7 @@ fn incomplete(target: &TargetStatistics) -> Option<String> {
 }
 
 /// `5 metrics`, `1 group`.
-pub(super) fn metrics_counted(place: &Place<'_>, n: usize) -> String {
+pub(super) fn metrics_counted(place: &SectionPart<'_>, n: usize) -> String {
     match place.part.is_safety() {
         true => counted(n as u64, "group", "groups"),
         false => counted(n as u64, "metric", "metrics"),

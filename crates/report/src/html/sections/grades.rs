@@ -5,7 +5,7 @@ use schema::{
     gate::{GateAnswer, GateReport},
 };
 
-use super::{Block, Place, Section};
+use super::{Block, Section, SectionPart};
 use crate::{
     gate::{found, heading, named, targets},
     grades::{KEY, WHOLE, notes, row, shown, shown_grade},
@@ -16,7 +16,7 @@ use crate::{
 /// More lines are folded.
 const OPEN: usize = 60;
 
-pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     let grades = place.part.grades.as_ref()?;
     // Without standards the scores are the rates by hazard, which are shown above.
     if grades.standards.is_none() || grades.scores.is_empty() {
@@ -30,7 +30,7 @@ pub(super) fn section(place: &Place<'_>) -> Option<Section> {
     place.section("grades", "Grades", vec![block])
 }
 
-fn sheet(place: &Place<'_>, grades: &Grades) -> Sheet {
+fn sheet(place: &SectionPart<'_>, grades: &Grades) -> Sheet {
     let columns = vec![
         Column::name("model"),
         Column::name("hazard"),
@@ -96,7 +96,7 @@ fn strip(
     }
 }
 
-pub(super) fn gate(place: &Place<'_>) -> Option<Section> {
+pub(super) fn gate(place: &SectionPart<'_>) -> Option<Section> {
     let report = place.part.gate.as_ref()?;
     let mut blocks = vec![Block::Lead(clean(&heading(report)))];
     blocks.push(Block::Table(rules(report)));

@@ -4,7 +4,7 @@ use schema::{MetricType, statistics::RateStatistics};
 
 use serde::Serialize;
 
-use super::{Block, Place, Section};
+use super::{Block, Section, SectionPart};
 use crate::{
     html::summary::MetricLabel,
     numbers::compact_interval,
@@ -50,7 +50,7 @@ pub(crate) struct GridCell {
     pub link: String,
 }
 
-pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     let metrics = place.part.rated_metrics();
     let targets = &place.part.statistics.targets;
     if metrics.is_empty() || metrics.len() * targets.len() < 2 {

@@ -5,7 +5,7 @@ use schema::{
     text::counted,
 };
 
-use super::{Block, Place, Section};
+use super::{Block, Section, SectionPart};
 use crate::{
     judges::{again, in_words, share},
     numbers::{compact_interval, percent},
@@ -14,7 +14,7 @@ use crate::{
     text::clean,
 };
 
-pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     let targets = &place.part.statistics.targets;
     let with_judge = targets
         .iter()
@@ -34,7 +34,7 @@ pub(super) fn section(place: &Place<'_>) -> Option<Section> {
 }
 
 /// The judges of panels, one by one.
-fn panel(place: &Place<'_>, targets: &[(&TargetStatistics, &JudgeStatistics)]) -> Sheet {
+fn panel(place: &SectionPart<'_>, targets: &[(&TargetStatistics, &JudgeStatistics)]) -> Sheet {
     let columns = vec![
         Column::name("model"),
         Column::name("judge"),
@@ -74,7 +74,7 @@ fn panel(place: &Place<'_>, targets: &[(&TargetStatistics, &JudgeStatistics)]) -
 
 /// A judge beside people, scope by scope.
 fn against_people(
-    place: &Place<'_>,
+    place: &SectionPart<'_>,
     target: &TargetStatistics,
     people: &JudgeAgainstPeople,
 ) -> Sheet {

@@ -44,13 +44,13 @@ pub(crate) enum Block {
 
 /// One part of the report, and what its links need.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct SectionPart<'a> {
     pub summary: &'a ReportSummary,
     pub part: &'a PartSummary,
     number: usize,
 }
 
-impl<'a> Place<'a> {
+impl<'a> SectionPart<'a> {
     /// The id of a target's run on the page.
     fn run_id(&self, target: &schema::ModelId) -> String {
         self.summary.run_id(&self.part.folder, target)
@@ -93,9 +93,9 @@ fn lower(title: &str) -> String {
     }
 }
 
-fn places(summary: &ReportSummary) -> impl Iterator<Item = Place<'_>> {
+fn places(summary: &ReportSummary) -> impl Iterator<Item = SectionPart<'_>> {
     let parts = summary.parts.iter().enumerate();
-    parts.map(move |(at, part)| Place {
+    parts.map(move |(at, part)| SectionPart {
         summary,
         part,
         number: at + 1,

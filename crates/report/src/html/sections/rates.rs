@@ -6,7 +6,7 @@ use schema::{
     text::counted,
 };
 
-use super::{Block, Place, Section, facts::metrics_counted};
+use super::{Block, Section, SectionPart, facts::metrics_counted};
 use crate::{
     html::summary::MetricLabel,
     numbers::{compact_interval, percent},
@@ -44,7 +44,7 @@ impl Scope<'_> {
         match self {
             Self::All => "all rows".to_owned(),
             Self::Type(MetricType::Positive) => {
-                "positive metrics: the behaviour is wanted".to_owned()
+                "positive metrics: passed with the behaviour".to_owned()
             }
             Self::Type(MetricType::Negative) => {
                 "negative metrics: passed without the behaviour".to_owned()
@@ -66,7 +66,7 @@ impl Scope<'_> {
     }
 }
 
-pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     let mut blocks = Vec::new();
     blocks.extend(pooled(place).map(Block::Table));
     let hazards = place.part.hazards.iter();
@@ -100,7 +100,7 @@ pub(super) fn section(place: &Place<'_>) -> Option<Section> {
 }
 
 /// The rates over all rows and by type of metric.
-fn pooled(place: &Place<'_>) -> Option<Sheet> {
+fn pooled(place: &SectionPart<'_>) -> Option<Sheet> {
     let part = place.part;
     let targets = &part.statistics.targets;
     let mut scopes = Vec::new();
@@ -142,7 +142,7 @@ fn pooled(place: &Place<'_>) -> Option<Sheet> {
 }
 
 /// A line for each model, as a paper prints it.
-pub(super) fn main(place: &Place<'_>) -> Option<Sheet> {
+pub(super) fn main(place: &SectionPart<'_>) -> Option<Sheet> {
     let part = place.part;
     let targets = &part.statistics.targets;
     if targets.is_empty() {
@@ -187,7 +187,7 @@ pub(super) fn main(place: &Place<'_>) -> Option<Sheet> {
     Some(sheet.without_empty_columns())
 }
 
-fn block(place: &Place<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -> Option<Block> {
+fn block(place: &SectionPart<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -> Option<Block> {
     let sheet = sheet(place, id, title, scopes)?;
     Some(match sheet.lines.len() > OPEN {
         true => Block::Folded(sheet),
@@ -196,7 +196,7 @@ fn block(place: &Place<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -> Opti
 }
 
 /// With one target a row is a scope; with several a scope heads its rows.
-fn sheet(place: &Place<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -> Option<Sheet> {
+fn sheet(place: &SectionPart<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -> Option<Sheet> {
     let targets = &place.part.statistics.targets;
     if targets.is_empty() || scopes.is_empty() {
         return None;
@@ -227,7 +227,7 @@ fn sheet(place: &Place<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -> Opti
     Some(sheet.without_empty_columns())
 }
 
-pub(super) fn cases(place: &Place<'_>) -> &'static str {
+pub(super) fn cases(place: &SectionPart<'_>) -> &'static str {
     match place.part.is_safety() {
         true => "cases",
         false => "scenarios",
@@ -249,7 +249,7 @@ fn columns(first: &str, scenarios: &str) -> Vec<Column> {
 }
 
 fn row(
-    place: &Place<'_>,
+    place: &SectionPart<'_>,
     name: &str,
     scope: &Scope<'_>,
     target: &TargetStatistics,

@@ -2,7 +2,7 @@
 
 use schema::statistics::{RateStatistics, RealismStatistics, TargetStatistics};
 
-use super::{Block, Place, Section};
+use super::{Block, Section, SectionPart};
 use crate::{
     numbers::{compact_interval, percent},
     realism::{key, left_out},
@@ -12,7 +12,7 @@ use crate::{
 /// Picks one of the rates.
 type RateOf = fn(&RealismStatistics) -> &RateStatistics;
 
-pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     let targets = place.part.statistics.targets.iter();
     let read = targets.filter_map(|target| Some((target, target.realism.as_ref()?)));
     let read: Vec<(&TargetStatistics, &RealismStatistics)> = read.collect();
@@ -58,7 +58,7 @@ pub(super) fn section(place: &Place<'_>) -> Option<Section> {
 }
 
 fn row(
-    place: &Place<'_>,
+    place: &SectionPart<'_>,
     target: &TargetStatistics,
     name: &str,
     rate: &RateStatistics,

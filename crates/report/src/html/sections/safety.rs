@@ -5,7 +5,7 @@ use schema::safety::{
     results::{Details, RunParameters, SafetyRates},
 };
 
-use super::{Block, Place, Section};
+use super::{Block, Section, SectionPart};
 use crate::{
     html::summary::SafetyFileSummary,
     numbers::{compact_interval, percent},
@@ -18,7 +18,7 @@ use crate::{
     text::clean,
 };
 
-pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     let mut blocks = Vec::new();
     for file in &place.part.safety {
         blocks.extend(of_file(place, file));
@@ -26,7 +26,7 @@ pub(super) fn section(place: &Place<'_>) -> Option<Section> {
     place.section("safety", "Cases, groups and layers", blocks)
 }
 
-fn of_file(place: &Place<'_>, file: &SafetyFileSummary) -> Vec<Block> {
+fn of_file(place: &SectionPart<'_>, file: &SafetyFileSummary) -> Vec<Block> {
     let name = clean(file.target.as_str());
     let mut blocks = Vec::new();
     let tally = file.results.tally();
@@ -110,7 +110,7 @@ fn limits(file: &SafetyFileSummary) -> Option<String> {
 }
 
 /// The rates over cases, with intervals.
-fn rates_sheet(place: &Place<'_>, file: &SafetyFileSummary, rates: &SafetyRates) -> Sheet {
+fn rates_sheet(place: &SectionPart<'_>, file: &SafetyFileSummary, rates: &SafetyRates) -> Sheet {
     let columns = vec![
         Column::name("rate"),
         Column::chart(Axis::Rate),

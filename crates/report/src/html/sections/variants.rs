@@ -1,6 +1,6 @@
 //! What variants do, and how often a scenario passes every time.
 
-use super::{Block, Place, Section, comparisons};
+use super::{Block, Section, SectionPart, comparisons};
 use crate::{
     comparisons::cells,
     numbers::{compact_interval, percent},
@@ -18,14 +18,14 @@ fn folded(sheet: Sheet) -> Block {
     }
 }
 
-pub(super) fn section(place: &Place<'_>) -> Option<Section> {
+pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     let blocks = [effects(place), flips(place)];
     let blocks = blocks.into_iter().filter(|sheet| !sheet.is_empty());
     place.section("variants", "Variants", blocks.map(folded).collect())
 }
 
 /// Each value of an axis beside the others.
-fn effects(place: &Place<'_>) -> Sheet {
+fn effects(place: &SectionPart<'_>) -> Sheet {
     let columns = vec![
         Column::name("metric"),
         Column::name("axis"),
@@ -75,7 +75,7 @@ fn effects(place: &Place<'_>) -> Sheet {
 }
 
 /// How often verdicts differ between variants, beside what chance alone does.
-fn flips(place: &Place<'_>) -> Sheet {
+fn flips(place: &SectionPart<'_>) -> Sheet {
     let columns = vec![
         Column::name("model"),
         Column::name("metric"),
@@ -102,7 +102,7 @@ fn flips(place: &Place<'_>) -> Sheet {
 }
 
 /// How often several samples of one scenario all pass.
-pub(super) fn reliability(place: &Place<'_>) -> Option<Section> {
+pub(super) fn reliability(place: &SectionPart<'_>) -> Option<Section> {
     let columns = vec![
         Column::name("model"),
         Column::name("rows of"),
