@@ -11,6 +11,9 @@ use flate2::{Compression, GzBuilder};
 /// About how many bytes of JSON a chunk holds. Larger ones compress better, smaller ones open faster.
 pub(super) const CHUNK_BYTES: u64 = 512 << 10;
 
+/// Level 3 takes less than half of the time of the usual 6, for a page a quarter larger.
+const LEVEL: u32 = 3;
+
 /// `json` as gzip without a time, in base64.
 ///
 /// # Errors
@@ -18,7 +21,7 @@ pub(super) const CHUNK_BYTES: u64 = 512 << 10;
 pub(super) fn pack(json: &[u8]) -> io::Result<String> {
     let mut gzip = GzBuilder::new()
         .mtime(0)
-        .write(Vec::new(), Compression::default());
+        .write(Vec::new(), Compression::new(LEVEL));
     gzip.write_all(json)?;
     Ok(STANDARD.encode(gzip.finish()?))
 }

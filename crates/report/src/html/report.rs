@@ -17,7 +17,7 @@ use super::{
 };
 
 /// How many bytes of data one file may hold. Browsers open larger ones slowly or not at all.
-pub const FILE_LIMIT: u64 = 100 << 20;
+pub const FILE_LIMIT: u64 = 150 << 20;
 
 /// Why a report was not written.
 #[derive(Debug, thiserror::Error)]
