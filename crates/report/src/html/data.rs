@@ -13,7 +13,7 @@ pub const FORMAT: &str = "1.0.0";
 /// What is known of all runs, and one entry for each row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Index {
-    /// [`FORMAT`].
+    /// `1.0.0`.
     pub format: &'static str,
     /// For people: the benchmarks.
     pub title: String,
