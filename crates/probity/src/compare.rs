@@ -1,5 +1,6 @@
 //! Two targets of a benchmark, or one target in two trees, scenario by scenario.
 
+mod exported;
 mod turns;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use store::{
     read_benchmark, read_scenario_index, read_statistics, read_target_rows, scored_targets,
 };
 
+use self::exported::{Exported, is_export};
 pub use self::turns::UnlikeTurns;
 
 /// What is compared.
@@ -21,7 +23,8 @@ pub use self::turns::UnlikeTurns;
 pub struct CompareOptions {
     /// The targets: none for all of the tree. Without `against` two or more.
     pub targets: Vec<ModelId>,
-    /// The folder of another tree of the same benchmark: each target is compared with itself there.
+    /// The folder of another tree of the same benchmark, or of an export of it by [`interop::jsonl`]: each target is compared with
+    /// itself there.
     pub against: Option<PathBuf>,
 }
 
@@ -51,8 +54,13 @@ pub fn compare(
     let Some(path) = &options.against else {
         return here.pairs(&options.targets);
     };
-    let (layout, name) = other_tree(path)?;
-    let there = Tree::open(layout, &name)?;
+    let there = match is_export(path) {
+        true => Other::Export(Exported::read(path, name)?),
+        false => {
+            let (layout, name) = other_tree(path)?;
+            Other::Tree(Tree::open(layout, &name)?)
+        }
+    };
     here.check_same(&there)?;
     here.each_beside(&there, &options.targets)
 }
@@ -79,6 +87,42 @@ struct Tree {
     index: ScenarioIndex,
 }
 
+/// What the targets of a tree are compared with.
+enum Other {
+    Tree(Tree),
+    Export(Exported),
+}
+
+impl Other {
+    fn root(&self) -> &Path {
+        match self {
+            Self::Tree(tree) => tree.dir.root(),
+            Self::Export(export) => &export.root,
+        }
+    }
+
+    fn benchmark(&self) -> &Benchmark {
+        match self {
+            Self::Tree(tree) => &tree.benchmark,
+            Self::Export(export) => &export.benchmark,
+        }
+    }
+
+    fn targets(&self) -> Result<Vec<ModelId>, RunError> {
+        match self {
+            Self::Tree(tree) => scored_targets(&tree.dir),
+            Self::Export(export) => Ok(export.targets()),
+        }
+    }
+
+    fn rows(&self, target: &ModelId) -> Result<TargetRows, RunError> {
+        match self {
+            Self::Tree(tree) => tree.rows(target),
+            Self::Export(export) => Ok(export.rows(target)),
+        }
+    }
+}
+
 impl Tree {
     fn open(layout: Layout, name: &str) -> Result<Self, RunError> {
         let dir = layout.benchmark(name)?;
@@ -102,16 +146,11 @@ impl Tree {
             let place = |id: &ModelId| written.targets.iter().position(|all| all.target == *id);
             scored.sort_by_key(|id| place(id).unwrap_or(usize::MAX));
         }
-        let unknown = chosen.iter().find(|id| !scored.contains(id));
-        match unknown {
-            Some(id) => Err(RunError::input(format!(
-                "{}: no scores of {id}; there are scores of {}",
-                self.dir.root().display(),
-                listed(&scored)
-            ))),
-            None if chosen.is_empty() => Ok(scored),
-            None => Ok(chosen.to_vec()),
-        }
+        check_scored(self.dir.root(), chosen, &scored)?;
+        Ok(match chosen.is_empty() {
+            true => scored,
+            false => chosen.to_vec(),
+        })
     }
 
     /// What people say of the judge of these rows. Labels that cannot be used are reported by `aggregate`.
@@ -154,18 +193,18 @@ impl Tree {
         })
     }
 
-    fn each_beside(&self, other: &Self, chosen: &[ModelId]) -> Result<Compared, RunError> {
-        let theirs = scored_targets(&other.dir)?;
+    fn each_beside(&self, other: &Other, chosen: &[ModelId]) -> Result<Compared, RunError> {
+        let theirs = other.targets()?;
         let mut ours = self.targets(chosen)?;
         if chosen.is_empty() {
             ours.retain(|id| theirs.contains(id));
         } else {
-            other.targets(chosen)?;
+            check_scored(other.root(), chosen, &theirs)?;
         }
         if ours.is_empty() {
             return Err(RunError::input(format!(
                 "{}: no target has scores in both trees; there are scores of {}",
-                other.dir.root().display(),
+                other.root().display(),
                 listed(&theirs)
             )));
         }
@@ -185,17 +224,33 @@ impl Tree {
     }
 
     /// Rates of different benchmarks are not comparable: what differs is named.
-    fn check_same(&self, other: &Self) -> Result<(), RunError> {
-        let known = |tree: &Self| baseline_of(&tree.dir, &tree.benchmark);
-        let differ = baseline_differences(&known(other), &known(self));
+    fn check_same(&self, other: &Other) -> Result<(), RunError> {
+        let dir = match other {
+            Other::Tree(tree) => &tree.dir,
+            Other::Export(_) => &self.dir,
+        };
+        let theirs = baseline_of(dir, other.benchmark());
+        let differ = baseline_differences(&theirs, &baseline_of(&self.dir, &self.benchmark));
         match differ.is_empty() {
             true => Ok(()),
             false => Err(RunError::input(format!(
                 "{}: not the same benchmark: {}",
-                other.dir.root().display(),
+                other.root().display(),
                 differ.join("; ")
             ))),
         }
+    }
+}
+
+/// One of `chosen` that is not among the `scored` targets of `root` is an error.
+fn check_scored(root: &Path, chosen: &[ModelId], scored: &[ModelId]) -> Result<(), RunError> {
+    match chosen.iter().find(|id| !scored.contains(id)) {
+        Some(id) => Err(RunError::input(format!(
+            "{}: no scores of {id}; there are scores of {}",
+            root.display(),
+            listed(scored)
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -178,3 +178,61 @@ fn another_number_of_turns_is_refused_where_it_is_recorded_and_said_where_it_sho
         "records say that both have as many turns"
     );
 }
+
+#[test]
+fn a_target_is_compared_with_itself_in_an_export() {
+    let ground = Ground::new();
+    ground.succeeds(&["run"]);
+    ground.succeeds(&["export", "jsonl", "sycophancy", "--out", "before"]);
+    let args = ["compare", "sycophancy", "--against", "before"];
+    let same = ground.succeeds(&args);
+    assert_eq!(same.err, "");
+    assert!(
+        same.out
+            .contains("scripted-careful: A this tree, B before\n"),
+        "{}",
+        same.out
+    );
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words(&same.out).contains("all 75.0% 75.0% +0.00"),
+        "{}",
+        same.out
+    );
+    let scores = ground.read("before/scores.jsonl");
+    ground.write(
+        "before/scores.jsonl",
+        &scores.replace("\"passed\":true", "\"passed\":false"),
+    );
+    let changed = ground.succeeds(&args).out;
+    assert!(
+        words(&changed).contains("all 75.0% 0.0% +0.75"),
+        "{changed}"
+    );
+
+    let runs = ground.read("before/runs.jsonl");
+    let refused = |from: &str, to: &str, what: &str| {
+        let other = runs.replace(from, to);
+        assert_ne!(other, runs, "{from}");
+        ground.write("before/runs.jsonl", &other);
+        let ran = ground.run(&args);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(words(&ran.err).contains(what), "{}", ran.err);
+    };
+    refused(
+        "\"turns\":4",
+        "\"turns\":6",
+        "was simulated with 6 turns there and 4 turns here",
+    );
+    refused(
+        "\"benchmark_uid\":\"sycophancy\"",
+        "\"benchmark_uid\":\"honesty\"",
+        "not the same benchmark",
+    );
+    refused(
+        "\"id\":\"scripted-careful\"",
+        "\"id\":\"careful\"",
+        "a score of scripted-careful, which runs.jsonl does not have",
+    );
+    refused("{", "", "before/runs.jsonl: line 1:");
+}

@@ -23,7 +23,7 @@ pub struct CompareArgs {
     /// The targets by their ids in the tree [default: all]
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
-    /// Compare each target with itself in another tree of the benchmark
+    /// Compare each target with itself in another tree of the benchmark, or in a folder that `export jsonl` wrote
     #[arg(long, value_name = "FOLDER")]
     against: Option<PathBuf>,
     /// The comparisons as tables of Markdown

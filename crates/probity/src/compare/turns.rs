@@ -6,7 +6,7 @@ use schema::{ModelId, Role};
 use serde::Deserialize;
 use store::{RunError, each_row, provenance::Provenance, unlike_turns};
 
-use super::Tree;
+use super::{Other, Tree};
 
 /// Conversations that are looked at for the longest.
 const LOOKED_AT: u32 = 1000;
@@ -27,26 +27,20 @@ pub struct UnlikeTurns {
 /// tell, which may have ended early: such targets are returned.
 pub(super) fn unlike(
     here: &Tree,
-    there: &Tree,
+    there: &Other,
     targets: &[ModelId],
 ) -> Result<Vec<UnlikeTurns>, RunError> {
-    // Trees side by side have one record, and it is not known of which.
-    let file = |tree: &Tree| tree.dir.provenance().canonicalize().ok();
-    let is_recorded = file(here) != file(there);
-    let record = |tree: &Tree| match is_recorded {
-        true => Provenance::read_all(&tree.layout, &tree.dir, targets),
-        false => Provenance::default(),
-    };
-    let (ours, theirs) = (record(here), record(there));
+    let recorded = recorded(here, there, targets);
     let mut unlike = Vec::new();
-    for id in targets {
-        match (ours.target(id).turns(), theirs.target(id).turns()) {
-            (Some(here), Some(theirs)) if here != theirs => {
-                return Err(refused(there, id, here, theirs));
+    for (id, turns) in targets.iter().zip(recorded) {
+        match (turns, there) {
+            ((Some(ours), Some(theirs)), _) if ours != theirs => {
+                return Err(refused(there, id, ours, theirs));
             }
-            (Some(_), Some(_)) => {}
-            _ => {
-                let longest = (longest(here, id)?, longest(there, id)?);
+            // An export says how many turns there were to be, where that was known.
+            ((Some(_), Some(_)), _) | (_, Other::Export(_)) => {}
+            (_, Other::Tree(other)) => {
+                let longest = (longest(here, id)?, longest(other, id)?);
                 let (Some(here), Some(there)) = longest else {
                     continue;
                 };
@@ -63,10 +57,31 @@ pub(super) fn unlike(
     Ok(unlike)
 }
 
-fn refused(tree: &Tree, id: &ModelId, here: u32, there: u32) -> RunError {
+/// How many turns the conversations with each target were to have, here and there, where that is recorded.
+fn recorded(here: &Tree, there: &Other, targets: &[ModelId]) -> Vec<(Option<u32>, Option<u32>)> {
+    // Trees side by side have one record, and it is not known of which.
+    let file = |tree: &Tree| tree.dir.provenance().canonicalize().ok();
+    let is_shared = matches!(there, Other::Tree(tree) if file(here) == file(tree));
+    let record = |tree: &Tree| match is_shared {
+        true => Provenance::default(),
+        false => Provenance::read_all(&tree.layout, &tree.dir, targets),
+    };
+    let ours = record(here);
+    let theirs: Vec<Option<u32>> = match there {
+        Other::Tree(tree) => {
+            let record = record(tree);
+            targets.iter().map(|id| record.target(id).turns()).collect()
+        }
+        Other::Export(export) => targets.iter().map(|id| export.turns(id)).collect(),
+    };
+    let ours = targets.iter().map(|id| ours.target(id).turns());
+    ours.zip(theirs).collect()
+}
+
+fn refused(other: &Other, id: &ModelId, here: u32, there: u32) -> RunError {
     RunError::input(format!(
         "{}: not measured alike: {}",
-        tree.dir.root().display(),
+        other.root().display(),
         unlike_turns(id, there, here)
     ))
     .with_help("simulate one of them again with the turns of the other (`--turns`)")

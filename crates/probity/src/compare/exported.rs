@@ -1,0 +1,158 @@
+//! The rows of an export, in place of another tree: a folder with the `runs.jsonl` and `scores.jsonl` of `export jsonl`.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+};
+
+use aggregator::statistics::TargetRows;
+use schema::{Benchmark, ModelId, Score, TargetRef};
+use serde::{Deserialize, de::DeserializeOwned};
+use store::RunError;
+
+/// What an export holds of one benchmark.
+pub(super) struct Exported {
+    /// Its folder.
+    pub root: PathBuf,
+    /// The benchmark as it was then.
+    pub benchmark: Benchmark,
+    targets: BTreeMap<ModelId, Target>,
+}
+
+struct Target {
+    turns: Option<u32>,
+    rows: TargetRows,
+}
+
+/// What is read of a line of `runs.jsonl`.
+#[derive(Deserialize)]
+struct RunLine {
+    benchmark: String,
+    benchmark_uid: String,
+    definition: Benchmark,
+    target: TargetRef,
+    #[serde(default)]
+    turns: Option<u32>,
+}
+
+/// A line of `scores.jsonl`.
+#[derive(Deserialize)]
+struct ScoreLine {
+    benchmark: String,
+    #[serde(flatten)]
+    score: Score,
+}
+
+/// Whether `folder` holds an export, and no tree of a benchmark.
+pub(super) fn is_export(folder: &Path) -> bool {
+    folder.join("scores.jsonl").is_file() && folder.join("runs.jsonl").is_file()
+}
+
+impl Exported {
+    /// What the export in `root` holds of the benchmark whose folder is called `name`; where it holds one alone, of that.
+    pub(super) fn read(root: &Path, name: &str) -> Result<Self, RunError> {
+        let mut runs: Vec<RunLine> = Vec::new();
+        each_line(&root.join("runs.jsonl"), |run| {
+            runs.push(run);
+            Ok(())
+        })?;
+        let is_named = runs.iter().any(|run| run.benchmark == name);
+        let folder = match runs.first() {
+            Some(_) if is_named => name.to_owned(),
+            Some(first) => first.benchmark.clone(),
+            None => return Err(RunError::input(format!("{}: no run in it", root.display()))),
+        };
+        let mut benchmark = None;
+        let mut targets = BTreeMap::new();
+        for run in runs.into_iter().filter(|run| run.benchmark == folder) {
+            let id = run.target.id;
+            let turns = run.turns;
+            let rows = TargetRows::new(id.clone());
+            if targets.insert(id.clone(), Target { turns, rows }).is_some() {
+                return Err(RunError::input(format!(
+                    "{}: two runs of {id} on {folder}",
+                    root.join("runs.jsonl").display()
+                )));
+            }
+            benchmark.get_or_insert(Benchmark {
+                uid: Some(run.benchmark_uid),
+                ..run.definition
+            });
+        }
+        let mut read = Self {
+            root: root.to_owned(),
+            benchmark: benchmark.unwrap_or_default(),
+            targets,
+        };
+        each_line(&root.join("scores.jsonl"), |line: ScoreLine| {
+            match line.benchmark == folder {
+                true => read.push(&line.score),
+                false => Ok(()),
+            }
+        })?;
+        Ok(read)
+    }
+
+    fn push(&mut self, score: &Score) -> Result<(), String> {
+        let target = self.targets.get_mut(&score.target_model).ok_or_else(|| {
+            format!(
+                "a score of {}, which runs.jsonl does not have",
+                score.target_model
+            )
+        })?;
+        // A row without a verdict is a unit without one.
+        let (passed, scored) = match score.passed {
+            Some(passed) => (u64::from(passed), 1),
+            None => (0, 0),
+        };
+        let unit = (
+            score.id.as_str(),
+            score.metric_id.as_str(),
+            score.metric_type,
+        );
+        target.rows.push_counts(unit, passed, scored);
+        Ok(())
+    }
+
+    /// The targets of the runs.
+    pub(super) fn targets(&self) -> Vec<ModelId> {
+        self.targets.keys().cloned().collect()
+    }
+
+    /// How many turns the conversations with `target` were to have.
+    pub(super) fn turns(&self, target: &ModelId) -> Option<u32> {
+        self.targets.get(target)?.turns
+    }
+
+    /// The rows of `target`: none where there is no run of it.
+    pub(super) fn rows(&self, target: &ModelId) -> TargetRows {
+        self.targets.get(target).map_or_else(
+            || TargetRows::new(target.clone()),
+            |found| found.rows.clone(),
+        )
+    }
+}
+
+/// Gives `take` each line of a JSONL file. What it refuses is said with the line.
+fn each_line<T: DeserializeOwned>(
+    path: &Path,
+    mut take: impl FnMut(T) -> Result<(), String>,
+) -> Result<(), RunError> {
+    let file = File::open(path).map_err(|error| RunError::read(path, error))?;
+    for (number, line) in (1_u64..).zip(BufReader::new(file).lines()) {
+        let line = line.map_err(|error| RunError::read(path, error))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let taken = serde_json::from_str(&line)
+            .map_err(|error| error.to_string())
+            .and_then(&mut take);
+        taken.map_err(|reason| {
+            RunError::input(format!("{}: line {number}: {reason}", path.display()))
+                .with_help("export it again with `export jsonl`")
+        })?;
+    }
+    Ok(())
+}
