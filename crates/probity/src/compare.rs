@@ -55,10 +55,10 @@ pub fn compare(
         return here.pairs(&options.targets);
     };
     let there = match is_export(path) {
-        true => Other::Export(Exported::read(path, name)?),
+        true => Other::Export(Box::new(Exported::read(path, name)?)),
         false => {
             let (layout, name) = other_tree(path)?;
-            Other::Tree(Tree::open(layout, &name)?)
+            Other::Tree(Box::new(Tree::open(layout, &name)?))
         }
     };
     here.check_same(&there)?;
@@ -89,8 +89,8 @@ struct Tree {
 
 /// What the targets of a tree are compared with.
 enum Other {
-    Tree(Tree),
-    Export(Exported),
+    Tree(Box<Tree>),
+    Export(Box<Exported>),
 }
 
 impl Other {
