@@ -187,7 +187,7 @@ fn between(people: &AgreementStatistics) -> String {
     match people.rows {
         0 => "No row has the labels of two people.".to_owned(),
         rows => format!(
-            "People agree with each other in {} of the pairs of labels on {}: alpha {}, AC1 {}.",
+            "People agree with each other in {} of the pairs of labels of a row, as a mean over {}: alpha {}, AC1 {}.",
             percent(people.agreement),
             counted(rows, "row", "rows"),
             coefficient(people.alpha),

@@ -386,3 +386,12 @@ fn labels_during_a_run_leave_the_statistics_to_the_run() {
     );
     assert_eq!(ground.read("benchmarks/b/statistics.json"), before);
 }
+
+#[test]
+fn json_without_an_import_is_refused_beside_flags_of_a_session() {
+    let ground = judged();
+    let ran = ground.run(&["label", "b", "--labeller", "ana", "--json"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("it needs --import"), "{}", ran.err);
+    assert_eq!(ran.out, "");
+}

@@ -64,6 +64,12 @@ pub fn run(context: &Context, args: &LabelArgs) -> Result<Exit, Failure> {
     if let Some(file) = &args.import {
         return import::run(context, args, &name, file, target.as_ref());
     }
+    // `requires` does not hold beside flags that conflict with `--import`.
+    if args.json {
+        return Err(Failure::usage(
+            "--json is the result of an import: it needs --import",
+        ));
+    }
     if args.words.any() {
         return Err(Failure::usage(
             "--pass, --fail, --unclear and --threshold are for the words of a file: they need --import",
