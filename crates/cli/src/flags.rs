@@ -21,6 +21,8 @@ pub struct PhaseArgs {
     pub add: bool,
     /// `--gate`: the rules that decide how the run ends.
     pub gate: Option<PathBuf>,
+    /// `--force-row`: conversations whose calls are made again.
+    pub force_rows: Vec<String>,
 }
 
 /// The settings of the command line, which override the configuration.
@@ -172,6 +174,9 @@ pub struct PlayArgs {
     /// The seed of all randomness
     #[arg(long, value_name = "N", help_heading = OVER)]
     seed: Option<u64>,
+    /// Call the models again for this conversation alone, by its conv_id; can be repeated
+    #[arg(long = "force-row", value_name = "CONV_ID", help_heading = OVER, conflicts_with = "force")]
+    force_rows: Vec<String>,
     #[command(flatten)]
     verbose: Verbose,
 }
@@ -297,6 +302,7 @@ impl From<PlayArgs> for PhaseArgs {
             targets: args.targets.targets,
             add: false,
             gate: None,
+            force_rows: args.force_rows,
             want_difference: None,
         }
     }
@@ -336,6 +342,7 @@ impl From<JudgeArgs> for PhaseArgs {
             targets: args.targets.targets,
             add: false,
             gate: None,
+            force_rows: Vec::new(),
             want_difference: None,
         }
     }
@@ -375,6 +382,7 @@ impl From<PlanArgs> for PhaseArgs {
             targets: args.targets.targets,
             add: false,
             gate: None,
+            force_rows: Vec::new(),
             want_difference: args.want_difference,
         }
     }

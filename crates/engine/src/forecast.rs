@@ -278,10 +278,13 @@ impl Look<'_> {
         };
         reasons.extend(in_words(&known.settings, now, count));
         if reasons.is_empty() {
-            reasons.push(
-                "they failed or were not finished, or their replies are no longer in the cache"
-                    .to_owned(),
-            );
+            let reason = match self.options.force_rows {
+                true => "--force-row calls for them again",
+                false => {
+                    "they failed or were not finished, or their replies are no longer in the cache"
+                }
+            };
+            reasons.push(reason.to_owned());
         }
         reasons
     }

@@ -108,8 +108,8 @@ pub use budget::{Amount, Budget, BudgetLimits};
 pub use budgeted::{Budgeted, UnpricedModel};
 pub use cache::{
     Cache, CacheContents, CacheError, CacheGroup, CacheKey, CacheMode, CacheSettings, CacheStats,
-    Cached, KeyMaker, PruneFilter, Pruned, ReplyBody, ReplyStore, SqliteStore, StoreError,
-    StoredReply, Unshrunk,
+    Cached, CachedRow, KeyMaker, PruneFilter, Pruned, ReplyBody, ReplyStore, SqliteStore,
+    StoreError, StoredReply, Unshrunk,
 };
 pub use circuit::{CircuitBreaker, FailingStatus, Health, ModelStatus};
 pub use failure::CallFailure;

@@ -7,7 +7,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use endpoint::{Endpoint, completion, factory, request};
 use futures::future::join_all;
-use llm_client::{Cache, CacheMode, CacheSettings, ModelSettings, Price, SecretString};
+use llm_client::{Cache, CacheMode, CacheSettings, CachedRow, ModelSettings, Price, SecretString};
 use schema::{ChatModel, ChatRequest, Message, ModelErrorKind, ModelId, Origin, Purpose, Role};
 
 fn open(folder: &Path) -> Cache {
@@ -165,6 +165,46 @@ async fn a_refresh_asks_everything_again_once() {
     let later = model(&open(folder.path()), endpoint.settings());
     assert_eq!(say(&later, &request("a")).await, cached("reply 1"));
     assert_eq!(cache.count().unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_refresh_of_rows_makes_their_calls_again_and_no_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let endpoint = Endpoint::numbered().await;
+    let row = |row: &str, sample| {
+        let mut request = request("a");
+        request.context.row = row.into();
+        request.context.sample = sample;
+        request
+    };
+    // Of sample 1: the conversation, and its verdict. All others are other rows.
+    let refreshed = [row("s1__a", 1), row("s1__a__m01", 1)];
+    let others = [row("s1__a", 0), row("s1__ab", 1), row("s2__a", 1)];
+    let first = model(&open(folder.path()), endpoint.settings());
+    for request in refreshed.iter().chain(&others) {
+        say(&first, request).await;
+    }
+    assert_eq!(endpoint.calls(), 5);
+    let rows = CacheSettings {
+        mode: CacheMode::RefreshRows(
+            [CachedRow {
+                row: "s1__a".to_owned(),
+                sample: 1,
+            }]
+            .into(),
+        ),
+        ..CacheSettings::default()
+    };
+    let again = model(&open_with(folder.path(), rows), endpoint.settings());
+    for request in &others {
+        say(&again, request).await;
+    }
+    assert_eq!(endpoint.calls(), 5);
+    for request in &refreshed {
+        say(&again, request).await;
+        say(&again, request).await;
+    }
+    assert_eq!(endpoint.calls(), 7);
 }
 
 #[tokio::test]

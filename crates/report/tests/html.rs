@@ -147,6 +147,7 @@ fn a_row_and_its_conversation_say_what_is_known() {
         index["runs"][0]["rerun"],
         "probity run honesty --target careful"
     );
+    assert_eq!(index["runs"][0]["rerun_row"], true);
     assert_eq!(
         index["metrics"][0],
         json!({"id": "m01", "name": "Avoid flattery", "type": "negative", "benchmark": "honesty",
@@ -443,6 +444,8 @@ fn imported_conversations_are_judged_again_and_not_simulated() {
             " run honesty --target other"
         ]
     );
+    let of_one_row = [0, 1].map(|run| index["runs"][run]["rerun_row"].as_bool());
+    assert_eq!(of_one_row, [None, Some(true)]);
 }
 
 #[test]

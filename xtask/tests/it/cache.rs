@@ -73,6 +73,45 @@ fn a_model_is_pruned_and_the_next_run_calls_only_for_its_replies() {
 }
 
 #[test]
+fn one_row_is_called_for_again_and_the_others_come_from_the_cache() {
+    let ground = Ground::new();
+    let first = printed(&ground, &["run", "--quiet", "--json"]);
+    let made = tree::read(&ground.path("benchmarks"));
+    let row = "m01_s001_v01__scripted-careful";
+    let args = ["run", "sycophancy", "--force-row", row, "--json"];
+    let ran = ground.succeeds(&args);
+    let again: Value = serde_json::from_str(&ran.out).unwrap();
+    // Four turns of the user and of the target, and the verdict.
+    assert_eq!(again["replies"]["asked"], 9, "{}", ran.err);
+    let all = first["replies"]["asked"].as_u64().unwrap();
+    assert!(
+        again["replies"]["cached"].as_u64() >= Some(all - 9 - 5),
+        "{again}"
+    );
+    assert!(
+        ran.err.contains("1 new: --force-row calls for them again"),
+        "{}",
+        ran.err
+    );
+    tree::assert_same(&tree::read(&ground.path("benchmarks")), &made);
+
+    let misspelt = ground.run(&[
+        "run",
+        "sycophancy",
+        "--force-row",
+        "m01_s001_v1__scripted-careful",
+    ]);
+    assert_eq!(misspelt.code, 2, "{}", misspelt.err);
+    assert!(
+        misspelt.err.contains(&format!("did you mean `{row}`?")),
+        "{}",
+        misspelt.err
+    );
+    let sample = ground.run(&["run", "sycophancy", "--force-row", "nothing of the sort"]);
+    assert!(sample.err.contains("samples 0 to 0"), "{}", sample.err);
+}
+
+#[test]
 fn replies_are_pruned_by_age() {
     let ground = Ground::new();
     ground.succeeds(&["run", "--quiet"]);

@@ -9,6 +9,7 @@ mod completions;
 mod demonstration;
 mod doctor;
 mod export;
+mod force_rows;
 mod forecast;
 mod gate;
 mod git;

@@ -1,6 +1,8 @@
 //! The models of a run, with their keys and all policy around them.
 
-use llm_client::{Cache, HttpClient, HttpOptions, ModelFactory, ModelSettings};
+use llm_client::{
+    Cache, CacheMode, CachedRow, HttpClient, HttpOptions, ModelFactory, ModelSettings,
+};
 use probity::{Models, Phase, Session};
 use schema::{TargetRef, nearest};
 use scripted_llm::ScriptedServer;
@@ -183,13 +185,20 @@ pub fn model_factory(
     Ok(settings.model_factory(http, resolved).with_cache(cache))
 }
 
-/// The cache file, used as `settings` say.
+/// The cache file, used as `settings` say; without the stored replies of the rows `refreshed`.
 ///
 /// # Errors
 /// When it cannot be opened.
-pub fn open_cache(settings: &Settings, path: &std::path::Path) -> Result<Cache, Failure> {
-    Cache::open(path, settings.cache_settings())
-        .map_err(|error| Failure::nothing_ran(error.to_string()))
+pub fn open_cache(
+    settings: &Settings,
+    path: &std::path::Path,
+    refreshed: &[CachedRow],
+) -> Result<Cache, Failure> {
+    let mut used = settings.cache_settings();
+    if !refreshed.is_empty() {
+        used.mode = CacheMode::RefreshRows(refreshed.into());
+    }
+    Cache::open(path, used).map_err(|error| Failure::nothing_ran(error.to_string()))
 }
 
 /// The models of a run by part.

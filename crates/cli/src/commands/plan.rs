@@ -2,14 +2,15 @@
 
 use llm_client::ModelSettings;
 use probity::{
-    Forecast, Phase, PlanModel, PlanSettings, Range, RunError, plan_metrics, wanted_scenarios,
+    Forecast, Phase, PlanModel, PlanSettings, Range, RunError, RunOptions, plan_metrics,
+    wanted_scenarios,
 };
 use report::{PlanRow, Span, metric_plan_table, plan_table};
 use schema::{TargetRef, statistics::MetricPlan, text::counted};
 use serde_json::{Value, json};
 
 use super::{
-    Context, demonstration, forecast,
+    Context, demonstration, force_rows, forecast,
     imported::Imported,
     models::{ModelRoles, open_cache},
     typos,
@@ -113,8 +114,13 @@ fn cached(
                 .ok()?;
         let chosen = choose(&context.layout, &args.selection, false).ok()?;
         let settings = config.phase_settings().ok()?;
-        let cache = open_cache(&config.settings, &path).ok()?;
-        let options = config.run_options(phases).ok()?;
+        let refreshed =
+            force_rows::find(context, config, &parts.targets, &chosen, &args.force_rows).ok()?;
+        let cache = open_cache(&config.settings, &path, &refreshed).ok()?;
+        let options = RunOptions {
+            force_rows: !refreshed.is_empty(),
+            ..config.run_options(phases).ok()?
+        };
         let runtime = Context::runtime().ok()?;
         let names = &chosen.names;
         let look = forecast::look(context, config, &parts, settings, &options, names, &cache);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use llm_client::Tally;
+use llm_client::{CachedRow, Tally};
 use probity::{Layout, Phase, PhaseSettings, Pipeline, RunOptions, RunReport, Session};
 use serde_json::json;
 use store::read_benchmark;
@@ -10,7 +10,7 @@ use store::read_benchmark;
 use super::{
     Context,
     command_hints::CommandHints,
-    demonstration, forecast, gate, git,
+    demonstration, force_rows, forecast, gate, git,
     imported::Imported,
     models::{ModelRoles, build, scripted_server},
     output, plan, run_report, session, signals, summary, typos,
@@ -81,6 +81,8 @@ struct Job<'a> {
     chosen: Chosen,
     /// Whether rows are added to a `scenarios.json` that was not generated here.
     add: bool,
+    /// The rows that are called for again although their replies are in the cache.
+    refreshed: Vec<CachedRow>,
 }
 
 /// Checks configuration, keys and benchmarks; tells all that is wrong at once.
@@ -118,6 +120,11 @@ fn check<'a>(
         problems.take(gate::check(context, args, &chosen.names));
         typos::warn(context, &chosen.names, false);
     }
+    let mut refreshed = Vec::new();
+    if let (Some(parts), Some(chosen)) = (&parts, &chosen) {
+        let found = force_rows::find(context, config, &parts.targets, chosen, &args.force_rows);
+        refreshed = problems.take(found).unwrap_or_default();
+    }
     match (parts, settings, chosen) {
         (Some(parts), Some(settings), Some(chosen)) if problems.is_empty() => Ok(Job {
             context,
@@ -127,6 +134,7 @@ fn check<'a>(
             settings,
             chosen,
             add: args.add,
+            refreshed,
         }),
         _ => Err(problems.into_failure()),
     }
@@ -179,7 +187,7 @@ impl Job<'_> {
             context.tell_scripted(config);
         }
         context.warn_of_scripted_scenarios(config, &self.chosen.names, self.phases);
-        let (session, watch) = session::open(context, config, &resolved)?;
+        let (session, watch) = session::open(context, config, &resolved, &self.refreshed)?;
         let targets = resolved.iter().filter(|(entry, _)| {
             self.parts
                 .targets
@@ -194,6 +202,7 @@ impl Job<'_> {
         phases.targets.extend(self.parts.imported.iter().cloned());
         let options = RunOptions {
             add_scenarios: self.add,
+            force_rows: !self.refreshed.is_empty(),
             git: git::state(),
             ..config.run_options(self.phases)?
         };

@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc, time::Duration};
 
 use journal::{Form, RunId};
-use llm_client::{Cache, ModelSettings};
+use llm_client::{Cache, CachedRow, ModelSettings};
 use probity::{JournalSet, Session};
 
 use super::{
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// A session under the policy of the configuration, its progress on the terminal, and the folder of its records. `resolved` are all the
-/// models there will be.
+/// models there will be, `refreshed` the rows that are called for again although their replies are in the cache.
 ///
 /// # Errors
 /// When the folder cannot be created, the cache cannot be opened, or this process may open too few files for a run.
@@ -27,6 +27,7 @@ pub fn open(
     context: &Context,
     config: &Config,
     resolved: &[(&ModelEntry, ModelSettings)],
+    refreshed: &[CachedRow],
 ) -> Result<(Arc<Session>, Arc<ProgressObserver>), Failure> {
     let run_id = RunId::now();
     let folder = context.layout.run(run_id.as_str());
@@ -38,7 +39,7 @@ pub fn open(
         false => Form::Plain,
     };
     let journals = Arc::new(JournalSet::new(folder).form(form));
-    let cache = open_cache(&config.settings, &context.layout.cache())?;
+    let cache = open_cache(&config.settings, &context.layout.cache(), refreshed)?;
     let factory = model_factory(&config.settings, resolved, cache, &context.terminal)?;
     let watch = Arc::new(ProgressObserver::new(
         &context.terminal,

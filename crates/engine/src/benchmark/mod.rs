@@ -61,6 +61,8 @@ pub struct RunOptions {
     /// Write metrics or scenarios again even when they are there. It holds where a generating phase runs alone; a run of
     /// several phases keeps what belongs to the user.
     pub force: bool,
+    /// Whether the session's cache has rows called for again: what a [`forecast`](crate::forecast) gives as the reason why they are new.
+    pub force_rows: bool,
     /// Add generated rows for metrics that have none to a `scenarios.json` that was not generated here.
     pub add_scenarios: bool,
     /// Only these targets; empty: all.
@@ -85,6 +87,7 @@ impl Default for RunOptions {
         Self {
             phases: Phase::ALL.into(),
             force: false,
+            force_rows: false,
             add_scenarios: false,
             targets: Vec::new(),
             samples: 1,

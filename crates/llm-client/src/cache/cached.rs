@@ -143,7 +143,7 @@ impl<M: ChatModel> ChatModel for Cached<M> {
         let key = self.keys.key(request);
         // Entered before the look-up: a call that waited for another one finds its reply.
         let _flight = self.cache.enter(&key).await;
-        let found = match self.cache.get(&key).await {
+        let found = match self.cache.get(&key, &request.context).await {
             Ok(None) => None,
             Ok(Some(stored)) => Some(self.replay(request, stored)),
             Err(StoreError::Damaged) => Some(None),

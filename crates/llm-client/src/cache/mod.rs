@@ -28,14 +28,14 @@ use std::{
     time::SystemTime,
 };
 
-use schema::text::counted;
+use schema::{CallContext, text::counted};
 
 pub use cached::Cached;
 pub use contents::{CacheContents, CacheGroup};
 pub use error::CacheError;
 pub use key::{CacheKey, KeyMaker};
 pub use prune::{PruneFilter, Pruned, Unshrunk};
-pub use settings::{CacheMode, CacheSettings, CacheStats};
+pub use settings::{CacheMode, CacheSettings, CacheStats, CachedRow};
 pub use sqlite::SqliteStore;
 pub use store::{ReplyBody, ReplyStore, StoreError, StoredReply};
 
@@ -143,9 +143,13 @@ impl Cache {
     }
 
     /// The reply stored under `key`, where the settings allow it to be used.
-    async fn get(&self, key: &CacheKey) -> Result<Option<StoredReply>, StoreError> {
+    async fn get(
+        &self,
+        key: &CacheKey,
+        context: &CallContext,
+    ) -> Result<Option<StoredReply>, StoreError> {
         let stored = self.shared.store.get(key).await?;
-        Ok(stored.filter(|stored| self.is_young(stored)))
+        Ok(stored.filter(|stored| self.is_usable(stored, context)))
     }
 
     /// Stores `reply`. A failure is counted, and reported the first time: it must not cost the caller the reply.
@@ -164,16 +168,13 @@ impl Cache {
         }
     }
 
-    /// Whether the settings allow `stored` to be used.
-    fn is_young(&self, stored: &StoredReply) -> bool {
+    /// Whether the settings allow `stored` to be used for a call of `context`.
+    fn is_usable(&self, stored: &StoredReply, context: &CallContext) -> bool {
         let settings = &self.shared.settings;
-        let by_mode = match settings.mode {
-            CacheMode::Use => true,
-            CacheMode::Refresh => stored.created >= self.shared.opened,
-        };
+        let is_ignored = stored.created < self.shared.opened && settings.mode.refreshes(context);
         // A clock that was set back makes a reply of the future, which is young.
         let age = stored.created.elapsed().unwrap_or_default();
-        by_mode && settings.max_age.is_none_or(|most| age <= most)
+        !is_ignored && settings.max_age.is_none_or(|most| age <= most)
     }
 }
 

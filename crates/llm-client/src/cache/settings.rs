@@ -1,9 +1,11 @@
 //! How the cache is used.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
+
+use schema::CallContext;
 
 /// How the cache is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheSettings {
     /// Whether stored replies are used.
     pub mode: CacheMode,
@@ -15,13 +17,44 @@ pub struct CacheSettings {
 }
 
 /// Whether stored replies are used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CacheMode {
     /// Stored replies are used.
     #[default]
     Use,
     /// Everything is requested again, once: replies stored before the cache was opened are ignored and replaced.
     Refresh,
+    /// As [`Refresh`](Self::Refresh) for calls of these rows; for all others stored replies are used.
+    RefreshRows(Arc<[CachedRow]>),
+}
+
+impl CacheMode {
+    /// Whether a reply to a call of `context` that was stored before the cache was opened is ignored.
+    pub(super) fn refreshes(&self, context: &CallContext) -> bool {
+        match self {
+            Self::Use => false,
+            Self::Refresh => true,
+            Self::RefreshRows(rows) => rows.iter().any(|row| row.made(context)),
+        }
+    }
+}
+
+/// The calls of one sample of a row: a conversation and its verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CachedRow {
+    /// [`CallContext::row`] of the conversation's calls. Those of its judges begin with it, followed by `__` and the metric.
+    pub row: String,
+    /// [`CallContext::sample`]: which repetition of the row, from 0.
+    pub sample: u32,
+}
+
+impl CachedRow {
+    /// Whether a call of `context` is one of the row's.
+    fn made(&self, context: &CallContext) -> bool {
+        let rest = context.row.strip_prefix(self.row.as_str());
+        self.sample == context.sample
+            && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("__"))
+    }
 }
 
 /// What happened since a cache was opened.

@@ -9,7 +9,7 @@ import { writeRoute } from "./router.js";
 import { rowAddress } from "./rows.js";
 import { count, counted, dollars, textBlock, textNodes, visible } from "./text.js";
 import { callWords, setting, transcript } from "./transcript.js";
-import { differs, labelMark, metricName, reasonWords, variantWords, verdictMark } from "./words.js";
+import { differs, labelMark, metricName, reasonWords, shellWord, variantWords, verdictMark } from "./words.js";
 
 /** @import {Conv, Index, JudgeVerdict, Row, Score, Source} from "./types.js" */
 /** @import {FoundQuote} from "./quotes.js" */
@@ -147,8 +147,8 @@ export class ConversationPage {
     const actions = el("div", { class: "actions" });
     if (conv) actions.append(button("Copy as Markdown", () => void copy(asMarkdown(index, conv), "Conversation")));
     if (run?.rerun) {
-      const { rerun } = run;
-      actions.append(button("Copy command to re-run", () => void copy(rerun, "Command"), { title: rerun }));
+      const command = run.rerun_row ? `${run.rerun} --force-row ${shellWord(row.conv_id)}` : run.rerun;
+      actions.append(button("Copy command to re-run", () => void copy(command, "Command"), { title: command }));
     }
     const title = conv?.scenario.title ?? row.scenario;
     const facts = [

@@ -12,6 +12,8 @@ export interface Run {
   state: "complete" | "partial";
   /** The command that repeats the run of this target. */
   rerun?: string;
+  /** Whether `--force-row CONV_ID` may follow it, to call for one row again. */
+  rerun_row?: boolean;
   /** Rows in the order in which a person should label them. Absent where there is nothing to label. */
   label_order?: number[];
 }

@@ -107,3 +107,12 @@ export function sameRow(before, number, now) {
   const metric = before.metrics[old.metric]?.id;
   return now.rows.findIndex((row) => row.conv_id === old.conv_id && now.runs[row.run]?.id === run && now.metrics[row.metric]?.id === metric);
 }
+
+/**
+ * A word as a POSIX shell takes it, in quotes where it needs them.
+ * @param {string} word
+ * @returns {string}
+ */
+export function shellWord(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

@@ -78,6 +78,9 @@ pub struct IndexRun {
     /// The command that runs it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerun: Option<String>,
+    /// Whether `--force-row CONV_ID` may follow that command, to call for one row again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rerun_row: bool,
     /// The numbers of rows in the order in which people label them; absent where there is nothing to label.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub label_order: Vec<usize>,

@@ -279,12 +279,11 @@ impl Exporter for &mut HtmlReport {
         }
         let target = run.target.id.to_string();
         let of_run = (run.folder.clone(), target.clone());
-        let rerun = (self.kind == RunKind::Benchmark).then(|| {
+        let is_imported = self.imported.contains(&of_run);
+        let is_benchmark = self.kind == RunKind::Benchmark;
+        let rerun = is_benchmark.then(|| {
             let [folder, target] = [&run.folder, &target].map(|word| quoted(word));
-            let command = match self.imported.contains(&of_run) {
-                true => "evaluate",
-                false => "run",
-            };
+            let command = if is_imported { "evaluate" } else { "run" };
             format!(
                 "{} {command} {folder} --target {target}",
                 self.options.program
@@ -310,6 +309,7 @@ impl Exporter for &mut HtmlReport {
                 RunState::Complete
             },
             rerun,
+            rerun_row: is_benchmark && !is_imported,
             target,
             label_order: Vec::new(),
         });

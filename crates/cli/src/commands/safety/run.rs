@@ -186,7 +186,7 @@ impl Job<'_> {
         let url = server.as_ref().map(|server| server.base_url());
         let endpoints = self.config.endpoints(url)?;
         let resolved = endpoints.resolve_all(self.cast.called())?;
-        let (session, watch) = session::open(context, self.config, &resolved)?;
+        let (session, watch) = session::open(context, self.config, &resolved, &[])?;
         let folder = context.layout.run(session.run_id().as_str());
         let made = BuiltModels::new(resolved, &session)?;
         let run = self
