@@ -49,7 +49,7 @@ def test_a_conversation_is_copied_as_markdown_and_its_command_too(open_page, gol
     page.click("text=Copy command to re-run")
     until(page, "document.getElementById('toast').textContent.startsWith('Command')")
     command = page.evaluate("navigator.clipboard.readText()")
-    assert command.endswith(" run golden --target scripted-careful --force-row m01_s001_v01__scripted-careful"), command
+    assert command.endswith(" run sycophancy --target scripted-careful --force-row m01_s001_v01__scripted-careful"), command
 
 
 def test_an_address_without_a_row_says_so(open_page, golden):
