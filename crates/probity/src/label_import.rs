@@ -1,18 +1,18 @@
 //! Labels that were made elsewhere, written into the `labels.json` of the targets that they are of.
 
+mod mistakes;
+
 use std::{collections::BTreeMap, fs, path::Path};
 
 use interop::labels::{LabelLine, LabelWords, read_label_lines};
-use schema::{ModelId, text::counted};
+use schema::{HumanLabel, ModelId};
 use store::{
-    BenchmarkDir, LabelChanges, Layout, RefreshedPeople, RunError, ScoredRows, check_readable,
-    put_labels, read_benchmark, refresh_people,
+    BenchmarkDir, LabelChanges, LabelFault, Layout, RefreshedPeople, RunError, ScoredRows,
+    check_readable, put_labels, read_benchmark, refresh_people,
 };
 
+use self::mistakes::Mistakes;
 use crate::baseline::gated_targets;
-
-/// Mistakes that are listed.
-const LISTED: usize = 100;
 
 /// What was imported.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct ImportedLabels {
 /// unless every line can be used.
 ///
 /// # Errors
-/// When the file cannot be read, or lines of it cannot be used: all of them, each with its line.
+/// When the file cannot be read, or rows of it cannot be used: all that is wrong with it, by what it is, each mistake with its place.
 pub fn import_labels(
     layout: &Layout,
     name: &str,
@@ -56,35 +56,33 @@ pub fn import_labels(
     let chosen: Vec<ModelId> = target.into_iter().cloned().collect();
     let trees = trees(&dir, &gated_targets(&dir, &chosen)?)?;
     let shown = file.display().to_string();
-    let lines = read_label_lines(&shown, text, words).map_err(|errors| {
-        let help = errors
-            .iter()
-            .find_map(|error| error.help())
-            .map(str::to_owned);
-        let reasons: Vec<String> = errors.iter().map(|error| error.in_words()).collect();
-        unusable(&shown, &reasons, help)
-    })?;
-    let mut by_target: BTreeMap<usize, Vec<LabelLine>> = BTreeMap::new();
-    let mut reasons = Vec::new();
-    for line in lines.labels {
-        match place(&trees, &line) {
+    let lines = read_label_lines(&shown, text, words)
+        .map_err(|errors| Mistakes::of_file(&shown, &errors).into_error())?;
+    let mut mistakes = Mistakes::new(&shown);
+    mistakes.add_all("cells and rows that cannot be read", &lines.unreadable);
+    mistakes.add_all("second labels of one person on one row", &lines.repeated);
+    let mut by_target: BTreeMap<usize, Vec<HumanLabel>> = BTreeMap::new();
+    for LabelLine { place, mut label } in lines.labels {
+        if label.conv_id.is_empty() || label.metric_id.is_empty() {
+            // Reported as blank.
+            continue;
+        }
+        match place_of(&trees, &label) {
             Ok((tree, digest)) => {
-                let mut line = line;
-                line.label.transcript = line.label.transcript.or(digest);
-                by_target.entry(tree).or_default().push(line);
+                label.transcript = label.transcript.or(digest);
+                by_target.entry(tree).or_default().push(label);
             }
-            Err(reason) => reasons.push(format!("line {}: {reason}", line.line)),
+            Err(reason) => mistakes.add("rows that are not in the results", place, &reason),
         }
     }
-    if !reasons.is_empty() {
-        return Err(unusable(&shown, &reasons, None));
+    if !mistakes.is_empty() {
+        return Err(mistakes.into_error());
     }
     let mut targets = Vec::new();
-    for (tree, lines) in by_target {
+    for (tree, labels) in by_target {
         let Some((target, _)) = trees.get(tree) else {
             continue;
         };
-        let labels: Vec<_> = lines.into_iter().map(|line| line.label).collect();
         targets.push(ImportedLabels {
             target: target.clone(),
             changes: put_labels(&dir, target, &labels)?,
@@ -109,33 +107,29 @@ fn trees(dir: &BenchmarkDir, targets: &[ModelId]) -> Result<Vec<(ModelId, Scored
 }
 
 /// Which target a label is of, and the digest of the transcript that its row now has.
-fn place(
+fn place_of(
     trees: &[(ModelId, ScoredRows)],
-    line: &LabelLine,
+    label: &HumanLabel,
 ) -> Result<(usize, Option<String>), String> {
-    let label = &line.label;
     let of = trees
         .iter()
         .position(|(_, rows)| rows.has_conversation(&label.conv_id));
     let Some(tree) = of else {
         return Err(match trees {
-            [(_, rows)] => rows
-                .fault(label)
-                .map(|fault| fault.reason)
-                .unwrap_or_default(),
+            [(_, rows)] => rows.fault(label).map(in_column).unwrap_or_default(),
             _ => format!(
-                "no target has a conversation {:?} in scores.json",
+                "`conv_id`: no target has a conversation {:?} in scores.json",
                 label.conv_id
             ),
         });
     };
     let rows = trees.get(tree).map(|(_, rows)| rows);
     if let Some(fault) = rows.and_then(|rows| rows.fault(label)) {
-        return Err(fault.reason);
+        return Err(in_column(fault));
     }
     if rows.is_some_and(|rows| rows.is_of_earlier_run(label)) {
         return Err(format!(
-            "{:?} labelled {:?} as an earlier run simulated it",
+            "`_transcript`: {:?} labelled {:?} as an earlier run simulated it",
             label.labeller, label.conv_id
         ));
     }
@@ -143,22 +137,6 @@ fn place(
     Ok((tree, digest.map(str::to_owned)))
 }
 
-/// All that is wrong with a file.
-fn unusable(file: &str, reasons: &[String], help: Option<String>) -> RunError {
-    let mut text = format!(
-        "{file}: {}, so nothing is imported",
-        counted(reasons.len() as u64, "mistake", "mistakes")
-    );
-    for reason in reasons.iter().take(LISTED) {
-        text.push('\n');
-        text.push_str(reason);
-    }
-    let more = reasons.len().saturating_sub(LISTED);
-    if more > 0 {
-        text.push_str(&format!("\nand {more} more"));
-    }
-    match help {
-        Some(help) => RunError::input(text).with_help(help),
-        None => RunError::input(text),
-    }
+fn in_column(fault: LabelFault) -> String {
+    format!("`{}`: {}", fault.key, fault.reason)
 }

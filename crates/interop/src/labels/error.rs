@@ -1,11 +1,13 @@
 //! What is wrong with a file of labels, and where.
 
+use std::fmt;
+
 /// Why a file of labels cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}{}: {reason}", self.at_line_text())]
+#[error("{file}{}: {reason}", self.place().map_or_else(String::new, |place| format!(", {place}")))]
 pub struct LabelFileError {
     file: String,
-    line: Option<u64>,
+    place: Option<LinePlace>,
     reason: String,
     help: Option<String>,
 }
@@ -14,15 +16,15 @@ impl LabelFileError {
     pub(super) fn new(file: &str, reason: impl Into<String>) -> Self {
         Self {
             file: file.to_owned(),
-            line: None,
+            place: None,
             reason: reason.into(),
             help: None,
         }
     }
 
-    pub(super) fn at_line(self, line: u64) -> Self {
+    pub(super) fn at(self, place: LinePlace) -> Self {
         Self {
-            line: Some(line),
+            place: Some(place),
             ..self
         }
     }
@@ -34,13 +36,16 @@ impl LabelFileError {
         }
     }
 
-    /// The error without the file's name: `line 3: what is wrong`.
+    /// Where the mistake is; `None` where it is in the file as a whole.
     #[must_use]
-    pub fn in_words(&self) -> String {
-        match self.line {
-            Some(line) => format!("line {line}: {}", self.reason),
-            None => self.reason.clone(),
-        }
+    pub fn place(&self) -> Option<LinePlace> {
+        self.place
+    }
+
+    /// What is wrong, without its place.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
     }
 
     /// What to do about it, where that is known.
@@ -48,9 +53,22 @@ impl LabelFileError {
     pub fn help(&self) -> Option<&str> {
         self.help.as_deref()
     }
+}
 
-    fn at_line_text(&self) -> String {
-        self.line
-            .map_or_else(String::new, |line| format!(", line {line}"))
+/// Where a row of a file of labels begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinePlace {
+    /// The line, from 1.
+    pub line: u64,
+    /// The row, from 1, in a JSON list: several of its rows may be in one line.
+    pub row: Option<u64>,
+}
+
+impl fmt::Display for LinePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.row {
+            Some(row) => write!(f, "row {row}, line {}", self.line),
+            None => write!(f, "line {}", self.line),
+        }
     }
 }

@@ -2,29 +2,43 @@
 
 use std::collections::HashMap;
 
-use schema::{HumanLabel, text::is_blank};
+use schema::{HumanLabel, nearest, text::is_blank};
 
-use super::{LabelFileError, LabelWords, check_column, table::Record, table::Table};
+use super::{
+    LabelFileError, LabelWords, LinePlace,
+    table::{Record, Table},
+};
 
 /// Columns that a list has.
 const NEEDED: [&str; 4] = ["conv_id", "metric_id", "passed", "labeller"];
+/// What others call these columns.
+const OTHER_NAMES: [&[&str]; 4] = [
+    &["conversation_id", "conversation", "conv"],
+    &["metric"],
+    &["pass", "label", "verdict", "human"],
+    &["annotator", "rater", "person", "user", "name"],
+];
 /// Columns that it may have.
 const OPTIONAL: [&str; 2] = ["note", "_transcript"];
 
-/// A label with the line that it begins in, from 1.
+/// A label with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelLine {
-    /// The line.
-    pub line: u64,
-    /// The label.
+    /// Where it begins.
+    pub place: LinePlace,
+    /// The label. What could not be read of it is blank.
     pub label: HumanLabel,
 }
 
-/// The labels of a file.
+/// The labels of a file. They can be used where nothing is `unreadable` or `repeated`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LabelLines {
     /// The labels, in the order of the file.
     pub labels: Vec<LabelLine>,
+    /// Rows and cells that cannot be read: blank cells, words that are no labels.
+    pub unreadable: Vec<LabelFileError>,
+    /// Further labels of a person on a row.
+    pub repeated: Vec<LabelFileError>,
     /// Columns that are not read.
     pub unused: Vec<String>,
 }
@@ -42,83 +56,95 @@ pub struct LabelLines {
 /// ```
 ///
 /// # Errors
-/// All mistakes of the file: columns that are not there, blank cells, words that are no labels, two labels of one person on one row.
+/// When the file as a whole cannot be used: its form, no rows, columns that are not there. Mistakes in rows are in the result.
 pub fn read_label_lines(
     name: &str,
     text: &str,
     words: &LabelWords,
 ) -> Result<LabelLines, Vec<LabelFileError>> {
-    let table = Table::read(name, text).map_err(|error| vec![error])?;
-    if table.records.is_empty() {
-        return Err(vec![LabelFileError::new(name, "the file has no rows")]);
-    }
-    let missing = NEEDED.map(|column| check_column(name, &table, column).err());
-    let missing: Vec<LabelFileError> = missing.into_iter().flatten().collect();
-    if !missing.is_empty() {
-        return Err(missing);
-    }
-    let mut labels: Vec<LabelLine> = Vec::new();
-    let mut first = HashMap::new();
-    let mut errors = Vec::new();
-    for record in &table.records {
-        let label = match label(name, record, words) {
-            Ok(label) => label,
-            Err(of_row) => {
-                errors.extend(of_row);
-                continue;
-            }
-        };
-        let of = (
-            label.conv_id.clone(),
-            label.metric_id.clone(),
-            label.labeller.clone(),
-        );
-        match first.get(&of) {
-            Some(line) => errors.push(twice(name, record.line, &label, *line)),
-            None => {
-                first.insert(of, record.line);
-                labels.push(LabelLine {
-                    line: record.line,
-                    label,
-                });
-            }
-        }
-    }
-    if !errors.is_empty() {
-        return Err(errors);
-    }
+    let table = Table::read_rows(name, text).map_err(|error| vec![error])?;
+    check_columns(name, &table)?;
     let is_known = |column: &&String| NEEDED.iter().chain(&OPTIONAL).any(|known| known == column);
-    Ok(LabelLines {
-        labels,
+    let mut lines = LabelLines {
         unused: table
             .columns
             .iter()
             .filter(|column| !is_known(column))
             .cloned()
             .collect(),
-    })
+        unreadable: table.broken,
+        ..LabelLines::default()
+    };
+    let mut first = HashMap::new();
+    for record in &table.records {
+        let place = record.place;
+        let label = label(name, record, words, &mut lines.unreadable);
+        let of = (
+            label.conv_id.clone(),
+            label.metric_id.clone(),
+            label.labeller.clone(),
+        );
+        let is_whole = [&of.0, &of.1, &of.2].iter().all(|text| !text.is_empty());
+        let earlier = *first.entry(of).or_insert(place);
+        if is_whole && earlier != place {
+            lines.repeated.push(repeated(name, place, &label, earlier));
+        }
+        lines.labels.push(LabelLine { place, label });
+    }
+    // Rows that are none were found first.
+    lines.unreadable.sort_by_key(LabelFileError::place);
+    Ok(lines)
 }
 
-fn twice(name: &str, line: u64, label: &HumanLabel, first: u64) -> LabelFileError {
+/// All columns that are missing, each with the one that is probably meant.
+fn check_columns(name: &str, table: &Table) -> Result<(), Vec<LabelFileError>> {
+    let known = || {
+        let columns = table.columns.iter().map(String::as_str);
+        columns.filter(|column| !NEEDED.contains(column))
+    };
+    let mut missing = Vec::new();
+    for (column, others) in NEEDED.iter().zip(OTHER_NAMES) {
+        if table.columns.iter().any(|known| known == column) {
+            continue;
+        }
+        let is_other = |known: &&str| {
+            let plain = known.to_lowercase().replace(['-', ' '], "_");
+            others.contains(&plain.as_str())
+        };
+        let near = match known().find(is_other).or_else(|| nearest(column, known())) {
+            Some(near) => format!("; rename `{near}` if it is meant"),
+            None => String::new(),
+        };
+        let help = format!("the columns are {}", table.columns.join(", "));
+        let error = LabelFileError::new(name, format!("no column `{column}`{near}"));
+        missing.push(error.with_help(help));
+    }
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(missing),
+    }
+}
+
+fn repeated(name: &str, place: LinePlace, label: &HumanLabel, first: LinePlace) -> LabelFileError {
     let reason = format!(
-        "{:?} labelled {:?} for {:?} in line {first} already",
+        "{:?} labelled {:?} for {:?} in {first} already",
         label.labeller, label.conv_id, label.metric_id
     );
-    LabelFileError::new(name, reason).at_line(line)
+    LabelFileError::new(name, reason).at(place)
 }
 
-/// The label of a row, or all that is wrong with it.
+/// The label of a row, as far as it can be read. What cannot goes to `unreadable`.
 fn label(
     name: &str,
     record: &Record,
     words: &LabelWords,
-) -> Result<HumanLabel, Vec<LabelFileError>> {
-    let fault = |reason: String| LabelFileError::new(name, reason).at_line(record.line);
-    let mut errors = Vec::new();
+    unreadable: &mut Vec<LabelFileError>,
+) -> HumanLabel {
+    let fault = |reason: String| LabelFileError::new(name, reason).at(record.place);
     let cells = NEEDED.map(|column| match record.text(column) {
         Some(text) if !is_blank(text) => text.trim(),
         _ => {
-            errors.push(fault(format!("`{column}` is blank")));
+            unreadable.push(fault(format!("`{column}` is blank")));
             ""
         }
     });
@@ -126,16 +152,13 @@ fn label(
     let passed = match passed {
         "" => None,
         word => words.read(word).unwrap_or_else(|help| {
-            errors.push(fault(format!("unknown label {word:?} in `passed`")).with_help(help));
+            unreadable.push(fault(format!("unknown label {word:?} in `passed`")).with_help(help));
             None
         }),
     };
-    if !errors.is_empty() {
-        return Err(errors);
-    }
-    Ok(HumanLabel {
+    HumanLabel {
         note: record.optional("note").map(str::to_owned),
         transcript: record.optional("_transcript").map(str::to_owned),
         ..HumanLabel::new(conv_id, metric_id, labeller, passed)
-    })
+    }
 }

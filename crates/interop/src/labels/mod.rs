@@ -25,7 +25,7 @@ mod words;
 use indexmap::IndexMap;
 use schema::{Turn, nearest, text::is_blank};
 
-pub use error::LabelFileError;
+pub use error::{LabelFileError, LinePlace};
 pub use lines::{LabelLine, LabelLines, read_label_lines};
 use table::{Record, Table};
 pub use words::LabelWords;
@@ -89,8 +89,8 @@ impl LabelColumns {
 /// A row that people labelled, or could have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelFileRow {
-    /// The line that it begins in, from 1.
-    pub line: u64,
+    /// Where it begins.
+    pub place: LinePlace,
     /// The row's id: the values of `row`, else its number from 1.
     pub id: String,
     /// What it has in common with rows like it; its own id without such a column.
@@ -134,9 +134,9 @@ pub fn read_labels(
     columns: &LabelColumns,
     words: &LabelWords,
 ) -> Result<Vec<LabelFileRow>, LabelFileError> {
-    let table = Table::read(name, text)?;
-    if table.records.is_empty() {
-        return Err(LabelFileError::new(name, "the file has no rows"));
+    let table = Table::read_rows(name, text)?;
+    if let Some(error) = table.broken.first() {
+        return Err(error.clone());
     }
     for column in columns.named() {
         check_column(name, &table, column)?;
@@ -219,7 +219,7 @@ impl Reading<'_> {
             }
         }
         Ok(LabelFileRow {
-            line: record.line,
+            place: record.place,
             scenario: text(&columns.scenario).unwrap_or(&id).to_owned(),
             metric: text(&columns.metric).map(str::to_owned),
             judge,
@@ -231,7 +231,7 @@ impl Reading<'_> {
 
     /// Adds another line of a row that is known.
     fn join(&self, known: &mut LabelFileRow, row: LabelFileRow) -> Result<(), LabelFileError> {
-        let fault = |reason: String| LabelFileError::new(self.name, reason).at_line(row.line);
+        let fault = |reason: String| LabelFileError::new(self.name, reason).at(row.place);
         for label in &row.labels {
             if known
                 .labels
@@ -239,8 +239,8 @@ impl Reading<'_> {
                 .any(|other| other.labeller == label.labeller)
             {
                 return Err(fault(format!(
-                    "{:?} labelled the row {:?} before: it begins in line {}",
-                    label.labeller, known.id, known.line
+                    "{:?} labelled the row {:?} before: it begins in {}",
+                    label.labeller, known.id, known.place
                 ))
                 .with_help("keep one label of each person on a row, or name the column of people with --labeller-column"));
             }
@@ -249,8 +249,8 @@ impl Reading<'_> {
             && one != other
         {
             return Err(fault(format!(
-                "the judge has another verdict on the row {:?} than in line {}",
-                known.id, known.line
+                "the judge has another verdict on the row {:?} than in {}",
+                known.id, known.place
             )));
         }
         known.judge = known.judge.or(row.judge);
@@ -262,7 +262,7 @@ impl Reading<'_> {
     fn needed<'t>(&self, record: &'t Record, column: &str) -> Result<&'t str, LabelFileError> {
         let text = record.text(column).filter(|text| !is_blank(text));
         text.ok_or_else(|| {
-            LabelFileError::new(self.name, format!("`{column}` is blank")).at_line(record.line)
+            LabelFileError::new(self.name, format!("`{column}` is blank")).at(record.place)
         })
     }
 
@@ -276,7 +276,7 @@ impl Reading<'_> {
         }
         let unknown = |help| {
             LabelFileError::new(self.name, format!("unknown label {text:?} in `{column}`"))
-                .at_line(record.line)
+                .at(record.place)
                 .with_help(help)
         };
         self.words.read(text).map(Some).map_err(unknown)
@@ -288,7 +288,7 @@ impl Reading<'_> {
             let text = self.needed(record, column)?;
             return serde_json::from_str(text).map_err(|error| {
                 let reason = format!("`{column}` is no JSON list of {{role, content}}: {error}");
-                LabelFileError::new(self.name, reason).at_line(record.line)
+                LabelFileError::new(self.name, reason).at(record.place)
             });
         }
         let Some(reply) = &self.columns.reply else {

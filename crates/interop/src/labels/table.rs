@@ -1,22 +1,28 @@
 //! The rows of a CSV, JSONL or JSON text, with the line of each.
 
-use csv::{ErrorKind, ReaderBuilder, Trim};
-use schema::{json_rows::JsonRows, text::is_blank};
+use csv::{ReaderBuilder, Trim};
+use schema::{
+    json_rows::{JsonRows, JsonRowsError},
+    text::{counted, is_blank},
+};
 use serde_json::{Map, Value};
 
-use super::LabelFileError;
+use super::{LabelFileError, LinePlace};
 
 /// A table of texts.
+#[derive(Default)]
 pub(super) struct Table {
     /// The names of its columns, in the order in which they come up.
     pub(super) columns: Vec<String>,
     pub(super) records: Vec<Record>,
+    /// What cannot be read as a row.
+    pub(super) broken: Vec<LabelFileError>,
 }
 
 /// One row.
 pub(super) struct Record {
-    /// The line that it begins in, from 1.
-    pub(super) line: u64,
+    /// Where it begins.
+    pub(super) place: LinePlace,
     cells: Vec<(String, Option<String>)>,
 }
 
@@ -36,6 +42,15 @@ impl Record {
 }
 
 impl Table {
+    /// As [`Self::read`], of a text that has rows.
+    pub(super) fn read_rows(name: &str, text: &str) -> Result<Self, LabelFileError> {
+        let table = Self::read(name, text)?;
+        match table.records.is_empty() && table.broken.is_empty() {
+            true => Err(LabelFileError::new(name, "the file has no rows")),
+            false => Ok(table),
+        }
+    }
+
     /// The table of a text, whose form is that of the name's ending.
     pub(super) fn read(name: &str, text: &str) -> Result<Self, LabelFileError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -72,20 +87,16 @@ fn csv(name: &str, text: &str) -> Result<Table, LabelFileError> {
         body = body.split_once('\n').map_or("", |(_, rest)| rest);
         skipped += 1;
     }
+    let at = |position: Option<&csv::Position>| LinePlace {
+        line: position.map_or(0, csv::Position::line) + skipped,
+        row: None,
+    };
     let bad = |error: csv::Error| {
-        let reason = match error.kind() {
-            ErrorKind::UnequalLengths {
-                expected_len, len, ..
-            } => format!(
-                "the row has {len} fields where the header has {expected_len}. Put a text with commas or line breaks in double quotes"
-            ),
-            _ => format!("invalid CSV: {error}"),
-        };
-        let line = error.position().map_or(0, csv::Position::line);
-        LabelFileError::new(name, reason).at_line(line + skipped)
+        LabelFileError::new(name, format!("invalid CSV: {error}")).at(at(error.position()))
     };
     let mut reader = ReaderBuilder::new()
         .trim(Trim::Headers)
+        .flexible(true)
         .from_reader(body.as_bytes());
     let columns: Vec<String> = reader
         .headers()
@@ -93,68 +104,108 @@ fn csv(name: &str, text: &str) -> Result<Table, LabelFileError> {
         .iter()
         .map(str::to_owned)
         .collect();
-    let mut records = Vec::new();
+    check_separator(name, body, &columns)?;
+    let mut table = Table {
+        columns,
+        ..Table::default()
+    };
     for record in reader.records() {
         let record = record.map_err(bad)?;
-        let line = record.position().map_or(0, csv::Position::line);
-        let cells = columns
+        let place = at(record.position());
+        let (fields, expected) = (record.len(), table.columns.len());
+        if fields != expected {
+            let reason = format!(
+                "the row has {} where the header has {expected}. Put a text with commas or line breaks in double quotes",
+                counted(fields as u64, "field", "fields")
+            );
+            table
+                .broken
+                .push(LabelFileError::new(name, reason).at(place));
+            continue;
+        }
+        let cells = table
+            .columns
             .iter()
             .cloned()
             .zip(record.iter().map(|cell| Some(cell.to_owned())));
-        records.push(Record {
-            line: line + skipped,
+        table.records.push(Record {
+            place,
             cells: cells.collect(),
         });
     }
-    Ok(Table { columns, records })
+    Ok(table)
+}
+
+/// Refuses a table whose columns are apart by something else than commas, as spreadsheets of some languages write it.
+fn check_separator(name: &str, body: &str, columns: &[String]) -> Result<(), LabelFileError> {
+    let [column] = columns else {
+        return Ok(());
+    };
+    let header = body.lines().next().unwrap_or_default().trim();
+    if header == format!("\"{column}\"") {
+        return Ok(());
+    }
+    let shown = match [';', '\t'].into_iter().find(|c| column.contains(*c)) {
+        Some(';') => "`;`",
+        Some(_) => "tabs",
+        None => return Ok(()),
+    };
+    Err(
+        LabelFileError::new(name, format!("the columns are separated by {shown}"))
+            .with_help("save the file with commas between the columns"),
+    )
 }
 
 fn json_lines(name: &str, text: &str) -> Result<Table, LabelFileError> {
-    let mut records = Vec::new();
+    let mut table = Table::default();
     for (line, content) in (1..).zip(text.lines()) {
         if content.trim().is_empty() {
             continue;
         }
-        let object: Map<String, Value> = serde_json::from_str(content).map_err(|error| {
-            LabelFileError::new(name, format!("not a JSON object: {error}")).at_line(line)
-        })?;
-        records.push(record(line, object));
+        let place = LinePlace { line, row: None };
+        match serde_json::from_str::<Map<String, Value>>(content) {
+            Ok(object) => table.records.push(record(place, object)),
+            Err(error) => {
+                let reason = format!("not a JSON object: {error}");
+                table
+                    .broken
+                    .push(LabelFileError::new(name, reason).at(place));
+            }
+        }
     }
-    Ok(Table {
-        columns: Vec::new(),
-        records,
-    })
+    Ok(table)
 }
 
 fn json_list(name: &str, text: &str) -> Result<Table, LabelFileError> {
-    let mut records = Vec::new();
+    let mut table = Table::default();
     let mut rows = JsonRows::new(text.as_bytes());
-    let mut read = || {
-        while let Some(row) = rows.next_row()? {
-            records.push(record(
-                row.location.line,
-                row.parse::<Map<String, Value>>()?,
-            ));
+    let unreadable = |error: JsonRowsError| LabelFileError::new(name, error.to_string());
+    while let Some(row) = rows.next_row().map_err(unreadable)? {
+        let place = LinePlace {
+            line: row.location.line,
+            row: Some(row.number),
+        };
+        match row.parse::<Map<String, Value>>() {
+            Ok(object) => table.records.push(record(place, object)),
+            Err(error) => {
+                let reason = format!("not a JSON object: {}", error.fault);
+                table
+                    .broken
+                    .push(LabelFileError::new(name, reason).at(place));
+            }
         }
-        Ok(())
-    };
-    read().map_err(|error: schema::json_rows::JsonRowsError| {
-        LabelFileError::new(name, error.to_string())
-    })?;
-    Ok(Table {
-        columns: Vec::new(),
-        records,
-    })
+    }
+    Ok(table)
 }
 
-fn record(line: u64, object: Map<String, Value>) -> Record {
+fn record(place: LinePlace, object: Map<String, Value>) -> Record {
     let cell = |(name, value): (String, Value)| match value {
         Value::Null => (name, None),
         Value::String(text) => (name, Some(text)),
         other => (name, Some(other.to_string())),
     };
     Record {
-        line,
+        place,
         cells: object.into_iter().map(cell).collect(),
     }
 }

@@ -28,7 +28,7 @@ fn comments_before_the_header_are_passed_over_and_lines_counted() {
     let rows = read_labels("x.csv", text, &with, &words).unwrap();
     let passed: Vec<_> = rows.iter().map(|row| row.labels[0].passed).collect();
     assert_eq!(passed, [Some(true), Some(false), None]);
-    assert_eq!(rows[1].line, 5);
+    assert_eq!(rows[1].place.line, 5);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn numbers_pass_from_the_threshold_on() {
     let rows = read_labels("x.jsonl", text, &with, &words).unwrap();
     let passed: Vec<_> = rows.iter().map(|row| row.labels[0].passed).collect();
     assert_eq!(passed, [Some(false), Some(true), Some(true)]);
-    assert_eq!(rows[2].line, 4);
+    assert_eq!(rows[2].place.line, 4);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn mistakes_are_named_with_their_place() {
             "x.csv",
             "a,b\nyes\n",
             "a",
-            "x.csv, line 2: the row has 1 fields where the header has 2",
+            "x.csv, line 2: the row has 1 field where the header has 2",
         ),
         (
             "x.txt",
@@ -120,6 +120,86 @@ fn mistakes_are_named_with_their_place() {
         let found = error(name, text, &columns(&[label]));
         assert!(found.contains(expected), "{found}");
     }
+}
+
+#[test]
+fn columns_that_are_apart_by_something_else_are_named() {
+    let of = columns(&["human"]);
+    let help = "save the file with commas between the columns";
+    for (text, separator) in [
+        ("human;judge\nyes;no, never\n", "`;`"),
+        ("\"human\";\"judge\"\n\"yes\";\"no\"\n", "`;`"),
+        ("# c\nhuman\tjudge\nyes\tno\n", "tabs"),
+    ] {
+        let expected = format!("x.csv: the columns are separated by {separator} / {help}");
+        assert_eq!(error("x.csv", text, &of), expected);
+    }
+    // A column may have such a name.
+    let rows = read_labels(
+        "x.csv",
+        "\"a;b\"\nyes\n",
+        &columns(&["a;b"]),
+        &LabelWords::default(),
+    );
+    assert_eq!(rows.unwrap().len(), 1);
+}
+
+#[test]
+fn columns_of_a_list_that_others_name_differently_are_found() {
+    let missing = |header: &str| {
+        let errors = read_label_lines("x.csv", &format!("{header}\n,,,\n"), &LabelWords::default());
+        let errors = errors.unwrap_err();
+        assert_eq!(
+            errors[0].help(),
+            Some(format!("the columns are {}", header.replace(',', ", ")).as_str())
+        );
+        let reasons: Vec<&str> = errors.iter().map(LabelFileError::reason).collect();
+        reasons.join(" / ")
+    };
+    assert_eq!(
+        missing("conversation_id,Metric,verdict,labeler"),
+        "no column `conv_id`; rename `conversation_id` if it is meant / no column `metric_id`; rename `Metric` if it is meant / \
+         no column `passed`; rename `verdict` if it is meant / no column `labeller`; rename `labeler` if it is meant"
+    );
+    assert_eq!(
+        missing("conv_id,metric_id,passed,colour"),
+        "no column `labeller`"
+    );
+}
+
+#[test]
+fn all_that_is_wrong_in_the_rows_of_a_list_is_found_at_once() {
+    let text = "conv_id,metric_id,passed,labeller\n\
+        a,m,yes,ana\nb,m,yes\na,m,perhaps,ana\n,m,no,\nc,m,no,ana\n";
+    let lines = read_label_lines("x.csv", text, &LabelWords::default()).unwrap();
+    let shown = |errors: &[LabelFileError]| -> Vec<String> {
+        let errors = errors.iter();
+        errors
+            .map(|error| format!("{}: {}", error.place().unwrap(), error.reason()))
+            .collect()
+    };
+    assert_eq!(
+        shown(&lines.unreadable),
+        [
+            "line 3: the row has 3 fields where the header has 4. Put a text with commas or line breaks in double quotes",
+            "line 4: unknown label \"perhaps\" in `passed`",
+            "line 5: `conv_id` is blank",
+            "line 5: `labeller` is blank"
+        ]
+    );
+    assert_eq!(
+        shown(&lines.repeated),
+        ["line 4: \"ana\" labelled \"a\" for \"m\" in line 2 already"]
+    );
+    assert_eq!(lines.labels.len(), 4);
+    // Rows of a list may share a line.
+    let text = r#"[{"conv_id": "a", "metric_id": "m", "passed": 1, "labeller": "ana"}, 5, {"conv_id": "a", "metric_id": "m", "passed": 0, "labeller": "ana"}]"#;
+    let lines = read_label_lines("x.json", text, &LabelWords::default()).unwrap();
+    assert!(shown(&lines.unreadable)[0].starts_with("row 2, line 1: not a JSON object"));
+    assert!(
+        shown(&lines.repeated)[0]
+            .contains("row 3, line 1: \"ana\" labelled \"a\" for \"m\" in row 1, line 1")
+    );
 }
 
 #[test]
