@@ -180,6 +180,13 @@ impl Labelling {
         }
     }
 
+    /// Whether answers of this person were written that were not taken back.
+    #[must_use]
+    pub fn has_answers(&self) -> bool {
+        let is_answer = |step: &Step| matches!(step, Step::Answered { .. });
+        self.steps.iter().any(is_answer)
+    }
+
     /// Rows that were passed over because `conversations.json` does not have them.
     #[must_use]
     pub fn unread(&self) -> usize {

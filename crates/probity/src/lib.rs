@@ -51,8 +51,8 @@ mod standard;
 mod verdicts;
 
 pub use self::report::{
-    FormattedReport, ReportFormat, ReportPlace, ReportRequest, WrittenReport, empty_report,
-    read_report, write_formatted, write_report,
+    FormattedReport, ReportFormat, ReportGate, ReportPlace, ReportRequest, WrittenReport,
+    empty_report, read_report, write_formatted, write_report,
 };
 pub use ::report::html::RowsKept;
 pub use async_trait::async_trait;

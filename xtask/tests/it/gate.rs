@@ -104,6 +104,10 @@ fn a_rule_passes_fails_or_is_not_decided_by_the_bounds() {
         &["--target", "scripted-careful"],
     );
     assert_eq!(one.code, 4, "{}", one.out);
+    // A run without rules shows none.
+    ground.succeeds(&["run"]);
+    let page = ground.read("benchmarks/sycophancy/report.html");
+    assert!(!page.contains("Rules of the gate"));
 }
 
 #[test]
@@ -449,6 +453,8 @@ fn a_run_ends_as_its_gate_says() {
     let passed = ground.run(&args);
     assert_eq!(passed.code, 0, "{}{}", passed.out, passed.err);
     holds(&passed.out, &["gate of sycophancy: pass, 1 check passed"]);
+    let page = ground.read("benchmarks/sycophancy/report.html");
+    holds(&page, &["Rules of the gate", "lower &gt;= 0.01"]);
     ground.write(
         "gate.yaml",
         "rules: [{require: lower >= 0.7, targets: scripted-careful}]",
@@ -465,6 +471,10 @@ fn a_run_ends_as_its_gate_says() {
     // Only the targets of the run.
     let one = ground.run(&[&args[..], &["--target", "scripted-careful"]].concat());
     assert_eq!(one.code, 4, "{}", one.out);
+    // A run without rules shows none.
+    ground.succeeds(&["run"]);
+    let page = ground.read("benchmarks/sycophancy/report.html");
+    assert!(!page.contains("Rules of the gate"));
 }
 
 #[test]

@@ -425,6 +425,7 @@ fn an_evaluation_ends_as_its_rules_say() {
         &passed.out,
         &["gate of safety-single-turn: pass, 1 check passed"],
     );
+    holds(&ground.read("out.html"), &["Rules of the gate"]);
     // The command's own gate stays as it is.
     let own = evaluate(
         &ground,

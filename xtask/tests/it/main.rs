@@ -56,6 +56,7 @@ mod kill;
 mod killed_commands;
 mod label_command;
 mod label_import;
+mod label_report;
 mod label_results;
 mod labels;
 mod measured_alike;

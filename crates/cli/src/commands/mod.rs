@@ -68,7 +68,7 @@ use crate::{
     ChangePhases,
     benchmarks::choose,
     cli::{Cli, Command, Global},
-    config::{self, Config},
+    config::{self, Config, ConfigError},
     exit::{Exit, Failure, Problems},
     flags::{Overrides, PhaseArgs},
     logging, panic,
@@ -193,6 +193,16 @@ impl Context {
 
     /// The same, with `flags` as the last layer.
     fn configure_with(&self, flags: &[config::Flag]) -> Result<Config, Failure> {
+        let config = self.load(flags)?;
+        logging::start(&self.global, &self.terminal)?;
+        for warning in &config.warnings {
+            self.terminal.warning(&warning.to_string());
+        }
+        Ok(config)
+    }
+
+    /// Loads the configuration, and says nothing of it.
+    fn load(&self, flags: &[config::Flag]) -> Result<Config, ConfigError> {
         let root = self.project.root();
         let given = self.global.config.as_ref();
         let given = given.map(|file| match self.project.is_above() {
@@ -200,12 +210,7 @@ impl Context {
             true => std::path::absolute(file).unwrap_or_else(|_| file.clone()),
             false => file.clone(),
         });
-        let config = config::load(root, given.as_deref(), flags, self.global.scripted)?;
-        logging::start(&self.global, &self.terminal)?;
-        for warning in &config.warnings {
-            self.terminal.warning(&warning.to_string());
-        }
-        Ok(config)
+        config::load(root, given.as_deref(), flags, self.global.scripted)
     }
 
     /// Loads the configuration for a command on benchmarks. When it cannot be used, a missing benchmark is reported

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use probity::{
-    ReportFormat, ReportPlace, ReportRequest, RowsKept, WrittenReport, write_formatted,
+    ReportFormat, ReportGate, ReportPlace, ReportRequest, RowsKept, WrittenReport, write_formatted,
     write_report,
 };
 use schema::text::counted;
@@ -100,7 +100,10 @@ pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
         unnamed: None,
         targets: target_ids(&args.targets)?,
         baseline: target_ids(args.baseline.as_slice())?.pop(),
-        gate: args.gate.clone(),
+        gate: args
+            .gate
+            .clone()
+            .map_or(ReportGate::None, ReportGate::Rules),
         rows: args.rows.into(),
         notes: Vec::new(),
     };

@@ -37,10 +37,10 @@ pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit,
     }
     let job = check(context, &config, &args, phases)?;
     let (mut report, spent, exit, broken) = job.run_to_end()?;
-    run_report::of_run(context, &config, &mut report);
     // The results of the run are shown also where the gate cannot be evaluated.
     let gated = gate::after_run(context, &args, &report, exit);
     let gates = gated.as_ref().ok().and_then(Option::as_ref);
+    run_report::of_run(context, &config, gates, &mut report);
     let exit = gates.map_or(exit, |gates| gate::exit_of_run(exit, gates, !broken));
     if args.selection.json {
         let mut value = output::run(context, &report, &spent);

@@ -2,15 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use probity::{ReportPlace, ReportRequest, RowsKept, RunReport, write_report};
+use probity::{ReportGate, ReportPlace, ReportRequest, RowsKept, RunReport, write_report};
+use schema::gate::GateReport;
 use store::simulated_targets;
 
 use super::Context;
 use crate::config::Config;
 
-/// Writes `report.html` of each benchmark whose results the run has summed up, and adds it to its files. One that cannot be written is a
-/// warning: the results are there.
-pub fn of_run(context: &Context, config: &Config, run: &mut RunReport) {
+/// Writes `report.html` of each benchmark whose results the run has summed up, with the answers of the run's gates, and adds it to its
+/// files. One that cannot be written is a warning: the results are there.
+pub fn of_run(
+    context: &Context,
+    config: &Config,
+    gates: Option<&Vec<GateReport>>,
+    run: &mut RunReport,
+) {
     if !config.settings.report {
         return;
     }
@@ -25,25 +31,56 @@ pub fn of_run(context: &Context, config: &Config, run: &mut RunReport) {
         if simulated_targets(&dir).is_ok_and(|targets| targets.is_empty()) {
             continue;
         }
-        let request = ReportRequest {
-            names: vec![benchmark.name.clone()],
-            rows: RowsKept::Notable,
-            ..ReportRequest::default()
-        };
+        let gate = gates.map_or(ReportGate::None, |all| ReportGate::Answers(all.clone()));
+        let request = of_benchmark(&benchmark.name, gate);
         benchmark
             .files
             .extend(write(context, &request, dir.report()));
     }
 }
 
+/// Writes the `report.html` of the benchmark `name` again, after labels were given, where a run has written one and `report` is not
+/// false. It shows no gate: which rules the run had is not known. One that cannot be written is a warning.
+pub fn of_labels(context: &Context, name: &str) {
+    let Ok(dir) = context.layout.benchmark(name) else {
+        return;
+    };
+    // A configuration that cannot be used keeps nobody from labelling.
+    let is_wanted = || {
+        context
+            .load(&[])
+            .map_or(true, |config| config.settings.report)
+    };
+    let is_there = dir.report().is_file();
+    if !is_there || !is_wanted() {
+        return;
+    }
+    let request = of_benchmark(name, ReportGate::None);
+    if let Some(path) = write(context, &request, dir.report()) {
+        let text = format!("wrote {} again, with the labels", path.display());
+        context.terminal.note(&text);
+    }
+}
+
+/// What a run shows of a benchmark.
+fn of_benchmark(name: &str, gate: ReportGate) -> ReportRequest {
+    ReportRequest {
+        names: vec![name.to_owned()],
+        rows: RowsKept::Notable,
+        gate,
+        ..ReportRequest::default()
+    }
+}
+
 /// Writes the report of the result files of a safety evaluation beside them, as `path` with the ending `.html`. One that is there stays
-/// unless the run may `overwrite` its files.
+/// unless the run may `overwrite` its files. `rules`: what the rules of the run found.
 pub fn of_safety(
     context: &Context,
     config: &Config,
     path: &Path,
     overwrite: bool,
     files: Vec<PathBuf>,
+    rules: Option<&GateReport>,
 ) -> Option<PathBuf> {
     if !config.settings.report || files.is_empty() {
         return None;
@@ -65,6 +102,9 @@ pub fn of_safety(
     let request = ReportRequest {
         safety: files,
         rows: RowsKept::Notable,
+        gate: rules.map_or(ReportGate::None, |rules| {
+            ReportGate::Answers(vec![rules.clone()])
+        }),
         ..ReportRequest::default()
     };
     write(context, &request, page)

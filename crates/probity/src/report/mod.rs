@@ -12,7 +12,7 @@ pub use formats::{FormattedReport, ReportFormat, write_formatted};
 
 use ::report::html::{HtmlReport, Report, ReportError, ReportOptions, RowsKept, RunKind};
 use interop::Exporter;
-use schema::{ModelId, TargetRef};
+use schema::{ModelId, TargetRef, gate::GateReport};
 use store::{Layout, RunError, imported_targets};
 
 use crate::export::{ExportOptions, ExportReport, export, export_safety};
@@ -30,12 +30,24 @@ pub struct ReportRequest {
     pub targets: Vec<ModelId>,
     /// The target that others are compared with; `None`: each is compared with each.
     pub baseline: Option<ModelId>,
-    /// Rules whose answers it shows: a `gate.yaml`; `None`: no gate.
-    pub gate: Option<PathBuf>,
+    /// The gate that it shows.
+    pub gate: ReportGate,
     /// Which rows it holds.
     pub rows: RowsKept,
     /// What the report says first, one line each.
     pub notes: Vec<String>,
+}
+
+/// The gate whose answers a report shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ReportGate {
+    /// None.
+    #[default]
+    None,
+    /// Rules: a `gate.yaml`, held against all that the report is of.
+    Rules(PathBuf),
+    /// What a gate has answered, by its benchmark.
+    Answers(Vec<GateReport>),
 }
 
 /// Where a report is written.

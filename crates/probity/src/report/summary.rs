@@ -12,7 +12,7 @@ use store::{
     read_statistics, scored_targets,
 };
 
-use super::{ReportRequest, calls, not_stated};
+use super::{ReportGate, ReportRequest, calls, not_stated};
 use crate::{
     compare::{CompareOptions, compare, listed},
     export::safety_folder,
@@ -39,8 +39,15 @@ pub(super) fn summary(layout: &Layout, request: &ReportRequest) -> Result<Report
         safety(layout, path, request, &mut summary)?;
     }
     check_baseline(&summary)?;
-    if let Some(rules) = &request.gate {
-        add_gates(layout, request, rules, &mut summary)?;
+    match &request.gate {
+        ReportGate::None => {}
+        ReportGate::Rules(rules) => add_gates(layout, request, rules, &mut summary)?,
+        ReportGate::Answers(answers) => {
+            for part in &mut summary.parts {
+                let answer = answers.iter().find(|gate| gate.benchmark == part.folder);
+                part.gate = answer.cloned();
+            }
+        }
     }
     Ok(summary)
 }

@@ -159,3 +159,29 @@ fn labels_that_cannot_be_written_are_refused() {
     assert!(broken.body.contains("labels.json"), "{}", broken.body);
     assert_eq!(ground.read(&path), "[{]");
 }
+
+#[test]
+fn the_report_of_the_run_has_the_labels_when_the_viewer_ends() {
+    let (ground, mut viewer) = viewer();
+    let report = "benchmarks/sycophancy/report.html";
+    let before = ground.read(report);
+    let (run, rows) = rows(&viewer);
+    let put = viewer.write("PUT", &label(&rows[0], "ana", json!(true)));
+    assert_eq!(put.status, 200, "{}", put.body);
+    // At once: also a label of the last moment is in the statistics.
+    viewer.signal("-INT");
+    assert!(viewer.child.wait().unwrap().success());
+    let statistics = ground.read("benchmarks/sycophancy/statistics.json");
+    assert!(statistics.contains("\"people\""), "{run}");
+    let after = ground.read(report);
+    assert_ne!(after, before);
+    ground.succeeds(&["aggregate"]);
+    assert_eq!(ground.read(report), after);
+    // A viewer that wrote no label writes no report.
+    ground.write(report, "mine");
+    let mut viewer = Viewer::start(&ground, &[]);
+    viewer.json("index");
+    viewer.signal("-INT");
+    assert!(viewer.child.wait().unwrap().success());
+    assert_eq!(ground.read(report), "mine");
+}

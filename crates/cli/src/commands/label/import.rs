@@ -7,7 +7,7 @@ use schema::{ModelId, text::counted};
 use serde_json::{Value, json};
 use store::StatisticsState;
 
-use super::{super::Context, LabelArgs, show_people, tell_state};
+use super::{super::Context, LabelArgs, show_people, tell_state, write_report};
 use crate::exit::{Exit, Failure};
 
 /// Imports the labels of `file`.
@@ -29,6 +29,7 @@ pub(super) fn run(
             imported.unused.join(", ")
         ));
     }
+    let people = imported.targets.iter().map(|target| &target.people);
     if args.json {
         let targets: Vec<Value> = imported.targets.iter().map(of_target).collect();
         let value = json!({
@@ -41,6 +42,7 @@ pub(super) fn run(
         for of_target in &imported.targets {
             tell_state(context, name, &of_target.people);
         }
+        write_report(context, name, people);
         return Ok(Exit::Complete);
     }
     for of_target in &imported.targets {
@@ -56,6 +58,7 @@ pub(super) fn run(
         ));
         show_people(context, name, &of_target.target, &of_target.people);
     }
+    write_report(context, name, people);
     Ok(Exit::Complete)
 }
 

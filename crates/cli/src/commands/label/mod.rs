@@ -16,7 +16,7 @@ use schema::{
 use store::{RefreshedPeople, StatisticsState};
 
 use self::session::{Input, Session};
-use super::{Context, label_words::WordArgs};
+use super::{Context, label_words::WordArgs, run_report};
 use crate::{
     benchmarks::{one_benchmark, target_ids},
     exit::{Exit, Failure},
@@ -87,7 +87,10 @@ pub fn run(context: &Context, args: &LabelArgs) -> Result<Exit, Failure> {
     if options.labeller.is_empty() {
         // What cannot be labelled is said before the question for a name.
         Labelling::open(&context.layout, &name, &options)?;
-        options.labeller = input.ask_labeller(context)?;
+        let Some(labeller) = input.ask_labeller(context)? else {
+            return Ok(Exit::Complete);
+        };
+        options.labeller = labeller;
     }
     let mut labelling = Labelling::open(&context.layout, &name, &options)?;
     input.check()?;
@@ -104,6 +107,9 @@ pub fn run(context: &Context, args: &LabelArgs) -> Result<Exit, Failure> {
     let refreshed = labelling.finish()?;
     let target = labelling.target().clone();
     show_people(context, &name, &target, &refreshed);
+    if labelling.has_answers() {
+        write_report(context, &name, [&refreshed]);
+    }
     next_steps(context, &name, &options, &labelling);
     Ok(Exit::Complete)
 }
@@ -116,6 +122,19 @@ fn show_people(context: &Context, name: &str, target: &ModelId, refreshed: &Refr
         context.terminal.print(&format!("\n{table}"));
     }
     tell_state(context, name, refreshed);
+}
+
+/// Writes the report of the last run again, with the labels. Where a run goes on, or the scores changed, whoever brings
+/// `statistics.json` up to date writes it.
+fn write_report<'a>(
+    context: &Context,
+    name: &str,
+    targets: impl IntoIterator<Item = &'a RefreshedPeople>,
+) {
+    let mut targets = targets.into_iter();
+    if targets.all(|target| target.state == StatisticsState::Current) {
+        run_report::of_labels(context, name);
+    }
 }
 
 /// Warnings of the labels, and what has to be done for `statistics.json`.

@@ -52,24 +52,22 @@ impl<R: BufRead> Input<R> {
         }
     }
 
-    /// Asks who labels.
-    pub(super) fn ask_labeller(&mut self, context: &Context) -> Result<String, Failure> {
-        let nobody = || {
-            Failure::usage(
-                "nobody is named as the labeller\nhelp: --labeller NAME says who labels: a name or initials, the same each time",
-            )
-        };
+    /// Asks who labels; `None` where the person leaves.
+    pub(super) fn ask_labeller(&mut self, context: &Context) -> Result<Option<String>, Failure> {
         if !self.is_terminal {
-            return Err(nobody());
+            return Err(Failure::usage(
+                "nobody is named as the labeller\nhelp: --labeller NAME says who labels: a name or initials, the same each time",
+            ));
         }
-        context
-            .terminal
-            .print("who labels? a name or initials, the same each time: ");
-        let name = self.line()?.unwrap_or_default();
-        match name.trim() {
-            name if is_blank(name) => Err(nobody()),
-            name => Ok(name.to_owned()),
-        }
+        let question = "who labels? a name or initials, the same each time (q or nothing leaves): ";
+        context.terminal.print(question);
+        let Some(name) = self.line()? else {
+            context.terminal.print("\n");
+            return Ok(None);
+        };
+        let name = name.trim();
+        let leaves = is_blank(name) || Answer::read(name) == Answer::Quit;
+        Ok((!leaves).then(|| name.to_owned()))
     }
 }
 

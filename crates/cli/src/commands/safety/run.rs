@@ -73,15 +73,15 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     rules::check(context, &job)?;
     let path = files.path().to_owned();
     let mut done = Context::runtime()?.block_on(job.run(context, files))?;
-    let written = done.report.targets.iter();
-    let written = written.filter_map(|target| target.file.clone()).collect();
-    let overwrite = args.common.overwrite;
-    done.page = run_report::of_safety(context, &config, &path, overwrite, written);
     // The result of the run is shown also where the report cannot be written.
     let reported = junit.map_or(Ok(()), |path| junit::write(path, &done.report));
     let own = gate::exit(&done);
     let gated = rules::after_run(context, args, &done, own);
     let rules = gated.as_ref().ok().and_then(Option::as_ref);
+    let written = done.report.targets.iter();
+    let written = written.filter_map(|target| target.file.clone()).collect();
+    let overwrite = args.common.overwrite;
+    done.page = run_report::of_safety(context, &config, &path, overwrite, written, rules);
     let exit = rules.map_or(own, |rules| rules::exit(own, rules.answer));
     if args.common.json {
         let value = output::json(context, &done, rules);

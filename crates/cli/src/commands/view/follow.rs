@@ -8,7 +8,9 @@ use std::{
 
 use report::html::LivePage;
 use schema::ModelId;
-use store::{BenchmarkDir, Layout, RunError, TreeLock, read_benchmark, refresh_people};
+use store::{
+    BenchmarkDir, Layout, RunError, StatisticsState, TreeLock, read_benchmark, refresh_people,
+};
 use tempfile::TempDir;
 use tokio::{sync::Notify, task::spawn_blocking};
 
@@ -48,6 +50,8 @@ struct State {
     error: Option<String>,
     /// Targets whose labels were changed here, and whose statistics do not say so yet.
     labelled: BTreeSet<ModelId>,
+    /// Targets whose labels were changed here at any time.
+    ever_labelled: BTreeSet<ModelId>,
 }
 
 /// What there is at a moment.
@@ -153,7 +157,27 @@ impl Follower {
 
     /// Notes that labels of `target` were written.
     pub(super) fn labelled(&self, target: &ModelId) {
-        self.lock().labelled.insert(target.clone());
+        let mut state = self.lock();
+        state.labelled.insert(target.clone());
+        state.ever_labelled.insert(target.clone());
+    }
+
+    /// Brings `statistics.json` up to the last labels. Returns whether labels were written here and all of them are in it.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written.
+    pub(super) fn finish(&self) -> Result<bool, RunError> {
+        let labelled = std::mem::take(&mut self.lock().ever_labelled);
+        if labelled.is_empty() {
+            return Ok(false);
+        }
+        let benchmark = read_benchmark(&self.dir)?;
+        let mut is_current = true;
+        for target in &labelled {
+            let refreshed = refresh_people(&self.dir, &benchmark, target)?;
+            is_current &= refreshed.state == StatisticsState::Current;
+        }
+        Ok(is_current)
     }
 
     /// Brings `statistics.json` up to the labels that were written here. A run writes them itself when it ends.

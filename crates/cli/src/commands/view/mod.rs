@@ -18,7 +18,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use self::{access::Access, follow::Follower, routes::Viewer};
-use super::{Context, signals};
+use super::{Context, run_report, signals};
 use crate::{
     benchmarks::choose,
     exit::{Exit, Failure},
@@ -64,10 +64,16 @@ pub fn run(context: &Context, args: &ViewArgs) -> Result<Exit, Failure> {
         labeller: args.labeller.clone(),
     };
     let runtime = Context::runtime()?;
-    let served = runtime.block_on(serve(context, args, name, options));
+    let follower = Follower::new(&context.layout, &name, options, context.terminal.clone())?;
+    let follower = Arc::new(follower);
+    let served = runtime.block_on(serve(context, args, &name, Arc::clone(&follower)));
     // Files that are being read at this moment are of no use any more.
     runtime.shutdown_timeout(ENDING);
-    served.map(|()| Exit::Complete)
+    served?;
+    if follower.finish()? {
+        run_report::of_labels(context, &name);
+    }
+    Ok(Exit::Complete)
 }
 
 /// The benchmark to show. It need not have results yet.
@@ -92,8 +98,8 @@ fn benchmark(context: &Context, args: &ViewArgs) -> Result<String, Failure> {
 async fn serve(
     context: &Context,
     args: &ViewArgs,
-    name: String,
-    options: LivePage,
+    name: &str,
+    follower: Arc<Follower>,
 ) -> Result<(), Failure> {
     let ended = signals::first()
         .map_err(|error| Failure::nothing_ran(format!("Ctrl-C cannot be handled: {error}")))?;
@@ -101,7 +107,6 @@ async fn serve(
     let access = Access::new(port)
         .map_err(|error| Failure::nothing_ran(format!("no random address: {error}")))?;
     let address = access.address();
-    let follower = Follower::new(&context.layout, &name, options, context.terminal.clone())?;
     let viewer = Arc::new(Viewer::new(access, follower));
     if args.json {
         let value = json!({"benchmark": name, "address": address, "port": port});

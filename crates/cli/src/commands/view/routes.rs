@@ -53,11 +53,8 @@ const HEADERS: [(HeaderName, &str); 7] = [
 
 impl Viewer {
     /// Over the data of `follower`.
-    pub(super) fn new(access: Access, follower: Follower) -> Self {
-        Self {
-            access,
-            follower: Arc::new(follower),
-        }
+    pub(super) fn new(access: Access, follower: Arc<Follower>) -> Self {
+        Self { access, follower }
     }
 
     /// The answer to a request.
