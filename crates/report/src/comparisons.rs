@@ -13,6 +13,9 @@ use crate::{
     text::{clean, wrapped},
 };
 
+/// Columns of a note where the output has more.
+const NOTE: usize = 80;
+
 /// A table for each pair: both rates, their difference with its 95% interval, and the p-value to be read, over all rows and by metric; below
 /// it, in words, what may be said. `names` are what the two sides of a pair are called: their ids where it is `None`.
 #[must_use]
@@ -39,8 +42,26 @@ pub fn comparison_tables(
         for line in words(pair) {
             text.push_str(&wrapped(&line, "  ", width));
         }
+        if let Some(note) = disagreement(pair.iter().map(|one| &one.difference)) {
+            text.push_str(&wrapped(note, "  ", width.min(NOTE)));
+        }
     }
     text
+}
+
+/// What a comparison says where two differ.
+pub(crate) const DIFFER: &str = "differ";
+
+/// Why an interval can leave 0 out where no difference is shown; `None` where none of these does.
+pub(crate) fn disagreement<'d>(
+    differences: impl IntoIterator<Item = &'d DifferenceStatistics>,
+) -> Option<&'static str> {
+    let disagrees = |found: &DifferenceStatistics| {
+        found.says != DIFFER && (found.lower > 0.0 || found.upper < 0.0)
+    };
+    let note = "Where an interval leaves 0 out and no difference is shown, p decides: the interval is approximate and looks at one comparison alone, \
+                while p is exact where scenarios are few, and is corrected for all comparisons that are made at once.";
+    differences.into_iter().any(disagrees).then_some(note)
 }
 
 /// The same as tables of Markdown.
@@ -63,6 +84,9 @@ pub fn comparison_markdown(comparisons: &[Comparison], names: Option<[&str; 2]>)
                 cells(&comparison.difference).join(" | "),
                 comparison.difference.says
             );
+        }
+        if let Some(note) = disagreement(pair.iter().map(|one| &one.difference)) {
+            let _ = writeln!(text, "\n*{note}*");
         }
     }
     text

@@ -1,13 +1,13 @@
 //! Tables that every format of a report shares: HTML, Markdown, LaTeX and charts are made of the same rows.
 
-use crate::text::clean;
+use crate::{html::MetricLabel, text::clean};
 
 /// A table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sheet {
     /// What it is about. Also the name of its file where it is drawn: letters, digits and `-`.
     pub id: String,
-    /// What stands above it.
+    /// What stands above it; nothing where the heading of its section says it.
     pub title: String,
     pub columns: Vec<Column>,
     pub lines: Vec<Line>,
@@ -50,7 +50,7 @@ pub(crate) enum Axis {
 #[derive(Clone, Debug)]
 pub(crate) enum Line {
     /// Stands above the rows of one group.
-    Group { text: String, link: Option<String> },
+    Group(Cell),
     /// A cell for every column.
     Row(Vec<Cell>),
 }
@@ -64,6 +64,8 @@ pub(crate) struct Cell {
     pub strip: Option<Strip>,
     /// The class of a word: `pass`, `fail`, `none`, `better`, `worse` or `same`.
     pub word: Option<&'static str>,
+    /// The metric whose name is the text, for formats that can set its parts apart.
+    pub metric: Option<MetricLabel>,
 }
 
 /// An estimate with its interval, as it is drawn. All from the values of the axis.
@@ -146,6 +148,14 @@ impl Cell {
         }
     }
 
+    /// The name of a metric: its id, its name, and whether it is negative.
+    pub(crate) fn metric(label: &MetricLabel, link: impl Into<String>) -> Self {
+        Self {
+            metric: Some(label.clone()),
+            ..Self::linked(label.full_text(), link)
+        }
+    }
+
     pub(crate) fn drawn(mut strip: Strip, link: Option<String>) -> Self {
         strip.title = clean(&strip.title);
         Self {
@@ -188,9 +198,8 @@ impl Sheet {
         self.lines.push(Line::Row(cells));
     }
 
-    pub(crate) fn group(&mut self, text: impl Into<String>, link: Option<String>) {
-        let text = clean(&text.into());
-        self.lines.push(Line::Group { text, link });
+    pub(crate) fn group(&mut self, head: impl Into<Cell>) {
+        self.lines.push(Line::Group(head.into()));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -210,7 +219,7 @@ impl Sheet {
         let rows = || {
             self.lines.iter().filter_map(|line| match line {
                 Line::Row(cells) => Some(cells),
-                Line::Group { .. } => None,
+                Line::Group(_) => None,
             })
         };
         let is_used = |(at, column): (usize, &Column)| {

@@ -42,8 +42,8 @@ fn of_any_run(markdown: &str) -> String {
         .find_map(|line| line.strip_prefix("- run: "));
     let text = markdown.replace(run_id.unwrap(), "RUN");
     let (before, times) = text.split_once("**How long new replies took**").unwrap();
-    let (_, after) = times.split_once("**Retries**").unwrap();
-    let kept = before.lines().chain(["**Retries**"]).chain(after.lines());
+    let (_, after) = times.split_once("- retries:").unwrap();
+    let kept = before.lines().chain(["- retries:"]).chain(after.lines());
     let own = ["- when:", "- revision:", "- Probity:"];
     let kept = kept.filter(|line| !own.iter().any(|name| line.starts_with(name)));
     kept.map(|line| format!("{line}\n")).collect()

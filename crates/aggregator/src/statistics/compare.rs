@@ -149,7 +149,7 @@ fn says(found: &Difference, p_holm: f64, comparisons: u64, alike: AlikeBy) -> St
     let scenarios = alike.counted(found.scenarios);
     match could_have_shown(found, comparisons) {
         Some(least) => {
-            format!("no difference shown; {scenarios} could only have shown {least:.2} or more")
+            format!("no difference shown; {scenarios} could have shown one of {least:.2} or more")
         }
         None => format!("no difference shown; {scenarios} could not have shown any"),
     }

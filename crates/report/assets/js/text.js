@@ -169,13 +169,13 @@ export function seconds(value) {
 }
 
 /**
- * Dollars with the digits that matter.
+ * Dollars, as the tables write them: to the cent from ten dollars on and to a hundredth of a cent below.
  * @param {number} value
  * @returns {string}
  */
 export function dollars(value) {
-  if (value === 0) return "$0";
-  return value < 0.01 ? `$${value.toPrecision(2)}` : `$${value.toFixed(2)}`;
+  if (value > 0 && value < 0.00005) return "<$0.0001";
+  return `$${value.toFixed(value < 10 ? 4 : 2)}`;
 }
 
 /**

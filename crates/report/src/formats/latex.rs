@@ -29,8 +29,8 @@ pub(super) fn table(sheet: &Sheet) -> String {
     let _ = writeln!(text, "    {} \\\\\n    \\midrule", names.join(" & "));
     for line in &sheet.lines {
         match line {
-            Line::Group { text: name, .. } => {
-                let name = escaped(name);
+            Line::Group(head) => {
+                let name = escaped(&head.text);
                 let _ = writeln!(
                     text,
                     "    \\multicolumn{{{}}}{{l}}{{\\emph{{{name}}}}} \\\\",

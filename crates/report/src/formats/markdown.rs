@@ -73,7 +73,9 @@ impl Page<'_> {
     }
 
     fn sheet(&mut self, sheet: &Sheet) {
-        self.line(&format!("**{}**", escaped(&sheet.title)));
+        if !sheet.title.is_empty() {
+            self.line(&format!("**{}**", escaped(&sheet.title)));
+        }
         if let (Some(file), Some(folder)) = (self.names.of(sheet), self.figures) {
             let title = escaped(&sheet.title);
             let path = match folder {
@@ -111,8 +113,8 @@ fn table(sheet: &Sheet) -> String {
     let mut text = format!("| {} |\n|{}|\n", names.join(" | "), marks.join("|"));
     for line in &sheet.lines {
         let cells: Vec<String> = match line {
-            Line::Group { text, .. } => {
-                let mut cells = vec![format!("**{}**", escaped(text))];
+            Line::Group(head) => {
+                let mut cells = vec![format!("**{}**", escaped(&head.text))];
                 cells.resize(columns.len(), String::new());
                 cells
             }

@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use super::{
     charts::{axis, strip},
-    sections::{self, Block, Section},
+    sections::{self, Block, MetricName, Section},
     summary::ReportSummary,
 };
-use crate::sheet::{Cell, Column, ColumnKind, Line, Sheet};
+use crate::sheet::{Axis, Cell, Column, ColumnKind, Line, Sheet};
 
 /// The inside of the overview: facts, warnings, rates, comparisons and the rest, readable without JavaScript.
 #[must_use]
@@ -106,7 +106,11 @@ impl Page {
             "table.html",
             TableView {
                 title: &sheet.title,
-                is_drawn: sheet.axis().is_some(),
+                drawn: match sheet.axis() {
+                    Some(Axis::Rate) => "rates",
+                    Some(Axis::Difference) => "rates differences",
+                    None => "",
+                },
                 width: sheet.columns.len(),
                 head: sheet.columns.iter().map(HeadView::of).collect(),
                 lines: lines.collect(),
@@ -157,7 +161,8 @@ enum BlockView<'a> {
 #[derive(Serialize)]
 struct TableView<'a> {
     title: &'a str,
-    is_drawn: bool,
+    /// Classes of a table with drawings.
+    drawn: &'static str,
     width: usize,
     head: Vec<HeadView>,
     lines: Vec<LineView>,
@@ -199,24 +204,22 @@ fn class(column: &Column) -> String {
 
 #[derive(Serialize)]
 struct LineView {
-    group: Option<String>,
-    link: Option<String>,
+    /// Whether its one cell spans the table.
+    is_group: bool,
     cells: Vec<CellView>,
 }
 
 impl LineView {
     fn of(sheet: &Sheet, line: &Line) -> Self {
         match line {
-            Line::Group { text, link } => Self {
-                group: Some(text.clone()),
-                link: link.clone(),
-                cells: Vec::new(),
+            Line::Group(head) => Self {
+                is_group: true,
+                cells: vec![CellView::head(head)],
             },
             Line::Row(cells) => {
                 let cells = sheet.columns.iter().zip(cells).enumerate();
                 Self {
-                    group: None,
-                    link: None,
+                    is_group: false,
                     cells: cells
                         .map(|(at, (column, cell))| CellView::of(at == 0, column, cell))
                         .collect(),
@@ -231,6 +234,7 @@ struct CellView {
     is_first: bool,
     class: String,
     text: String,
+    metric: Option<MetricName>,
     link: Option<String>,
     word: Option<&'static str>,
     drawing: Option<String>,
@@ -245,10 +249,21 @@ impl CellView {
         Self {
             is_first: is_first && column.kind == ColumnKind::Name,
             class: class(column),
+            drawing,
+            ..Self::head(cell)
+        }
+    }
+
+    /// A cell that no column is of.
+    fn head(cell: &Cell) -> Self {
+        Self {
+            is_first: false,
+            class: String::new(),
             text: cell.text.clone(),
+            metric: cell.metric.as_ref().map(MetricName::of),
             link: cell.link.clone(),
             word: cell.word,
-            drawing,
+            drawing: None,
         }
     }
 }

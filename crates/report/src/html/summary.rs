@@ -339,6 +339,19 @@ impl MetricLabel {
             name => format!("{} {name}", self.id),
         }
     }
+
+    /// The same, and whether the metric is negative.
+    #[must_use]
+    pub fn full_text(&self) -> String {
+        match self.is_negative() {
+            true => format!("{} (negative)", self.text()),
+            false => self.text(),
+        }
+    }
+
+    pub(crate) fn is_negative(&self) -> bool {
+        self.metric_type == Some(MetricType::Negative)
+    }
 }
 
 impl RunFacts {

@@ -66,9 +66,9 @@ struct Drawn<'a> {
 impl<'a> Drawn<'a> {
     fn of(sheet: &Sheet, line: &'a Line) -> Self {
         let cells = match line {
-            Line::Group { text, .. } => {
+            Line::Group(head) => {
                 return Self {
-                    name: shorten(text, 2 * NAME),
+                    name: shorten(&head.text, 2 * NAME),
                     value: String::new(),
                     cell: None,
                     is_group: true,

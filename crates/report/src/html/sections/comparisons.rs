@@ -10,7 +10,7 @@ use schema::{
 
 use super::{Block, Section, SectionPart};
 use crate::{
-    comparisons::{cells, pairs, signed},
+    comparisons::{DIFFER, cells, disagreement, pairs, signed},
     sheet::{Axis, Cell, Column, Sheet, Strip},
     text::clean,
 };
@@ -43,6 +43,8 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
         return place.section("comparisons", "Comparisons", vec![Block::Note(note)]);
     }
     let mut blocks: Vec<Block> = sentences(&pairs).into_iter().map(Block::Lead).collect();
+    let found = all.iter().map(|comparison| &comparison.difference);
+    blocks.extend(disagreement(found).map(|note| Block::Note(note.to_owned())));
     blocks.push(Block::Table(overall(place, &pairs)));
     let lines: usize = pairs.iter().map(|pair| pair.len()).sum();
     let tables = pairs.iter().take(PAIRS);
@@ -118,9 +120,6 @@ fn sentences(pairs: &[&[Cow<'_, Comparison>]]) -> Vec<String> {
     said
 }
 
-/// What a comparison says where two differ.
-const DIFFER: &str = "differ";
-
 fn sentence(comparison: &Comparison) -> String {
     let (a, b) = (clean(comparison.a.as_str()), clean(comparison.b.as_str()));
     let found = &comparison.difference;
@@ -146,8 +145,8 @@ fn columns(names: Vec<Column>) -> Vec<Column> {
     let mut columns = names;
     columns.extend([
         Column::chart(Axis::Difference),
-        Column::number("rate A"),
-        Column::number("rate B"),
+        Column::number("rate A").wide(),
+        Column::number("rate B").wide(),
         Column::number("difference").drawn(),
         Column::number("95% interval").drawn(),
         Column::number("p (Holm)"),
@@ -189,17 +188,14 @@ fn by_metric(
         clean(first.b.as_str())
     );
     let mut sheet = Sheet::new("comparison", title, columns(vec![Column::name("metric")]));
-    let labels = &place.part.metrics;
     let mut left_out: u64 = 0;
     for comparison in metrics {
         if is_short && comparison.difference.says != DIFFER {
             left_out += 1;
             continue;
         }
-        let label = labels.iter().find(|label| label.id == comparison.scope);
-        let name = label.map_or_else(|| comparison.scope.clone(), |label| label.text());
         let link = place.link(None, Some(&comparison.scope));
-        let mut row = vec![Cell::linked(name, link)];
+        let mut row = vec![place.metric(&comparison.scope, link)];
         row.extend(found(place, comparison, Some(&comparison.scope)));
         sheet.row(row);
     }

@@ -24,7 +24,7 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
         Some(figures) if !figures.calls.is_empty() => {
             blocks.push(Block::Table(calls(figures)));
             blocks.push(Block::Table(times(figures)));
-            blocks.push(Block::Table(retries(figures)));
+            blocks.extend(retries(figures));
         }
         _ => blocks.push(Block::Note(
             "Calls, retries and times are unknown: no journal of these rows is there.".to_owned(),
@@ -197,7 +197,13 @@ fn times(figures: &CallFigures) -> Sheet {
     sheet
 }
 
-fn retries(figures: &CallFigures) -> Sheet {
+/// Attempts that failed; a fact where none did.
+fn retries(figures: &CallFigures) -> Option<Block> {
+    let calls: u64 = figures.calls.iter().map(|call| call.fetched).sum();
+    if figures.retries.is_empty() {
+        let none = format!("none in {}", counted(calls, "call", "calls"));
+        return (calls > 0).then(|| Block::Facts(vec![("retries", none)]));
+    }
     let columns = vec![
         Column::name("cause"),
         Column::number("status"),
@@ -222,15 +228,5 @@ fn retries(figures: &CallFigures) -> Sheet {
             cause.given_up.into(),
         ]);
     }
-    if sheet.is_empty() {
-        let calls: u64 = figures.calls.iter().map(|call| call.fetched).sum();
-        if calls > 0 {
-            let mut none = Sheet::new("retries", "Retries", vec![Column::name("cause")]);
-            none.row(vec![
-                format!("none in {}", counted(calls, "call", "calls")).into(),
-            ]);
-            return none;
-        }
-    }
-    sheet
+    Some(Block::Table(sheet))
 }

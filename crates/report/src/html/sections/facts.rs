@@ -170,25 +170,41 @@ fn models(place: &SectionPart<'_>) -> Sheet {
         Column::number("cost"),
         Column::words("run").wide(),
     ];
+    // The facts above have what is the same of all of them.
+    let differs = |of: fn(&RunFacts) -> String| {
+        let mut all = part
+            .statistics
+            .targets
+            .iter()
+            .map(|target| part.run(&target.target).map_or_else(String::new, of));
+        let first = all.next();
+        all.any(|other| first.as_ref() != Some(&other))
+    };
+    let number = |n: Option<u32>| n.map_or_else(String::new, |n| n.to_string());
+    let is_renamed = part.runs.iter().any(|run| run.model != run.target);
+    let has_turns = differs(|run| format!("{:?}", run.turns));
+    let has_samples = differs(|run| format!("{:?}", run.samples)) && !part.is_safety();
+    let has_run = differs(|run| run.run_id.clone().unwrap_or_default());
+    let shown =
+        |text: String, is_shown: bool| Cell::new(if is_shown { text } else { String::new() });
     let mut sheet = Sheet::new("models", "Models", columns);
     for target in &part.statistics.targets {
         let facts = part.run(&target.target).cloned().unwrap_or_default();
         let rate = &target.rates.all;
-        let number = |n: Option<u32>| n.map_or_else(String::new, |n| n.to_string());
         sheet.row(vec![
             Cell::linked(
                 target.target.as_str(),
                 place.link(Some(&target.target), None),
             ),
-            facts.model.into(),
+            shown(facts.model, is_renamed),
             facts.source.unwrap_or_default().into(),
             (rate.rows + rate.missing.unscored()).into(),
             rate.scenarios.into(),
             rate.missing.unscored().into(),
-            number(facts.turns).into(),
-            number(facts.samples.filter(|_| !part.is_safety())).into(),
+            shown(number(facts.turns), has_turns),
+            shown(number(facts.samples), has_samples),
             cost_of(place, &target.target).into(),
-            facts.run_id.unwrap_or_default().into(),
+            shown(facts.run_id.unwrap_or_default(), has_run),
         ]);
     }
     sheet.without_empty_columns()

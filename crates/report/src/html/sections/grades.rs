@@ -115,7 +115,7 @@ fn rules(report: &GateReport) -> Sheet {
     let several = targets(report).count() > 1;
     for results in targets(report) {
         if let Some(first) = results.first().filter(|_| several) {
-            sheet.group(first.target.as_str(), None);
+            sheet.group(first.target.as_str());
         }
         for result in results {
             let class = match result.answer {

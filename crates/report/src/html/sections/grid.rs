@@ -1,7 +1,6 @@
 //! Metrics by models, shaded and numbered.
 
-use schema::{MetricType, statistics::RateStatistics};
-
+use schema::statistics::RateStatistics;
 use serde::Serialize;
 
 use super::{Block, Section, SectionPart};
@@ -21,6 +20,8 @@ const PRINTED: usize = 8;
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Grid {
     pub title: String,
+    /// How to read it.
+    pub note: String,
     /// What a row is.
     pub corner: &'static str,
     /// Names of models, and links to their rows.
@@ -33,10 +34,35 @@ pub(crate) struct Grid {
 /// A metric.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct GridRow {
+    pub metric: MetricName,
+    /// The same as one text.
+    #[serde(skip)]
     pub name: String,
     pub link: String,
-    pub is_negative: bool,
     pub cells: Vec<GridCell>,
+}
+
+/// The name of a metric in parts.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct MetricName {
+    /// Empty where the name is the id.
+    id: String,
+    name: String,
+    is_negative: bool,
+}
+
+impl MetricName {
+    pub(crate) fn of(label: &MetricLabel) -> Self {
+        let (id, name) = match label.name.trim() {
+            name if name.is_empty() || name == label.id => ("", &*label.id),
+            name => (&*label.id, name),
+        };
+        Self {
+            id: clean(id),
+            name: clean(name),
+            is_negative: label.is_negative(),
+        }
+    }
 }
 
 /// A rate.
@@ -58,9 +84,9 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     }
     let is_detailed = metrics.len() * targets.len() <= DETAILED;
     let row = |metric: &MetricLabel| GridRow {
-        name: clean(&metric.text()),
+        metric: MetricName::of(metric),
+        name: clean(&metric.full_text()),
         link: place.link(None, Some(&metric.id)),
-        is_negative: metric.metric_type == Some(MetricType::Negative),
         cells: targets
             .iter()
             .map(|target| {
@@ -80,17 +106,19 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     };
     let grid = Grid {
         title: title.to_owned(),
+        note: match is_detailed {
+            true => {
+                "Pass rates in percent, with their 95% intervals. A dash: no row has a verdict."
+            }
+            false => "Pass rates in percent. A dash: no row has a verdict.",
+        }
+        .to_owned(),
         corner,
         columns: columns.collect(),
         rows: metrics.iter().map(row).collect(),
         is_large: !is_detailed,
     };
-    let note = "Pass rates in percent. A dash: no row has a verdict.";
-    place.section(
-        "grid",
-        title,
-        vec![Block::Grid(grid), Block::Note(note.to_owned())],
-    )
+    place.section("grid", title, vec![Block::Grid(grid)])
 }
 
 fn cell(rate: Option<&RateStatistics>, link: String, is_detailed: bool) -> GridCell {
@@ -142,16 +170,16 @@ impl Grid {
         }
         let mut columns = vec![Column::name(self.corner)];
         columns.extend(self.columns.iter().map(|(name, _)| Column::number(name)));
-        let mut sheet = Sheet::new("grid", &self.title, columns);
+        let mut sheet = Sheet::new("grid", "", columns);
         for row in &self.rows {
-            let name = match row.is_negative {
-                true => format!("{} (negative)", row.name),
-                false => row.name.clone(),
-            };
-            let mut cells = vec![Cell::new(name)];
-            cells.extend(row.cells.iter().map(|cell| Cell::new(cell.text.clone())));
+            let mut cells = vec![Cell::new(row.name.clone())];
+            cells.extend(row.cells.iter().map(|cell| match cell.small.as_str() {
+                "" => Cell::new(cell.text.clone()),
+                interval => Cell::new(format!("{} ({interval})", cell.text)),
+            }));
             sheet.row(cells);
         }
+        sheet.notes.push(self.note.clone());
         Some(sheet)
     }
 }

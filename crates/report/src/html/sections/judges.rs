@@ -116,7 +116,7 @@ fn against_people(
             )),
         };
         sheet.row(vec![
-            Cell::linked(scope.scope.clone(), link.clone()),
+            place.metric(&scope.scope, link.clone()),
             scope.rows.into(),
             percent(scope.agreement).into(),
             coefficient(scope.kappa).into(),

@@ -12,9 +12,12 @@ mod safety;
 mod variants;
 
 use super::summary::{PartSummary, ReportSummary};
-use crate::{sheet::Sheet, text::clean};
+use crate::{
+    sheet::{Cell, Sheet},
+    text::clean,
+};
 
-pub(crate) use grid::Grid;
+pub(crate) use grid::{Grid, MetricName};
 
 /// A part of the report with a heading of its own.
 #[derive(Clone, Debug)]
@@ -60,6 +63,14 @@ impl<'a> SectionPart<'a> {
     fn link(&self, target: Option<&schema::ModelId>, metric: Option<&str>) -> String {
         let run = target.map(|target| self.run_id(target));
         super::route::rows_link(run.as_deref(), metric)
+    }
+
+    /// A metric by its id, as the benchmark names it, with a link.
+    fn metric(&self, id: &str, link: impl Into<String>) -> Cell {
+        match self.part.metrics.iter().find(|label| label.id == id) {
+            Some(label) => Cell::metric(label, link),
+            None => Cell::linked(id, link),
+        }
     }
 
     /// A section whose title says of which part it is, where there are several. One without content is left out.

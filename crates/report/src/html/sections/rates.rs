@@ -51,10 +51,15 @@ impl Scope<'_> {
             }
             Self::Hazard(id, name) if id == name => (*id).to_owned(),
             Self::Hazard(id, name) => format!("{id} {name}"),
-            Self::Metric(metric) => match metric.metric_type {
-                Some(MetricType::Negative) => format!("{} (negative)", metric.text()),
-                _ => metric.text(),
-            },
+            Self::Metric(metric) => metric.full_text(),
+        }
+    }
+
+    /// The title, with a link to its rows.
+    fn cell(&self, link: String) -> Cell {
+        match self {
+            Self::Metric(metric) => Cell::metric(metric, link),
+            _ => Cell::linked(self.title(), link),
         }
     }
 
@@ -212,16 +217,19 @@ fn sheet(place: &SectionPart<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -
     let mut sheet = Sheet::new(id, title, columns(first, cases(place)));
     for scope in scopes {
         if !is_one {
-            let link = scope.metric().map(|metric| place.link(None, Some(metric)));
-            sheet.group(scope.title(), link);
+            sheet.group(match scope.metric() {
+                Some(metric) => scope.cell(place.link(None, Some(metric))),
+                None => Cell::new(scope.title()),
+            });
         }
         for target in targets {
+            let link = place.link(Some(&target.target), scope.metric());
             let name = match is_one {
-                true => scope.title(),
-                false => target.target.to_string(),
+                true => scope.cell(link.clone()),
+                false => Cell::linked(target.target.as_str(), link.clone()),
             };
             let rate = scope.of(&target.rates).cloned().unwrap_or_default();
-            sheet.row(row(place, &name, scope, target, &rate));
+            sheet.row(row(place, name, link, scope, target, &rate));
         }
     }
     Some(sheet.without_empty_columns())
@@ -250,19 +258,19 @@ fn columns(first: &str, scenarios: &str) -> Vec<Column> {
 
 fn row(
     place: &SectionPart<'_>,
-    name: &str,
+    name: Cell,
+    link: String,
     scope: &Scope<'_>,
     target: &TargetStatistics,
     rate: &RateStatistics,
 ) -> Vec<Cell> {
-    let link = place.link(Some(&target.target), scope.metric());
     let worth = rate
         .effective_rows
         .map_or_else(String::new, |rows| format!("{rows:.1}"));
     let bounds = is_bounded(rate).then(|| rate.bounds.map(|ends| (ends.lower, ends.upper)));
     let bounds = bounds.map_or_else(String::new, compact_interval);
     vec![
-        Cell::linked(name, &*link),
+        name,
         Cell::drawn(
             strip(
                 rate,

@@ -36,7 +36,7 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
         ("the user sounds real", |realism| &realism.user_sounds_real),
     ];
     for (name, of) in rates {
-        sheet.group(name, None);
+        sheet.group(name);
         for (target, realism) in &read {
             sheet.row(row(place, target, name, of(realism)));
         }

@@ -2,7 +2,7 @@
 
 use super::{Block, Section, SectionPart, comparisons};
 use crate::{
-    comparisons::cells,
+    comparisons::{cells, disagreement},
     numbers::{compact_interval, percent},
     sheet::{Axis, Cell, Column, Sheet, Strip},
     text::clean,
@@ -46,7 +46,7 @@ fn effects(place: &SectionPart<'_>) -> Sheet {
             .any(|variant| !variant.effects.is_empty());
         if some && place.part.statistics.targets.len() > 1 {
             let link = place.link(Some(&target.target), None);
-            sheet.group(target.target.as_str(), Some(link));
+            sheet.group(Cell::linked(target.target.as_str(), link));
         }
         for variant in &target.variants {
             for effect in &variant.effects {
@@ -57,7 +57,7 @@ fn effects(place: &SectionPart<'_>) -> Sheet {
                 let series = place.series(&target.target);
                 let strip = comparisons::difference_strip(found, series, &what);
                 sheet.row(vec![
-                    Cell::linked(variant.metric.clone(), link.clone()),
+                    place.metric(&variant.metric, link.clone()),
                     variant.axis.clone().into(),
                     effect.value.clone().into(),
                     Cell::drawn(strip, Some(link)),
@@ -71,6 +71,11 @@ fn effects(place: &SectionPart<'_>) -> Sheet {
             }
         }
     }
+    let targets = place.part.statistics.targets.iter();
+    let variants = targets.flat_map(|target| &target.variants);
+    let effects = variants.flat_map(|variant| &variant.effects);
+    let note = disagreement(effects.map(|effect| &effect.difference));
+    sheet.notes.extend(note.map(str::to_owned));
     sheet
 }
 
@@ -89,7 +94,7 @@ fn flips(place: &SectionPart<'_>) -> Sheet {
             let link = place.link(Some(&target.target), Some(&variant.metric));
             sheet.row(vec![
                 target.target.as_str().into(),
-                Cell::linked(variant.metric.clone(), link),
+                place.metric(&variant.metric, link),
                 variant.axis.clone().into(),
                 percent(variant.differ_between_variants).into(),
                 percent(variant.differ_between_samples).into(),
@@ -137,7 +142,7 @@ pub(super) fn reliability(place: &SectionPart<'_>) -> Option<Section> {
             };
             sheet.row(vec![
                 target.target.as_str().into(),
-                Cell::linked(found.scope.clone(), link.clone()),
+                place.metric(&found.scope, link.clone()),
                 found.k.into(),
                 Cell::drawn(strip, Some(link)),
                 percent(found.estimate).into(),
