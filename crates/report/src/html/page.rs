@@ -35,6 +35,8 @@ pub struct LivePage {
     pub show_verdicts: bool,
     /// Who labels; `None`: the page asks.
     pub labeller: Option<String>,
+    /// The version of the data that the overview in the page is of, as the server counts them.
+    pub version: Option<u64>,
 }
 
 impl PageForm<'_> {
@@ -59,6 +61,10 @@ pub(super) fn page(form: PageForm<'_>, index: &Index, overview: &str, cost: &str
         (
             "labeller",
             Value::from(form.live().and_then(|live| live.labeller.as_deref())),
+        ),
+        (
+            "version",
+            Value::from(form.live().and_then(|live| live.version)),
         ),
         ("folder", Value::from(form == PageForm::Folder)),
         ("style", safe(STYLE)),
@@ -175,10 +181,11 @@ mod tests {
     #[test]
     fn a_page_that_is_served_is_told_who_labels_and_how() {
         let page = whole(PageForm::Live(&LivePage {
+            version: Some(3),
             show_verdicts: true,
             labeller: Some("a\"na".to_owned()),
         }));
-        let told = "data-live=\"1\" data-show-verdicts=\"1\" data-labeller=\"a&quot;na\">";
+        let told = "data-live=\"1\" data-version=\"3\" data-show-verdicts=\"1\" data-labeller=\"a&quot;na\">";
         assert!(page.contains(told), "{page}");
     }
 }

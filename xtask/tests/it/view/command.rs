@@ -42,6 +42,45 @@ fn ctrl_c_ends_it_in_order_and_leaves_nothing() {
 }
 
 #[test]
+fn what_a_killed_viewer_left_goes_with_the_next_one() {
+    let ground = unrun();
+    fs::create_dir(ground.path("tmp")).unwrap();
+    let start = || {
+        let mut command = ground.command(&["view", "b"]);
+        command.env("TMPDIR", ground.path("tmp"));
+        Viewer::of(command)
+    };
+    let left = || fs::read_dir(ground.path("tmp")).unwrap().count();
+    let mut killed = start();
+    killed.signal("-KILL");
+    killed.child.wait().unwrap();
+    assert_eq!(left(), 1);
+    let (one, other) = (start(), start());
+    assert_eq!(left(), 2);
+    drop((one, other));
+    assert_eq!(left(), 0);
+}
+
+#[test]
+fn scores_without_conversations_are_shown_as_rates() {
+    let ground = Ground::new();
+    ground.succeeds(&["run"]);
+    for target in fs::read_dir(ground.path("benchmarks/sycophancy/runs")).unwrap() {
+        fs::remove_file(target.unwrap().path().join("conversations.json")).unwrap();
+    }
+    let viewer = Viewer::start(&ground, &[]);
+    let page = viewer.get("").body;
+    assert!(!page.contains("no results yet"), "{page}");
+    assert!(
+        page.contains("no conversations.json: rates are shown, and no rows"),
+        "{page}"
+    );
+    let index = viewer.json("index");
+    assert_eq!(index["rows"], serde_json::json!([]));
+    assert!(!index["runs"].as_array().unwrap().is_empty(), "{index}");
+}
+
+#[test]
 fn a_port_that_is_taken_is_named_with_what_to_do() {
     let ground = unrun();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,6 +1,9 @@
 //! Labels by way of the viewer.
 
-use std::thread;
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 
@@ -48,7 +51,7 @@ fn labels_are_put_read_replaced_and_removed() {
     let (ground, viewer) = viewer();
     let page = viewer.get("").body;
     assert!(
-        page.contains("data-show-verdicts=\"1\" data-labeller=\"an&quot;a\""),
+        page.contains("data-live=\"1\" data-version=\"1\" data-show-verdicts=\"1\" data-labeller=\"an&quot;a\""),
         "{page}"
     );
     let (run, rows) = rows(&viewer);
@@ -99,6 +102,32 @@ fn labels_are_put_read_replaced_and_removed() {
         rows.into_iter().find(|row| row["labels"].is_array())
     });
     assert_eq!(seen["labels"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn figures_follow_a_label_at_once() {
+    let (_ground, viewer) = viewer();
+    let (_, rows) = rows(&viewer);
+    let before = viewer.json("state");
+    assert_eq!(before["pending"], Value::Null, "{before}");
+    let put = viewer.write("PUT", &label(&rows[0], "ana", json!(true)));
+    assert_eq!(put.status, 200, "{}", put.body);
+    let started = Instant::now();
+    let first = viewer.json("state");
+    assert!(
+        first["pending"] == true || first["version"] != before["version"],
+        "{first}"
+    );
+    let after = wait_for("the label", || {
+        let state = viewer.json("state");
+        state["pending"].is_null().then_some(state)
+    });
+    // Far less than the time between two looks at the files, where they are few.
+    let took = started.elapsed();
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert_ne!(after["version"], before["version"]);
+    let overview = viewer.json("overview")["overview"].to_string();
+    assert!(overview.contains("labelled by 1 person"));
 }
 
 #[test]

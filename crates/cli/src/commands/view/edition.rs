@@ -12,7 +12,7 @@ use report::html::{Index, LivePage, Report, RowsKept};
 use schema::ModelId;
 use serde::Deserialize;
 use serde_json::json;
-use store::{Layout, RunError, Snapshot, simulated_targets};
+use store::{Layout, RunError, Snapshot, scored_targets, simulated_targets};
 
 use super::request::Refusal;
 
@@ -43,7 +43,9 @@ impl Edition {
     ) -> Result<Self, RunError> {
         let snapshot = Snapshot::take(layout, name, temporary)?;
         let layout = snapshot.as_ref().map_or(layout, Snapshot::layout);
-        let report = match simulated_targets(&layout.benchmark(name)?)?.is_empty() {
+        let dir = layout.benchmark(name)?;
+        let is_empty = simulated_targets(&dir)?.is_empty() && scored_targets(&dir)?.is_empty();
+        let report = match is_empty {
             true => probity::empty_report(layout, name)?,
             false => {
                 let request = ReportRequest {
@@ -63,12 +65,16 @@ impl Edition {
         let [overview, cost] = report.sections();
         let fragments = json!({"overview": overview, "cost": cost});
         let runs = report.index().runs.iter();
+        let options = LivePage {
+            version: Some(version),
+            ..options.clone()
+        };
         Ok(Self {
             version,
             targets: runs
                 .filter_map(|run| ModelId::new(&*run.target).ok())
                 .collect(),
-            page: report.live_page(options).into(),
+            page: report.live_page(&options).into(),
             index: serde_json::to_vec(report.index())?.into(),
             fragments: fragments.to_string().into(),
             report: Mutex::new(report),

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeSet, VecDeque},
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -11,16 +12,17 @@ use schema::ModelId;
 use store::{
     BenchmarkDir, Layout, RunError, StatisticsState, TreeLock, read_benchmark, refresh_people,
 };
-use tempfile::TempDir;
 use tokio::{sync::Notify, task::spawn_blocking};
 
 use super::{edition::Edition, files::FileStates, request::Refusal};
 use crate::{exit::Failure, terminal::Terminal};
 
-/// How often files are looked at, at most, however many pages are open.
+/// How often files are looked at, at most, however many pages are open. Labels that were written here are read at once.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Reading again takes at most one part in so many of the time, so that a large benchmark leaves the processor to its run.
-const SHARE: u32 = 5;
+const SHARE_OF_RUN: u32 = 5;
+/// The same where no run goes on.
+const SHARE: u32 = 2;
 /// Editions that are kept: a page that has the index of the last one can still ask for its conversations.
 const KEPT: usize = 2;
 
@@ -31,7 +33,8 @@ pub(super) struct Follower {
     dir: BenchmarkDir,
     options: LivePage,
     terminal: Terminal,
-    temporary: TempDir,
+    /// A folder for copies of what a run has finished.
+    temporary: PathBuf,
     state: Mutex<State>,
     looked: Notify,
 }
@@ -42,7 +45,7 @@ struct State {
     editions: VecDeque<Arc<Edition>>,
     /// What the newest was made of.
     files: FileStates,
-    /// When the files were last looked at, and how long to wait from then.
+    /// When the files were last looked at, and how long that took.
     looked: Option<(Instant, Duration)>,
     /// Whether they are being looked at.
     looking: bool,
@@ -52,6 +55,29 @@ struct State {
     labelled: BTreeSet<ModelId>,
     /// Targets whose labels were changed here at any time.
     ever_labelled: BTreeSet<ModelId>,
+    /// How many labels were changed here, and how many of these changes the newest edition shows.
+    labels: u64,
+    labels_shown: u64,
+}
+
+impl State {
+    /// Whether labels were changed that the newest edition does not show.
+    fn lacks_labels(&self) -> bool {
+        self.labels > self.labels_shown
+    }
+
+    /// Whether files were looked at only a moment ago.
+    fn is_early(&self) -> bool {
+        let Some((at, took)) = self.looked else {
+            return false;
+        };
+        let pause = match self.files.running {
+            true => PAUSE.max(took * (SHARE_OF_RUN - 1)),
+            false if self.lacks_labels() => took * (SHARE - 1),
+            false => PAUSE.max(took * (SHARE - 1)),
+        };
+        at.elapsed() < pause
+    }
 }
 
 /// What there is at a moment.
@@ -63,22 +89,22 @@ pub(super) struct Now {
     pub(super) running: bool,
     /// Why there is no newer one, although files changed.
     pub(super) error: Option<String>,
+    /// Whether labels were changed here that the edition does not show and the next one will.
+    pub(super) pending: bool,
 }
 
 impl Follower {
-    /// Of the benchmark `name`.
+    /// Of the benchmark `name`. Copies of what a run has finished are made in the folder `temporary`.
     ///
     /// # Errors
-    /// When it has no valid name, or there is no temporary folder.
+    /// When it has no valid name.
     pub(super) fn new(
         layout: &Layout,
         name: &str,
         options: LivePage,
         terminal: Terminal,
+        temporary: PathBuf,
     ) -> Result<Self, Failure> {
-        let temporary = TempDir::with_prefix("probity-view-").map_err(|error| {
-            Failure::nothing_ran(format!("no temporary folder can be created: {error}"))
-        })?;
         Ok(Self {
             layout: layout.clone(),
             dir: layout.benchmark(name)?,
@@ -110,6 +136,7 @@ impl Follower {
                         edition: Arc::clone(edition),
                         running: state.files.running,
                         error: state.error.clone(),
+                        pending: state.lacks_labels() && !state.files.running,
                     });
                 }
                 if let (Some(error), false) = (&state.error, state.looking) {
@@ -141,8 +168,7 @@ impl Follower {
     fn look(self: &Arc<Self>) {
         {
             let mut state = self.lock();
-            let is_early = state.looked.is_some_and(|(at, pause)| at.elapsed() < pause);
-            if state.looking || is_early {
+            if state.looking || state.is_early() {
                 return;
             }
             state.looking = true;
@@ -155,11 +181,15 @@ impl Follower {
         }));
     }
 
-    /// Notes that labels of `target` were written.
-    pub(super) fn labelled(&self, target: &ModelId) {
-        let mut state = self.lock();
-        state.labelled.insert(target.clone());
-        state.ever_labelled.insert(target.clone());
+    /// Notes that labels of `target` were written, and reads them.
+    pub(super) fn labelled(self: &Arc<Self>, target: &ModelId) {
+        {
+            let mut state = self.lock();
+            state.labelled.insert(target.clone());
+            state.ever_labelled.insert(target.clone());
+            state.labels += 1;
+        }
+        self.look();
     }
 
     /// Brings `statistics.json` up to the last labels. Returns whether labels were written here and all of them are in it.
@@ -202,6 +232,7 @@ impl Follower {
 
     fn read(&self) {
         let started = Instant::now();
+        let labels = self.lock().labels;
         if let Err(error) = self.refresh() {
             // What cannot be read is reported below; the labels are written.
             tracing::warn!(%error, "statistics.json does not have the labels");
@@ -212,7 +243,8 @@ impl Follower {
             let newest = state.editions.back().map(|edition| edition.version());
             if newest.is_some() && state.error.is_none() && state.files == files {
                 state.looking = false;
-                state.looked = Some((Instant::now(), PAUSE));
+                state.labels_shown = labels;
+                state.looked = Some((Instant::now(), started.elapsed()));
                 return;
             }
             newest.unwrap_or_default() + 1
@@ -220,7 +252,7 @@ impl Follower {
         let read = Edition::read(
             &self.layout,
             self.dir.name(),
-            self.temporary.path(),
+            &self.temporary,
             version,
             &self.options,
         );
@@ -243,7 +275,8 @@ impl Follower {
         }
         state.files = files;
         state.looking = false;
-        state.looked = Some((Instant::now(), PAUSE.max(started.elapsed() * (SHARE - 1))));
+        state.labels_shown = labels;
+        state.looked = Some((Instant::now(), started.elapsed()));
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -9,6 +9,7 @@ mod labels;
 mod request;
 mod routes;
 mod server;
+mod temporary;
 
 use std::{io, net::Ipv4Addr, sync::Arc, time::Duration};
 
@@ -17,7 +18,7 @@ use report::html::LivePage;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use self::{access::Access, follow::Follower, routes::Viewer};
+use self::{access::Access, follow::Follower, routes::Viewer, temporary::Temporary};
 use super::{Context, run_report, signals};
 use crate::{
     benchmarks::choose,
@@ -62,13 +63,25 @@ pub fn run(context: &Context, args: &ViewArgs) -> Result<Exit, Failure> {
     let options = LivePage {
         show_verdicts: args.show_verdicts,
         labeller: args.labeller.clone(),
+        ..LivePage::default()
     };
+    let temporary = Temporary::new().map_err(|error| {
+        Failure::nothing_ran(format!("no temporary folder can be created: {error}"))
+    })?;
+    let folder = temporary.path().to_owned();
+    let follower = Follower::new(
+        &context.layout,
+        &name,
+        options,
+        context.terminal.clone(),
+        folder,
+    )?;
     let runtime = Context::runtime()?;
-    let follower = Follower::new(&context.layout, &name, options, context.terminal.clone())?;
     let follower = Arc::new(follower);
     let served = runtime.block_on(serve(context, args, &name, Arc::clone(&follower)));
-    // Files that are being read at this moment are of no use any more.
+    // Files that are being read at this moment are of no use any more; their copies go with the folder.
     runtime.shutdown_timeout(ENDING);
+    drop(temporary);
     served?;
     if follower.finish()? {
         run_report::of_labels(context, &name);

@@ -129,6 +129,9 @@ impl Viewer {
             "version": now.edition.version().to_string(),
             "running": now.running,
         });
+        if now.pending {
+            state["pending"] = true.into();
+        }
         if let Some(error) = now.error {
             state["error"] = error.into();
         }
