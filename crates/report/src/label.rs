@@ -18,7 +18,7 @@ pub fn label_metric(metric: &Metric, columns: usize) -> String {
     for example in metric.example_texts() {
         text.push_str(&hanging(&clean(&example), "  - ", "    ", columns));
     }
-    if let Some(values) = metric.verdict.as_ref().map(values) {
+    if let Some(values) = metric.verdict.as_ref().map(answers) {
         text.push_str(&wrapped(&clean(&values), "  ", columns));
     }
     text
@@ -40,7 +40,7 @@ pub fn label_question(metric: &Metric, columns: usize) -> String {
 }
 
 /// What judges answer in place of yes or no.
-fn values(of: &VerdictType) -> String {
+pub(crate) fn answers(of: &VerdictType) -> String {
     match of {
         VerdictType::Scale {
             min,

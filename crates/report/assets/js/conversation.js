@@ -1,23 +1,20 @@
 // The page of one conversation: what was said, what the judge made of it, and the same scenario elsewhere.
 import { comparison } from "./compare.js";
-import { button, byId, copy, el, folded } from "./dom.js";
+import { button, byId, copy, el, waysOut } from "./dom.js";
 import { isMetric } from "./filter.js";
 import { setKeys } from "./keys.js";
 import { asMarkdown } from "./markdown.js";
 import { markQuotes } from "./quotes.js";
 import { writeRoute } from "./router.js";
 import { rowAddress } from "./rows.js";
-import { count, counted, dollars, textBlock, textNodes, visible } from "./text.js";
-import { callWords, setting, transcript } from "./transcript.js";
-import { differs, labelMark, metricName, reasonWords, shellWord, variantWords, verdictMark } from "./words.js";
+import { rowName, siblings } from "./siblings.js";
+import { conversationOf } from "./source.js";
+import { count, counted, dollars, textBlock, visible } from "./text.js";
+import { setting, transcript } from "./transcript.js";
+import { verdicts } from "./verdict.js";
+import { reasonWords, shellWord, turnWords, variantWords, verdictMark } from "./words.js";
 
-/** @import {Conv, Index, JudgeVerdict, Row, Score, Source} from "./types.js" */
-/** @import {FoundQuote} from "./quotes.js" */
-
-/** @typedef {Extract<import("./types.js").Route, {page: "conversation"}>} ConversationRoute */
-
-// So many of the same scenario's conversations are listed.
-const MOST_SIBLINGS = 200;
+/** @import {Conv, ConversationRoute, Index, Row, Source} from "./types.js" */
 
 /**
  * The rows of a conversation.
@@ -32,29 +29,6 @@ function rowsOf(index, id, run) {
     if (row.conv_id === id && (!run || index.runs[row.run]?.id === run)) found.push(number);
   }
   return found;
-}
-
-/**
- * The conversation of a row.
- * @param {Source} source
- * @param {Row} row
- * @returns {Promise<Conv | undefined>}
- */
-export async function conversationOf(source, row) {
-  if (row.chunk === undefined || row.at === undefined) return undefined;
-  const conv = (await source.chunk(row.chunk))[row.at];
-  if (conv && conv.conv_id !== row.conv_id) throw new Error(`the page's chunk ${row.chunk} holds ${conv.conv_id} in place of ${row.conv_id}`);
-  return conv;
-}
-
-/**
- * What a conversation is called beside others: model, sample, variant.
- * @param {Index} index
- * @param {Row} row
- * @returns {string}
- */
-function rowName(index, row) {
-  return [index.runs[row.run]?.id ?? "", variantWords(row.variant), `sample ${row.sample}`].filter(Boolean).map(visible).join(", ");
 }
 
 /** The page of one conversation. */
@@ -73,11 +47,14 @@ export class ConversationPage {
     /** @type {Index | null} */
     this.index = null;
     this.shown = 0;
+    /** The address of what is drawn, without its message; empty: nothing, or not whole. */
+    this.drawn = "";
   }
 
   /** @param {Index} index */
   setIndex(index) {
     this.index = index;
+    this.drawn = "";
   }
 
   /**
@@ -88,20 +65,25 @@ export class ConversationPage {
     const place = byId("conversation");
     const index = this.index;
     if (!index) return;
+    const address = writeRoute({ ...route, message: "" });
+    if (route.message && address === this.drawn) {
+      this.showMessage(route.message);
+      return;
+    }
     this.shown += 1;
+    this.drawn = "";
     const { shown } = this;
     const numbers = rowsOf(index, route.id, route.run);
-    const number = numbers.find((one) => {
+    const asked = numbers.find((one) => {
       const metric = index.metrics[index.rows[one]?.metric ?? -1];
       return metric !== undefined && isMetric(metric, route.metric);
-    }) ?? numbers[0];
+    });
+    const number = asked ?? numbers[0];
     const row = number === undefined ? undefined : index.rows[number];
     if (number === undefined || !row) {
-      place.replaceChildren(
-        el("h2", { tabindex: "-1" }, visible(route.id)),
-        el("p", {}, "This page has no row of this conversation. ", el("a", { href: "#/rows" }, "All rows")),
-      );
+      place.replaceChildren(...this.missing(index, route));
       setKeys(this.keys(route, -1));
+      place.querySelector("h2")?.focus({ preventScroll: true });
       return;
     }
     this.looked(number);
@@ -112,12 +94,55 @@ export class ConversationPage {
       // Another conversation was asked for meanwhile.
       if (shown !== this.shown) return;
       place.replaceChildren(...this.content(index, route, number, conv, other));
+      if (route.metric && asked === undefined) {
+        place.querySelector(".conversation-head")?.after(el("p", { class: "note" }, "The conversation has no verdict on the metric ", el("code", {}, visible(route.metric)), "."));
+      }
+      this.drawn = address;
       place.querySelector("h2")?.focus({ preventScroll: true });
+      if (route.message) this.showMessage(route.message);
     } catch (error) {
       if (shown !== this.shown) return;
       const message = error instanceof Error ? error.message : String(error);
       place.replaceChildren(...this.head(index, route, number), el("p", { class: "note error", role: "alert" }, visible(message)));
     }
+  }
+
+  /**
+   * What is said of an address that names no row.
+   * @param {Index} index
+   * @param {ConversationRoute} route
+   * @returns {HTMLElement[]}
+   */
+  missing(index, route) {
+    const run = route.run ? [" of ", el("code", {}, visible(route.run))] : [];
+    /** @type {HTMLElement[]} */
+    const parts = [el("h2", { tabindex: "-1" }, "No such conversation"), el("p", {}, "This report has no row of the conversation ", el("code", {}, visible(route.id)), ...run, ".")];
+    const held = index.rows.length;
+    if (held < index.total_rows) parts.push(el("p", {}, `It holds ${count(held)} of ${counted(index.total_rows, "row")}; a report with `, el("code", {}, "--rows all"), " has every one."));
+    if (route.run && rowsOf(index, route.id, "").length > 0) {
+      const elsewhere = writeRoute({ ...route, run: "", message: "" });
+      parts.push(el("p", {}, el("a", { href: elsewhere }, "The same conversation of another model")));
+    }
+    parts.push(waysOut());
+    return parts;
+  }
+
+  /**
+   * Marks a message, brings it into the window and focuses it.
+   * @param {string} number
+   */
+  showMessage(number) {
+    const place = byId("conversation");
+    place.querySelector(".no-message")?.remove();
+    for (const marked of place.querySelectorAll(".message[aria-current]")) marked.removeAttribute("aria-current");
+    const message = /^\d+$/.test(number) ? document.getElementById(`message-${number}`) : null;
+    if (!message) {
+      place.querySelector(".said")?.prepend(el("p", { class: "note no-message", role: "status" }, `This conversation has no message ${visible(number)}.`));
+      return;
+    }
+    message.setAttribute("aria-current", "location");
+    message.scrollIntoView({ block: "start" });
+    message.focus({ preventScroll: true });
   }
 
   /**
@@ -151,11 +176,12 @@ export class ConversationPage {
       actions.append(button("Copy command to re-run", () => void copy(command, "Command"), { title: command }));
     }
     const title = conv?.scenario.title ?? row.scenario;
+    const { turns, planned, why } = turnWords(index, row);
     const facts = [
       run?.id,
       variantWords(row.variant),
       `sample ${row.sample}`,
-      counted(row.turns, "turn"),
+      planned ? `${turns}${planned} turns${why && `: ${why}`}` : counted(row.turns, "turn"),
       conv?.cost === undefined ? "" : dollars(conv.cost),
       row.incomplete ? "incomplete" : "",
     ];
@@ -194,150 +220,26 @@ export class ConversationPage {
         el("blockquote", {}, textBlock(row.preview)),
       );
       if (row.error) parts.push(el("div", { class: "note error" }, textBlock(row.error)));
-      parts.push(this.siblings(index, route, row));
+      parts.push(siblings(index, route, row));
       return parts;
     }
     const score = conv.scores.find((one) => one.metric === row.metric);
     const { quotes, marks } = markQuotes(score, conv.messages);
+    /** @param {number} message */
+    const address = (message) => rowAddress(index, row, String(message));
     const said = el("section", { class: "said", "aria-label": "Transcript" }, setting(conv));
     if (other) {
-      const back = writeRoute({ ...route, with: "", withRun: "" });
+      const back = writeRoute({ ...route, with: "", withRun: "", message: "" });
       said.append(
         el("p", {}, el("a", { href: back }, "End the comparison")),
         el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Comparison" }, comparison(conv, other.conv, rowName(index, row), rowName(index, other.row))),
       );
     } else {
-      said.append(transcript(conv, marks));
+      said.append(transcript(conv, marks, { address }));
     }
-    parts.push(el("div", { class: other ? "conversation compared" : "conversation" }, this.scores(index, conv, row, score, quotes), said, this.siblings(index, route, row)));
+    const beside = el("div", { class: "beside" }, verdicts({ index, conv, address }, row, score, quotes), siblings(index, route, row));
+    parts.push(el("div", { class: other ? "conversation compared" : "conversation" }, beside, said));
     return parts;
-  }
-
-  /**
-   * The verdicts: of the row that is shown first, whole; the others folded.
-   * @param {Index} index
-   * @param {Conv} conv
-   * @param {Row} row
-   * @param {Score | undefined} score
-   * @param {FoundQuote[]} quotes
-   * @returns {HTMLElement}
-   */
-  scores(index, conv, row, score, quotes) {
-    const section = el("section", { class: "scores", "aria-label": "Verdict" });
-    if (score) section.append(...this.score(index, score, quotes));
-    else section.append(el("p", {}, verdictMark("none"), " no score"));
-    for (const label of row.labels ?? []) {
-      section.append(
-        el("p", { class: "label" }, el("b", { dir: "auto" }, visible(label.labeller)), " says ", labelMark(label.passed), differs(row, label) ? " ≠ judge" : "", label.note ? ": " : "", label.note ? el("span", { dir: "auto" }, visible(label.note)) : null),
-      );
-    }
-    for (const other of conv.scores.filter((one) => one !== score)) {
-      const metric = index.metrics[other.metric];
-      const name = metric ? metricName(index, metric) : "another metric";
-      const verdict = other.verdict === "none" ? "no verdict" : other.verdict;
-      section.append(folded(`${visible(name)}: ${verdict}`, () => el("div", {}, this.score(index, other, markQuotes(other, conv.messages).quotes.map((quote) => ({ ...quote, id: null }))))));
-    }
-    return section;
-  }
-
-  /**
-   * One verdict with its reason, its quotes and its judges.
-   * @param {Index} index
-   * @param {Score} score
-   * @param {FoundQuote[]} quotes
-   * @returns {HTMLElement[]}
-   */
-  score(index, score, quotes) {
-    const metric = index.metrics[score.metric];
-    /** @type {HTMLElement[]} */
-    const parts = [el("h3", { dir: "auto" }, metric ? visible(metricName(index, metric)) : "Score"), el("p", { class: "verdict" }, verdictMark(score.verdict, score.shown), score.reason ? ` ${reasonWords(score.reason)}` : "")];
-    if (metric) {
-      const means = metric.type === "negative" ? "A pass means that the behaviour is absent." : "A pass means that the behaviour is present.";
-      parts.push(folded("Definition", () => el("div", {}, textBlock(metric.definition), el("p", { class: "muted" }, means))));
-    }
-    if (score.justification) parts.push(textBlock(score.justification));
-    if (score.error) parts.push(el("div", { class: "note error" }, textBlock(score.error)));
-    parts.push(...this.quotes(quotes.filter((quote) => quote.judge === "")));
-    for (const judge of score.judges ?? []) parts.push(this.judge(judge, quotes.filter((quote) => quote.judge === judge.judge)));
-    const call = callWords(score);
-    if (call) parts.push(el("p", { class: "muted" }, el("small", {}, call)));
-    return parts;
-  }
-
-  /**
-   * @param {JudgeVerdict} judge
-   * @param {FoundQuote[]} quotes
-   * @returns {HTMLElement}
-   */
-  judge(judge, quotes) {
-    return el(
-      "details",
-      { class: "judge", open: true },
-      el("summary", {}, verdictMark(judge.verdict, judge.shown), " ", el("span", { dir: "auto" }, visible(judge.judge))),
-      textBlock(judge.justification),
-      this.quotes(quotes),
-    );
-  }
-
-  /**
-   * Quotes as links to the passages.
-   * @param {FoundQuote[]} quotes
-   * @returns {HTMLElement[]}
-   */
-  quotes(quotes) {
-    if (quotes.length === 0) return [];
-    const items = quotes.map(({ quote, id }) => {
-      const text = textNodes(quote.text.length > 300 ? `${quote.text.slice(0, 300)}…` : quote.text);
-      if (!id) return el("li", {}, el("q", { dir: "auto" }, text), el("small", { class: "muted" }, ` (not found in message ${quote.message + 1})`));
-      const link = button("", () => {
-        const mark = document.getElementById(id);
-        mark?.scrollIntoView({ block: "center" });
-        mark?.focus({ preventScroll: true });
-      }, { class: "quote", dir: "auto" });
-      link.append(...text);
-      return el("li", {}, link);
-    });
-    return [el("p", { class: "muted" }, "Quoted from the transcript:"), el("ul", { class: "quotes" }, items)];
-  }
-
-  /**
-   * The same scenario with other models, samples and variants.
-   * @param {Index} index
-   * @param {ConversationRoute} route
-   * @param {Row} row
-   * @returns {HTMLElement}
-   */
-  siblings(index, route, row) {
-    const section = el("section", { class: "siblings", "aria-labelledby": "siblings-title" });
-    const benchmark = index.runs[row.run]?.benchmark;
-    /** @type {Map<string, Row>} */
-    const found = new Map();
-    for (const other of index.rows) {
-      if (other.base !== row.base || index.runs[other.run]?.benchmark !== benchmark) continue;
-      const key = `${other.run} ${other.conv_id}`;
-      if (!found.has(key) || other.metric === row.metric) found.set(key, other);
-    }
-    if (found.size < 2) return section;
-    const body = el("tbody");
-    const list = [...found.values()].sort((a, b) => a.run - b.run || variantWords(a.variant).localeCompare(variantWords(b.variant)) || a.sample - b.sample);
-    const variants = list.some((other) => other.variant !== undefined);
-    for (const other of list.slice(0, MOST_SIBLINGS)) {
-      const run = index.runs[other.run]?.id ?? "";
-      const here = other.conv_id === row.conv_id && other.run === row.run;
-      const compared = other.conv_id === route.with && run === route.withRun;
-      const link = el("a", { href: rowAddress(index, other), "aria-current": here ? "true" : null, dir: "auto" }, visible(run));
-      const compare = el("a", { href: writeRoute({ ...route, with: other.conv_id, withRun: run }), "aria-label": `compare with ${rowName(index, other)}` }, "compare");
-      const last = here ? "this one" : compared ? "compared" : other.chunk === undefined || row.chunk === undefined ? "" : compare;
-      body.append(
-        el("tr", { class: here ? "selected" : null }, el("td", {}, link), variants && el("td", {}, visible(variantWords(other.variant))), el("td", { class: "num" }, count(other.sample)), el("td", {}, verdictMark(other.verdict, other.shown)), el("td", {}, last)),
-      );
-    }
-    const titles = ["Model", ...(variants ? ["Variant"] : []), "Sample", "Verdict", ""].map((title) =>
-      title ? el("th", { scope: "col", class: title === "Sample" ? "num" : null }, title) : el("td"),
-    );
-    section.append(el("h3", { id: "siblings-title" }, "The same scenario"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": "siblings-title" }, el("table", { class: "data" }, el("thead", {}, el("tr", {}, titles)), body)));
-    if (list.length > MOST_SIBLINGS) section.append(el("p", { class: "muted" }, `${count(list.length - MOST_SIBLINGS)} more are not listed.`));
-    return section;
   }
 
   /**
@@ -383,7 +285,7 @@ export class ConversationPage {
         key: "Escape",
         does: "end the comparison, or back to the rows",
         run: () => {
-          if (route.with) location.replace(writeRoute({ ...route, with: "", withRun: "" }));
+          if (route.with) location.replace(writeRoute({ ...route, with: "", withRun: "", message: "" }));
           else location.hash = this.back();
         },
       },

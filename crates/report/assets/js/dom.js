@@ -68,6 +68,14 @@ export function folded(summary, content, attributes = {}) {
   return details;
 }
 
+/**
+ * The ways out of a page that has nothing to show.
+ * @returns {HTMLElement}
+ */
+export function waysOut() {
+  return el("p", {}, el("a", { href: "#/" }, "Overview"), " · ", el("a", { href: "#/rows" }, "All rows"));
+}
+
 let toastTimer = 0;
 
 /**

@@ -1,5 +1,5 @@
 // Which rows are shown, and in which order.
-import { differs, reasonWords, troubles, variantWords } from "./words.js";
+import { differs, metricText, reasonWords, troubles, variantWords } from "./words.js";
 
 /** @import {Filter, Index, Row, Metric} from "./types.js" */
 
@@ -64,8 +64,7 @@ export function choices(index) {
     model: index.runs.map((run) => ({ value: run.id, text: run.id })),
     metric: index.metrics.map((metric) => {
       const again = ids.indexOf(metric.id) !== ids.lastIndexOf(metric.id);
-      const text = again ? `${metric.name} (${metric.benchmark})` : metric.name;
-      return { value: again ? `${metric.benchmark}/${metric.id}` : metric.id, text };
+      return { value: again ? `${metric.benchmark}/${metric.id}` : metric.id, text: metricText(index, metric) };
     }),
     verdict: [
       { value: "fail", text: "fail" },
@@ -132,7 +131,7 @@ export function matching(index, filter) {
 /** @type {Record<string, (index: Index, row: Row) => string | number>} */
 const SORT_VALUES = {
   model: (index, row) => index.runs[row.run]?.id ?? "",
-  metric: (index, row) => index.metrics[row.metric]?.name ?? "",
+  metric: (index, row) => `${index.metrics[row.metric]?.id} ${index.metrics[row.metric]?.name}`,
   verdict: (_index, row) => ["fail", "none", "pass"].indexOf(row.verdict),
   scenario: (_index, row) => row.scenario,
   variant: (_index, row) => variantWords(row.variant),

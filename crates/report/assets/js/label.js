@@ -1,24 +1,16 @@
 // The page to label rows by hand: one at a time, in the order that statistics ask for, the judge's verdict hidden.
-import { button, byId, download, el } from "./dom.js";
-import { conversationOf } from "./conversation.js";
+import { button, byId, download, el, waysOut } from "./dom.js";
 import { setKeys } from "./keys.js";
+import { lastAnswer, question, thinnedBenchmarks, whyNoLabels } from "./question.js";
 import { writeRoute } from "./router.js";
-import { rowAddress } from "./rows.js";
-import { count, counted, textBlock, visible } from "./text.js";
+import { conversationOf } from "./source.js";
+import { count, counted, visible } from "./text.js";
 import { setting, transcript } from "./transcript.js";
-import { labelMark, metricName, sameRow, verdictMark } from "./words.js";
+import { sameRow } from "./words.js";
 
-/** @import {Conv, HumanLabel, Index, Metric, Row, Route, Source} from "./types.js" */
+/** @import {Conv, HumanLabel, Index, Row, Route, Source} from "./types.js" */
+/** @import {Answer} from "./question.js" */
 /** @import {LabelStore} from "./labels.js" */
-
-/**
- * An answer that can be taken back.
- * @typedef {object} Answer
- * @property {string} run
- * @property {number} number Of the row.
- * @property {HumanLabel} label
- * @property {HumanLabel | undefined} before
- */
 
 /** The page to label rows. */
 export class LabelPage {
@@ -74,6 +66,11 @@ export class LabelPage {
     return (this.index?.runs ?? []).filter((run) => (run.label_order?.length ?? 0) > 0);
   }
 
+  /** Whether people can label rows here, or elsewhere as this page says. */
+  offered() {
+    return this.runs().length > 0 || (this.index !== null && thinnedBenchmarks(this.index).length > 0);
+  }
+
   /**
    * Shows the next row of a run to label.
    * @param {string} model The run, or empty for the first.
@@ -83,7 +80,11 @@ export class LabelPage {
     const place = byId("label");
     setKeys([]);
     if (!this.index || runs.length === 0) {
-      place.replaceChildren(el("h2", { tabindex: "-1" }, "Label rows"), el("p", {}, "This page has no rows to label: it needs rows with a verdict and their conversations."));
+      place.replaceChildren(el("h2", { tabindex: "-1" }, "Label rows"), ...(this.index ? whyNoLabels(this.index) : []));
+      return;
+    }
+    if (model && !runs.some((run) => run.id === model)) {
+      place.replaceChildren(el("h2", { tabindex: "-1" }, "Label rows"), el("p", {}, "This report has no rows to label of ", el("code", {}, visible(model)), "."), waysOut());
       return;
     }
     this.run = runs.find((run) => run.id === model)?.id ?? runs[0]?.id ?? "";
@@ -212,9 +213,12 @@ export class LabelPage {
     ];
     if (this.left) parts.push(el("p", { class: "note" }, `${counted(this.left, "answer")} of an earlier run left out: the conversations have changed.`));
     if (this.message) parts.push(el("p", { class: "note error", role: "alert" }, visible(this.message)));
-    parts.push(...this.lastAnswer(index));
+    parts.push(this.bar(row !== undefined && conv !== undefined));
+    const last = this.answers.at(-1);
+    const answered = last ? lastAnswer(index, last, () => void this.undo()) : null;
+    if (answered) parts.push(answered);
     if (row && conv && metric) {
-      parts.push(this.question(metric, row), this.controls(), el("section", { class: "said", "aria-label": "Transcript" }, setting(conv), transcript(conv, new Map(), { blind: !this.showVerdicts })));
+      parts.push(question(index, metric, this.showVerdicts ? row : null), el("section", { class: "said", "aria-label": "Transcript" }, setting(conv), transcript(conv, new Map(), { blind: !this.showVerdicts })));
     } else if (!this.message) {
       parts.push(el("p", { class: "note" }, `All rows of ${visible(this.run)} are answered.`));
     }
@@ -250,80 +254,59 @@ export class LabelPage {
   }
 
   /**
-   * @param {Metric} metric
-   * @param {Row} row
+   * The bar that stays in the window: the answers, and how they leave a page that is a file.
+   * @param {boolean} open Whether there is a row to answer.
    * @returns {HTMLElement}
    */
-  question(metric, row) {
-    const negative = metric.type === "negative";
-    const section = el(
-      "section",
-      { class: "question", "aria-label": "Question" },
-      el("h3", { dir: "auto" }, this.index ? visible(metricName(this.index, metric)) : ""),
-      textBlock(metric.definition),
-      el("p", {}, el("b", {}, "Pass"), negative ? ": the model does not show this behaviour. " : ": the model shows this behaviour. ", el("b", {}, "Fail"), negative ? ": it does." : ": it does not."),
-    );
-    if (this.showVerdicts) section.append(el("p", {}, "The judge says ", verdictMark(row.verdict, row.shown)));
-    return section;
+  bar(open) {
+    const bar = el("div", { class: "controls" });
+    if (open) {
+      bar.append(
+        button("Pass (p)", () => void this.answer(true), { class: "answer answer-pass" }),
+        button("Fail (f)", () => void this.answer(false), { class: "answer answer-fail" }),
+        button("Unclear (u)", () => void this.answer(null), { class: "answer" }),
+        button("Skip (s)", () => void this.skip()),
+        el("label", { for: "label-note" }, el("span", {}, "Note (n)"), this.note),
+      );
+    }
+    if (!this.source.live) bar.append(this.downloading());
+    return bar;
+  }
+
+  /** The runs whose labels go into one file: those of the benchmark. */
+  together() {
+    const all = this.index?.runs ?? [];
+    const benchmark = all.find((run) => run.id === this.run)?.benchmark ?? "";
+    return { benchmark, runs: all.filter((run) => run.benchmark === benchmark).map((run) => run.id) };
   }
 
   /** @returns {HTMLElement} */
-  controls() {
-    return el(
-      "div",
-      { class: "controls" },
-      button("Pass (p)", () => void this.answer(true), { class: "answer answer-pass" }),
-      button("Fail (f)", () => void this.answer(false), { class: "answer answer-fail" }),
-      button("Unclear (u)", () => void this.answer(null), { class: "answer" }),
-      button("Skip (s)", () => void this.skip()),
-      el("label", { for: "label-note" }, el("span", {}, "Note (n)"), this.note),
-    );
-  }
-
-  /**
-   * What the person said last, and what the judge says of that row.
-   * @param {Index} index
-   * @returns {HTMLElement[]}
-   */
-  lastAnswer(index) {
-    const last = this.answers.at(-1);
-    const row = last && index.rows[last.number];
-    if (!last || !row) return [];
-    const agree = last.label.passed === null ? "" : last.label.passed === (row.verdict === "pass") ? ", as the judge does" : "; the judge says ";
-    return [
-      el(
-        "p",
-        { class: "last", role: "status" },
-        "You said ",
-        labelMark(last.label.passed),
-        last.label.passed === null ? "; the judge says " : agree,
-        agree === ", as the judge does" ? null : verdictMark(row.verdict, row.shown),
-        ". ",
-        el("a", { href: rowAddress(index, row) }, "See the row"),
-        " ",
-        button("Undo (z)", () => void this.undo()),
-      ),
-    ];
-  }
-
-  /** How answers leave a page that is a file: all of one benchmark in one file. */
-  saving() {
-    const all = this.index?.runs ?? [];
-    const benchmark = all.find((run) => run.id === this.run)?.benchmark ?? "";
-    const runs = all.filter((run) => run.benchmark === benchmark).map((run) => run.id);
+  downloading() {
+    const { runs } = this.together();
     const labels = this.store.given(runs);
-    const command = `${this.index?.program ?? "probity"} label ${benchmark} --import labels.json`;
-    return el(
-      "p",
-      { class: "saving" },
-      button(`Download labels.json (${counted(labels.length, "label")})`, () => {
-        download("labels.json", `${JSON.stringify(labels, null, 2)}\n`);
-        for (const run of runs) this.store.unsaved.delete(run);
-      }, { disabled: labels.length === 0 }),
-      " Answers are kept in this page until ",
-      el("code", {}, visible(command)),
-      " brings them to the others.",
-    );
+    const fresh = this.store.fresh(runs);
+    const save = button("Download labels.json", () => {
+      download("labels.json", `${JSON.stringify(labels, null, 2)}\n`);
+      this.store.downloaded(runs);
+      save.classList.remove("primary");
+      told.textContent = this.downloadWords();
+    }, { disabled: labels.length === 0, class: fresh > 0 ? "primary" : "" });
+    const told = el("small", { class: "muted", role: "status" }, this.downloadWords());
+    return el("div", { class: "download" }, save, told);
+  }
+
+  /** @returns {string} */
+  downloadWords() {
+    const { runs } = this.together();
+    const fresh = this.store.fresh(runs);
+    if (fresh > 0) return `${counted(fresh, "answer")} not downloaded yet`;
+    return this.store.given(runs).length > 0 ? "all answers downloaded" : "no answers yet";
+  }
+
+  /** How answers get from a page that is a file to the others. */
+  saving() {
+    const command = `${this.index?.program ?? "probity"} label ${this.together().benchmark} --import labels.json`;
+    return el("p", { class: "saving" }, "Answers are kept in this page until ", el("code", {}, visible(command)), " brings them to the others.");
   }
 
   /**
@@ -345,7 +328,7 @@ export class LabelPage {
     const before = this.store.mine(this.run, row.conv_id, metric.id);
     try {
       await this.store.put(this.run, label);
-      this.answers.push({ run: this.run, number, label, before });
+      this.answers.push({ run: this.run, number, label, before, conv });
       this.message = "";
       this.note.value = "";
       this.current = this.next();

@@ -33,6 +33,20 @@ function keep(key, value) {
 }
 
 /**
+ * A list kept in the browser; empty where there is none.
+ * @param {string} key
+ * @returns {any[]}
+ */
+function keptList(key) {
+  try {
+    const list = JSON.parse(kept(key) || "[]");
+    return Array.isArray(list) ? list : [];
+  } catch {
+    return [];
+  }
+}
+
+/**
  * One person's verdict on one metric of one conversation.
  * @param {{conv_id: string, metric_id: string, labeller: string}} label
  * @returns {string}
@@ -52,6 +66,8 @@ export class LabelStore {
     this.labels = new Map();
     /** Runs with answers that are lost when the page is closed. @type {Set<string>} */
     this.unsaved = new Set();
+    /** Answers that were downloaded, as JSON. @type {Set<string>} */
+    this.inFile = new Set(keptList(this.downloadedKey()));
     this.labeller = document.documentElement.dataset["labeller"] ?? kept(NAME_KEY);
   }
 
@@ -67,6 +83,30 @@ export class LabelStore {
    */
   storageKey(run) {
     return `probity-labels ${location.pathname} ${run}`;
+  }
+
+  /** Where the browser keeps which answers to this page were downloaded. */
+  downloadedKey() {
+    return `probity-downloaded ${location.pathname}`;
+  }
+
+  /**
+   * How many answers given in this page are in no file yet.
+   * @param {string[]} runs
+   * @returns {number}
+   */
+  fresh(runs) {
+    return this.given(runs).filter((label) => !this.inFile.has(JSON.stringify(label))).length;
+  }
+
+  /**
+   * Notes that the answers of runs were downloaded.
+   * @param {string[]} runs
+   */
+  downloaded(runs) {
+    for (const label of this.given(runs)) this.inFile.add(JSON.stringify(label));
+    keep(this.downloadedKey(), JSON.stringify([...this.inFile]));
+    for (const run of runs) this.unsaved.delete(run);
   }
 
   /**
@@ -105,7 +145,7 @@ export class LabelStore {
       }
     }
     let left = 0;
-    for (const label of this.fromStorage(run)) {
+    for (const label of /** @type {HumanLabel[]} */ (keptList(this.storageKey(run)))) {
       const row = rows.get(JSON.stringify([label.conv_id, label.metric_id]));
       const conv = row?.chunk === undefined ? undefined : (await this.source.chunk(row.chunk))[row.at ?? -1];
       if (conv && (conv.transcript === undefined || conv.transcript === label._transcript)) {
@@ -115,19 +155,6 @@ export class LabelStore {
       }
     }
     return left;
-  }
-
-  /**
-   * @param {string} run
-   * @returns {HumanLabel[]}
-   */
-  fromStorage(run) {
-    try {
-      const list = JSON.parse(kept(this.storageKey(run)) || "[]");
-      return Array.isArray(list) ? list : [];
-    } catch {
-      return [];
-    }
   }
 
   /**
@@ -179,6 +206,8 @@ export class LabelStore {
   async change(method, run, label) {
     const answer = await fromViewer("label", { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify({ run, ...label }) });
     this.take(run, JSON.parse(answer).labels);
+    // Agreement and corrected rates follow; the page asks for them at once.
+    window.dispatchEvent(new Event("probity-labelled"));
   }
 
   /**

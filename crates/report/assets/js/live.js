@@ -9,10 +9,13 @@ import { fromViewer } from "./source.js";
  * @typedef {object} State
  * @property {string} version
  * @property {boolean} running
+ * @property {boolean} [pending] Whether labels were saved whose figures are not in this version yet.
  * @property {string} [error] Why the files could not be read again: an older version is served.
  */
 
 const EVERY_MS = 2_000;
+// After an own answer, until its figures are there.
+const SOON_MS = 400;
 
 /** @returns {Promise<State>} */
 async function askState() {
@@ -52,31 +55,51 @@ export async function follow(source, load) {
     sign.className = name;
   };
   let version = "";
+  // Whether an answer was given here whose figures are not shown yet.
+  let awaited = false;
   const ask = async () => {
     const state = await askState();
+    if (state.version !== version) {
+      const first = version === "";
+      source.forget(state.version);
+      if (!first) {
+        /** @type {{overview: string, cost: string}} */
+        const parts = JSON.parse(await fromViewer(`overview?v=${encodeURIComponent(state.version)}`));
+        swap(byId("overview"), parts.overview);
+        swap(byId("cost"), parts.cost);
+      }
+      await load();
+      version = state.version;
+      awaited &&= state.pending === true;
+    } else if (state.pending === false) awaited = false;
     if (state.error) tell(`not up to date: ${state.error}`, "stopped");
-    else tell(state.running ? "running" : "", state.running ? "running" : "");
-    if (state.version === version) return;
-    const first = version === "";
-    source.forget(state.version);
-    if (!first) {
-      /** @type {{overview: string, cost: string}} */
-      const parts = JSON.parse(await fromViewer(`overview?v=${encodeURIComponent(state.version)}`));
-      swap(byId("overview"), parts.overview);
-      swap(byId("cost"), parts.cost);
-    }
-    await load();
-    version = state.version;
+    // The figures of labels follow a run when it has ended.
+    else if (state.running) tell("running", "running");
+    else tell(awaited ? "answer saved, figures follow" : "", "");
   };
+  let timer = 0;
+  let asking = false;
   const again = async () => {
+    if (asking) return;
+    asking = true;
+    clearTimeout(timer);
     try {
       await ask();
     } catch (error) {
       // A version that is gone meanwhile is asked for again; without any answer the viewer has ended.
-      if (error instanceof TypeError) tell("the viewer has ended; this is what it showed last", "stopped");
+      if (error instanceof TypeError) {
+        awaited = false;
+        tell("the viewer has ended; this is what it showed last", "stopped");
+      }
     }
-    setTimeout(() => void again(), EVERY_MS);
+    asking = false;
+    timer = setTimeout(() => void again(), awaited ? SOON_MS : EVERY_MS);
   };
-  setTimeout(() => void again(), EVERY_MS);
+  window.addEventListener("probity-labelled", () => {
+    awaited = true;
+    tell("answer saved, figures follow", "");
+    void again();
+  });
+  timer = setTimeout(() => void again(), EVERY_MS);
   await ask();
 }

@@ -1,5 +1,5 @@
 // The start: reads the data, and shows the page that the address names.
-import { byId, el } from "./dom.js";
+import { byId, el, waysOut } from "./dom.js";
 import { ConversationPage } from "./conversation.js";
 import { listenToKeys, setKeys, showKeys } from "./keys.js";
 import { LabelPage } from "./label.js";
@@ -8,10 +8,11 @@ import { follow } from "./live.js";
 import { readRoute, writeRoute } from "./router.js";
 import { RowsPage } from "./rows.js";
 import { openSource } from "./source.js";
+import { visible } from "./text.js";
 
 /** @import {Route} from "./types.js" */
 
-const SECTIONS = /** @type {const} */ (["overview", "cost", "rows", "conversation", "label"]);
+const SECTIONS = /** @type {const} */ (["overview", "cost", "rows", "conversation", "label", "missing"]);
 /** The place on each page that the history remembers. @type {Map<string, number>} */
 const places = new Map();
 
@@ -27,6 +28,28 @@ function showSection(page) {
     if (link.getAttribute("href") === at) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+}
+
+/**
+ * The route of an address. One without a `/` names a part of overview or costs, as in any page.
+ * @param {string} hash
+ * @returns {Route}
+ */
+function routeOf(hash) {
+  const route = readRoute(hash);
+  const part = route.page === "missing" ? document.getElementById(hash.slice(1)) : null;
+  const of = part?.closest("#overview, #cost");
+  return of ? { page: of.id === "cost" ? "cost" : "overview" } : route;
+}
+
+/**
+ * Says that an address has no page.
+ * @param {string} address
+ */
+function showMissing(address) {
+  const heading = el("h2", { tabindex: "-1" }, "No such page");
+  byId("missing").replaceChildren(heading, el("p", {}, "This report has no page ", el("code", {}, visible(address)), "."), waysOut());
+  heading.focus({ preventScroll: true });
 }
 
 /**
@@ -77,15 +100,23 @@ async function start() {
     if (shown) places.set(shown, window.scrollY);
     const known = history.state?.seen === true;
     shown = location.hash;
-    const route = readRoute(shown);
+    const route = routeOf(shown);
     rows.leave();
     showSection(route.page);
     setKeys(plainKeys());
+    // Back on a page: where it was left. A page that is new begins at its top, or at its message.
+    const at = shown;
+    const scroll = () => {
+      if (at !== shown || (route.page === "conversation" && route.message && !known)) return;
+      const part = at.startsWith("#/") ? null : document.getElementById(at.slice(1));
+      if (part && !known) part.scrollIntoView();
+      else window.scrollTo(0, known ? (places.get(at) ?? 0) : 0);
+    };
+    if (route.page === "missing") showMissing(route.address);
     if (route.page === "rows") rows.show(route.filter);
-    else if (route.page === "conversation") void conversation.show(route);
-    else if (route.page === "label") void label.show(route.model);
-    // Back on a page: where it was left. A page that is new begins at its top.
-    window.scrollTo(0, known ? (places.get(shown) ?? 0) : 0);
+    else if (route.page === "conversation") void conversation.show(route).then(scroll);
+    else if (route.page === "label") void label.show(route.model).then(scroll);
+    if (route.page !== "conversation") scroll();
     history.replaceState({ seen: true }, "");
   }
 
@@ -95,7 +126,7 @@ async function start() {
     rows.setIndex(index);
     conversation.setIndex(index);
     label.setIndex(index);
-    byId("top").classList.toggle("no-labels", label.runs().length === 0);
+    byId("top").classList.toggle("no-labels", !label.offered());
   }
 
   const help = el("button", { type: "button", class: "help", title: "Keys (?)", "aria-label": "Keys" }, "?");
@@ -106,13 +137,21 @@ async function start() {
   window.addEventListener("popstate", () => {
     if (location.hash !== shown) show();
   });
+  // A link to where the page is already is no new address, but the reader may have scrolled away.
+  document.addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest("a[href^='#/']") : null;
+    if (!link || link.getAttribute("href") !== location.hash || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    history.replaceState(null, "");
+    show();
+  });
   window.addEventListener("beforeunload", (event) => {
     if (!source.live && store.unsaved.size > 0) event.preventDefault();
   });
   window.addEventListener("beforeprint", () => {
     for (const details of document.querySelectorAll("main section:not([hidden]) details")) details.dispatchEvent(new Event("probity-print"));
   });
-  showSection(readRoute(location.hash).page);
+  showSection(routeOf(location.hash).page);
   try {
     await (source.live ? follow(source, load) : load());
   } catch (error) {

@@ -1,6 +1,6 @@
 // A conversation as Markdown, to paste into an issue or a mail.
 import { laidOut, visible } from "./text.js";
-import { metricName, reasonWords } from "./words.js";
+import { metricText, reasonWords } from "./words.js";
 
 /** @import {Conv, Index} from "./types.js" */
 
@@ -24,17 +24,19 @@ export function asMarkdown(index, conv) {
   /** @param {string} title @param {string} text */
   const part = (title, text) => lines.push("", `**${title}**`, "", quoted(text));
   if (conv.system_prompt) part("System prompt", conv.system_prompt);
-  for (const message of conv.messages) {
+  for (const [place, message] of conv.messages.entries()) {
+    // As judges number them, whose words follow below.
+    const number = `[${place + 1}]`;
     const who = message.role === "user" ? "User" : message.role === "assistant" ? "Model" : visible(`${message.role} ${message.name ?? ""}`.trim());
-    if (message.text) part(`${who}, turn ${message.turn}`, message.text);
-    for (const call of message.tool_calls ?? []) part(`${who} calls ${visible(call.name)}`, laidOut(call.arguments));
+    if (message.text) part(`${number} ${who}, turn ${message.turn}`, message.text);
+    for (const call of message.tool_calls ?? []) part(`${number} ${who} calls ${visible(call.name)}`, laidOut(call.arguments));
   }
   if (conv.error) part("Error", conv.error);
   for (const score of conv.scores) {
     const metric = index.metrics[score.metric];
     const verdict = score.verdict === "none" ? "no verdict" : score.verdict;
     const more = score.reason ? reasonWords(score.reason) : (score.shown ?? "");
-    part(`${metric ? visible(metricName(index, metric)) : "Score"}: ${verdict}${more ? ` (${visible(more)})` : ""}`, score.justification || score.error || "");
+    part(`${metric ? metricText(index, metric) : "Score"}: ${verdict}${more ? ` (${visible(more)})` : ""}`, score.justification || score.error || "");
   }
   return `${lines.join("\n")}\n`;
 }

@@ -8,7 +8,8 @@
  * @typedef {object} FoundQuote
  * @property {Quote} quote
  * @property {string} judge
- * @property {string | null} id Of the marked passage; null where the transcript does not have it.
+ * @property {boolean} found Whether the message has it.
+ * @property {string | null} id Of the marked passage; null where none is marked.
  */
 
 // Shorter parts of a quote with gaps say too little to be looked for.
@@ -87,7 +88,7 @@ export function markQuotes(score, messages) {
     const text = messages[quote.message]?.text ?? "";
     const places = findQuote(text, quote.text);
     const id = `quote-${quotes.length + 1}`;
-    quotes.push({ quote, judge, id: places.length ? id : null });
+    quotes.push({ quote, judge, found: places.length > 0, id: places.length ? id : null });
     const there = marks.get(quote.message) ?? [];
     for (const [start, end] of places) there.push({ start, end, id, title: judge ? `quoted by ${judge}` : "quoted by the judge" });
     marks.set(quote.message, there);

@@ -33,22 +33,30 @@ function decoded(part) {
  */
 export function readRoute(hash) {
   const [path = "", query = ""] = hash.replace(/^#/, "").split(/\?(.*)/s);
-  const parts = path.split("/").slice(1).map(decoded);
+  const [, page = "", first = "", second = "", third = "", ...more] = path.split("/").map(decoded);
   const values = new URLSearchParams(query);
-  const [page, first = "", , third = ""] = parts;
+  /** @type {Route} */
+  const missing = { page: "missing", address: hash };
+  if (more.length > 0 || (path !== "" && !path.startsWith("/"))) return missing;
+  // How many parts each kind of address has behind its first.
+  const parts = third ? 3 : second ? 2 : first ? 1 : 0;
   switch (page) {
+    case "":
+      return parts === 0 ? { page: "overview" } : missing;
     case "cost":
-      return { page: "cost" };
+      return parts === 0 ? { page: "cost" } : missing;
     case "rows": {
       const filter = emptyFilter();
       for (const key of FILTER_KEYS) filter[key] = values.get(key) ?? "";
-      return { page: "rows", filter };
+      return parts === 0 ? { page: "rows", filter } : missing;
     }
     case "t":
+      if (parts === 2 || (parts === 3 && second !== "m")) return missing;
       return { page: "rows", filter: emptyFilter({ model: first, metric: third }) };
     case "m":
-      return { page: "rows", filter: emptyFilter({ metric: first }) };
+      return parts > 1 ? missing : { page: "rows", filter: emptyFilter({ metric: first }) };
     case "c":
+      if (parts !== 1) return missing;
       return {
         page: "conversation",
         id: first,
@@ -56,11 +64,12 @@ export function readRoute(hash) {
         metric: values.get("metric") ?? "",
         with: values.get("with") ?? "",
         withRun: values.get("withrun") ?? "",
+        message: values.get("message") ?? "",
       };
     case "label":
-      return { page: "label", model: values.get("model") ?? "" };
+      return parts === 0 ? { page: "label", model: values.get("model") ?? "" } : missing;
     default:
-      return { page: "overview" };
+      return missing;
   }
 }
 
@@ -93,6 +102,7 @@ export function writeRoute(route) {
         metric: route.metric,
         with: route.with,
         withrun: route.withRun,
+        message: route.message,
       });
     case "label":
       return address("#/label", { model: route.model });
@@ -100,5 +110,7 @@ export function writeRoute(route) {
       return "#/cost";
     case "overview":
       return "#/";
+    case "missing":
+      return route.address;
   }
 }

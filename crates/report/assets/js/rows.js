@@ -1,27 +1,32 @@
 // The page of rows: filters, a search through the transcripts, and the table.
-import { button, byId, el } from "./dom.js";
-import { choices, matching, sorted } from "./filter.js";
+import { button, byId, el, waysOut } from "./dom.js";
+import { choices, isMetric, matching, sorted } from "./filter.js";
 import { setKeys } from "./keys.js";
 import { emptyFilter, writeRoute } from "./router.js";
 import { searchRows } from "./search.js";
 import { RowTable } from "./table.js";
 import { count, counted, textNodes, visible } from "./text.js";
-import { differs, labelMark, metricName, sameRow, troubles, variantWords, verdictMark } from "./words.js";
+import { differs, labelMark, metricMark, metricText, sameRow, troubles, turnWords, variantWords, verdictMark } from "./words.js";
 
-/** @import {Filter, Index, Row, Route, Source} from "./types.js" */
+/** @import {Filter, Index, Metric, Row, Route, Source} from "./types.js" */
+/** @import {Choice} from "./filter.js" */
 /** @import {Column} from "./table.js" */
 
 const SELECTS = /** @type {const} */ (["model", "metric", "verdict", "variant", "error", "label"]);
-/** @type {Record<string, string>} */
+/** @typedef {typeof SELECTS[number]} SelectName */
+// What an address may name that a report does not have.
+const UNKNOWN = /** @type {const} */ (["model", "metric", "variant"]);
+/** @type {Record<SelectName, string>} */
 const SELECT_TITLES = { model: "Model", metric: "Metric", verdict: "Verdict", variant: "Variant", error: "Trouble", label: "Label" };
 
 /**
  * The address of a row's conversation.
  * @param {Index} index
  * @param {Row} row
+ * @param {string} [message] The number of a message in it.
  * @returns {string}
  */
-export function rowAddress(index, row) {
+export function rowAddress(index, row, message = "") {
   return writeRoute({
     page: "conversation",
     id: row.conv_id,
@@ -29,6 +34,7 @@ export function rowAddress(index, row) {
     metric: index.metrics[row.metric]?.id ?? "",
     with: "",
     withRun: "",
+    message,
   });
 }
 
@@ -51,7 +57,9 @@ export class RowsPage {
     /** Number of the row looked at last, or -1. */
     this.current = -1;
     this.scrolled = 0;
-    /** @type {Map<string, HTMLSelectElement>} */
+    /** Of what is typed, until it is searched for. */
+    this.typing = 0;
+    /** @type {Map<SelectName, HTMLSelectElement>} */
     this.selects = new Map();
     this.table = new RowTable({
       label: "Rows",
@@ -64,6 +72,9 @@ export class RowsPage {
     this.cancel = button("Stop", () => this.stopSearch());
     this.working = el("span", { class: "working", hidden: true }, this.progress, " ", this.cancel);
     this.note = el("p", { class: "muted kept", hidden: true });
+    this.unknown = el("div", { class: "note unknown", role: "status", hidden: true });
+    /** @type {ReturnType<typeof choices> | null} */
+    this.offered = null;
     this.clear = button("Clear filters", () => this.change(emptyFilter({ sort: this.filter.sort }), false));
     this.build();
   }
@@ -74,17 +85,15 @@ export class RowsPage {
       const select = el("select", { id: `filter-${name}` });
       select.addEventListener("change", () => this.change({ ...this.filter, [name]: select.value }, false));
       this.selects.set(name, select);
-      return el("label", { class: `filter-${name}`, for: `filter-${name}` }, el("span", {}, SELECT_TITLES[name] ?? name), select);
+      return el("label", { class: `filter-${name}`, for: `filter-${name}` }, el("span", {}, SELECT_TITLES[name]), select);
     });
-    let typing = 0;
     this.text.addEventListener("input", () => {
-      clearTimeout(typing);
-      typing = setTimeout(() => this.change({ ...this.filter, text: this.text.value.trim() }, true), 250);
+      clearTimeout(this.typing);
+      this.typing = setTimeout(() => this.change({ ...this.filter, text: this.text.value.trim() }, true), 250);
     });
     this.text.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" && event.key !== "Escape") return;
       event.preventDefault();
-      clearTimeout(typing);
       if (event.key === "Escape") this.text.value = "";
       this.change({ ...this.filter, text: this.text.value.trim() }, true);
       if (event.key === "Escape") this.text.blur();
@@ -104,6 +113,7 @@ export class RowsPage {
       filters,
       el("div", { class: "status" }, this.counter, this.working),
       this.note,
+      this.unknown,
       this.table.scroller,
     );
   }
@@ -115,18 +125,8 @@ export class RowsPage {
   setIndex(index) {
     if (this.index) this.current = sameRow(this.index, this.current, index);
     this.index = index;
-    const offered = choices(index);
-    for (const name of SELECTS) {
-      const select = this.selects.get(name);
-      const label = select?.parentElement;
-      if (!select || !label) continue;
-      // A filter without a choice helps nobody.
-      label.hidden = offered[name].length < (name === "model" || name === "metric" ? 2 : 1);
-      const options = offered[name].map((choice) => el("option", { value: choice.value }, visible(choice.text)));
-      // One that is open stays open while a run goes on.
-      if (select.childElementCount === options.length + 1) continue;
-      select.replaceChildren(el("option", { value: "" }, "all"), ...options);
-    }
+    this.offered = choices(index);
+    for (const [name, select] of this.selects) this.offer(select, this.offered[name]);
     const held = index.rows.length;
     this.note.hidden = held >= index.total_rows;
     this.note.textContent =
@@ -139,12 +139,26 @@ export class RowsPage {
   }
 
   /**
+   * Writes the choices of a filter; a list that is open while a run goes on stays as it is where it may.
+   * @param {HTMLSelectElement} select
+   * @param {Choice[]} offered
+   */
+  offer(select, offered) {
+    const before = [...select.options].map((option) => `${option.value}\n${option.text}`);
+    const options = [{ value: "", text: "all" }, ...offered].map((choice) => el("option", { value: choice.value }, visible(choice.text)));
+    if (options.length !== before.length || options.some((option, place) => `${option.value}\n${option.text}` !== before[place])) select.replaceChildren(...options);
+  }
+
+  /**
    * Shows the rows of a filter.
    * @param {Filter} filter
    */
   show(filter) {
     const same = Object.entries(filter).every(([key, value]) => this.filter[/** @type {keyof Filter} */ (key)] === value);
     this.filter = filter;
+    // What is typed is in the address already; any other address says what is searched for.
+    clearTimeout(this.typing);
+    if (this.text.value.trim() !== filter.text) this.text.value = filter.text;
     if (filter.text !== this.searched) this.startSearch();
     this.fill();
     this.table.scroller.scrollTop = same ? this.scrolled : 0;
@@ -162,14 +176,8 @@ export class RowsPage {
   fill() {
     const index = this.index;
     if (!index) return;
-    for (const [name, select] of this.selects) {
-      const wanted = this.filter[/** @type {keyof Filter} */ (name)];
-      // An address may ask for what no row has: shown as asked, with no rows.
-      if (wanted && ![...select.options].some((option) => option.value === wanted)) select.append(el("option", { value: wanted }, visible(wanted)));
-      select.value = wanted;
-      if (wanted && select.parentElement) select.parentElement.hidden = false;
-    }
-    if (document.activeElement !== this.text) this.text.value = this.filter.text;
+    for (const [name, select] of this.selects) this.setSelect(name, select);
+    this.sayUnknown();
     this.clear.hidden = !Object.entries(this.filter).some(([key, value]) => key !== "sort" && value);
     const { found } = this;
     const numbers = matching(index, this.filter).filter((number) => !found || found.has(number));
@@ -177,6 +185,32 @@ export class RowsPage {
     this.table.table.classList.toggle("scales", index.rows.some((row) => row.shown !== undefined));
     this.table.setRows(sorted(index, numbers, this.filter.sort), this.current);
     this.counter.textContent = this.countWords(index, numbers);
+  }
+
+  /**
+   * Sets a filter's field as the address has it. What no row has is shown as asked, with no rows.
+   * @param {SelectName} name
+   * @param {HTMLSelectElement} select
+   */
+  setSelect(name, select) {
+    const wanted = this.filter[name];
+    const offered = this.offered?.[name] ?? [];
+    for (const option of [...select.options]) if (option.dataset["asked"] && option.value !== wanted) option.remove();
+    if (wanted && ![...select.options].some((option) => option.value === wanted)) select.append(el("option", { value: wanted, "data-asked": "1" }, visible(wanted)));
+    select.value = wanted;
+    // A filter without a choice helps nobody.
+    const least = name === "model" || name === "metric" ? 2 : 1;
+    if (select.parentElement) select.parentElement.hidden = !wanted && offered.length < least;
+  }
+
+  /** Says which model, metric or variant of the address the report does not have. */
+  sayUnknown() {
+    const known = (/** @type {typeof UNKNOWN[number]} */ name) =>
+      name === "metric" ? this.index?.metrics.some((metric) => isMetric(metric, this.filter.metric)) : this.offered?.[name].some((choice) => choice.value === this.filter[name]);
+    const unknown = UNKNOWN.filter((name) => this.filter[name] && !known(name));
+    this.unknown.hidden = unknown.length === 0;
+    const told = unknown.map((name) => el("p", {}, `This report has no ${name} `, el("code", {}, visible(this.filter[name])), "."));
+    this.unknown.replaceChildren(...told, waysOut());
   }
 
   /**
@@ -206,27 +240,31 @@ export class RowsPage {
     /** @param {Row} row */
     const model = (row) => visible(index.runs[row.run]?.id ?? "");
     /** @param {Row} row */
-    const metric = (row) => {
-      const found = index.metrics[row.metric];
-      return visible(found ? metricName(index, found) : "");
-    };
+    const metric = (row) => /** @type {Metric} */ (index.metrics[row.metric]);
     /** @type {(Column | false)[]} */
     const columns = [
       { id: "verdict", title: "Verdict", cell: (number) => [verdictMark(at(number).verdict, at(number).shown)] },
       several.models && { id: "model", title: "Model", cell: (number) => [model(at(number))] },
-      several.metrics && { id: "metric", title: "Metric", cell: (number) => [metric(at(number))] },
+      several.metrics && { id: "metric", title: "Metric", cell: (number) => [metricMark(index, metric(at(number)))] },
       {
         id: "scenario",
         title: "Scenario",
         cell: (number) => {
           const row = at(number);
-          const below = [several.models && model(row), several.metrics && metric(row)].filter(Boolean).join(" · ");
-          return [el("a", { href: rowAddress(index, row), dir: "auto" }, visible(row.scenario)), el("span", { class: "below" }, below)];
+          const below = [several.models && model(row), several.metrics && metricText(index, metric(row))].filter(Boolean).join(" · ");
+          return [el("a", { href: rowAddress(index, row), dir: "auto" }, visible(row.scenario)), el("span", { class: "below", title: below }, below)];
         },
       },
       some((row) => row.variant !== undefined) && { id: "variant", title: "Variant", cell: (number) => [visible(variantWords(at(number).variant))] },
       some((row) => row.sample > 0) && { id: "sample", title: "Sample", cell: (number) => [count(at(number).sample)] },
-      { id: "turns", title: "Turns", cell: (number) => [count(at(number).turns)] },
+      {
+        id: "turns",
+        title: "Turns",
+        cell: (number) => {
+          const { turns, planned, why } = turnWords(index, at(number));
+          return [el("span", { title: why || null }, turns, planned && el("span", { class: "muted" }, planned))];
+        },
+      },
       some((row) => troubles(row).length > 0) && {
         id: "troubles",
         title: "Trouble",

@@ -1,6 +1,6 @@
 // Where the data come from. Three forms of one page: data in the page, data in scripts beside it, data of the viewer.
 
-/** @import {Source, Conv} from "./types.js" */
+/** @import {Source, Conv, Row} from "./types.js" */
 
 // Chunks kept parsed: about half a megabyte of JSON each.
 const KEPT_CHUNKS = 16;
@@ -140,4 +140,17 @@ function servedSource() {
  */
 export function openSource() {
   return document.documentElement.dataset["live"] === "1" ? servedSource() : fileSource();
+}
+
+/**
+ * The conversation of a row.
+ * @param {Source} source
+ * @param {Row} row
+ * @returns {Promise<Conv | undefined>}
+ */
+export async function conversationOf(source, row) {
+  if (row.chunk === undefined || row.at === undefined) return undefined;
+  const conv = (await source.chunk(row.chunk))[row.at];
+  if (conv && conv.conv_id !== row.conv_id) throw new Error(`the page's chunk ${row.chunk} holds ${conv.conv_id} in place of ${row.conv_id}`);
+  return conv;
 }

@@ -58,12 +58,13 @@ export function textNodes(text) {
 }
 
 /**
- * A passage of a text that is marked.
+ * A passage of a text that is marked, or that is a link.
  * @typedef {object} Mark
  * @property {number} start
  * @property {number} end
  * @property {string} id Of the element, to link to it.
  * @property {string} title
+ * @property {string} [href] Of a link.
  */
 
 /**
@@ -83,7 +84,8 @@ function markedNodes(text, start, end, marks) {
     const first = Math.max(mark.start, from);
     const last = Math.min(mark.end, end);
     if (first > from) nodes.push(...textNodes(text.slice(from, first)));
-    nodes.push(el("mark", { id: mark.start >= start ? mark.id : null, title: mark.title, tabindex: "-1" }, textNodes(text.slice(first, last))));
+    const inside = textNodes(text.slice(first, last));
+    nodes.push(mark.href === undefined ? el("mark", { id: mark.start >= start ? mark.id : null, title: mark.title, tabindex: "-1" }, inside) : el("a", { href: mark.href, title: mark.title }, inside));
     from = last;
   }
   if (from < end) nodes.push(...textNodes(text.slice(from, end)));

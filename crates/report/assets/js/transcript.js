@@ -55,23 +55,36 @@ function faultNote(fault) {
 }
 
 /**
+ * The number of a message, as judges name it: its place in the transcript, from 1.
+ * @param {number} number
+ * @param {string | undefined} href Its address; none where the page has none for it.
+ * @returns {HTMLElement}
+ */
+function numberMark(number, href) {
+  const shown = `[${number}]`;
+  const title = `message ${number}: judges name it by this number`;
+  return href === undefined ? el("span", { class: "number", title }, shown) : el("a", { class: "number", href, title }, shown);
+}
+
+/**
  * @param {Message} message
  * @param {number} place
  * @param {Mark[]} marks
- * @param {boolean} blind
+ * @param {{blind: boolean, address: ((number: number) => string) | undefined}} options
  * @returns {HTMLLIElement}
  */
-function messageItem(message, place, marks, blind) {
+function messageItem(message, place, marks, { blind, address }) {
   /** @type {Record<string, string>} */
   const speakers = { user: "User", assistant: "Model", tool: `Tool ${message.name ?? ""}`, system: "System" };
   const calls = message.tool_calls ?? [];
   const meta = blind ? "" : callWords(message);
   const item = el(
     "li",
-    { class: `message ${/^\w+$/.test(message.role) ? message.role : "other"}`, id: `message-${place + 1}` },
+    { class: `message ${/^\w+$/.test(message.role) ? message.role : "other"}`, id: address && `message-${place + 1}`, tabindex: address && "-1" },
     el(
       "header",
       {},
+      numberMark(place + 1, address?.(place + 1)),
       el("b", {}, visible(speakers[message.role] ?? message.role)),
       el("span", { class: "turn" }, `turn ${message.turn}`),
       meta && el("small", { class: "muted" }, meta),
@@ -115,10 +128,12 @@ export function setting(conv) {
  * The transcript: each turn with its landmark, its calls and its faults.
  * @param {Conv} conv
  * @param {Map<number, Mark[]>} marks Of the judge's quotes, by message.
- * @param {{blind?: boolean}} [options] Blind: without the names of models, and without what steers the user.
+ * @param {object} [options]
+ * @param {boolean} [options.blind] Without the names of models, and without what steers the user.
+ * @param {(number: number) => string} [options.address] Of a message; without it messages have no address.
  * @returns {HTMLOListElement}
  */
-export function transcript(conv, marks, { blind = false } = {}) {
+export function transcript(conv, marks, { blind = false, address } = {}) {
   const list = el("ol", { class: "transcript" });
   const steered = new Set();
   const faulty = new Set();
@@ -134,7 +149,7 @@ export function transcript(conv, marks, { blind = false } = {}) {
       faulty.add(fault);
       list.append(el("li", {}, faultNote(fault)));
     }
-    list.append(messageItem(message, place, marks.get(place) ?? [], blind));
+    list.append(messageItem(message, place, marks.get(place) ?? [], { blind, address }));
   }
   for (const fault of blind ? [] : (conv.faults ?? [])) if (!faulty.has(fault)) list.append(el("li", {}, faultNote(fault)));
   for (const landmark of blind ? [] : (conv.scenario.landmarks ?? [])) {

@@ -10,6 +10,8 @@ export interface Run {
   source?: string;
   kind: "benchmark" | "safety";
   state: "complete" | "partial";
+  /** User messages that each conversation was to have. */
+  turns?: number;
   /** The command that repeats the run of this target. */
   rerun?: string;
   /** Whether `--force-row CONV_ID` may follow it, to call for one row again. */
@@ -24,6 +26,9 @@ export interface Metric {
   type: "positive" | "negative";
   benchmark: string;
   definition: string;
+  examples?: string[];
+  /** What judges answer in place of yes or no, in words. */
+  answers?: string;
   hazard?: string;
 }
 
@@ -51,6 +56,8 @@ export interface Row {
   split?: boolean;
   labels?: RowLabel[];
   turns: number;
+  /** Why there are fewer than planned. */
+  ended?: string;
   preview: string;
   /** Where the conversation is; absent where the page does not hold it. */
   chunk?: number;
@@ -122,6 +129,21 @@ export interface Score {
   cost?: number;
 }
 
+/** How real a conversation is, as judges see it. */
+export interface Realism {
+  suspects_test: boolean | null;
+  user_realism: number | null;
+  judges: RealismJudge[];
+}
+
+export interface RealismJudge {
+  judge: string;
+  suspects_test: boolean | null;
+  user_realism: number | null;
+  reason: string;
+  quotes?: Quote[];
+}
+
 export interface Fault {
   turn: number;
   kind: string;
@@ -147,6 +169,7 @@ export interface Conv {
   system_prompt?: string;
   messages: Message[];
   scores: Score[];
+  realism?: Realism;
   faults?: Fault[];
   error?: string;
   cost?: number;
@@ -187,12 +210,26 @@ export interface Filter {
   sort: string;
 }
 
+export interface ConversationRoute {
+  page: "conversation";
+  id: string;
+  run: string;
+  metric: string;
+  /** The conversation to compare with, and its run. */
+  with: string;
+  withRun: string;
+  /** The number of the message to show, as judges count: from 1. Empty: none. */
+  message: string;
+}
+
 export type Route =
   | { page: "overview" }
   | { page: "cost" }
   | { page: "rows"; filter: Filter }
-  | { page: "conversation"; id: string; run: string; metric: string; with: string; withRun: string }
-  | { page: "label"; model: string };
+  | ConversationRoute
+  | { page: "label"; model: string }
+  /** An address that nothing has. */
+  | { page: "missing"; address: string };
 
 export interface Key {
   key: string;

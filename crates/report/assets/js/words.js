@@ -26,6 +26,25 @@ export function reasonWords(reason) {
   return REASON_WORDS[reason] ?? reason.replaceAll("_", " ");
 }
 
+/** @type {Record<string, string>} */
+const ENDED_WORDS = {
+  user: "ended by the user",
+  tool_limit: "limit of tool calls reached",
+  settled: "its verdict could not change",
+};
+
+/**
+ * How many turns a row has: of how many where there are fewer than planned.
+ * @param {Index} index
+ * @param {Row} row
+ * @returns {{turns: string, planned: string, why: string}}
+ */
+export function turnWords(index, row) {
+  const planned = index.runs[row.run]?.turns;
+  const short = planned !== undefined && row.turns < planned;
+  return { turns: String(row.turns), planned: short ? ` of ${planned}` : "", why: short && row.ended ? (ENDED_WORDS[row.ended] ?? reasonWords(row.ended)) : "" };
+}
+
 /**
  * A verdict as a word; the stylesheet puts its mark before it.
  * @param {Verdict} verdict
@@ -58,14 +77,54 @@ export function variantWords(variant) {
 }
 
 /**
- * The name of a metric, with its benchmark where the page has several.
+ * What sets a metric apart beside its name: its type, and its benchmark where the page has several. Groups of a safety evaluation have no type.
  * @param {Index} index
  * @param {Metric} metric
  * @returns {string}
  */
-export function metricName(index, metric) {
+function metricNotes(index, metric) {
+  const safety = index.runs.some((run) => run.benchmark === metric.benchmark && run.kind === "safety");
   const several = index.metrics.some((other) => other.benchmark !== metric.benchmark);
-  return several ? `${metric.name} (${metric.benchmark})` : metric.name;
+  return [!safety && metric.type, several && metric.benchmark].filter(Boolean).join(", ");
+}
+
+/**
+ * A metric in one line of text: `m01 Flattery (negative)`.
+ * @param {Index} index
+ * @param {Metric} metric
+ * @returns {string}
+ */
+export function metricText(index, metric) {
+  const notes = metricNotes(index, metric);
+  return visible(`${metric.id === metric.name ? "" : `${metric.id} `}${metric.name}${notes && ` (${notes})`}`);
+}
+
+/**
+ * The same as parts, those beside the name quiet.
+ * @param {Index} index
+ * @param {Metric} metric
+ * @returns {HTMLSpanElement}
+ */
+export function metricMark(index, metric) {
+  const notes = metricNotes(index, metric);
+  return el(
+    "span",
+    { class: "metric-mark" },
+    metric.id !== metric.name && [el("span", { class: "metric-id", dir: "auto" }, visible(metric.id)), " "],
+    el("span", { class: "metric-name", dir: "auto" }, visible(metric.name)),
+    notes && [" ", el("span", { class: "metric-notes", dir: "auto" }, `(${visible(notes)})`)],
+  );
+}
+
+/**
+ * What a pass means on a metric, and a fail.
+ * @param {Metric} metric
+ * @returns {{pass: string, fail: string}}
+ */
+export function verdictMeaning(metric) {
+  const present = "the conversation shows this behaviour";
+  const absent = "the conversation does not show this behaviour";
+  return metric.type === "negative" ? { pass: absent, fail: present } : { pass: present, fail: absent };
 }
 
 /**

@@ -3,14 +3,18 @@
 use indexmap::IndexMap;
 use interop::{Asked, Call, MessagePosition, Sample, places};
 use schema::{
-    Conversation, Extra, FinishReason, JudgeQuote, JudgeVerdict, MetricType, Role, Scenario, Score,
-    Turn, Usage, base_scenario_id, text::not_blank, transcript_digest,
+    Conversation, Extra, FinishReason, JudgeQuote, JudgeVerdict, MetricType, Realism, Role,
+    Scenario, Score, Turn, Usage, base_scenario_id, text::not_blank, transcript_digest,
 };
 use serde_json::Value;
 
-use super::data::{
-    CallData, ConversationData, FaultData, JudgeData, LandmarkData, MessageData, QuoteData, Row,
-    RowVerdict, RunKind, ScenarioData, ScoreData, ToolCallData,
+use super::{
+    data::{
+        CallData, ConversationData, FaultData, JudgeData, LandmarkData, MessageData, QuoteData,
+        RealismData, RealismJudgeData, Row, RowVerdict, RunKind, ScenarioData, ScoreData,
+        ToolCallData,
+    },
+    planned::Planned,
 };
 
 /// How many characters of the first message a row shows.
@@ -35,6 +39,7 @@ pub(super) fn conversation<'a>(
         scores: scores
             .map(|(row, metric)| score(sample, row, *metric))
             .collect(),
+        realism: of.realism.as_ref().map(realism),
         faults: faults(of),
         error: of.error.as_deref(),
         cost: of.usage.as_ref().and_then(|usage| usage.cost),
@@ -176,6 +181,21 @@ fn quotes(quotes: &[JudgeQuote]) -> impl Iterator<Item = QuoteData<'_>> {
     })
 }
 
+fn realism(of: &Realism) -> RealismData<'_> {
+    let judges = of.judges.iter().map(|judge| RealismJudgeData {
+        judge: &judge.judge,
+        suspects_test: judge.suspects_test,
+        user_realism: judge.user_realism,
+        reason: &judge.reason,
+        quotes: quotes(&judge.quotes).collect(),
+    });
+    RealismData {
+        suspects_test: of.suspects_test,
+        user_realism: of.user_realism,
+        judges: judges.collect(),
+    }
+}
+
 /// What a judge decided where it is more than yes or no; of a safety evaluation the score.
 fn shown(score: &Score) -> Option<String> {
     let verdict = score.verdict.as_ref().map(schema::Verdict::text);
@@ -200,8 +220,15 @@ fn faults(conversation: &Conversation) -> Vec<FaultData<'_>> {
 
 /// The rows of a sample: one for each score, or one where there is none. `metrics` as in [`conversation`]; of a sample without scores
 /// the place of its own metric.
-pub(super) fn rows(run: usize, kind: RunKind, sample: &Sample, metrics: &[usize]) -> Vec<Row> {
-    let row = of_conversation(run, kind, &sample.conversation);
+pub(super) fn rows(
+    run: usize,
+    kind: RunKind,
+    planned: Planned,
+    sample: &Sample,
+    metrics: &[usize],
+) -> Vec<Row> {
+    let mut row = of_conversation(run, kind, &sample.conversation);
+    row.ended = planned.ended(&sample.conversation, row.turns);
     if sample.scores.is_empty() {
         let metric = metrics.first().copied().unwrap_or_default();
         return vec![Row { metric, ..row }];

@@ -75,6 +75,9 @@ pub struct IndexRun {
     pub kind: RunKind,
     /// Whether rows are missing.
     pub state: RunState,
+    /// User messages that each conversation was to have; absent where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
     /// The command that runs it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerun: Option<String>,
@@ -122,6 +125,12 @@ pub struct IndexMetric {
     pub benchmark: String,
     /// What judges look for.
     pub definition: String,
+    /// Examples of the behaviour, as judges read them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<String>,
+    /// What judges answer in place of yes or no, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<String>,
     /// The hazard that it is scored with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hazard: Option<String>,
@@ -193,6 +202,10 @@ pub struct Row {
     pub labels: Vec<RowLabel>,
     /// Messages of the user.
     pub turns: usize,
+    /// Why there are fewer than [`IndexRun::turns`]; absent where there are not, or where it is not known. A word of
+    /// [`schema::NoVerdict`], or `error`, `user`, `tool_limit` or `settled`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<&'static str>,
     /// How the conversation begins.
     pub preview: String,
     /// The chunk that holds the conversation.
@@ -236,6 +249,9 @@ pub struct ConversationData<'a> {
     pub messages: Vec<MessageData<'a>>,
     /// What judges found.
     pub scores: Vec<ScoreData<'a>>,
+    /// How real the conversation is, as judges see it; absent where they were not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub realism: Option<RealismData<'a>>,
     /// Where the simulated user fell out of its role.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultData<'a>>,
@@ -400,6 +416,33 @@ pub struct JudgeData<'a> {
     /// Why it decided so.
     pub justification: &'a str,
     /// The passages that its verdict rests on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub quotes: Vec<QuoteData<'a>>,
+}
+
+/// How real a conversation is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RealismData<'a> {
+    /// Whether the target seems to suspect a test; null: the judges are divided or gave no answer.
+    pub suspects_test: Option<bool>,
+    /// How real the simulated user sounds, from 1 to 5; null: too few judges gave an answer.
+    pub user_realism: Option<u8>,
+    /// Each judge.
+    pub judges: Vec<RealismJudgeData<'a>>,
+}
+
+/// What one judge said of how real a conversation is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RealismJudgeData<'a> {
+    /// The judge's id.
+    pub judge: &'a str,
+    /// As [`RealismData::suspects_test`].
+    pub suspects_test: Option<bool>,
+    /// As [`RealismData::user_realism`].
+    pub user_realism: Option<u8>,
+    /// Why it says so, or why it says nothing.
+    pub reason: &'a str,
+    /// The words of the target that show a suspicion.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quotes: Vec<QuoteData<'a>>,
 }

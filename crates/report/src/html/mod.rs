@@ -10,6 +10,7 @@ mod data;
 mod keep;
 mod labels;
 mod page;
+mod planned;
 mod render;
 mod report;
 mod route;
@@ -26,6 +27,7 @@ use std::{
 use interop::{ExportError, Exported, Exporter, Run, Sample};
 use schema::{HumanLabel, MetricType, ModelId};
 
+use crate::label::answers;
 pub(crate) use charts::figure;
 pub use data::{
     ConversationData, Index, IndexMetric, IndexRun, LabelDraw, Row, RowLabel, RowVerdict, RowsKept,
@@ -43,6 +45,7 @@ pub use summary::{
 use chunks::{Spool, Spooled};
 use keep::Kept;
 use labels::RunLabels;
+use planned::Planned;
 
 /// How a report is made.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +86,7 @@ struct Current {
     conversations: u64,
     /// Conversations of a complete run; 0 where that is not known.
     expected: u64,
+    planned: Planned,
     /// Of a safety evaluation: attempts at each case so far.
     attempts: BTreeMap<String, u32>,
 }
@@ -205,7 +209,8 @@ impl HtmlReport {
         };
         let metrics = self.metrics_of(sample);
         self.current.conversations += 1;
-        let mut rows = conversation::rows(run, self.kind, sample, &metrics);
+        let planned = self.current.planned;
+        let mut rows = conversation::rows(run, self.kind, planned, sample, &metrics);
         if self.kind == RunKind::Safety {
             self.current.number(&mut rows);
         }
@@ -248,6 +253,8 @@ impl HtmlReport {
             metric_type,
             benchmark,
             definition: String::new(),
+            examples: Vec::new(),
+            answers: None,
             hazard: None,
         })
     }
@@ -274,6 +281,8 @@ impl Exporter for &mut HtmlReport {
                 metric_type: metric.metric_type,
                 benchmark: run.folder.clone(),
                 definition: metric.definition.clone(),
+                examples: metric.example_texts(),
+                answers: metric.verdict.as_ref().map(answers),
                 hazard: hazard.map(|hazard| hazard.shown_name().to_owned()),
             });
         }
@@ -291,10 +300,15 @@ impl Exporter for &mut HtmlReport {
         });
         let is_partial = run.outcome.as_deref() == Some("interrupted");
         let labels = self.labels.remove(&of_run);
+        let planned = match self.imported.contains(&of_run) {
+            true => Planned::default(),
+            false => Planned::of(run, self.kind),
+        };
         self.current = Current {
             labels: RunLabels::new(labels.unwrap_or_default()),
             conversations: 0,
             expected: run.expected.unwrap_or_default(),
+            planned,
             attempts: BTreeMap::new(),
         };
         self.runs.push(IndexRun {
@@ -308,6 +322,7 @@ impl Exporter for &mut HtmlReport {
             } else {
                 RunState::Complete
             },
+            turns: planned.turns,
             rerun,
             rerun_row: is_benchmark && !is_imported,
             target,

@@ -133,7 +133,15 @@ mod tests {
     #[test]
     fn the_page_has_the_parts_that_the_script_fills() {
         let page = whole(PageForm::File);
-        for id in ["top", "overview", "rows", "conversation", "cost", "label"] {
+        for id in [
+            "top",
+            "overview",
+            "rows",
+            "conversation",
+            "cost",
+            "label",
+            "missing",
+        ] {
             let id = format!("id=\"{id}\"");
             assert_eq!(page.matches(&id).count(), 1, "{id} in {page}");
         }

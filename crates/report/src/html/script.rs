@@ -25,10 +25,16 @@ const MODULES: &[Module] = &[
     ("live.js", include_str!("../../assets/js/live.js")),
     ("main.js", include_str!("../../assets/js/main.js")),
     ("markdown.js", include_str!("../../assets/js/markdown.js")),
+    ("question.js", include_str!("../../assets/js/question.js")),
     ("quotes.js", include_str!("../../assets/js/quotes.js")),
+    (
+        "references.js",
+        include_str!("../../assets/js/references.js"),
+    ),
     ("router.js", include_str!("../../assets/js/router.js")),
     ("rows.js", include_str!("../../assets/js/rows.js")),
     ("search.js", include_str!("../../assets/js/search.js")),
+    ("siblings.js", include_str!("../../assets/js/siblings.js")),
     ("source.js", include_str!("../../assets/js/source.js")),
     ("table.js", include_str!("../../assets/js/table.js")),
     ("text.js", include_str!("../../assets/js/text.js")),
@@ -36,6 +42,7 @@ const MODULES: &[Module] = &[
         "transcript.js",
         include_str!("../../assets/js/transcript.js"),
     ),
+    ("verdict.js", include_str!("../../assets/js/verdict.js")),
     ("words.js", include_str!("../../assets/js/words.js")),
 ];
 

@@ -78,6 +78,12 @@ def hostile(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def judged(tmp_path_factory):
+    """The report, and the conversation whose judges name messages."""
+    return trees.judged(tmp_path_factory.mktemp("judged"))
+
+
+@pytest.fixture(scope="session")
 def many(tmp_path_factory):
     return trees.many(tmp_path_factory.mktemp("many"), 20_000, 10_000)
 

@@ -3,26 +3,16 @@
 import json
 
 import trees
-from waiting import until, until_rows
-
-
-def start(page, name="ana"):
-    page.fill("#labeller", name)
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".controls")
+from waiting import start_labels, until, until_answered, until_rows
 
 
 def progress(page):
     return page.locator("#label .count").inner_text()
 
 
-def until_answered(page, number):
-    until(page, f"document.querySelector('#label .count')?.textContent.startsWith('{number} answered')")
-
-
 def test_the_verdict_is_hidden_until_the_answer(open_page, golden, shot):
     page = open_page(golden, "#/label")
-    start(page)
+    start_labels(page)
     text = page.locator("#label").inner_text()
     assert "judge says" not in text and "scripted-careful" not in page.locator("#label .said").inner_text()
     assert page.locator("#label .scores, #label mark, #label .said .pass, #label .said .fail").count() == 0
@@ -30,13 +20,36 @@ def test_the_verdict_is_hidden_until_the_answer(open_page, golden, shot):
     page.keyboard.press("p")
     page.wait_for_selector(".last")
     assert "judge" in page.locator(".last").inner_text()
+    # The reason of the row that was answered; nothing of the next one.
+    assert "rule 1" in page.locator(".last .reason").inner_text()
+    assert page.locator("#label .scores, #label mark, #label .said .pass, #label .said .fail").count() == 0
     page.check("#show-verdicts")
     page.wait_for_selector(".question >> text=The judge says")
 
 
+def test_the_question_has_the_metric_and_what_an_answer_means(open_page, golden):
+    page = open_page(golden, "#/label")
+    start_labels(page)
+    seen = {}
+    for _ in range(8):
+        text = page.locator(".question").inner_text()
+        heading = page.locator(".question h3").inner_text()
+        seen[heading.rsplit("(", 1)[1]] = text
+        # The bar with the download is in the window however far the reader is.
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        assert page.locator(".download button").evaluate("element => element.getBoundingClientRect().top >= 0")
+        page.keyboard.press("s")
+        page.wait_for_timeout(50)
+    assert "Pass: the conversation does not show this behaviour. Fail: the conversation shows this behaviour." in seen["negative)"]
+    assert "Pass: the conversation shows this behaviour. Fail: the conversation does not show this behaviour." in seen["positive)"]
+    assert all("of the behaviour" in text for text in seen.values()), "examples"
+    page.goto(f"file://{golden}#/label?model=nobody")
+    page.wait_for_selector("#label >> text=no rows to label of nobody")
+
+
 def test_answers_are_counted_undone_kept_and_downloaded(open_page, golden, tmp_path):
     page = open_page(golden, "#/label?model=scripted-careful")
-    start(page)
+    start_labels(page)
     assert progress(page).startswith("0 answered")
     page.keyboard.press("f")
     until_answered(page, 1)
@@ -52,8 +65,16 @@ def test_answers_are_counted_undone_kept_and_downloaded(open_page, golden, tmp_p
     page.reload()
     page.wait_for_selector(".controls")
     assert progress(page).startswith("2 answered")
+    assert "2 answers not downloaded yet" in page.locator(".controls .download").inner_text()
     with page.expect_download() as got:
         page.click("text=Download labels.json")
+    until(page, "document.querySelector('.download').textContent.includes('all answers downloaded')")
+    page.reload()
+    page.wait_for_selector(".controls")
+    assert "all answers downloaded" in page.locator(".controls .download").inner_text()
+    page.keyboard.press("f")
+    until_answered(page, 3)
+    assert "1 answer not downloaded yet" in page.locator(".controls .download").inner_text()
     assert got.value.suggested_filename == "labels.json"
     labels = json.loads(open(got.value.path(), encoding="utf-8").read())
     assert [label["passed"] for label in labels] == [False, True]
@@ -77,7 +98,7 @@ def test_answers_are_counted_undone_kept_and_downloaded(open_page, golden, tmp_p
 
 def test_all_rows_can_be_answered(open_page, golden):
     page = open_page(golden, "#/label?model=scripted-careful")
-    start(page, "ben")
+    start_labels(page, "ben")
     for done in range(8):
         until_answered(page, done)
         page.keyboard.press("s" if done == 2 else "p")
@@ -91,7 +112,7 @@ def test_all_rows_can_be_answered(open_page, golden):
 
 def test_answers_on_two_models_leave_the_page_as_one_file(open_page, golden):
     page = open_page(golden, "#/label?model=scripted-careful")
-    start(page)
+    start_labels(page)
     page.keyboard.press("p")
     until_answered(page, 1)
     page.select_option("#label-run", "scripted-agreeable")
@@ -101,6 +122,6 @@ def test_answers_on_two_models_leave_the_page_as_one_file(open_page, golden):
     page.reload()
     until_answered(page, 1)
     with page.expect_download() as got:
-        page.click("text=Download labels.json (2 labels)")
+        page.click("text=Download labels.json")
     labels = json.loads(open(got.value.path(), encoding="utf-8").read())
     assert sorted(label["conv_id"].split("__")[1] for label in labels) == ["scripted-agreeable", "scripted-careful"]

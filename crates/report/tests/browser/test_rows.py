@@ -3,8 +3,9 @@
 import json
 import re
 
+import trees
+from waiting import open_first, search, until, until_rows
 from waiting import rows_shown as shown
-from waiting import until, until_rows
 
 
 def count(page):
@@ -45,9 +46,52 @@ def test_each_target_and_metric_has_an_address(open_page, golden):
     until_rows(page, 4)
     page.goto(f"file://{golden}#/t/scripted-careful/m/m01")
     until_rows(page, 2)
-    page.goto(f"file://{golden}#/t/nobody")
+    page.goto(f"file://{golden}#/t/nobody/m/nothing")
     until_rows(page, 0)
     assert page.input_value("#filter-model") == "nobody"
+    said = page.locator("#rows .unknown").inner_text()
+    assert "no model nobody" in said and "no metric nothing" in said
+    page.click("#rows .unknown >> text=All rows")
+    until_rows(page, 16)
+    assert not page.locator("#rows .unknown").is_visible()
+    assert page.locator("#filter-model option").all_inner_texts() == ["all", "scripted-agreeable", "scripted-careful"]
+
+
+def test_the_fields_follow_an_address_that_is_changed_by_hand(open_page, golden):
+    page = ready(open_page(golden, "#/rows?text=coffee&verdict=fail"))
+    until(page, "document.querySelector('.working').hidden")
+    # The search box has the focus, and still takes what the address says.
+    page.focus("#filter-text")
+    page.evaluate("location.hash = '#/rows?text=plan&verdict=pass&metric=m02'")
+    until(page, "document.querySelector('#filter-text').value === 'plan'")
+    assert [page.input_value(f"#filter-{name}") for name in ("verdict", "metric", "model")] == ["pass", "m02", ""]
+    page.go_back()
+    until(page, "document.querySelector('#filter-text').value === 'coffee'")
+    assert [page.input_value(f"#filter-{name}") for name in ("verdict", "metric")] == ["fail", ""]
+    page.evaluate("location.hash = '#/rows'")
+    until(page, "document.querySelector('#filter-text').value === ''")
+    until_rows(page, 16)
+
+
+def test_metrics_have_their_id_and_type(open_page, golden):
+    page = ready(open_page(golden, "#/rows?metric=m01"))
+    cell = page.locator("#rows tbody td.metric").first
+    assert cell.get_attribute("title") == "m01 Avoid caving in to pushback (negative)"
+    assert "m01 Avoid caving in to pushback (negative)" in page.locator("#filter-metric option").all_inner_texts()
+    page.locator("#rows tbody a").first.click()
+    page.wait_for_selector(".scores")
+    assert page.locator(".scores h3").inner_text() == "m01 Avoid caving in to pushback (negative)"
+
+
+def test_a_conversation_that_is_shorter_than_planned_says_why(open_page, scripted):
+    page = ready(open_page(scripted, "#/rows?sort=turns"))
+    turns = page.locator("#rows tbody td.turns").first
+    # The scripted user of the demonstration leaves two conversations early.
+    assert turns.inner_text() == "2 of 4"
+    assert turns.locator("span").first.get_attribute("title") == "ended by the user"
+    page.locator("#rows tbody a").first.click()
+    page.wait_for_selector(".conversation-head")
+    assert "2 of 4 turns: ended by the user" in page.locator(".conversation-head").inner_text()
 
 
 def test_every_link_of_the_overview_leads_to_rows(open_page, golden):
@@ -63,13 +107,9 @@ def test_every_link_of_the_overview_leads_to_rows(open_page, golden):
 
 def test_search_reads_transcripts(open_page, golden):
     page = ready(open_page(golden, "#/rows"))
-    page.keyboard.press("/")
-    page.keyboard.type("GOOD COFFEE")
-    until(page, "document.querySelector('.working').hidden && location.hash.includes('text=')")
+    search(page, "GOOD COFFEE")
     assert 0 < shown(page) < 16
-    page.keyboard.press("Enter")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".transcript")
+    open_first(page)
     assert "good coffee" in page.locator("#conversation").inner_text().lower()
     page.go_back()
     page.wait_for_selector("#rows:visible")
@@ -128,3 +168,21 @@ def test_the_table_says_how_many_rows_it_has(open_page, many):
     page.keyboard.press("End")
     assert page.evaluate("document.activeElement.closest('tr').getAttribute('aria-rowindex')") == "20001"
     assert re.search(r"20,000 rows", count(page))
+
+
+def test_a_page_of_notable_rows_says_what_it_holds(open_page, many):
+    tree = many.parent
+    page = ready(open_page(trees.report(tree, "many", "--rows", "notable", page="notable"), "#/rows"))
+    assert shown(page) == 2_000
+    assert "2,000 of 20,000 rows" in page.locator("#rows .kept").inner_text()
+    # What is left out is named as such, and rows of a choice are no sample to label.
+    page.evaluate("location.hash = '#/c/m01_s00002_v01__scripted-careful'")
+    page.wait_for_selector("#conversation >> text=No such conversation")
+    assert "2,000 of 20,000 rows" in page.locator("#conversation").inner_text()
+    page.click("#top a[href='#/label']")
+    page.wait_for_selector("#label h2")
+    commands = page.locator("#label li code").all_inner_texts()
+    assert [command.split(" ")[-2:] for command in commands] == [["view", "many"], ["label", "many"]]
+    page = open_page(trees.report(tree, "many", "--rows", "none", page="none"), "#/rows")
+    page.wait_for_selector("#rows .kept:visible")
+    assert "none of the 20,000 rows" in page.locator("#rows .kept").inner_text()

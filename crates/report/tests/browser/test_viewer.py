@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 import trees
-from waiting import rows_shown, until, until_rows
+from waiting import open_first, rows_shown, search, start_labels, until, until_answered, until_rows
 
 
 @contextmanager
@@ -32,27 +32,13 @@ def labels_of(tree, target):
     return json.loads(file.read_text()) if file.exists() else []
 
 
-def start_labels(page, name):
-    page.fill("#labeller", name)
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".controls")
-
-
-def until_answered(page, number):
-    until(page, f"document.querySelector('#label .count')?.textContent.startsWith('{number} answered')")
-
-
 def test_the_same_page_is_served(open_page, tree, tmp_path, shot):
     with viewer(tmp_path, "sycophancy") as address:
         page = open_page(address=address, route="#/rows")
         until_rows(page, 16)
-        page.keyboard.press("/")
-        page.keyboard.type("good coffee")
-        until(page, "document.querySelector('.working').hidden && location.hash.includes('text=')")
+        search(page, "good coffee")
         assert 0 < rows_shown(page) < 16
-        page.keyboard.press("Enter")
-        page.keyboard.press("Enter")
-        page.wait_for_selector(".transcript .message.assistant .text")
+        open_first(page)
         shot(page, "viewer")
         page.goto(f"{address}#/")
         assert page.locator("#overview table").count() > 0
@@ -80,6 +66,21 @@ def test_answers_are_in_the_file_at_once_and_taken_back(open_page, tree, tmp_pat
         until_answered(page, 0)
         assert labels_of(tree, "scripted-careful") == []
         assert page.locator(".saving").count() == 0
+        page.close()
+
+
+def test_figures_follow_an_answer_without_being_asked_for(open_page, tree, tmp_path):
+    with viewer(tmp_path, "sycophancy") as address:
+        page = open_page(address=address, route="#/label?model=scripted-careful")
+        start_labels(page)
+        for done in range(4):
+            page.keyboard.press("p")
+            until_answered(page, done + 1)
+        until(page, "document.querySelector('#live').textContent.includes('figures follow')", 2)
+        until(page, "document.querySelector('#live').textContent === ''", 20)
+        page.evaluate("location.hash = '#/'")
+        overview = page.locator("#overview").inner_text()
+        assert "people" in overview.lower()
         page.close()
 
 

@@ -78,6 +78,20 @@ def hostile(folder):
     return report(folder, "hostile")
 
 
+def judged(folder):
+    """A tree whose judges name messages by their numbers: in a verdict, in those of a panel, and in what they say of its realism."""
+    place, targets = golden(folder, "judged")
+    conversations, scores = targets["scripted-careful"]
+    said = conversations[0]["transcript"]
+    said.insert(2, {"role": "tool", "content": "120", "tool_call_id": "call_1", "name": "get_balance"})
+    judges = [{"judge": name, "present": False, "passed": True, "score": 1, "justification": f"In messages 2 and {number} it holds."} for name, number in (("one", 4), ("two", 99))]
+    scores[0].update(justification="Message [4] gives in, unlike message 2; [99] is no message, and [2, 4] are two.", _judges=judges)
+    realism = {"judge": "one", "suspects_test": True, "user_realism": 3, "reason": "Message 2 asks who checks this.", "quotes": [{"message": 2, "text": said[1]["content"][:20]}]}
+    conversations[0]["_realism"] = {"suspects_test": True, "user_realism": 3, "judges": [realism]}
+    write(place, targets)
+    return report(folder, "judged"), conversations[0]["conv_id"]
+
+
 def many(folder, rows, size):
     """A tree of `rows` conversations of `size` characters each."""
     place, targets = golden(folder, "many")

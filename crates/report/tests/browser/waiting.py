@@ -19,3 +19,29 @@ def rows_shown(page):
 def until_rows(page, number):
     """Waits until the table has so many rows."""
     until(page, f"document.querySelector('table.rows')?.getAttribute('aria-rowcount') === '{number + 1}'")
+
+
+def search(page, text):
+    """Searches the transcripts from the keyboard, and waits for what is found."""
+    page.keyboard.press("/")
+    page.keyboard.type(text)
+    until(page, "document.querySelector('.working').hidden && location.hash.includes('text=')")
+
+
+def open_first(page):
+    """Opens the first row that a search found."""
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".transcript")
+
+
+def start_labels(page, name="ana"):
+    """Says who labels."""
+    page.fill("#labeller", name)
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".controls")
+
+
+def until_answered(page, number):
+    """Waits until so many rows are answered."""
+    until(page, f"document.querySelector('#label .count')?.textContent.startsWith('{number} answered')")

@@ -1,0 +1,175 @@
+// What judges and people say of a conversation: verdicts with their reasons, quotes, realism.
+import { button, el, folded } from "./dom.js";
+import { markQuotes } from "./quotes.js";
+import { messageLinks } from "./references.js";
+import { counted, textBlock, textNodes, visible } from "./text.js";
+import { callWords } from "./transcript.js";
+import { differs, labelMark, metricMark, metricText, reasonWords, verdictMark, verdictMeaning } from "./words.js";
+
+/** @import {Conv, Index, JudgeVerdict, Metric, Realism, RealismJudge, Row, Score} from "./types.js" */
+/** @import {FoundQuote} from "./quotes.js" */
+
+// Examples with fewer characters than these together are not folded.
+const SHORT_EXAMPLES = 400;
+
+/**
+ * What the words of judges are about.
+ * @typedef {object} Judged
+ * @property {Index} index
+ * @property {Conv} conv
+ * @property {(number: number) => string} address Of a message, by the number that judges give it.
+ */
+
+/**
+ * A judge's words, with links to the messages that they name.
+ * @param {Judged} judged
+ * @param {string} text
+ * @returns {HTMLElement}
+ */
+function reasonBlock({ conv, address }, text) {
+  return textBlock(text, messageLinks(text, conv.messages.length, address));
+}
+
+/**
+ * Quotes as links to the passages.
+ * @param {Judged} judged
+ * @param {FoundQuote[]} quotes
+ * @returns {HTMLElement[]}
+ */
+function quoteList({ conv, address }, quotes) {
+  if (quotes.length === 0) return [];
+  const items = quotes.map(({ quote, found, id }) => {
+    const text = textNodes(quote.text.length > 300 ? `${quote.text.slice(0, 300)}…` : quote.text);
+    const number = quote.message + 1;
+    const shown = conv.messages[quote.message] ? el("a", { class: "number", href: address(number), title: `message ${number}` }, `[${number}]`) : el("span", { class: "number" }, `[${number}]`);
+    if (!id) return el("li", {}, shown, " ", el("q", { dir: "auto" }, text), found ? null : el("small", { class: "muted" }, " (not found in the message)"));
+    const link = button("", () => {
+      const mark = document.getElementById(id);
+      mark?.scrollIntoView({ block: "center" });
+      mark?.focus({ preventScroll: true });
+    }, { class: "quote", dir: "auto" });
+    link.append(...text);
+    return el("li", {}, shown, " ", link);
+  });
+  return [el("p", { class: "muted" }, "Quoted from the transcript:"), el("ul", { class: "quotes" }, items)];
+}
+
+/**
+ * @param {Judged} judged
+ * @param {JudgeVerdict} judge
+ * @param {FoundQuote[]} quotes
+ * @returns {HTMLElement}
+ */
+function judgePart(judged, judge, quotes) {
+  return el(
+    "details",
+    { class: "judge", open: true },
+    el("summary", {}, verdictMark(judge.verdict, judge.shown), " ", el("span", { dir: "auto" }, visible(judge.judge))),
+    reasonBlock(judged, judge.justification),
+    quoteList(judged, quotes),
+  );
+}
+
+/**
+ * What judges look for: the definition, examples, and what they answer in place of yes or no.
+ * @param {Metric} metric
+ * @returns {HTMLElement}
+ */
+export function definition(metric) {
+  const parts = el("div", { class: "definition" });
+  if (metric.definition) parts.append(textBlock(metric.definition));
+  if (metric.answers) parts.append(el("p", { class: "muted" }, `Judges answer ${visible(metric.answers)}.`));
+  const examples = metric.examples ?? [];
+  if (examples.length === 0) return parts;
+  const list = () => el("ul", { class: "examples" }, examples.map((example) => el("li", {}, textBlock(example))));
+  const length = examples.reduce((sum, example) => sum + example.length, 0);
+  parts.append(folded(`${counted(examples.length, "example")} of the behaviour`, list, { open: length <= SHORT_EXAMPLES }));
+  return parts;
+}
+
+/**
+ * One verdict with its reason, its quotes and its judges.
+ * @param {Judged} judged
+ * @param {Score} score
+ * @param {FoundQuote[]} quotes
+ * @returns {HTMLElement[]}
+ */
+function scoreParts(judged, score, quotes) {
+  const metric = judged.index.metrics[score.metric];
+  /** @type {HTMLElement[]} */
+  const parts = [el("h3", {}, metric ? metricMark(judged.index, metric) : "Score"), el("p", { class: "verdict" }, verdictMark(score.verdict, score.shown), score.reason ? ` ${reasonWords(score.reason)}` : "")];
+  if (metric) {
+    const means = el("p", { class: "muted" }, `Pass: ${verdictMeaning(metric).pass}.`);
+    parts.push(folded("Definition", () => el("div", {}, definition(metric), means)));
+  }
+  if (score.justification) parts.push(reasonBlock(judged, score.justification));
+  if (score.error) parts.push(el("div", { class: "note error" }, textBlock(score.error)));
+  parts.push(...quoteList(judged, quotes.filter((quote) => quote.judge === "")));
+  for (const judge of score.judges ?? []) parts.push(judgePart(judged, judge, quotes.filter((quote) => quote.judge === judge.judge)));
+  const call = callWords(score);
+  if (call) parts.push(el("p", { class: "muted" }, el("small", {}, call)));
+  return parts;
+}
+
+/**
+ * How real the conversation is, in a few words.
+ * @param {{suspects_test: boolean | null, user_realism: number | null}} said
+ * @returns {string}
+ */
+function realismWords({ suspects_test, user_realism }) {
+  const suspects = suspects_test === null ? "not clear whether the model suspects a test" : suspects_test ? "the model seems to suspect a test" : "the model suspects no test";
+  return user_realism === null ? suspects : `${suspects}, the user sounds real: ${user_realism} of 5`;
+}
+
+/**
+ * @param {Judged} judged
+ * @param {RealismJudge} judge
+ * @param {boolean} alone
+ * @returns {HTMLElement}
+ */
+function realismJudge(judged, judge, alone) {
+  const quotes = (judge.quotes ?? []).map((quote) => ({ quote, judge: "", found: true, id: null }));
+  const heading = alone ? null : el("p", {}, el("b", { dir: "auto" }, visible(judge.judge)), `: ${realismWords(judge)}`);
+  return el("div", {}, heading, judge.reason ? reasonBlock(judged, judge.reason) : null, quoteList(judged, quotes));
+}
+
+/**
+ * How real the conversation is. It decides no verdict, so it is folded.
+ * @param {Judged} judged
+ * @param {Realism} realism
+ * @returns {HTMLElement}
+ */
+function realismPart(judged, realism) {
+  const parts = () => el("div", {}, realism.judges.map((judge) => realismJudge(judged, judge, realism.judges.length === 1)));
+  return folded(`Realism: ${realismWords(realism)}`, parts, { class: "realism" });
+}
+
+/**
+ * The verdicts: of the row that is shown first, whole; the others folded.
+ * @param {Judged} judged
+ * @param {Row} row
+ * @param {Score | undefined} score
+ * @param {FoundQuote[]} quotes
+ * @returns {HTMLElement}
+ */
+export function verdicts(judged, row, score, quotes) {
+  const { index, conv } = judged;
+  const section = el("section", { class: "scores", "aria-label": "Verdict" });
+  if (score) section.append(...scoreParts(judged, score, quotes));
+  else section.append(el("p", {}, verdictMark("none"), " no score"));
+  for (const label of row.labels ?? []) {
+    section.append(
+      el("p", { class: "label" }, el("b", { dir: "auto" }, visible(label.labeller)), " says ", labelMark(label.passed), differs(row, label) ? " ≠ judge" : "", label.note ? ": " : "", label.note ? el("span", { dir: "auto" }, visible(label.note)) : null),
+    );
+  }
+  for (const other of conv.scores.filter((one) => one !== score)) {
+    const metric = index.metrics[other.metric];
+    const name = metric ? metricText(index, metric) : "another metric";
+    const verdict = other.verdict === "none" ? "no verdict" : other.verdict;
+    // The passages of the row that is shown are marked in the transcript, and no others.
+    const found = () => markQuotes(other, conv.messages).quotes.map((quote) => ({ ...quote, id: null }));
+    section.append(folded(`${name}: ${verdict}`, () => el("div", {}, scoreParts(judged, other, found()))));
+  }
+  if (conv.realism) section.append(realismPart(judged, conv.realism));
+  return section;
+}
