@@ -54,24 +54,26 @@ export async function follow(source, load) {
     if (sign.textContent !== text) sign.textContent = text;
     sign.className = name;
   };
+  // The versions that overview and index are of. The page came with an overview, and without an index.
+  let overview = document.documentElement.dataset["version"] ?? "";
   let version = "";
   // Whether an answer was given here whose figures are not shown yet.
   let awaited = false;
   const ask = async () => {
     const state = await askState();
     if (state.version !== version) {
-      const first = version === "";
       source.forget(state.version);
-      if (!first) {
+      if (state.version !== overview) {
         /** @type {{overview: string, cost: string}} */
         const parts = JSON.parse(await fromViewer(`overview?v=${encodeURIComponent(state.version)}`));
         swap(byId("overview"), parts.overview);
         swap(byId("cost"), parts.cost);
+        overview = state.version;
       }
       await load();
       version = state.version;
-      awaited &&= state.pending === true;
-    } else if (state.pending === false) awaited = false;
+    }
+    awaited &&= state.pending === true;
     if (state.error) tell(`not up to date: ${state.error}`, "stopped");
     // The figures of labels follow a run when it has ended.
     else if (state.running) tell("running", "running");
