@@ -58,6 +58,8 @@ mod label_command;
 mod label_import;
 mod label_report;
 mod label_results;
+#[cfg(target_os = "linux")]
+mod label_terminal;
 mod labels;
 mod measured_alike;
 mod modelbench;

@@ -5,6 +5,9 @@
     reason = "a test that cannot set up its ground fails"
 )]
 
+#[cfg(target_os = "linux")]
+pub mod terminal;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},

@@ -22,8 +22,9 @@ pub(super) enum Answer {
     Unknown,
 }
 
-/// What can be typed.
-pub(super) const KEYS: &str = "p pass, f fail, u unclear (a note may follow: `f agrees in the last turn`); s skip, b back, h hidden parts, q quit";
+/// What can be typed, in lines of 80 columns at most.
+pub(super) const KEYS: &str = "p pass, f fail, u unclear (a note may follow: `f agrees in the last turn`)\n\
+                               s skip, b back, h hidden parts, q quit";
 
 impl Answer {
     /// Reads a line: a word or its first letter, and a note behind an answer.

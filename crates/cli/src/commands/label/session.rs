@@ -183,7 +183,7 @@ impl<R: BufRead> Session<'_, R> {
     fn begin(&self) {
         let progress = self.labelling.progress();
         let text = format!(
-            "{}: {} labels {} of {}: {} done, {} still useful (the first of their scenario among those that the judge passed, or failed)\n{KEYS}\n",
+            "{}: {} labels {} of {}: {} done, {} still useful (the first of their scenario among those that the judge passed, or failed)",
             self.name,
             self.labeller,
             counted(progress.rows as u64, "row", "rows"),
@@ -191,7 +191,8 @@ impl<R: BufRead> Session<'_, R> {
             progress.labelled,
             progress.useful
         );
-        self.print(&text);
+        let text = textwrap::fill(&text, self.width());
+        self.print(&format!("{text}\n{KEYS}\n"));
     }
 
     fn show(&self, row: &LabelRow) {
