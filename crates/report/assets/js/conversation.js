@@ -180,7 +180,7 @@ export class ConversationPage {
     const facts = [
       run?.id,
       variantWords(row.variant),
-      `sample ${row.sample}`,
+      index.rows.some((one) => one.sample > 0) ? `sample ${row.sample}` : "",
       planned ? `${turns}${planned} turns${why && `: ${why}`}` : counted(row.turns, "turn"),
       conv?.cost === undefined ? "" : dollars(conv.cost),
       row.incomplete ? "incomplete" : "",

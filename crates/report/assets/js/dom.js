@@ -36,6 +36,20 @@ export function button(text, action, attributes = {}) {
 }
 
 /**
+ * A button that a key presses too: the key stands behind its word where there is room.
+ * @param {string} text
+ * @param {string} key
+ * @param {(event: MouseEvent) => void} action
+ * @param {Record<string, string | boolean | undefined>} [attributes]
+ * @returns {HTMLButtonElement}
+ */
+export function keyButton(text, key, action, attributes = {}) {
+  const made = button(text, action, attributes);
+  made.append(el("span", { class: "key" }, ` (${key})`));
+  return made;
+}
+
+/**
  * The element of the page with this id.
  * @param {string} id
  * @returns {HTMLElement}

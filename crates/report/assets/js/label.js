@@ -1,5 +1,5 @@
 // The page to label rows by hand: one at a time, in the order that statistics ask for, the judge's verdict hidden.
-import { button, byId, download, el, waysOut } from "./dom.js";
+import { button, byId, download, el, keyButton, waysOut } from "./dom.js";
 import { setKeys } from "./keys.js";
 import { lastAnswer, question, thinnedBenchmarks, whyNoLabels } from "./question.js";
 import { writeRoute } from "./router.js";
@@ -38,7 +38,7 @@ export class LabelPage {
     this.counter = el("p", { class: "count", role: "status" });
     this.left = 0;
     this.message = "";
-    this.note = el("textarea", { id: "label-note", rows: "2", placeholder: "optional", autocomplete: "off" });
+    this.note = el("textarea", { id: "label-note", rows: "1", placeholder: "a note, optional", autocomplete: "off" });
     this.note.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.note.blur();
     });
@@ -216,11 +216,12 @@ export class LabelPage {
     parts.push(this.bar(row !== undefined && conv !== undefined));
     const last = this.answers.at(-1);
     const answered = last ? lastAnswer(index, last, () => void this.undo()) : null;
-    if (answered) parts.push(answered);
     if (row && conv && metric) {
-      parts.push(question(index, metric, this.showVerdicts ? row : null), el("section", { class: "said", "aria-label": "Transcript" }, setting(conv), transcript(conv, new Map(), { blind: !this.showVerdicts })));
-    } else if (!this.message) {
-      parts.push(el("p", { class: "note" }, `All rows of ${visible(this.run)} are answered.`));
+      const said = el("section", { class: "said", "aria-label": "Transcript" }, setting(conv), transcript(conv, new Map(), { blind: !this.showVerdicts }));
+      parts.push(el("div", { class: "conversation labelling" }, el("div", { class: "beside" }, answered, question(index, metric, this.showVerdicts ? row : null)), said));
+    } else {
+      if (answered) parts.push(answered);
+      if (!this.message) parts.push(el("p", { class: "note" }, `All rows of ${visible(this.run)} are answered.`));
     }
     if (!this.source.live) parts.push(this.saving());
     byId("label").replaceChildren(...parts);
@@ -262,11 +263,11 @@ export class LabelPage {
     const bar = el("div", { class: "controls" });
     if (open) {
       bar.append(
-        button("Pass (p)", () => void this.answer(true), { class: "answer answer-pass" }),
-        button("Fail (f)", () => void this.answer(false), { class: "answer answer-fail" }),
-        button("Unclear (u)", () => void this.answer(null), { class: "answer" }),
-        button("Skip (s)", () => void this.skip()),
-        el("label", { for: "label-note" }, el("span", {}, "Note (n)"), this.note),
+        keyButton("Pass", "p", () => void this.answer(true), { class: "answer answer-pass" }),
+        keyButton("Fail", "f", () => void this.answer(false), { class: "answer answer-fail" }),
+        keyButton("Unclear", "u", () => void this.answer(null), { class: "answer" }),
+        keyButton("Skip", "s", () => void this.skip(), { class: "answer answer-skip" }),
+        el("label", { for: "label-note" }, el("span", {}, "Note", el("span", { class: "key" }, " (n)")), this.note),
       );
     }
     if (!this.source.live) bar.append(this.downloading());

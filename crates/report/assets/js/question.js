@@ -1,5 +1,5 @@
 // What a person is asked who labels a row, and what follows the answer.
-import { button, el, waysOut } from "./dom.js";
+import { el, keyButton, waysOut } from "./dom.js";
 import { messageLinks } from "./references.js";
 import { rowAddress } from "./rows.js";
 import { count, counted, textBlock, visible } from "./text.js";
@@ -32,7 +32,8 @@ export function question(index, metric, row) {
     { class: "question", "aria-label": "Question" },
     el("h3", {}, metricMark(index, metric)),
     definition(metric),
-    el("p", {}, el("b", {}, "Pass"), `: ${pass}. `, el("b", {}, "Fail"), `: ${fail}.`),
+    el("p", { class: "meaning" }, el("b", {}, "Pass"), `: ${pass}.`),
+    el("p", { class: "meaning" }, el("b", {}, "Fail"), `: ${fail}.`),
     row && el("p", {}, "The judge says ", verdictMark(row.verdict, row.shown)),
   );
 }
@@ -61,7 +62,7 @@ export function lastAnswer(index, { number, label, conv }, undo) {
       ". ",
       el("a", { href: rowAddress(index, row) }, "See the row"),
       " ",
-      button("Undo (z)", undo),
+      keyButton("Undo", "z", undo),
     ),
   );
   const reason = conv?.scores.find((score) => score.metric === row.metric)?.justification;

@@ -127,6 +127,7 @@ export class RowsPage {
     this.index = index;
     this.offered = choices(index);
     for (const [name, select] of this.selects) this.offer(select, this.offered[name]);
+    this.measure(index);
     const held = index.rows.length;
     this.note.hidden = held >= index.total_rows;
     this.note.textContent =
@@ -136,6 +137,29 @@ export class RowsPage {
     this.searched = "";
     if (this.filter.text) this.startSearch();
     this.fill();
+  }
+
+  /**
+   * Tells the stylesheet how many letters the columns have, so that none is wider than what it holds. It has the last word.
+   * @param {Index} index
+   */
+  measure(index) {
+    const { table } = this.table;
+    table.classList.toggle("scales", index.rows.some((row) => row.shown !== undefined));
+    /** @param {string} column @param {Iterable<string>} texts */
+    const set = (column, texts) => {
+      let most = 0;
+      for (const text of texts) most = Math.max(most, text.length);
+      table.style.setProperty(`--${column}`, String(most));
+    };
+    /** @param {(row: Row) => string} text */
+    const ofRows = (text) => new Set(index.rows.map(text));
+    set("model", index.runs.map((run) => run.id));
+    set("metric", index.metrics.map((metric) => metricText(index, metric)));
+    set("scenario", ofRows((row) => row.scenario));
+    set("variant", ofRows((row) => variantWords(row.variant)));
+    set("troubles", ofRows((row) => troubles(row).join("    ")));
+    set("labels", ofRows((row) => "fail ≠ ".repeat(row.labels?.length ?? 0)));
   }
 
   /**
@@ -182,7 +206,6 @@ export class RowsPage {
     const { found } = this;
     const numbers = matching(index, this.filter).filter((number) => !found || found.has(number));
     this.table.setColumns(this.columns(index), this.filter.sort);
-    this.table.table.classList.toggle("scales", index.rows.some((row) => row.shown !== undefined));
     this.table.setRows(sorted(index, numbers, this.filter.sort), this.current);
     this.counter.textContent = this.countWords(index, numbers);
   }
@@ -252,7 +275,9 @@ export class RowsPage {
         cell: (number) => {
           const row = at(number);
           const below = [several.models && model(row), several.metrics && metricText(index, metric(row))].filter(Boolean).join(" · ");
-          return [el("a", { href: rowAddress(index, row), dir: "auto" }, visible(row.scenario)), el("span", { class: "below", title: below }, below)];
+          const trouble = troubles(row).join(", ");
+          const first = trouble ? el("span", { class: "below-trouble" }, visible(trouble), " · ") : null;
+          return [el("a", { href: rowAddress(index, row), dir: "auto" }, visible(row.scenario)), el("span", { class: "below", title: below }, first, below)];
         },
       },
       some((row) => row.variant !== undefined) && { id: "variant", title: "Variant", cell: (number) => [visible(variantWords(at(number).variant))] },

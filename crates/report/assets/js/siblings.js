@@ -56,8 +56,10 @@ export function siblings(index, route, row) {
     title ? el("th", { scope: "col", class: title === "Sample" ? "num" : null }, title) : el("td"),
   );
   const table = () => el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The same scenario" }, el("table", { class: "data" }, el("thead", {}, el("tr", {}, titles)), body));
+  const box = folded(`The same scenario (${count(list.length)} conversations)`, table, { open: true });
   // On a narrow page it stands between the verdict and the transcript.
-  section.append(folded(`The same scenario (${count(list.length)} conversations)`, table, { open: !matchMedia("(max-width: 64rem)").matches }));
+  box.open = !matchMedia("(max-width: 64rem)").matches;
+  section.append(box);
   if (list.length > MOST_SIBLINGS) section.append(el("p", { class: "muted" }, `${count(list.length - MOST_SIBLINGS)} more are not listed.`));
   return section;
 }

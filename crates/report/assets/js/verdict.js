@@ -97,12 +97,13 @@ export function definition(metric) {
 function scoreParts(judged, score, quotes) {
   const metric = judged.index.metrics[score.metric];
   /** @type {HTMLElement[]} */
-  const parts = [el("h3", {}, metric ? metricMark(judged.index, metric) : "Score"), el("p", { class: "verdict" }, verdictMark(score.verdict, score.shown), score.reason ? ` ${reasonWords(score.reason)}` : "")];
+  const parts = [el("h3", {}, metric ? metricMark(judged.index, metric) : "Score"), el("p", { class: "verdict" }, verdictMark(score.verdict, score.shown), score.reason ? `: ${reasonWords(score.reason)}` : "")];
   if (metric) {
     const means = el("p", { class: "muted" }, `Pass: ${verdictMeaning(metric).pass}.`);
     parts.push(folded("Definition", () => el("div", {}, definition(metric), means)));
   }
-  if (score.justification) parts.push(reasonBlock(judged, score.justification));
+  // A row that failed has its error as the reason too.
+  if (score.justification && score.justification !== score.error) parts.push(reasonBlock(judged, score.justification));
   if (score.error) parts.push(el("div", { class: "note error" }, textBlock(score.error)));
   parts.push(...quoteList(judged, quotes.filter((quote) => quote.judge === "")));
   for (const judge of score.judges ?? []) parts.push(judgePart(judged, judge, quotes.filter((quote) => quote.judge === judge.judge)));

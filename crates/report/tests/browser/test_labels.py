@@ -32,7 +32,7 @@ def test_the_question_has_the_metric_and_what_an_answer_means(open_page, golden)
     start_labels(page)
     seen = {}
     for _ in range(8):
-        text = page.locator(".question").inner_text()
+        text = " ".join(page.locator(".question").inner_text().split())
         heading = page.locator(".question h3").inner_text()
         seen[heading.rsplit("(", 1)[1]] = text
         # The bar with the download is in the window however far the reader is.
