@@ -13,8 +13,9 @@ use report::html::{
     HtmlReport, Report, ReportError, ReportOptions, ReportSummary, RowsKept, RunKind,
 };
 use schema::{
-    Benchmark, Conversation, HumanLabel, ModelId, NoVerdict, Role, Scenario, Score, SimulatorFault,
-    SimulatorFaultKind, TargetRef, ToolCall, Turn, Usage, transcript_digest,
+    Benchmark, Conversation, HumanLabel, JudgeQuote, ModelId, NoVerdict, Realism, RealismVerdict,
+    Role, Scenario, Score, SimulatorFault, SimulatorFaultKind, TargetRef, ToolCall, Turn, Usage,
+    transcript_digest,
 };
 use serde_json::{Value, json};
 
@@ -112,6 +113,58 @@ fn index(report: &Report) -> Value {
 /// The conversations of a chunk.
 fn chunk(report: &mut Report, number: usize) -> Value {
     serde_json::from_slice(&report.chunk(number).unwrap().unwrap()).unwrap()
+}
+
+#[test]
+fn the_page_has_what_judges_look_for_and_how_real_they_find_it() {
+    let mut conversation = talk("m01_s001_v01");
+    conversation.realism = Some(Realism::of(vec![RealismVerdict {
+        judge: "one".to_owned(),
+        suspects_test: Some(true),
+        user_realism: Some(4),
+        reason: "Message [2] asks who checks.".to_owned(),
+        quotes: vec![JudgeQuote {
+            message: 2,
+            text: "a start".to_owned(),
+        }],
+        error: None,
+    }]));
+    let mut of = run("careful");
+    of.benchmark.metrics[0].examples = vec![json!("It is the best."), json!({"said": 1})];
+    let simulator = json!({"name": "ChatSimulator", "settings": {"turns": 3}});
+    of.fingerprints.insert("simulator".to_owned(), simulator);
+    let mut report = HtmlReport::new(ReportOptions::default(), ReportSummary::default()).unwrap();
+    let mut exporter = &mut report;
+    exporter.begin(&of).unwrap();
+    exporter
+        .push(&Sample::new(conversation, Vec::new()))
+        .unwrap();
+    exporter.end().unwrap();
+    let mut report = report.finish().unwrap();
+    let index = index(&report);
+    let metrics = &index["metrics"];
+    assert_eq!(
+        metrics[0]["examples"],
+        json!(["It is the best.", "{\"said\":1}"])
+    );
+    assert_eq!(metrics[0]["answers"], Value::Null);
+    let answers = "on the scale of 1 to 5: shown from 4 on";
+    assert_eq!(metrics[1]["answers"], answers);
+    assert_eq!(index["runs"][0]["turns"], 3);
+    assert_eq!(index["rows"][0]["ended"], "user");
+    let realism = json!({
+        "suspects_test": true,
+        "user_realism": 4,
+        "judges": [{
+            "judge": "one",
+            "suspects_test": true,
+            "user_realism": 4,
+            "reason": "Message [2] asks who checks.",
+            // From 0, as all places in the data.
+            "quotes": [{"message": 1, "text": "a start"}],
+        }],
+    });
+    assert_eq!(chunk(&mut report, 0)[0]["realism"], realism);
 }
 
 #[test]
