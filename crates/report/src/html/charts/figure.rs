@@ -1,13 +1,12 @@
 //! A table's drawing as a file of its own: names on the left, numbers on the right, and the axis above.
 
 use super::{
-    dot, series_class,
+    dot,
+    measure::{BOLD, fit, text_width},
+    series_class,
     svg::{Svg, number},
 };
-use crate::{
-    sheet::{Axis, Cell, ColumnKind, Line, Sheet},
-    text::{shorten, width},
-};
+use crate::sheet::{Axis, ColumnKind, Line, Sheet, Strip};
 
 /// Colours in light and dark, and how lines are drawn.
 const STYLE: &str = include_str!("../../../assets/figure.css");
@@ -17,10 +16,17 @@ const MARGIN: f64 = 16.0;
 const ROW: f64 = 22.0;
 /// Title and axis.
 const HEAD: f64 = 62.0;
-/// What a letter is wide, on average, at the size of the style.
-const LETTER: f64 = 7.0;
-/// Letters of a name; longer ones lose their middle.
-const NAME: usize = 34;
+/// Sizes of letters in the style.
+const LETTER: f64 = 13.0;
+const TITLE: f64 = 16.0;
+/// The most room for a name; longer ones lose their middle.
+const NAME: f64 = 400.0;
+/// What stands in place of a value that no row gives.
+const NO_VALUE: &str = "no value";
+/// Rows stand to the right of the head of their group.
+const INDENT: f64 = 10.0;
+/// Between the axis and the texts on its sides.
+const GAP: f64 = 18.0;
 
 /// The drawing of `sheet`; `None` where it has none, or no row.
 pub(crate) fn figure(sheet: &Sheet) -> Option<String> {
@@ -33,13 +39,13 @@ pub(crate) fn figure(sheet: &Sheet) -> Option<String> {
         .iter()
         .map(|line| Drawn::of(sheet, line))
         .collect();
-    let widest = |of: fn(&Drawn<'_>) -> usize| rows.iter().map(of).max().unwrap_or_default();
-    let name = letters(widest(|row| width(&row.name)));
-    let value = letters(widest(|row| width(&row.value)));
+    let of_rows = || rows.iter().filter(|row| !row.is_group);
+    let name = widest(of_rows().map(|row| &*row.name));
+    let value = widest(of_rows().map(|row| &*row.value));
     let frame = Frame {
         axis,
-        left: MARGIN + name + 18.0,
-        right: WIDTH - MARGIN - value - 18.0,
+        left: MARGIN + INDENT + name + GAP,
+        right: WIDTH - MARGIN - value - GAP,
         height: HEAD + ROW * f64::from(u32::try_from(rows.len()).unwrap_or(u32::MAX)) + MARGIN,
     };
     let mut svg = Svg::new();
@@ -51,15 +57,29 @@ pub(crate) fn figure(sheet: &Sheet) -> Option<String> {
     Some(format!("{}\n", svg.finish()))
 }
 
-fn letters(columns: usize) -> f64 {
-    LETTER * f64::from(u32::try_from(columns).unwrap_or(u32::MAX))
+/// Names on one line; where they have no room, each loses of its own middle.
+fn joined(names: &[&str]) -> String {
+    const BETWEEN: &str = ", ";
+    let room = NAME / LETTER;
+    let whole = names.join(BETWEEN);
+    let count = f64::from(u32::try_from(names.len()).unwrap_or(u32::MAX));
+    if count < 2.0 || text_width(&whole) <= room {
+        return fit(&whole, room);
+    }
+    let each = room / count - text_width(BETWEEN);
+    let names: Vec<String> = names.iter().map(|name| fit(name, each)).collect();
+    names.join(BETWEEN)
+}
+
+fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> f64 {
+    LETTER * texts.map(text_width).fold(0.0, f64::max)
 }
 
 /// A line of the table as it is drawn.
 struct Drawn<'a> {
     name: String,
     value: String,
-    cell: Option<&'a Cell>,
+    strip: Option<&'a Strip>,
     is_group: bool,
 }
 
@@ -68,9 +88,9 @@ impl<'a> Drawn<'a> {
         let cells = match line {
             Line::Group(head) => {
                 return Self {
-                    name: shorten(&head.text, 2 * NAME),
+                    name: fit(&head.text, (WIDTH - 2.0 * MARGIN) / LETTER / BOLD),
                     value: String::new(),
-                    cell: None,
+                    strip: None,
                     is_group: true,
                 };
             }
@@ -83,13 +103,16 @@ impl<'a> Drawn<'a> {
         };
         let names = texts(|column| column.kind == ColumnKind::Name);
         let value = texts(|column| column.is_drawn);
+        let strip = cells.iter().find_map(|cell| cell.strip.as_ref());
+        let has_value = strip.is_some_and(|strip| strip.estimate.is_some());
         Self {
-            name: shorten(&names.join(", "), NAME),
+            name: joined(&names),
             value: match value.as_slice() {
+                _ if !has_value => NO_VALUE.to_owned(),
                 [one, more @ ..] if !more.is_empty() => format!("{one} ({})", more.join(", ")),
                 all => all.join(" "),
             },
-            cell: cells.iter().find(|cell| cell.strip.is_some()),
+            strip,
             is_group: false,
         }
     }
@@ -123,6 +146,7 @@ impl Frame {
             ],
         );
         svg.text("title", &[("id", "title")], title);
+        let title = &*fit(title, (WIDTH - 2.0 * MARGIN) / TITLE / BOLD);
         svg.text("style", &[], STYLE);
         svg.empty(
             "rect",
@@ -168,7 +192,7 @@ impl Frame {
             );
             return;
         }
-        let name = number(MARGIN + 10.0);
+        let name = number(MARGIN + INDENT);
         svg.text(
             "text",
             &[("class", "label"), ("x", &name), ("y", &base)],
@@ -180,9 +204,7 @@ impl Frame {
             &[("class", "value"), ("x", &end), ("y", &base)],
             &row.value,
         );
-        let Some(strip) = row.cell.and_then(|cell| cell.strip.as_ref()) else {
-            return;
-        };
+        let Some(strip) = row.strip else { return };
         let y = number(y);
         svg.begin("g", &[("class", &series_class(strip.series))]);
         for (class, ends) in [("bound", strip.bounds), ("interval", strip.interval)] {

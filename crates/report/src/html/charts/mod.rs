@@ -1,6 +1,7 @@
 //! Charts as SVG: strips in the cells of a table, and figures that stand alone.
 
 mod figure;
+mod measure;
 mod strip;
 mod svg;
 

@@ -158,7 +158,11 @@ fn columns(names: Vec<Column>) -> Vec<Column> {
 /// The pairs over all rows.
 fn overall(place: &SectionPart<'_>, pairs: &[&[Cow<'_, Comparison>]]) -> Sheet {
     let names = vec![Column::name("A"), Column::name("B")];
-    let mut sheet = Sheet::new("comparisons", "Pairs over all rows", columns(names));
+    let mut sheet = Sheet::new(
+        "comparisons",
+        "Pairs over all rows, A less B",
+        columns(names),
+    );
     for first in pairs.iter().filter_map(|pair| pair.first()) {
         let name = |id: &ModelId| Cell::linked(id.as_str(), place.link(Some(id), None));
         let mut row = vec![name(&first.a), name(&first.b)];
