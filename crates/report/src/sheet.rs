@@ -1,6 +1,10 @@
 //! Tables that every format of a report shares: HTML, Markdown, LaTeX and charts are made of the same rows.
 
-use crate::{html::MetricLabel, text::clean};
+use crate::{
+    html::MetricLabel,
+    numbers::{compact_interval, percent},
+    text::clean,
+};
 
 /// A table.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +54,7 @@ pub(crate) enum Axis {
 #[derive(Clone, Debug)]
 pub(crate) enum Line {
     /// Stands above the rows of one group.
-    Group(Cell),
+    Group(Box<Cell>),
     /// A cell for every column.
     Row(Vec<Cell>),
 }
@@ -64,6 +68,8 @@ pub(crate) struct Cell {
     pub strip: Option<Strip>,
     /// The class of a word: `pass`, `fail`, `none`, `better`, `worse` or `same`.
     pub word: Option<&'static str>,
+    /// What LaTeX sets below the text: an interval.
+    pub below: String,
     /// The metric whose name is the text, for formats that can set its parts apart.
     pub metric: Option<MetricLabel>,
 }
@@ -156,6 +162,14 @@ impl Cell {
         }
     }
 
+    /// A rate, and its interval below it.
+    pub(crate) fn rate(estimate: Option<f64>, ends: Option<(f64, f64)>) -> Self {
+        Self {
+            below: ends.map_or_else(String::new, |_| compact_interval(ends)),
+            ..Self::new(percent(estimate))
+        }
+    }
+
     pub(crate) fn drawn(mut strip: Strip, link: Option<String>) -> Self {
         strip.title = clean(&strip.title);
         Self {
@@ -199,7 +213,7 @@ impl Sheet {
     }
 
     pub(crate) fn group(&mut self, head: impl Into<Cell>) {
-        self.lines.push(Line::Group(head.into()));
+        self.lines.push(Line::Group(Box::new(head.into())));
     }
 
     pub(crate) fn is_empty(&self) -> bool {

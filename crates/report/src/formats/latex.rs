@@ -1,11 +1,14 @@
-//! A table for LaTeX, with the package `booktabs`.
+//! A table for LaTeX, with the package `booktabs`; a long one with `longtable`.
 
 use std::fmt::Write as _;
 
 use crate::{
-    sheet::{Column, ColumnKind, Line, Sheet},
+    sheet::{Cell, Column, ColumnKind, Line, Sheet},
     text::clean,
 };
+
+/// A table of more lines than a page has room for may break.
+const PAGE: usize = 20;
 
 pub(super) fn table(sheet: &Sheet) -> String {
     let columns: Vec<&Column> = sheet
@@ -13,50 +16,164 @@ pub(super) fn table(sheet: &Sheet) -> String {
         .iter()
         .filter(|column| !column.is_chart())
         .collect();
-    let places: String = columns
-        .iter()
-        .map(|column| match column.kind {
-            ColumnKind::Number => 'r',
-            _ => 'l',
-        })
-        .collect();
     let names: Vec<String> = columns.iter().map(|column| escaped(&column.name)).collect();
-    let mut text = String::from("% \\usepackage{booktabs}\n\\begin{table}\n  \\centering\n");
-    // Writing to a text does not fail.
-    let _ = writeln!(text, "  \\caption{{{}}}", escaped(&sheet.title));
-    let _ = writeln!(text, "  \\label{{tab:{}}}", label(&sheet.id));
-    let _ = writeln!(text, "  \\begin{{tabular}}{{{places}}}\n    \\toprule");
-    let _ = writeln!(text, "    {} \\\\\n    \\midrule", names.join(" & "));
+    let head = format!(
+        "    \\toprule\n    {} \\\\\n    \\midrule\n",
+        names.join(" & ")
+    );
+    let caption = format!(
+        "\\caption{{{}}}\n  \\label{{tab:{}}}",
+        escaped(&sheet.title),
+        label(&sheet.id)
+    );
+    let frame = match sheet.lines.len() > PAGE {
+        true => Frame::Long,
+        false => Frame::Float,
+    };
+    let body = body(sheet, columns.len());
+    let mut text = preamble(frame, &body);
+    frame.begin(&mut text, &caption, &places(&columns), &head);
+    text.push_str(&body);
+    frame.end(&mut text, &sheet.notes);
+    text
+}
+
+/// The environment that a table is set in.
+#[derive(Clone, Copy)]
+enum Frame {
+    Float,
+    /// Breaks at the end of a page.
+    Long,
+}
+
+impl Frame {
+    fn begin(self, text: &mut String, caption: &str, places: &str, head: &str) {
+        // Writing to a text does not fail.
+        let _ = match self {
+            Self::Float => write!(
+                text,
+                "\\begin{{table}}\n  \\centering\\small\\setlength{{\\tabcolsep}}{{4pt}}\n  {caption}\n  \\begin{{tabular}}{{{places}}}\n{head}"
+            ),
+            Self::Long => write!(
+                text,
+                "\\begingroup\\small\\setlength{{\\tabcolsep}}{{4pt}}\n  \\begin{{longtable}}{{{places}}}\n  {caption} \\\\\n{head}    \\endfirsthead\n{head}    \\endhead\n    \\bottomrule\n    \\endfoot\n"
+            ),
+        };
+    }
+
+    fn end(self, text: &mut String, notes: &[String]) {
+        let (table, around) = match self {
+            Self::Float => ("    \\bottomrule\n  \\end{tabular}\n", "\\end{table}\n"),
+            Self::Long => ("  \\end{longtable}\n", "\\endgroup\n"),
+        };
+        text.push_str(table);
+        if !notes.is_empty() {
+            text.push_str("  \\par\\smallskip\\noindent\n  \\parbox{\\linewidth}{\\footnotesize\n");
+            for note in notes {
+                let _ = writeln!(text, "    {}\\par", escaped(note));
+            }
+            text.push_str("  }\n");
+        }
+        text.push_str(around);
+    }
+}
+
+/// What a document needs for the table.
+fn preamble(frame: Frame, body: &str) -> String {
+    let mut text = String::from("% \\usepackage{booktabs}\n");
+    if matches!(frame, Frame::Long) {
+        text.push_str("% \\usepackage{longtable}\n");
+    }
+    if !body.chars().all(is_common) {
+        text.push_str("% Names have letters that pdfLaTeX has no font for: use LuaLaTeX or XeLaTeX, with a font that has them.\n");
+    }
+    text
+}
+
+/// Latin letters and the signs that fonts of LaTeX have.
+fn is_common(letter: char) -> bool {
+    matches!(letter, '\n' | ' '..='~' | '\u{a0}'..='\u{17f}' | '–' | '—' | '‘' | '’' | '“' | '”' | '…' | '€')
+}
+
+/// The columns: names on the left, numbers on the right.
+fn places(columns: &[&Column]) -> String {
+    let place = |column: &&Column| match column.kind {
+        ColumnKind::Number => 'r',
+        _ => 'l',
+    };
+    columns.iter().map(place).collect()
+}
+
+fn body(sheet: &Sheet, width: usize) -> String {
+    let mut text = String::new();
     for line in &sheet.lines {
         match line {
             Line::Group(head) => {
                 let name = escaped(&head.text);
                 let _ = writeln!(
                     text,
-                    "    \\multicolumn{{{}}}{{l}}{{\\emph{{{name}}}}} \\\\",
-                    columns.len()
+                    "    \\multicolumn{{{width}}}{{l}}{{\\emph{{{name}}}}} \\\\"
                 );
             }
             Line::Row(cells) => {
                 let cells = sheet.columns.iter().zip(cells);
-                let cells = cells.filter(|(column, _)| !column.is_chart());
-                let cells: Vec<String> = cells
-                    .map(|(column, cell)| match column.kind {
-                        ColumnKind::Number => number(&cell.text),
-                        _ => escaped(&cell.text),
-                    })
-                    .collect();
-                let _ = writeln!(text, "    {} \\\\", cells.join(" & "));
+                let cells: Vec<(&Column, &Cell)> =
+                    cells.filter(|(column, _)| !column.is_chart()).collect();
+                row(&mut text, &cells);
             }
         }
     }
-    text.push_str("    \\bottomrule\n  \\end{tabular}\n");
-    for note in &sheet.notes {
-        let _ = writeln!(text, "  \\par\\footnotesize {}", escaped(note));
-    }
-    text.push_str("\\end{table}\n");
     text
 }
+
+/// A row, and what stands below its cells.
+fn row(text: &mut String, cells: &[(&Column, &Cell)]) {
+    let line: Vec<String> = cells
+        .iter()
+        .map(|(column, cell)| match column.kind {
+            ColumnKind::Number => number(&cell.text),
+            _ => name(&cell.text),
+        })
+        .collect();
+    if cells.iter().all(|(_, cell)| cell.below.is_empty()) {
+        let _ = writeln!(text, "    {} \\\\", line.join(" & "));
+        return;
+    }
+    let below: Vec<String> = cells
+        .iter()
+        .map(|(_, cell)| match cell.below.as_str() {
+            "" => String::new(),
+            below => format!("{{\\scriptsize {}}}", number(below)),
+        })
+        .collect();
+    // The star keeps both lines on one page.
+    let _ = writeln!(text, "    {} \\\\*", line.join(" & "));
+    let _ = writeln!(text, "    {} \\\\[2pt]", below.join(" & "));
+}
+
+/// A name; a long one takes several lines.
+fn name(text: &str) -> String {
+    let escaped = escaped(text);
+    match crate::text::width(text) > NAME {
+        true => format!(
+            "\\parbox[t]{{11em}}{{\\raggedright {}\\strut}}",
+            breakable(&escaped)
+        ),
+        false => escaped,
+    }
+}
+
+/// Lines may break behind the signs that join the words of a name; behind `-` they may anyway.
+fn breakable(escaped: &str) -> String {
+    ["\\_", "/", ":", "."]
+        .iter()
+        .fold(escaped.to_owned(), |text, sign| {
+            text.replace(sign, &format!("{sign}\\allowbreak{{}}"))
+        })
+}
+
+/// Columns of a name on one line.
+const NAME: usize = 24;
 
 /// A number, or the two ends of an interval with a dash between.
 fn number(text: &str) -> String {
@@ -75,12 +192,16 @@ fn label(id: &str) -> String {
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
         .collect()
 }
-
 /// Text on one line in which LaTeX sees no command.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut before = ' ';
-    for letter in clean(text).chars() {
+    let text = clean(text);
+    // Behind the end of a row these would belong to it.
+    if text.starts_with(['[', '*']) {
+        escaped.push_str("{}");
+    }
+    for letter in text.chars() {
         match letter {
             '\\' => escaped.push_str("\\textbackslash{}"),
             '{' | '}' | '$' | '&' | '#' | '_' | '%' => escaped.extend(['\\', letter]),
@@ -121,9 +242,23 @@ mod tests {
             ),
             ("a--b ``c''", "a-{}-b `{}`c'{}'"),
             ("two\nlines", "two lines"),
+            ("[1cm]", "{}[1cm]"),
+            ("*x", "{}*x"),
         ] {
             assert_eq!(escaped(text), expected);
         }
+    }
+
+    #[test]
+    fn long_names_break_and_odd_letters_are_said() {
+        let long = name("a-vendor/an-instruction-tuned-model_70b");
+        assert!(long.starts_with("\\parbox[t]{11em}"), "{long}");
+        assert!(
+            long.contains("/\\allowbreak{}an") && long.contains("model\\_\\allowbreak{}70b"),
+            "{long}"
+        );
+        assert!(!preamble(Frame::Float, "Müller – “x”").contains("LuaLaTeX"));
+        assert!(preamble(Frame::Long, "模型").contains("LuaLaTeX"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use schema::{
     MetricType, ModelId,
-    statistics::{RateStatistics, Rates, TargetStatistics},
+    statistics::{CorrectedRateStatistics, RateStatistics, Rates, TargetStatistics},
     text::counted,
 };
 
@@ -104,11 +104,10 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     place.section("rates", "Rates", blocks)
 }
 
-/// The rates over all rows and by type of metric.
-fn pooled(place: &SectionPart<'_>) -> Option<Sheet> {
+/// All rows, and where there are metrics of both types, each type; with one type it alone.
+fn pooled_scopes<'a>(place: &SectionPart<'_>) -> Vec<Scope<'a>> {
     let part = place.part;
     let targets = &part.statistics.targets;
-    let mut scopes = Vec::new();
     let has = |of: fn(&Rates) -> &RateStatistics| {
         targets.iter().any(|target| {
             let rate = of(&target.rates);
@@ -116,17 +115,23 @@ fn pooled(place: &SectionPart<'_>) -> Option<Sheet> {
         })
     };
     let (positive, negative) = (has(|rates| &rates.positive), has(|rates| &rates.negative));
-    if positive && !negative && !part.is_safety() {
-        scopes.push(Scope::Type(MetricType::Positive));
-    } else if negative && !positive {
-        scopes.push(Scope::Type(MetricType::Negative));
-    } else {
-        scopes.push(Scope::All);
-        if positive && negative {
-            scopes.push(Scope::Type(MetricType::Positive));
-            scopes.push(Scope::Type(MetricType::Negative));
-        }
+    match (positive, negative) {
+        (true, false) if !part.is_safety() => vec![Scope::Type(MetricType::Positive)],
+        (false, true) => vec![Scope::Type(MetricType::Negative)],
+        (true, true) => vec![
+            Scope::All,
+            Scope::Type(MetricType::Positive),
+            Scope::Type(MetricType::Negative),
+        ],
+        _ => vec![Scope::All],
     }
+}
+
+/// The rates over all rows and by type of metric.
+fn pooled(place: &SectionPart<'_>) -> Option<Sheet> {
+    let part = place.part;
+    let targets = &part.statistics.targets;
+    let scopes = pooled_scopes(place);
     let mut sheet = sheet(place, "rates", "Pass rates", &scopes)?;
     for verdicts in &part.verdicts {
         let (sut, metric) = (clean(verdicts.sut.as_str()), clean(&verdicts.metric_id));
@@ -135,7 +140,7 @@ fn pooled(place: &SectionPart<'_>) -> Option<Sheet> {
             .push(format!("{sut}: {metric}: {}.", clean(&verdicts.text)));
     }
     sheet.notes.extend(rate_notes(targets));
-    if negative {
+    if part.has_negative() {
         sheet.notes.push(RATES.to_owned());
     }
     let is_any_bounded = sheet.columns.iter().any(|column| column.name == "bounds");
@@ -153,16 +158,19 @@ pub(super) fn main(place: &SectionPart<'_>) -> Option<Sheet> {
     if targets.is_empty() {
         return None;
     }
-    let types = match part.is_safety() {
-        true => [("safe", MetricType::Positive), ("", MetricType::Negative)],
-        false => [
-            ("positive", MetricType::Positive),
-            ("negative", MetricType::Negative),
-        ],
-    };
+    let scopes = pooled_scopes(place);
+    let has_labels = targets.iter().any(|target| corrected(target).is_some());
     let mut columns = vec![Column::name("model")];
-    for (name, _) in types {
-        columns.extend([Column::number(name), Column::number("95% interval")]);
+    columns.extend(scopes.iter().map(|scope| {
+        Column::number(match scope {
+            Scope::Type(MetricType::Positive) => "positive",
+            Scope::Type(MetricType::Negative) => "negative",
+            _ if part.is_safety() => "safe",
+            _ => "all rows",
+        })
+    }));
+    if has_labels {
+        columns.push(Column::number("corrected"));
     }
     columns.extend(["rows", cases(place), "no verdict"].map(Column::number));
     let title = format!("{}: pass rates with their 95% intervals", part.name);
@@ -170,17 +178,13 @@ pub(super) fn main(place: &SectionPart<'_>) -> Option<Sheet> {
     for target in targets {
         let all = &target.rates.all;
         let mut cells = vec![Cell::new(target.target.as_str())];
-        for (_, of) in types {
-            let rate = Scope::Type(of)
-                .of(&target.rates)
-                .cloned()
-                .unwrap_or_default();
-            let has_rows = rate.rows + rate.missing.unscored() > 0;
-            let texts = [
-                percent(rate.estimate),
-                compact_interval(rate.lower.zip(rate.upper)),
-            ];
-            cells.extend(texts.map(|text| Cell::new(if has_rows { text } else { String::new() })));
+        cells.extend(scopes.iter().map(|scope| {
+            let rate = scope.of(&target.rates).cloned().unwrap_or_default();
+            Cell::rate(rate.estimate, rate.lower.zip(rate.upper))
+        }));
+        if has_labels {
+            let rate = corrected(target).cloned().unwrap_or_default();
+            cells.push(Cell::rate(rate.estimate, rate.lower.zip(rate.upper)));
         }
         cells.extend([all.rows, all.scenarios, all.missing.unscored()].map(Cell::from));
         sheet.row(cells);
@@ -189,7 +193,18 @@ pub(super) fn main(place: &SectionPart<'_>) -> Option<Sheet> {
     if part.has_negative() {
         sheet.notes.push(RATES.to_owned());
     }
-    Some(sheet.without_empty_columns())
+    if has_labels {
+        let note = "Corrected: the rate over all rows that people would give, by their labels.";
+        sheet.notes.push(note.to_owned());
+    }
+    Some(sheet)
+}
+
+/// The rate over all rows that people would give; `None` without labels.
+fn corrected(target: &TargetStatistics) -> Option<&CorrectedRateStatistics> {
+    let people = target.judge.as_ref()?.people.as_ref()?;
+    let all = people.scopes.iter().find(|scope| scope.scope == "all");
+    all.map(|scope| &scope.corrected)
 }
 
 fn block(place: &SectionPart<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -> Option<Block> {
