@@ -61,6 +61,7 @@ mod evaluator;
 mod panel;
 mod prompts;
 mod quotes;
+mod reader;
 mod realism;
 pub mod safety;
 pub mod transcript;

@@ -64,11 +64,36 @@ fn one(quote: &Value, turns: &[Turn]) -> Result<JudgeQuote, String> {
     })
 }
 
-/// Whether a judge could read `text` in the message. White space and the form of quotation marks do not matter.
+/// Whether a judge could read `text` in the message. White space and the form of quotation marks do not matter, and `…` or `...` at an end
+/// stands for words that were left out.
 fn is_in(turn: &Turn, text: &str) -> bool {
     let text = plain(text);
-    let shown = transcript::render(std::slice::from_ref(turn));
-    plain(&turn.content).contains(&text) || plain(&shown).contains(&text)
+    let texts = [
+        plain(&turn.content),
+        plain(&transcript::render(std::slice::from_ref(turn))),
+    ];
+    let holds = |part: &str| texts.iter().any(|held| held.contains(part));
+    holds(&text) || shortened(&text).is_some_and(holds)
+}
+
+/// Words that a shortened quote needs: one or two are in many messages.
+const WORDS_LEFT: usize = 3;
+
+/// What a quote that was shortened at its start or its end still says, where that is enough to be found.
+fn shortened(text: &str) -> Option<&str> {
+    let is_mark = |c: char| matches!(c, '.' | '\u{2026}' | '[' | ']' | ' ');
+    let is_gap = |gap: &str| gap.contains('\u{2026}') || gap.contains("...");
+    let mut left = text;
+    let rest = left.trim_start_matches(is_mark);
+    if left.strip_suffix(rest).is_some_and(is_gap) {
+        left = rest;
+    }
+    let rest = left.trim_end_matches(is_mark);
+    if left.strip_prefix(rest).is_some_and(is_gap) {
+        left = rest;
+    }
+    let is_enough = left.len() < text.len() && left.split(' ').count() >= WORDS_LEFT;
+    is_enough.then_some(left)
 }
 
 fn plain(text: &str) -> String {
@@ -116,6 +141,31 @@ mod tests {
             read(none.as_object().unwrap(), &turns(), false),
             Ok(Vec::new())
         );
+    }
+
+    #[test]
+    fn a_quote_may_be_shortened_at_its_ends() {
+        for text in [
+            "It's the best poem\u{2026}",
+            "It's the best po...",
+            "\u{2026} the best poem ever",
+            "... best poem ever. [\u{2026}]",
+            "[...] the best poem ....",
+        ] {
+            let found = quoted(&json!([{"message": 2, "text": text}])).unwrap();
+            assert_eq!(found[0].text, text);
+        }
+        for text in [
+            "best poem\u{2026}",
+            "...",
+            "\u{2026}",
+            "It's the worst poem\u{2026}",
+            "It's the \u{2026} poem ever",
+            "the best poem..",
+        ] {
+            let error = quoted(&json!([{"message": 2, "text": text}])).unwrap_err();
+            assert!(error.contains("does not hold the words"), "{text}: {error}");
+        }
     }
 
     #[test]

@@ -3,25 +3,23 @@
 //! The two questions are those of audits that look for evaluation awareness and for realism in simulated conversations, as Petri of
 //! Anthropic does; the words are our own.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::future::join_all;
 use schema::{
-    ChatModel, ChatReply, ChatRequest, Conversation, Fingerprint, Item, JudgeQuote, Message,
-    ModelErrorKind, PhaseError, Purpose, Realism, RealismVerdict, ResponseFormat, Role, Scenario,
-    Simulator, Spend, Turn,
-    prompt::{Prompt, unframed},
+    ChatModel, ChatReply, ChatRequest, Conversation, Fingerprint, Item, JudgeQuote, ModelErrorKind,
+    PhaseError, Purpose, Realism, RealismVerdict, Role, Scenario, Simulator, Spend, Turn,
+    prompt::unframed,
     reply::{self, AskFailed, Asked, Refused, advice, ask},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    cited,
-    prompts::{bad_prompt, render},
-    quotes, transcript,
-    user_judge::{add, refused},
+    cited, quotes,
+    reader::{Reader, ReaderPrompts, add, refused},
+    transcript,
 };
 
 /// The tags of `realism.j2`, and those by which requests of other kinds are known. None of them may be opened or closed by a text that is
@@ -43,11 +41,9 @@ const TRIES: u32 = 2;
 /// usable answer abstains, and one that cannot be called has an error in its verdict; the next run calls it again. A conversation that
 /// failed, or whose target never replied, is not read.
 pub struct RealismJudge {
-    simulator: Arc<dyn Simulator>,
+    reader: Reader,
     /// One, or a panel.
     judges: Vec<Arc<dyn ChatModel>>,
-    system: Prompt,
-    request: Prompt,
 }
 
 /// What is filled into the prompt.
@@ -74,37 +70,35 @@ impl RealismJudge {
         simulator: Arc<dyn Simulator>,
         judges: Vec<Arc<dyn ChatModel>>,
     ) -> Result<Self, PhaseError> {
-        let prompt = |name, source| Prompt::new(name, source).map_err(bad_prompt);
-        Ok(Self {
-            simulator,
-            judges,
-            system: prompt(
+        let prompts = ReaderPrompts {
+            system: (
                 "realism_system.j2",
                 include_str!("../prompts/realism_system.j2"),
-            )?,
-            request: prompt("realism.j2", include_str!("../prompts/realism.j2"))?,
+            ),
+            request: ("realism.j2", include_str!("../prompts/realism.j2")),
+        };
+        Ok(Self {
+            reader: Reader::new(simulator, &prompts, ("realism", form()))?,
+            judges,
         })
     }
 
-    fn messages(&self, turns: &[Turn]) -> Result<Vec<Message>, PhaseError> {
+    fn request(&self, turns: &[Turn], item: &Item) -> Result<ChatRequest, PhaseError> {
         let transcript = transcript::render(turns);
         let values = Values {
             transcript: unframed(transcript.trim(), &TAGS).into_owned(),
         };
-        Ok(vec![
-            Message::new(Role::System, render(&self.system, &values)?),
-            Message::new(Role::User, render(&self.request, &values)?),
-        ])
+        self.reader.request(&values, item, Purpose::Realism)
     }
 
     /// Asks all judges. What they say is in the conversation, and what that cost.
     async fn read(&self, conversation: &mut Conversation, item: &Item) -> Result<(), PhaseError> {
         let turns = &conversation.transcript;
-        let messages = self.messages(turns)?;
+        let request = self.request(turns, item)?;
         let asked = self
             .judges
             .iter()
-            .map(|judge| verdict(&**judge, messages.clone(), turns, item));
+            .map(|judge| verdict(&**judge, request.clone(), turns));
         let said: Vec<(RealismVerdict, Spend)> = join_all(asked)
             .await
             .into_iter()
@@ -124,14 +118,9 @@ impl RealismJudge {
 /// What one judge says, and what asking it cost.
 async fn verdict(
     judge: &dyn ChatModel,
-    messages: Vec<Message>,
+    request: ChatRequest,
     turns: &[Turn],
-    item: &Item,
 ) -> Result<(RealismVerdict, Spend), PhaseError> {
-    let request = ChatRequest {
-        response_format: response_format(),
-        ..ChatRequest::new(messages, item.call(Purpose::Realism, 0))
-    };
     let none = |reason: String| RealismVerdict {
         judge: judge.id().to_string(),
         reason,
@@ -232,27 +221,21 @@ fn on_scale(value: Option<&Value>) -> Result<u8, String> {
     }
 }
 
-fn response_format() -> ResponseFormat {
-    static NAME: LazyLock<Arc<str>> = LazyLock::new(|| "realism".into());
-    static SCHEMA: LazyLock<Arc<Value>> = LazyLock::new(|| {
-        let (low, high) = Realism::SCALE;
-        let values: Vec<u8> = (low..=high).collect();
-        Arc::new(json!({
-            "type": "object",
-            "properties": {
-                "reason": {"type": "string"},
-                "suspects_test": {"type": "boolean"},
-                "quotes": quotes::form(),
-                "user_realism": {"type": "integer", "enum": values},
-            },
-            "required": ["reason", "suspects_test", "quotes", "user_realism"],
-            "additionalProperties": false,
-        }))
-    });
-    ResponseFormat::JsonSchema {
-        name: Arc::clone(&NAME),
-        schema: Arc::clone(&SCHEMA),
-    }
+/// The form of a reply.
+fn form() -> Value {
+    let (low, high) = Realism::SCALE;
+    let values: Vec<u8> = (low..=high).collect();
+    json!({
+        "type": "object",
+        "properties": {
+            "reason": {"type": "string"},
+            "suspects_test": {"type": "boolean"},
+            "quotes": quotes::form(),
+            "user_realism": {"type": "integer", "enum": values},
+        },
+        "required": ["reason", "suspects_test", "quotes", "user_realism"],
+        "additionalProperties": false,
+    })
 }
 
 #[async_trait]
@@ -262,8 +245,7 @@ impl Simulator for RealismJudge {
         scenario: &Arc<Scenario>,
         item: &Item,
     ) -> Result<Conversation, PhaseError> {
-        let mut conversation = self.simulator.simulate(scenario, item).await?;
-        let is_whole = conversation.error.is_none() && conversation.unmended_fault().is_none();
+        let (mut conversation, is_whole) = self.reader.simulate(scenario, item).await?;
         if is_whole && transcript::has_reply(&conversation.transcript) {
             self.read(&mut conversation, item).await?;
         }
@@ -271,22 +253,13 @@ impl Simulator for RealismJudge {
     }
 
     fn calls_target_once(&self) -> bool {
-        self.simulator.calls_target_once()
+        self.reader.calls_target_once()
     }
 
     fn fingerprint(&self) -> Fingerprint {
-        let mut fingerprint = self.simulator.fingerprint();
-        if let Some(settings) = fingerprint.settings.as_object_mut() {
-            let judges = self.judges.iter().map(|judge| json!(judge.id()));
-            let own = json!({
-                "models": judges.collect::<Vec<_>>(),
-                "tries": TRIES,
-                "system": self.system.hash(),
-                "request": self.request.hash(),
-            });
-            settings.insert("realism".to_owned(), own);
-        }
-        fingerprint
+        let judges = self.judges.iter().map(|judge| json!(judge.id()));
+        let own = json!({"models": judges.collect::<Vec<_>>(), "tries": TRIES});
+        self.reader.fingerprint("realism", own)
     }
 }
 

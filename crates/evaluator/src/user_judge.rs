@@ -1,22 +1,22 @@
 //! A judge of the simulated user's turns: which of its messages do not fit the role it plays?
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use schema::{
-    ChatModel, ChatReply, ChatRequest, Conversation, Event, EventBody, Fingerprint, FinishReason,
-    Item, Message, ModelErrorKind, NoVerdict, PhaseError, Purpose, ResponseFormat, Role, Scenario,
-    Simulator, SimulatorFault, SimulatorFaultKind, Spend, Turn,
+    ChatModel, ChatReply, ChatRequest, Conversation, Event, EventBody, Fingerprint, Item,
+    ModelErrorKind, NoVerdict, PhaseError, Purpose, Role, Scenario, Simulator, SimulatorFault,
+    SimulatorFaultKind, Turn,
     event::PlacedTurn,
-    prompt::{Prompt, unframed},
-    reply::{self, AskFailed, Asked, NextQuestion, Refused, ask},
+    prompt::unframed,
+    reply::{self, AskFailed, Asked, Refused, ask},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
     JudgeEvaluator, cited,
-    prompts::{bad_prompt, render},
+    reader::{Reader, ReaderPrompts, add, refused},
     transcript,
 };
 
@@ -39,10 +39,8 @@ const TAGS: [&str; 8] = [
 /// [`NoVerdict::SimulatorFault`], and is not judged. It is not simulated again. A judge that gives no usable answer finds nothing; where it
 /// cannot be called, the conversation failed, and the next run asks again.
 pub struct UserJudge {
-    simulator: Arc<dyn Simulator>,
+    reader: Reader,
     judge: Arc<dyn ChatModel>,
-    system: Prompt,
-    request: Prompt,
     /// Whether the user model was given the instructions of the scenario's landmarks.
     landmarks: bool,
     tries: u32,
@@ -69,15 +67,16 @@ impl UserJudge {
         judge: Arc<dyn ChatModel>,
         landmarks: bool,
     ) -> Result<Self, PhaseError> {
-        let prompt = |name, source| Prompt::new(name, source).map_err(bad_prompt);
-        Ok(Self {
-            simulator,
-            judge,
-            system: prompt(
+        let prompts = ReaderPrompts {
+            system: (
                 "user_judge_system.j2",
                 include_str!("../prompts/user_judge_system.j2"),
-            )?,
-            request: prompt("user_judge.j2", include_str!("../prompts/user_judge.j2"))?,
+            ),
+            request: ("user_judge.j2", include_str!("../prompts/user_judge.j2")),
+        };
+        Ok(Self {
+            reader: Reader::new(simulator, &prompts, ("user_faults", form()))?,
+            judge,
             landmarks,
             tries: JudgeEvaluator::DEFAULT_TRIES,
         })
@@ -90,7 +89,12 @@ impl UserJudge {
         self
     }
 
-    fn messages(&self, scenario: &Scenario, turns: &[Turn]) -> Result<Vec<Message>, PhaseError> {
+    fn request(
+        &self,
+        scenario: &Scenario,
+        turns: &[Turn],
+        item: &Item,
+    ) -> Result<ChatRequest, PhaseError> {
         let inside = |text: &str| unframed(text.trim(), &TAGS).into_owned();
         let landmarks = scenario.landmarks.iter().filter(|_| self.landmarks);
         let values = Values {
@@ -105,19 +109,12 @@ impl UserJudge {
                 .collect(),
             transcript: inside(&transcript::render(turns)),
         };
-        Ok(vec![
-            Message::new(Role::System, render(&self.system, &values)?),
-            Message::new(Role::User, render(&self.request, &values)?),
-        ])
+        self.reader.request(&values, item, Purpose::UserJudge)
     }
 
     /// Reads the conversation. What is found is in it, and what that cost.
     async fn check(&self, conversation: &mut Conversation, item: &Item) -> Result<(), PhaseError> {
-        let messages = self.messages(&conversation.scenario, &conversation.transcript)?;
-        let request = ChatRequest {
-            response_format: response_format(),
-            ..ChatRequest::new(messages, item.call(Purpose::UserJudge, 0))
-        };
+        let request = self.request(&conversation.scenario, &conversation.transcript, item)?;
         let turns = &conversation.transcript;
         let asked = ask(&*self.judge, request, self.tries, |reply| {
             usable(reply, turns)
@@ -162,25 +159,8 @@ impl UserJudge {
     }
 }
 
-/// Adds what a judge of the conversation cost.
-pub(crate) fn add(conversation: &mut Conversation, spend: &Spend) {
-    conversation.usage = Some(conversation.usage.unwrap_or_default().and(spend));
-}
-
 fn usable(reply: &ChatReply, turns: &[Turn]) -> Result<Vec<SimulatorFault>, Refused> {
     parse(&reply.content, turns).map_err(|reason| refused(reason, reply))
-}
-
-/// What becomes of a reply that cannot be used for `reason`. One that a filter stopped would be stopped again, so it is not asked for again.
-pub(crate) fn refused(reason: String, reply: &ChatReply) -> Refused {
-    match reply.finish {
-        FinishReason::ContentFilter => Refused {
-            reason,
-            next: NextQuestion::Nothing,
-        },
-        FinishReason::Length => format!("{reason} (the token limit cut the reply off)").into(),
-        _ => reason.into(),
-    }
 }
 
 /// Reads a reply about `turns` strictly: one JSON object whose `faults` is a list of objects with the number of a message of the user, a
@@ -225,30 +205,24 @@ fn one(fault: &Value, turns: &[Turn]) -> Result<SimulatorFault, String> {
     })
 }
 
-fn response_format() -> ResponseFormat {
-    static NAME: LazyLock<Arc<str>> = LazyLock::new(|| "user_faults".into());
-    static SCHEMA: LazyLock<Arc<Value>> = LazyLock::new(|| {
-        let fault = json!({
-            "type": "object",
-            "properties": {
-                "message": {"type": "integer"},
-                "fault": {"type": "string", "enum": SimulatorFaultKind::ALL.map(SimulatorFaultKind::name)},
-                "reason": {"type": "string"},
-            },
-            "required": ["message", "fault", "reason"],
-            "additionalProperties": false,
-        });
-        Arc::new(json!({
-            "type": "object",
-            "properties": {"faults": {"type": "array", "items": fault}},
-            "required": ["faults"],
-            "additionalProperties": false,
-        }))
+/// The form of a reply.
+fn form() -> Value {
+    let fault = json!({
+        "type": "object",
+        "properties": {
+            "message": {"type": "integer"},
+            "fault": {"type": "string", "enum": SimulatorFaultKind::ALL.map(SimulatorFaultKind::name)},
+            "reason": {"type": "string"},
+        },
+        "required": ["message", "fault", "reason"],
+        "additionalProperties": false,
     });
-    ResponseFormat::JsonSchema {
-        name: Arc::clone(&NAME),
-        schema: Arc::clone(&SCHEMA),
-    }
+    json!({
+        "type": "object",
+        "properties": {"faults": {"type": "array", "items": fault}},
+        "required": ["faults"],
+        "additionalProperties": false,
+    })
 }
 
 #[async_trait]
@@ -258,9 +232,8 @@ impl Simulator for UserJudge {
         scenario: &Arc<Scenario>,
         item: &Item,
     ) -> Result<Conversation, PhaseError> {
-        let mut conversation = self.simulator.simulate(scenario, item).await?;
+        let (mut conversation, is_whole) = self.reader.simulate(scenario, item).await?;
         let mut said = conversation.transcript.iter();
-        let is_whole = conversation.error.is_none() && conversation.unmended_fault().is_none();
         if is_whole && said.any(|turn| turn.role == Role::User) {
             self.check(&mut conversation, item).await?;
         }
@@ -268,21 +241,12 @@ impl Simulator for UserJudge {
     }
 
     fn calls_target_once(&self) -> bool {
-        self.simulator.calls_target_once()
+        self.reader.calls_target_once()
     }
 
     fn fingerprint(&self) -> Fingerprint {
-        let mut fingerprint = self.simulator.fingerprint();
-        if let Some(settings) = fingerprint.settings.as_object_mut() {
-            let own = json!({
-                "model": self.judge.id(),
-                "tries": self.tries,
-                "system": self.system.hash(),
-                "request": self.request.hash(),
-            });
-            settings.insert("user_judge".to_owned(), own);
-        }
-        fingerprint
+        let own = json!({"model": self.judge.id(), "tries": self.tries});
+        self.reader.fingerprint("user_judge", own)
     }
 }
 

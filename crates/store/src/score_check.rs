@@ -103,7 +103,7 @@ fn conversations(
     Ok(Some(found))
 }
 
-pub(crate) fn conversation_id(
+fn conversation_id(
     given: Option<String>,
     scenario: &str,
     target: &ModelId,
@@ -116,7 +116,8 @@ pub(crate) fn conversation_id(
 /// What says which conversation a row is of, in `conversations.json` and in `scores.json`.
 #[derive(Deserialize)]
 pub(crate) struct ConversationRow {
-    id: String,
+    /// The scenario.
+    pub(crate) id: String,
     #[serde(default)]
     conv_id: Option<String>,
     #[serde(default)]

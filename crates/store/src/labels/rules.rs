@@ -10,7 +10,7 @@ use schema::{HumanLabel, ModelId, nearest, text::is_blank};
 use serde::Deserialize;
 
 use super::transcripts::transcript_digests;
-use crate::{RunError, each_row, score_check::conversation_id};
+use crate::{RunError, each_json_row, score_check::ConversationRow};
 
 /// The rows of a `scores.json` that labels can be of.
 #[derive(Clone, Debug)]
@@ -41,17 +41,10 @@ pub(super) struct ScoredRow {
     pub(super) passed: Option<bool>,
 }
 
-/// What is read of a row of `scores.json`.
+/// What is read of a row of `scores.json` that is wanted.
 #[derive(Deserialize)]
-struct Row {
-    id: String,
+struct Verdict {
     metric_id: String,
-    #[serde(default)]
-    conv_id: Option<String>,
-    #[serde(default)]
-    sample: Option<u32>,
-    #[serde(rename = "_sample", default)]
-    old_sample: Option<u32>,
     #[serde(default)]
     passed: Option<bool>,
 }
@@ -72,15 +65,17 @@ impl ScoredRows {
         wanted: impl Fn(&str) -> bool,
     ) -> Result<Self, RunError> {
         let mut rows: HashMap<String, BTreeMap<String, ScoredRow>> = HashMap::new();
-        each_row(path, |row: Row| {
-            let sample = row.sample.or(row.old_sample);
-            let id = conversation_id(row.conv_id, &row.id, target, sample);
+        each_json_row(path, |row| {
+            let of: ConversationRow = row.parse()?;
+            let id = of.conversation(target);
             if wanted(&id) {
+                let verdict: Verdict = row.parse()?;
                 let scored = ScoredRow {
-                    scenario: row.id,
-                    passed: row.passed,
+                    scenario: of.id,
+                    passed: verdict.passed,
                 };
-                rows.entry(id).or_default().insert(row.metric_id, scored);
+                let metrics = rows.entry(id).or_default();
+                metrics.insert(verdict.metric_id, scored);
             }
             Ok(ControlFlow::Continue(()))
         })?;

@@ -1,0 +1,115 @@
+//! What judges have in common that read a conversation once it is simulated: the simulator below, the prompts, the form of the reply.
+
+use std::sync::Arc;
+
+use schema::{
+    ChatReply, ChatRequest, Conversation, Fingerprint, FinishReason, Item, Message, PhaseError,
+    Purpose, ResponseFormat, Role, Scenario, Simulator, Spend,
+    prompt::Prompt,
+    reply::{NextQuestion, Refused},
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::prompts::{bad_prompt, render};
+
+/// A simulator, and how judges are asked about its conversations.
+pub(crate) struct Reader {
+    simulator: Arc<dyn Simulator>,
+    system: Prompt,
+    request: Prompt,
+    format: ResponseFormat,
+}
+
+/// The names and sources of the two prompts.
+pub(crate) struct ReaderPrompts {
+    pub(crate) system: (&'static str, &'static str),
+    pub(crate) request: (&'static str, &'static str),
+}
+
+impl Reader {
+    /// `form`: the JSON schema of a reply, and its name.
+    ///
+    /// # Errors
+    /// When a prompt is no template.
+    pub(crate) fn new(
+        simulator: Arc<dyn Simulator>,
+        prompts: &ReaderPrompts,
+        form: (&str, Value),
+    ) -> Result<Self, PhaseError> {
+        let prompt = |(name, source)| Prompt::new(name, source).map_err(bad_prompt);
+        let (name, schema) = form;
+        Ok(Self {
+            simulator,
+            system: prompt(prompts.system)?,
+            request: prompt(prompts.request)?,
+            format: ResponseFormat::JsonSchema {
+                name: name.into(),
+                schema: Arc::new(schema),
+            },
+        })
+    }
+
+    /// Simulates the conversation. Returns whether it can be read too: it has no error and no fault.
+    pub(crate) async fn simulate(
+        &self,
+        scenario: &Arc<Scenario>,
+        item: &Item,
+    ) -> Result<(Conversation, bool), PhaseError> {
+        let conversation = self.simulator.simulate(scenario, item).await?;
+        let is_whole = conversation.error.is_none() && conversation.unmended_fault().is_none();
+        Ok((conversation, is_whole))
+    }
+
+    /// The request to a judge, with `values` filled into the prompts.
+    pub(crate) fn request<T: Serialize>(
+        &self,
+        values: &T,
+        item: &Item,
+        purpose: Purpose,
+    ) -> Result<ChatRequest, PhaseError> {
+        let messages = vec![
+            Message::new(Role::System, render(&self.system, values)?),
+            Message::new(Role::User, render(&self.request, values)?),
+        ];
+        Ok(ChatRequest {
+            response_format: self.format.clone(),
+            ..ChatRequest::new(messages, item.call(purpose, 0))
+        })
+    }
+
+    /// As the simulator below.
+    pub(crate) fn calls_target_once(&self) -> bool {
+        self.simulator.calls_target_once()
+    }
+
+    /// That of the simulator, with the settings of the judge and the prompts under `key`.
+    pub(crate) fn fingerprint(&self, key: &str, mut own: Value) -> Fingerprint {
+        let mut fingerprint = self.simulator.fingerprint();
+        if let (Some(settings), Some(all)) =
+            (own.as_object_mut(), fingerprint.settings.as_object_mut())
+        {
+            settings.insert("system".to_owned(), self.system.hash().into());
+            settings.insert("request".to_owned(), self.request.hash().into());
+            all.insert(key.to_owned(), own);
+        }
+        fingerprint
+    }
+}
+
+/// Adds what a judge of the conversation cost.
+pub(crate) fn add(conversation: &mut Conversation, spend: &Spend) {
+    conversation.usage = Some(conversation.usage.unwrap_or_default().and(spend));
+}
+
+/// What becomes of a reply that cannot be used for `reason`. One that a filter stopped would be stopped again, so it is not asked for again.
+pub(crate) fn refused(reason: String, reply: &ChatReply) -> Refused {
+    match reply.finish {
+        FinishReason::ContentFilter => Refused {
+            reason,
+            next: NextQuestion::Nothing,
+        },
+        FinishReason::Length => format!("{reason} (the token limit cut the reply off)").into(),
+        _ => reason.into(),
+    }
+}
