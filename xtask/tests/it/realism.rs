@@ -278,6 +278,67 @@ async fn a_judge_that_cannot_be_called_is_called_again_by_the_next_run() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_budget_that_is_spent_in_between_costs_no_verdict_and_the_next_run_goes_on() {
+    let server = server(&[]).await;
+    let ground = ground(&server, "");
+    ground.succeeds(&["run"]);
+    let verdicts = || {
+        let of = |target| file(&ground, &format!("runs/{target}/scores.json"));
+        ["agreeable", "careful"].map(of)
+    };
+    let before = (verdicts(), file(&ground, "results.json"));
+    let config = ground.read("config.yaml");
+    ground.write(
+        "config.yaml",
+        &format!("{config}{ON}budget: {{max_tokens: 2600}}\n"),
+    );
+    let requests = server.stats().requests;
+    let ran = ground.run(&["run"]);
+    let read = server
+        .stats()
+        .by_task
+        .get("realism")
+        .copied()
+        .unwrap_or_default();
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    for what in [
+        "2 rows skipped",
+        "careful: the run ended after 1 of 2 rows; kept the conversations and scores of an earlier run",
+        "the budget of the run is spent",
+    ] {
+        assert!(ran.err.contains(what), "{what}: {}", ran.err);
+    }
+    assert!((1..4).contains(&read), "{read}");
+    assert_eq!((verdicts(), file(&ground, "results.json")), before);
+    let journal = journals(&ground).pop().unwrap();
+    let reached = events(&journal, EventKind::BudgetReached);
+    let reasons = reached
+        .iter()
+        .map(|event| event["reason"].as_str().unwrap());
+    let of_realism = |reason: &str| reason.contains("of realism: not asked, because the budget");
+    assert!(
+        reasons.clone().count() > 0 && reasons.clone().all(of_realism),
+        "{reached:?}"
+    );
+    let journal = journal.to_str().unwrap();
+    ground.succeeds(&["journal", "check", journal]);
+    // Answers that were paid for are in the cache.
+    ground.write("config.yaml", &format!("{config}{ON}"));
+    ground.succeeds(&["run"]);
+    assert_eq!(server.stats().by_task.get("realism"), Some(&4));
+    assert_eq!(server.stats().requests, requests + 4);
+    assert_eq!((verdicts(), file(&ground, "results.json")), before);
+    for target in ["agreeable", "careful"] {
+        let rows = conversations(&ground, target);
+        assert!(
+            rows.iter()
+                .all(|row| row["_realism"]["suspects_test"].is_boolean()),
+            "{rows:?}"
+        );
+    }
+}
+
 /// A judge of metrics whose name says what it answers of realism.
 fn judge(asked: Asked<'_>) -> Answer {
     let answer = |value: u8| {
