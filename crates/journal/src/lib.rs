@@ -81,7 +81,7 @@ pub use error::{JournalError, ReadError};
 pub use form::Form;
 pub use line_view::Line;
 pub use partial_event::PartialEvent;
-pub use reader::JournalReader;
+pub use reader::{JournalPosition, JournalReader};
 pub use replay::{Calls, ItemHistory, Replay, Replayed, Scope};
 pub use run_id::{RunId, RunIdError};
 pub use scores::{ScoreRow, Scores};
@@ -89,7 +89,8 @@ pub use show::{
     Filter, ItemRenderer, ItemTimeline, ItemTimelines, Section, Since, SinceError, Step,
 };
 pub use stats::{
-    Bucket, CallStats, EventCount, Latency, OverTime, RetryCount, Stats, StatsBuilder, Used,
+    Bucket, CallStats, CallTotals, EventCount, Latency, OverTime, RetryCount, Stats, StatsBuilder,
+    Used,
 };
 pub use tear::Tear;
 pub use turns::ItemTurns;

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead, Read},
+    io::{self, BufRead, Read, Seek, SeekFrom},
     path::Path,
 };
 
@@ -52,11 +52,15 @@ pub struct JournalReader<R> {
     input: R,
     name: String,
     line: u64,
+    /// Bytes of the text that were read as lines.
+    position: u64,
     buffer: Vec<u8>,
     tear: Option<Tear>,
     /// Why the compressed data ends early.
     torn_frame: Option<String>,
     ended: bool,
+    /// Whether it ended with an error.
+    failed: bool,
 }
 
 impl JournalReader<JournalSource> {
@@ -65,30 +69,81 @@ impl JournalReader<JournalSource> {
     /// # Errors
     /// When the file cannot be opened, or is empty.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        let name = path.display().to_string();
         let open = || -> Result<JournalSource, ReadFault> {
-            let there = std::fs::metadata(path).map_err(ReadFault::Open)?;
-            if let Some(reason) = unreadable_special(path, &there) {
-                return Err(ReadFault::Open(io::Error::other(reason)));
-            }
-            let file = File::open(path).map_err(ReadFault::Open)?;
-            if file.metadata().map_err(ReadFault::Open)?.is_dir() {
-                return Err(ReadFault::Folder);
-            }
+            let file = open_file(path)?;
             let mut source = JournalSource::new(file).map_err(ReadFault::Open)?;
             if !source.is_compressed() && source.fill_buf().map_err(ReadFault::Open)?.is_empty() {
                 return Err(ReadFault::Empty);
             }
             Ok(source)
         };
-        match open() {
-            Ok(source) => Ok(Self::new(source, name)),
-            Err(fault) => Err(ReadError {
-                name,
-                line: None,
-                fault,
-            }),
-        }
+        let source = open().map_err(|fault| unopened(path, fault))?;
+        Ok(Self::new(source, path.display().to_string()))
+    }
+
+    /// Where the lines that were read end, so that what is appended to the file later can be read with [`open_at`](Self::open_at).
+    /// `None` for a compressed journal, and for one that could not be read to its end: those are read from the start again.
+    #[must_use]
+    pub fn position(&self) -> Option<JournalPosition> {
+        (!self.input.is_compressed() && !self.failed).then_some(JournalPosition {
+            bytes: self.position,
+            // The last line that was begun and not finished is read again.
+            lines: self.line.saturating_sub(u64::from(self.ended)),
+        })
+    }
+
+    /// A reader of the lines of the plain journal at `path` from `position` on: none where nothing was appended.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub fn open_at(path: &Path, position: JournalPosition) -> Result<Self, ReadError> {
+        let open = || -> Result<(u64, JournalSource), ReadFault> {
+            let mut file = open_file(path)?;
+            let mut bytes = position.bytes;
+            let seek = |file: &mut File, to| file.seek(SeekFrom::Start(to)).map(|_| ());
+            seek(&mut file, bytes).map_err(ReadFault::Open)?;
+            // The break of a line that was read before it was written.
+            let mut first = [0];
+            if file.read(&mut first).map_err(ReadFault::Open)? == 1 && first == *b"\n" {
+                bytes += 1;
+            }
+            seek(&mut file, bytes).map_err(ReadFault::Open)?;
+            Ok((bytes, JournalSource::new(file).map_err(ReadFault::Open)?))
+        };
+        let (bytes, source) = open().map_err(|fault| unopened(path, fault))?;
+        Ok(Self {
+            line: position.lines,
+            position: bytes,
+            ..Self::new(source, path.display().to_string())
+        })
+    }
+}
+
+/// Where the lines of a journal end that were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalPosition {
+    /// Bytes from the start of the file.
+    bytes: u64,
+    lines: u64,
+}
+
+fn open_file(path: &Path) -> Result<File, ReadFault> {
+    let there = std::fs::metadata(path).map_err(ReadFault::Open)?;
+    if let Some(reason) = unreadable_special(path, &there) {
+        return Err(ReadFault::Open(io::Error::other(reason)));
+    }
+    let file = File::open(path).map_err(ReadFault::Open)?;
+    match file.metadata().map_err(ReadFault::Open)?.is_dir() {
+        true => Err(ReadFault::Folder),
+        false => Ok(file),
+    }
+}
+
+fn unopened(path: &Path, fault: ReadFault) -> ReadError {
+    ReadError {
+        name: path.display().to_string(),
+        line: None,
+        fault,
     }
 }
 
@@ -99,10 +154,12 @@ impl<R: BufRead> JournalReader<R> {
             input,
             name: name.into(),
             line: 0,
+            position: 0,
             buffer: Vec::new(),
             tear: None,
             torn_frame: None,
             ended: false,
+            failed: false,
         }
     }
 
@@ -122,10 +179,12 @@ impl<R: BufRead> JournalReader<R> {
         let Self {
             name,
             line,
+            position,
             buffer,
             tear,
             torn_frame,
             ended,
+            failed,
             ..
         } = self;
         let parsed = match read {
@@ -133,6 +192,9 @@ impl<R: BufRead> JournalReader<R> {
             Ok(false) => Ok(None),
             Err(fault) => Err(fault),
         };
+        if !matches!(parsed, Ok(None)) {
+            *position += as_u64(buffer.len());
+        }
         let fault = match parsed {
             Ok(Some(line)) => return Some(Ok(line)),
             Ok(None) => {
@@ -154,6 +216,7 @@ impl<R: BufRead> JournalReader<R> {
             fault,
         };
         *ended = !error.is_one_line();
+        *failed = *ended;
         Some(Err(error))
     }
 

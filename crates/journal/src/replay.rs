@@ -128,19 +128,34 @@ impl<R: BufRead> Replay<R> {
 
     /// The items that are open, by their keys: after the last event, those that the journal does not end.
     pub fn into_open_items(mut self) -> impl Iterator<Item = (ItemKey, ItemHistory)> {
-        if let Some(ended) = self.ended.take() {
-            self.open.remove(&ended);
-        }
+        self.forget_ended();
         let mut open: Vec<_> = self.open.into_iter().collect();
         open.sort_by(|a, b| a.0.cmp(&b.0));
         open.into_iter()
     }
 
-    /// The next event; `None` at the end. After an error in one line, the next ones can be read.
-    pub fn next_event(&mut self) -> Option<Result<Replayed<'_>, ReadError>> {
+    /// The same, with events to follow.
+    pub fn each_open_item(&mut self) -> impl Iterator<Item = (&ItemKey, &ItemHistory)> {
+        self.forget_ended();
+        let mut open: Vec<_> = self.open.iter().collect();
+        open.sort_by(|a, b| a.0.cmp(b.0));
+        open.into_iter()
+    }
+
+    /// Goes on with the events of `reader`, which begins where the reader before ended.
+    pub fn go_on(&mut self, reader: JournalReader<R>) {
+        self.reader = reader;
+    }
+
+    fn forget_ended(&mut self) {
         if let Some(ended) = self.ended.take() {
             self.open.remove(&ended);
         }
+    }
+
+    /// The next event; `None` at the end. After an error in one line, the next ones can be read.
+    pub fn next_event(&mut self) -> Option<Result<Replayed<'_>, ReadError>> {
+        self.forget_ended();
         let line = match self.reader.next_line()? {
             Ok(line) => line,
             Err(error) => return Some(Err(error)),

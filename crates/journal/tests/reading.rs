@@ -369,3 +369,30 @@ fn an_empty_journal_has_no_entries() {
     let mut none: &[u8] = b"";
     assert_eq!(none.read_until(b'\n', &mut Vec::new()).unwrap(), 0);
 }
+
+#[test]
+fn what_is_appended_is_read_from_where_reading_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal-run.jsonl");
+    let line = |n: u32| format!("{{\"message\":\"m{n}\"}}\n");
+    let whole: String = (1..=4).map(line).collect();
+    // Wherever a write ends, also in the middle of a line or just before its break.
+    for cut in 1..whole.len() {
+        let mut names = Vec::new();
+        let mut position = None;
+        for end in [cut, cut, whole.len()] {
+            std::fs::write(&path, &whole[..end]).unwrap();
+            let mut reader = match position {
+                None => JournalReader::open(&path).unwrap(),
+                Some(position) => JournalReader::open_at(&path, position).unwrap(),
+            };
+            while let Some(line) = reader.next_line() {
+                let line = line.unwrap();
+                names.push((line.number, line.message.to_string()));
+            }
+            position = reader.position();
+        }
+        let expected: Vec<_> = (1..=4).map(|n| (n, format!("m{n}"))).collect();
+        assert_eq!(names, expected, "cut at {cut}");
+    }
+}

@@ -66,7 +66,7 @@ pub use engine::{
     RunOptions, RunOutcome, RunReport, Session, SimulatorFactory, WantedMetric, WantedScenarios,
     forecast, plan, plan_judging, progress, wanted_scenarios,
 };
-pub use export::{ExportOptions, ExportReport, export, export_safety};
+pub use export::{ExportOptions, ExportReport, Journals, export, export_safety};
 pub use gate::{GateOptions, check_gate, check_safety_gate, gate, gate_safety};
 pub use import::{
     ImportFormat, ImportOptions, ImportReport, ImportedTarget, LabelledConversations, LeftOut,

@@ -106,6 +106,7 @@ pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
             .map_or(ReportGate::None, ReportGate::Rules),
         rows: args.rows.into(),
         notes: Vec::new(),
+        ..ReportRequest::default()
     };
     let (format, file) = match args.format {
         Format::Html => (None, "report.html"),

@@ -190,7 +190,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 /// Calls by role and model.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Calls {
     /// Models by role. They are few, so that looking one up by name takes no copy of the name.
     roles: BTreeMap<&'static str, BTreeMap<String, (CallStats, Latencies)>>,
@@ -199,18 +199,7 @@ pub(super) struct Calls {
 
 impl Calls {
     pub(super) fn push(&mut self, call: &Call<'_>) {
-        let models = self.roles.entry(call.role).or_default();
-        let known = models.contains_key(call.model);
-        let name = if known || self.models < MODELS {
-            call.model
-        } else {
-            OTHERS
-        };
-        if !models.contains_key(name) {
-            self.models += 1;
-            models.insert(name.to_owned(), Default::default());
-        }
-        let Some((counts, latencies)) = models.get_mut(name) else {
+        let Some((counts, latencies)) = self.model(call.role, call.model) else {
             return;
         };
         match call.ending {
@@ -224,23 +213,51 @@ impl Calls {
         counts.used.push(call);
     }
 
-    pub(super) fn finish(self) -> Vec<CallStats> {
+    /// The counts of a model in a role.
+    fn model(&mut self, role: &'static str, model: &str) -> Option<&mut (CallStats, Latencies)> {
+        let models = self.roles.entry(role).or_default();
+        let known = models.contains_key(model);
+        let name = if known || self.models < MODELS {
+            model
+        } else {
+            OTHERS
+        };
+        if !models.contains_key(name) {
+            self.models += 1;
+            models.insert(name.to_owned(), Default::default());
+        }
+        models.get_mut(name)
+    }
+
+    /// Adds the calls of another journal.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (role, models) in &other.roles {
+            for (model, (more, times)) in models {
+                let Some((counts, latencies)) = self.model(role, model) else {
+                    continue;
+                };
+                counts.fetched += more.fetched;
+                counts.cached += more.cached;
+                counts.failed += more.failed;
+                counts.used.add(&more.used);
+                latencies.add(times);
+            }
+        }
+    }
+
+    pub(super) fn finish(&self) -> Vec<CallStats> {
         let mut all = Vec::new();
-        let mut roles = self.roles;
         for role in ROLES {
-            let models = roles.remove(role).unwrap_or_default();
-            all.extend(
-                models
-                    .into_iter()
-                    .map(|(model, (counts, latencies))| CallStats {
-                        role,
-                        model,
-                        cache_hit_rate: share(counts.cached, counts.cached + counts.fetched),
-                        latency: latencies.finish(),
-                        used: counts.used.finish(counts.fetched),
-                        ..counts
-                    }),
-            );
+            all.extend(self.roles.get(role).into_iter().flatten().map(
+                |(model, (counts, latencies))| CallStats {
+                    role,
+                    model: model.clone(),
+                    cache_hit_rate: share(counts.cached, counts.cached + counts.fetched),
+                    latency: latencies.finish(),
+                    used: counts.used.finish(counts.fetched),
+                    ..counts.clone()
+                },
+            ));
         }
         all
     }

@@ -17,7 +17,7 @@ pub struct Latency {
 }
 
 /// Lengths of time, counted by their size.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Latencies {
     /// In microseconds. `None` before the first one, so that a model that was never called takes no memory.
     histogram: Option<Histogram<u32>>,
@@ -42,8 +42,22 @@ impl Latencies {
         }
     }
 
-    pub(super) fn finish(self) -> Option<Latency> {
-        let histogram = self.histogram.filter(|histogram| !histogram.is_empty())?;
+    /// Adds those that another one counted.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.max = self.max.max(other.max);
+        match (&mut self.histogram, &other.histogram) {
+            (_, None) => {}
+            (None, more) => self.histogram.clone_from(more),
+            (Some(histogram), Some(more)) => {
+                // It grows with what it counts, so nothing is out of its range.
+                let _ = histogram.add(more);
+            }
+        }
+    }
+
+    pub(super) fn finish(&self) -> Option<Latency> {
+        let histogram = self.histogram.as_ref();
+        let histogram = histogram.filter(|histogram| !histogram.is_empty())?;
         let at = |part| seconds(histogram.value_at_quantile(part)).min(self.max);
         Some(Latency {
             p50: at(0.5),

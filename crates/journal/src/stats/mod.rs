@@ -94,9 +94,85 @@ pub struct StatsBuilder {
     start: Option<Timestamp>,
     end: Option<Timestamp>,
     events: HashMap<String, u64>,
+    totals: CallTotals,
+    over_time: OverTimeBuilder,
+}
+
+/// The calls of a journal and the attempts that failed, event by event. Those of several journals can be added up.
+#[derive(Clone, Debug, Default)]
+pub struct CallTotals {
     calls: Calls,
     retries: HashMap<(String, Option<u16>), RetryCount>,
-    over_time: OverTimeBuilder,
+}
+
+impl CallTotals {
+    /// Counts an event of the system under test `sut`, which is empty where the line names none.
+    pub fn push(&mut self, event: &EventBody, sut: &str) {
+        self.attempts(event);
+        if let Some(call) = Call::of(event, sut) {
+            self.calls.push(&call);
+        }
+    }
+
+    fn attempts(&mut self, event: &EventBody) {
+        match event {
+            EventBody::RetryingCall(attempt) => {
+                let count = self.attempt(attempt);
+                count.retried += 1;
+                count.waited += attempt.delay.unwrap_or_default().max(0.0);
+            }
+            EventBody::ModelCallFailed(attempt) => self.attempt(attempt).given_up += 1,
+            _ => {}
+        }
+    }
+
+    /// The count of attempts that failed for the same cause.
+    fn attempt(&mut self, attempt: &FailedAttempt) -> &mut RetryCount {
+        self.cause((attempt.kind.clone().into_owned(), attempt.status))
+    }
+
+    fn cause(&mut self, mut cause: (String, Option<u16>)) -> &mut RetryCount {
+        if !self.retries.contains_key(&cause) && self.retries.len() >= NAMES {
+            cause = (OTHERS.to_owned(), None);
+        }
+        self.retries.entry(cause).or_default()
+    }
+
+    /// Adds what another journal has.
+    pub fn add(&mut self, other: &Self) {
+        self.calls.add(&other.calls);
+        for (cause, more) in &other.retries {
+            let count = self.cause(cause.clone());
+            count.retried += more.retried;
+            count.waited += more.waited;
+            count.given_up += more.given_up;
+        }
+    }
+
+    /// The calls to each model in each role, in the order of role and name.
+    #[must_use]
+    pub fn calls(&self) -> Vec<CallStats> {
+        self.calls.finish()
+    }
+
+    /// Why calls were tried again or given up, the most frequent first.
+    #[must_use]
+    pub fn retries(&self) -> Vec<RetryCount> {
+        let retries = self.retries.iter();
+        let mut retries: Vec<_> = retries
+            .map(|((kind, status), count)| RetryCount {
+                kind: kind.clone(),
+                status: *status,
+                ..count.clone()
+            })
+            .collect();
+        retries.sort_by(|a, b| {
+            let all = |count: &RetryCount| count.retried + count.given_up;
+            let cause = |count: &RetryCount| (count.kind.clone(), count.status);
+            all(b).cmp(&all(a)).then_with(|| cause(a).cmp(&cause(b)))
+        });
+        retries
+    }
 }
 
 impl StatsBuilder {
@@ -119,28 +195,11 @@ impl StatsBuilder {
         let Some(Ok(event)) = line.event() else {
             return;
         };
-        match &event {
-            EventBody::RetryingCall(attempt) => {
-                let count = self.attempt(attempt);
-                count.retried += 1;
-                count.waited += attempt.delay.unwrap_or_default().max(0.0);
-            }
-            EventBody::ModelCallFailed(attempt) => self.attempt(attempt).given_up += 1,
-            _ => {}
-        }
+        self.totals.attempts(&event);
         if let Some(call) = Call::of(&event, line.sut.as_deref().unwrap_or_default()) {
-            self.calls.push(&call);
+            self.totals.calls.push(&call);
             self.over_time.push(time, &call);
         }
-    }
-
-    /// The count of attempts that failed for the same cause.
-    fn attempt(&mut self, attempt: &FailedAttempt) -> &mut RetryCount {
-        let mut cause = (attempt.kind.clone().into_owned(), attempt.status);
-        if !self.retries.contains_key(&cause) && self.retries.len() >= NAMES {
-            cause = (OTHERS.to_owned(), None);
-        }
-        self.retries.entry(cause).or_default()
     }
 
     /// The figures.
@@ -151,26 +210,13 @@ impl StatsBuilder {
             .map(|(message, count)| EventCount { message, count })
             .collect();
         events.sort_by(|a, b| b.count.cmp(&a.count).then(a.message.cmp(&b.message)));
-        let retries = self.retries.into_iter();
-        let mut retries: Vec<_> = retries
-            .map(|((kind, status), count)| RetryCount {
-                kind,
-                status,
-                ..count
-            })
-            .collect();
-        retries.sort_by(|a, b| {
-            let all = |count: &RetryCount| count.retried + count.given_up;
-            let cause = |count: &RetryCount| (count.kind.clone(), count.status);
-            all(b).cmp(&all(a)).then_with(|| cause(a).cmp(&cause(b)))
-        });
         Stats {
             entries: self.entries,
             start: self.start,
             end: self.end,
             events,
-            calls: self.calls.finish(),
-            retries,
+            calls: self.totals.calls(),
+            retries: self.totals.retries(),
             over_time: self.over_time.finish(),
         }
     }
@@ -245,6 +291,38 @@ mod tests {
         assert_eq!(stats.end, "2026-11-21T01:52:03Z".parse().ok());
         let names: Vec<_> = stats.events.iter().map(|event| &*event.message).collect();
         assert_eq!(names, ["b", "a"]);
+    }
+
+    #[test]
+    fn totals_of_two_journals_are_those_of_one() {
+        let lines: Vec<String> = (1..=40)
+            .map(|n| {
+                let (model, delay) = (n % 3, n % 2);
+                match n % 4 {
+                    0 => format!(
+                        r#"{{"message":"retrying call","model":"m","purpose":"p","row":"r","sample":0,"turn":1,"attempt":1,"kind":"transient","status":50{delay},"reason":"x","delay":{delay}}}"#
+                    ),
+                    _ => format!(
+                        r#"{{"message":"fetched sut response","sut":"m{model}","run_time":{n}}}"#
+                    ),
+                }
+            })
+            .collect();
+        let totals = |lines: &[String]| {
+            let mut totals = CallTotals::default();
+            for line in lines {
+                let line = Line::parse(line.as_bytes()).unwrap();
+                let sut = line.sut.as_deref().unwrap_or_default();
+                totals.push(&line.event().unwrap().unwrap(), sut);
+            }
+            totals
+        };
+        let all = totals(&lines);
+        let mut sum = totals(&lines[..7]);
+        sum.add(&totals(&lines[7..]));
+        assert_eq!((sum.calls(), sum.retries()), (all.calls(), all.retries()));
+        let whole = stats(lines);
+        assert_eq!((whole.calls, whole.retries), (all.calls(), all.retries()));
     }
 
     #[test]

@@ -12,37 +12,29 @@ use store::RunError;
 /// Rows on disk that are found by a key. Memory holds the keys only.
 #[derive(Debug)]
 pub(super) struct DiskIndex {
-    file: BufWriter<File>,
-    positions: HashMap<u64, Vec<(u64, u32)>>,
-    length: u64,
+    file: DiskFile,
+    positions: HashMap<u64, Vec<DiskPosition>>,
 }
 
 impl DiskIndex {
     pub(super) fn new() -> Result<Self, RunError> {
-        let file = tempfile::tempfile().map_err(unusable)?;
         Ok(Self {
-            file: BufWriter::with_capacity(1 << 16, file),
+            file: DiskFile::new()?,
             positions: HashMap::new(),
-            length: 0,
         })
     }
 
     /// Adds a row under `key`.
     pub(super) fn put(&mut self, key: u64, row: &impl serde::Serialize) -> Result<(), RunError> {
-        let text = serde_json::to_vec(row).map_err(|error| unusable(error.into()))?;
-        self.put_text(key, &text)
+        let position = self.file.put(row)?;
+        self.positions.entry(key).or_default().push(position);
+        Ok(())
     }
 
     /// Adds a row that is JSON already.
     pub(super) fn put_text(&mut self, key: u64, text: &[u8]) -> Result<(), RunError> {
-        self.file.write_all(text).map_err(unusable)?;
-        let length =
-            u32::try_from(text.len()).map_err(|_| RunError::input("a row is longer than 4 GiB"))?;
-        self.positions
-            .entry(key)
-            .or_default()
-            .push((self.length, length));
-        self.length += u64::from(length);
+        let position = self.file.put_text(text)?;
+        self.positions.entry(key).or_default().push(position);
         Ok(())
     }
 
@@ -54,27 +46,75 @@ impl DiskIndex {
         let positions = self.positions.remove(&key).unwrap_or_default();
         positions
             .into_iter()
-            .map(|position| self.read(position))
+            .map(|position| self.file.read(position))
             .collect()
-    }
-
-    fn read<T: serde::de::DeserializeOwned>(
-        &mut self,
-        (start, length): (u64, u32),
-    ) -> Result<T, RunError> {
-        let mut read = || -> std::io::Result<T> {
-            // The buffer is written first.
-            self.file.seek(SeekFrom::Start(start))?;
-            let mut text = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
-            self.file.get_mut().read_exact(&mut text)?;
-            Ok(serde_json::from_slice(&text)?)
-        };
-        read().map_err(unusable)
     }
 
     /// How many rows were not taken.
     pub(super) fn left(&self) -> usize {
         self.positions.values().map(Vec::len).sum()
+    }
+}
+
+/// Rows in a temporary file.
+#[derive(Debug)]
+pub(super) struct DiskFile {
+    file: BufWriter<File>,
+    length: u64,
+    /// Whether the file's own position is behind the last row.
+    at_end: bool,
+}
+
+/// Where a row is in a [`DiskFile`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DiskPosition {
+    start: u64,
+    length: u32,
+}
+
+impl DiskFile {
+    pub(super) fn new() -> Result<Self, RunError> {
+        let file = tempfile::tempfile().map_err(unusable)?;
+        Ok(Self {
+            file: BufWriter::with_capacity(1 << 16, file),
+            length: 0,
+            at_end: true,
+        })
+    }
+
+    /// Adds a row.
+    pub(super) fn put(&mut self, row: &impl serde::Serialize) -> Result<DiskPosition, RunError> {
+        let text = serde_json::to_vec(row).map_err(|error| unusable(error.into()))?;
+        self.put_text(&text)
+    }
+
+    fn put_text(&mut self, text: &[u8]) -> Result<DiskPosition, RunError> {
+        let length =
+            u32::try_from(text.len()).map_err(|_| RunError::input("a row is longer than 4 GiB"))?;
+        let start = self.length;
+        if !self.at_end {
+            self.file.seek(SeekFrom::Start(start)).map_err(unusable)?;
+            self.at_end = true;
+        }
+        self.file.write_all(text).map_err(unusable)?;
+        self.length += u64::from(length);
+        Ok(DiskPosition { start, length })
+    }
+
+    /// The row at `position`.
+    pub(super) fn read<T: serde::de::DeserializeOwned>(
+        &mut self,
+        position: DiskPosition,
+    ) -> Result<T, RunError> {
+        let mut read = || -> std::io::Result<T> {
+            self.at_end = false;
+            // The buffer is written first.
+            self.file.seek(SeekFrom::Start(position.start))?;
+            let mut text = vec![0; usize::try_from(position.length).unwrap_or(usize::MAX)];
+            self.file.get_mut().read_exact(&mut text)?;
+            Ok(serde_json::from_slice(&text)?)
+        };
+        read().map_err(unusable)
     }
 }
 

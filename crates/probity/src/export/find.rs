@@ -2,18 +2,23 @@
 
 use std::{
     borrow::Cow,
+    cell::LazyCell,
     collections::{BTreeMap, BTreeSet},
     fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use journal::JournalReader;
 use schema::{Benchmark, EventBody, ModelId, event::StartingRun};
 use serde::Deserialize;
 
-use super::replies::{Coverage, Replies};
-use store::{BenchmarkDir, Layout, each_row};
+use super::{
+    journal_record::{JournalRecord, Journals},
+    replies::{Coverage, Replies},
+};
+use store::{BenchmarkDir, Layout, RunError, each_row};
 
 /// How many rows of `scenarios.json` belong to a metric of `benchmark`; `None` where the file cannot be read.
 pub(super) fn count_scenarios(dir: &BenchmarkDir, benchmark: &Benchmark) -> Option<u64> {
@@ -32,7 +37,7 @@ pub(super) fn count_scenarios(dir: &BenchmarkDir, benchmark: &Benchmark) -> Opti
 
 /// A journal, and the targets whose conversations it reports.
 pub(super) struct JournalSource {
-    pub(super) journal: PathBuf,
+    pub(super) record: Arc<JournalRecord>,
     pub(super) targets: BTreeSet<String>,
     /// Those of them whose rows an earlier run made; this run got the same replies from the cache.
     pub(super) repeated: BTreeSet<String>,
@@ -40,7 +45,7 @@ pub(super) struct JournalSource {
 
 /// A journal that reports conversations in the tree.
 struct FoundJournal {
-    journal: PathBuf,
+    record: Arc<JournalRecord>,
     reported: BTreeMap<String, Coverage>,
     simulates: bool,
     judges: bool,
@@ -84,7 +89,7 @@ fn sources(found: Vec<FoundJournal>, targets: &[ModelId]) -> Vec<JournalSource> 
     let sources = found.into_iter().zip(repeated);
     let mut sources: Vec<JournalSource> = sources
         .map(|(found, repeated)| JournalSource {
-            journal: found.journal,
+            record: found.record,
             targets: found.reported.into_keys().collect(),
             repeated,
         })
@@ -94,13 +99,19 @@ fn sources(found: Vec<FoundJournal>, targets: &[ModelId]) -> Vec<JournalSource> 
 }
 
 /// The newest journals of the benchmark `name` that together report how all of `targets` were simulated and judged, the oldest first.
-/// `replies` are those of the tree.
+/// `replies` gives those of the tree.
+///
+/// # Errors
+/// When the temporary folder cannot be used.
 pub(super) fn journals(
+    journals: &Journals,
     layout: &Layout,
     name: &str,
     targets: &[ModelId],
-    replies: &Replies,
-) -> Vec<JournalSource> {
+    replies: impl FnOnce() -> Replies,
+) -> Result<Vec<JournalSource>, RunError> {
+    // A tree without journals need not be read for them.
+    let replies = LazyCell::new(replies);
     let runs = layout.state().join("runs");
     let mut found = Vec::new();
     let mut simulated: BTreeSet<String> = targets.iter().map(ModelId::to_string).collect();
@@ -123,7 +134,8 @@ pub(super) fn journals(
                 is_open(sut) || (is_earlier && targets.iter().any(|id| id.as_str() == sut.as_str()))
             };
             let wanted = head.suts.iter().filter(is_wanted).cloned().collect();
-            let reported = replies.reported_by(&journal, &wanted);
+            let record = journals.read(&journal)?;
+            let reported = record.reported(&replies, &wanted);
             if !is_earlier && reported.is_empty() {
                 continue;
             }
@@ -136,18 +148,18 @@ pub(super) fn journals(
                 judged.retain(is_left);
             }
             found.push(FoundJournal {
-                journal,
+                record,
                 reported,
                 simulates,
                 judges,
             });
             earlier = head.earlier;
             if earlier.is_none() && simulated.is_empty() && judged.is_empty() {
-                return sources(found, targets);
+                return Ok(sources(found, targets));
             }
         }
     }
-    sources(found, targets)
+    Ok(sources(found, targets))
 }
 
 /// All journals in `folder`, the records of one run.

@@ -4,9 +4,11 @@ mod disk_index;
 mod exchange;
 pub(crate) mod find;
 mod journal_index;
+mod journal_record;
 mod problems;
 mod replies;
 mod reported_item;
+mod reported_target;
 mod rows;
 mod safety;
 mod scores;
@@ -18,8 +20,7 @@ use std::{ops::ControlFlow, path::Path, thread};
 use interop::{ExportError, Exported, Exporter, Sample};
 use schema::{Benchmark, ModelId, TargetRef};
 
-pub use self::safety::export_safety;
-pub(crate) use self::safety::safety_folder;
+pub(crate) use self::safety::{export_safety_with, safety_folder};
 use self::{
     journal_index::JournalIndex,
     problems::{Expected, Problems},
@@ -28,6 +29,7 @@ use self::{
     scores::Scores,
     statistics::StatisticsSource,
 };
+pub use self::{journal_record::Journals, safety::export_safety};
 use store::{
     BenchmarkDir, Layout, RunError, RunErrorKind, ScoreFaults, find_score_faults, read_benchmark,
     read_conversations, read_scenarios,
@@ -96,8 +98,24 @@ pub fn export(
     options: &ExportOptions,
     exporter: Box<dyn Exporter + '_>,
 ) -> Result<ExportReport, RunError> {
+    export_with(layout, names, options, &Journals::default(), exporter)
+}
+
+/// The same with journals that were read already.
+pub(crate) fn export_with(
+    layout: &Layout,
+    names: &[String],
+    options: &ExportOptions,
+    journals: &Journals,
+    exporter: Box<dyn Exporter + '_>,
+) -> Result<ExportReport, RunError> {
     once_or_twice(options, exporter, |exporter| {
-        let mut work = Work::new(layout, options);
+        let mut work = Work {
+            layout,
+            options,
+            journals,
+            report: ExportReport::default(),
+        };
         work.all(names, exporter)?;
         Ok(work.report)
     })
@@ -159,6 +177,7 @@ impl Exporter for Nowhere {
 struct Work<'a> {
     layout: &'a Layout,
     options: &'a ExportOptions,
+    journals: &'a Journals,
     report: ExportReport,
 }
 
@@ -171,15 +190,7 @@ struct Bench {
     statistics: StatisticsSource,
 }
 
-impl<'a> Work<'a> {
-    fn new(layout: &'a Layout, options: &'a ExportOptions) -> Self {
-        Self {
-            layout,
-            options,
-            report: ExportReport::default(),
-        }
-    }
-
+impl Work<'_> {
     fn all(&mut self, names: &[String], exporter: &mut dyn Exporter) -> Result<(), RunError> {
         for name in names {
             let dir = self.layout.benchmark(name)?;
@@ -192,10 +203,10 @@ impl<'a> Work<'a> {
                 continue;
             }
             let benchmark = read_benchmark(&dir)?;
-            let replies = Replies::read(&dir, &benchmark, &targets);
-            let journals = find::journals(self.layout, name, &targets, &replies);
-            let mut index = JournalIndex::read(&journals, &targets)?;
-            self.report.problems.extend(index.notes().iter().cloned());
+            let replies = || Replies::read(&dir, &benchmark, &targets);
+            let sources = find::journals(self.journals, self.layout, name, &targets, replies)?;
+            let mut index = JournalIndex::new(sources);
+            self.report.problems.extend(index.notes());
             let mut statistics = StatisticsSource::read(&dir);
             self.report.problems.extend(statistics.take_problems());
             let bench = Bench {

@@ -3,14 +3,13 @@
 //! A journal names its benchmark by the folder's name alone, and runs of several folders of benchmarks may share their records.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     ops::ControlFlow,
     path::Path,
 };
 
 use interop::Asked;
-use journal::{JournalReader, Replay, Replayed, Scope};
-use schema::{Benchmark, Conversation, EventBody, ItemKey, ModelId, Scenario, TargetRef, Turn};
+use schema::{Benchmark, Conversation, ModelId, Scenario, TargetRef, Turn};
 
 use super::{disk_index::hash_key, exchange::Exchange, reported_item::reply_keys};
 use store::{BenchmarkDir, read_conversations, read_scenarios};
@@ -41,52 +40,55 @@ impl Replies {
         Self(targets.iter().map(read).collect())
     }
 
-    /// Those of `targets` of whose conversations in the tree the journal at `path` reports: of one at least, with all its replies.
-    pub(super) fn reported_by(
-        &self,
-        path: &Path,
-        targets: &BTreeSet<String>,
-    ) -> BTreeMap<String, Coverage> {
-        let mut reported: BTreeMap<String, Coverage> = BTreeMap::new();
-        let Ok(reader) = JournalReader::open(path) else {
-            return reported;
+    /// How much of the conversations of `target` a journal reports.
+    pub(super) fn covered(&self, target: &str, reported: &ReportedReplies) -> Coverage {
+        let mut coverage = Coverage {
+            cached: reported.cached,
+            ..Coverage::default()
         };
-        let mut replay = Replay::new(reader);
-        let mut open: HashMap<ItemKey, ReplyOrigins> = HashMap::new();
-        while !targets.is_empty()
-            && let Some(replayed) = replay.next_event()
-        {
-            let Ok(Replayed {
-                event: Some(Ok(event)),
-                scope,
-                ..
-            }) = replayed
-            else {
-                continue;
-            };
-            let (key, item) = match scope {
-                Scope::Run => continue,
-                Scope::Item(key, item) => (key, Some(item)),
-                Scope::Closed(key) => (key, None),
-            };
-            if !targets.contains(&*key.sut) {
-                continue;
-            }
-            let replies = self.0.get(&*key.sut);
-            let coverage = reported.entry(key.sut.to_string()).or_default();
-            if let Some(origins) = ReplyOrigins::of_call(&event) {
-                coverage.cached |= origins.cached;
-                open.entry(key.clone()).or_default().add(origins);
-            }
-            if let (EventBody::ItemFinished(_) | EventBody::ItemFailed(_), Some(item)) =
-                (event, item)
-            {
-                let origins = open.remove(&key).unwrap_or_default();
-                coverage.add_item(replies, &key.prompt_id, &item.transcript, origins);
-            }
+        for item in &reported.items {
+            coverage.add_item(self.0.get(target), item);
         }
-        reported.retain(|_, coverage| coverage.is_reported);
-        reported
+        coverage
+    }
+}
+
+/// The replies of a target that a journal reports, item by item.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ReportedReplies {
+    /// Whether a reply of the target or a judge came from the cache, in any item.
+    cached: bool,
+    /// Those that ended.
+    items: Vec<ReportedReply>,
+}
+
+/// The replies of one item.
+#[derive(Clone, Copy, Debug)]
+struct ReportedReply {
+    /// The key of the conversation.
+    prompt: u64,
+    /// The key of all its replies.
+    replies: u64,
+    /// Whether there are none.
+    is_empty: bool,
+    origins: ReplyOrigins,
+}
+
+impl ReportedReplies {
+    /// Adds where the reply to a call came from.
+    pub(super) fn add_call(&mut self, origins: ReplyOrigins) {
+        self.cached |= origins.cached;
+    }
+
+    /// Adds an item that ended.
+    pub(super) fn add_item(&mut self, prompt: &str, transcript: &[Turn], origins: ReplyOrigins) {
+        let replies: Vec<u64> = reply_keys(transcript).collect();
+        self.items.push(ReportedReply {
+            prompt: hash_key(prompt),
+            is_empty: replies.is_empty(),
+            replies: hash_key(replies),
+            origins,
+        });
     }
 }
 
@@ -109,15 +111,16 @@ pub(super) struct Coverage {
 
 /// Where replies of the target and of judges came from.
 #[derive(Clone, Copy, Debug, Default)]
-struct ReplyOrigins {
+pub(super) struct ReplyOrigins {
     fetched: bool,
     cached: bool,
 }
 
 impl ReplyOrigins {
-    fn of_call(event: &EventBody) -> Option<Self> {
-        match Exchange::of(event, "") {
-            Some((Asked::Target | Asked::Judge, call)) if call.exception.is_none() => Some(Self {
+    /// Where the reply to a call came from. `None` where the target or a judge gave none.
+    pub(super) fn of_call(by: Asked, call: &Exchange<'_>) -> Option<Self> {
+        match by {
+            Asked::Target | Asked::Judge if call.exception.is_none() => Some(Self {
                 fetched: !call.cached,
                 cached: call.cached,
             }),
@@ -125,7 +128,7 @@ impl ReplyOrigins {
         }
     }
 
-    fn add(&mut self, more: Self) {
+    pub(super) fn add(&mut self, more: Self) {
         self.fetched |= more.fetched;
         self.cached |= more.cached;
     }
@@ -142,22 +145,20 @@ impl Coverage {
         self.origins.cached && !self.origins.fetched
     }
 
-    fn add_item(
-        &mut self,
-        of: Option<&OfTarget>,
-        prompt: &str,
-        transcript: &[Turn],
-        origins: ReplyOrigins,
-    ) {
+    /// Whether it reports a conversation of the tree.
+    pub(super) fn is_reported(self) -> bool {
+        self.is_reported
+    }
+
+    fn add_item(&mut self, of: Option<&OfTarget>, item: &ReportedReply) {
         self.items += 1;
         if let Some(of) = of {
-            let replies: Vec<u64> = reply_keys(transcript).collect();
             self.rows = of.rows.len() as u64;
-            if of.has(prompt, &replies) {
+            if of.has(item) {
                 self.same += 1;
-                self.origins.add(origins);
+                self.origins.add(item.origins);
             }
-            self.is_reported |= of.holds(prompt, &replies);
+            self.is_reported |= of.holds(item);
         }
     }
 }
@@ -194,12 +195,12 @@ impl OfTarget {
             .insert(hash_key(prompt.as_str()), hash_key(replies));
     }
 
-    /// Whether the tree holds conversation `prompt` with these replies. That there are none proves nothing where others have some.
-    fn holds(&self, prompt: &str, replies: &[u64]) -> bool {
-        self.has(prompt, replies) && replies.is_empty() != self.replied
+    /// Whether the tree holds the conversation with these replies. That there are none proves nothing where others have some.
+    fn holds(&self, item: &ReportedReply) -> bool {
+        self.has(item) && item.is_empty != self.replied
     }
 
-    fn has(&self, prompt: &str, replies: &[u64]) -> bool {
-        self.rows.get(&hash_key(prompt)) == Some(&hash_key(replies))
+    fn has(&self, item: &ReportedReply) -> bool {
+        self.rows.get(&item.prompt) == Some(&item.replies)
     }
 }

@@ -9,12 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::{disk_index::hash_key, exchange::Exchange};
 
 /// What a journal reports of an item and the tree does not hold.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ReportedItem {
     /// The metric, or the group of a safety evaluation.
     pub(super) test: String,
-    /// Which of the journals reports it, from 0: the oldest.
-    pub(super) journal: usize,
     /// The number of the conversation in the result file of a safety evaluation.
     pub(super) number: Option<i64>,
     pub(super) system_prompt: Option<String>,
@@ -29,13 +27,8 @@ pub(super) struct ReportedItem {
 }
 
 impl ReportedItem {
-    /// An item of `test` that `journal` says was queued at `time`.
-    pub(super) fn queued(
-        journal: usize,
-        test: &str,
-        item: &ItemHistory,
-        time: Option<Timestamp>,
-    ) -> Self {
+    /// An item of `test` that was queued at `time`.
+    pub(super) fn queued(test: &str, item: &ItemHistory, time: Option<Timestamp>) -> Self {
         #[derive(Deserialize)]
         struct Context {
             conversation_id: Option<i64>,
@@ -45,21 +38,20 @@ impl ReportedItem {
         let number = context.and_then(|context| context.conversation_id);
         Self {
             test: test.to_owned(),
-            journal,
             number,
             started: time.map(Timestamp::as_microsecond),
             ..Self::default()
         }
     }
 
-    /// Adds an event of the item.
-    pub(super) fn add(&mut self, event: &EventBody, sut: &str) {
+    /// Adds an event of the item, which may be a call.
+    pub(super) fn add(&mut self, event: &EventBody, call: Option<(Asked, Exchange<'_>)>) {
         match event {
             EventBody::TranslatedSutTurn(said) | EventBody::TranslatedSutResponse(said) => {
                 self.simulated |= said.turns.is_none() && said.source.is_none();
             }
-            other => {
-                let Some((by, exchange)) = Exchange::of(other, sut) else {
+            _ => {
+                let Some((by, exchange)) = call else {
                     return;
                 };
                 if by == Asked::Target && self.system_prompt.is_none() {

@@ -1,24 +1,31 @@
 //! What journals report of the calls that made the rows.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::collections::BTreeSet;
 
-use journal::{CallStats, JournalReader, RetryCount, Stats, StatsBuilder};
+use journal::{CallStats, CallTotals, RetryCount};
 use report::html::{CallFigure, CallFigures, RetryFigure};
 use schema::ModelId;
-use store::Layout;
+use store::{Layout, RunError};
 
-use crate::export::find::{head, journals_in, names};
+use crate::export::{
+    Journals,
+    find::{head, journals_in, names},
+};
 
 /// Runs that got all their replies from the cache and are passed over for an older one, at most.
 const PASSED_OVER: usize = 5;
 
 /// The figures of the newest runs that simulated or judged the targets of the benchmark `name`. A run that got every reply from the cache
 /// says nothing of times and costs: an older one of the same target is taken instead, where there is one. `None`: no journal is there.
+///
+/// # Errors
+/// When the temporary folder cannot be used.
 pub(super) fn of_benchmark<'t>(
+    journals: &Journals,
     layout: &Layout,
     name: &str,
     targets: impl Iterator<Item = &'t ModelId>,
-) -> Option<CallFigures> {
+) -> Result<Option<CallFigures>, RunError> {
     let mut open: BTreeSet<String> = targets.map(ModelId::to_string).collect();
     let runs = layout.state().join("runs");
     let mut found: Vec<FoundRun> = Vec::new();
@@ -37,11 +44,10 @@ pub(super) fn of_benchmark<'t>(
                 continue;
             }
             let found_run = FoundRun {
-                stats: stats(std::slice::from_ref(&journal)),
+                totals: journals.read(&journal)?.totals(),
                 run: run.clone(),
-                journal,
             };
-            if found_run.stats.calls.iter().any(|call| call.fetched > 0) {
+            if found_run.totals.calls().iter().any(|call| call.fetched > 0) {
                 open.retain(|target| !head.suts.contains(target));
                 found.push(found_run);
             } else {
@@ -53,66 +59,55 @@ pub(super) fn of_benchmark<'t>(
     if found.is_empty() {
         found.extend(cached);
     }
-    figures(found)
-}
-
-/// The figures of the run `run`.
-pub(super) fn of_run(layout: &Layout, run: &str) -> Option<CallFigures> {
-    // An id from a file is a name and no path.
-    if run.is_empty() || run.starts_with('.') || run.contains(['/', '\\']) {
-        return None;
-    }
-    let journals = journals_in(&layout.run(run));
-    if journals.is_empty() {
-        return None;
-    }
-    Some(in_figures(vec![run.to_owned()], stats(&journals)))
-}
-
-/// A run's journal of the benchmark, and its figures.
-struct FoundRun {
-    run: String,
-    journal: PathBuf,
-    stats: Stats,
-}
-
-fn figures(mut found: Vec<FoundRun>) -> Option<CallFigures> {
     found.reverse();
-    let runs: Vec<String> = found.iter().map(|found| found.run.clone()).collect();
-    let stats = match found.len() {
-        0 => return None,
-        1 => found.pop()?.stats,
-        // Percentiles of several journals are of all their calls together.
-        _ => stats(
-            &found
-                .into_iter()
-                .map(|found| found.journal)
-                .collect::<Vec<_>>(),
-        ),
-    };
-    Some(in_figures(runs, stats))
+    Ok(figures(found))
 }
 
-/// The figures of several journals together. One that breaks off counts as far as it goes.
-fn stats(journals: &[PathBuf]) -> Stats {
-    let mut stats = StatsBuilder::default();
-    for journal in journals {
-        let Ok(mut reader) = JournalReader::open(journal) else {
+/// The figures of these runs together; one whose journals are not there is left out.
+///
+/// # Errors
+/// When the temporary folder cannot be used.
+pub(super) fn of_runs(
+    journals: &Journals,
+    layout: &Layout,
+    runs: &[String],
+) -> Result<Option<CallFigures>, RunError> {
+    let mut found = Vec::new();
+    for run in runs {
+        // An id from a file is a name and no path.
+        if run.is_empty() || run.starts_with('.') || run.contains(['/', '\\']) {
             continue;
-        };
-        while let Some(Ok(line)) = reader.next_line() {
-            stats.push(&line);
+        }
+        for journal in journals_in(&layout.run(run)) {
+            found.push(FoundRun {
+                totals: journals.read(&journal)?.totals(),
+                run: run.clone(),
+            });
         }
     }
-    stats.finish()
+    Ok(figures(found))
 }
 
-fn in_figures(runs: Vec<String>, stats: Stats) -> CallFigures {
-    CallFigures {
+/// A journal of a run, and its figures.
+struct FoundRun {
+    run: String,
+    totals: CallTotals,
+}
+
+/// The figures together: percentiles are of all calls.
+fn figures(found: Vec<FoundRun>) -> Option<CallFigures> {
+    let mut runs: Vec<String> = found.iter().map(|found| found.run.clone()).collect();
+    runs.dedup();
+    let totals = found.into_iter().map(|found| found.totals);
+    let totals = totals.reduce(|mut all, more| {
+        all.add(&more);
+        all
+    })?;
+    Some(CallFigures {
         runs,
-        calls: stats.calls.into_iter().map(call).collect(),
-        retries: stats.retries.into_iter().map(retry).collect(),
-    }
+        calls: totals.calls().into_iter().map(call).collect(),
+        retries: totals.retries().into_iter().map(retry).collect(),
+    })
 }
 
 fn call(call: CallStats) -> CallFigure {

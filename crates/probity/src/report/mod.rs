@@ -15,7 +15,7 @@ use interop::Exporter;
 use schema::{ModelId, TargetRef, gate::GateReport};
 use store::{Layout, RunError, imported_targets};
 
-use crate::export::{ExportOptions, ExportReport, export, export_safety};
+use crate::export::{ExportOptions, ExportReport, Journals, export_safety_with, export_with};
 
 /// What a report is of.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +36,8 @@ pub struct ReportRequest {
     pub rows: RowsKept,
     /// What the report says first, one line each.
     pub notes: Vec<String>,
+    /// Journals that were read for an earlier report: of these only what was appended is read.
+    pub journals: Journals,
 }
 
 /// The gate whose answers a report shows.
@@ -122,14 +124,17 @@ pub fn read_report(
     }
     let names = unsimulated::add(layout, request, &mut report)?;
     if !names.is_empty() {
-        let exported = export(layout, &names, &exporting, Box::new(&mut report))?;
+        let exporter = Box::new(&mut report);
+        let exported = export_with(layout, &names, &exporting, &request.journals, exporter)?;
         add(&mut done, exported);
     }
     if !request.safety.is_empty() {
         report.of_kind(RunKind::Safety);
         let unnamed = request.unnamed.clone().map_or_else(not_stated, Ok)?;
         let exporter = Box::new(&mut report);
-        let exported = export_safety(layout, &request.safety, &unnamed, &exporting, exporter)?;
+        let journals = &request.journals;
+        let files = &request.safety;
+        let exported = export_safety_with(layout, files, &unnamed, &exporting, journals, exporter)?;
         add(&mut done, exported);
     }
     let mut report = report.finish().map_err(unreadable)?;

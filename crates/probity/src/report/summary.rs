@@ -1,6 +1,6 @@
 //! What the overview of a report shows beside the rows: from the files of benchmarks and of safety evaluations, and from journals.
 
-use std::path::Path;
+use std::{collections::HashSet, path::Path};
 
 use indexmap::IndexMap;
 use report::html::{PartSummary, ReportSummary, SafetyFileSummary};
@@ -36,7 +36,18 @@ pub(super) fn summary(layout: &Layout, request: &ReportRequest) -> Result<Report
         summary.parts.push(benchmark(layout, name, request)?);
     }
     for path in &request.safety {
-        safety(layout, path, request, &mut summary)?;
+        safety(path, request, &mut summary)?;
+    }
+    for part in &mut summary.parts {
+        let files = part.safety.iter();
+        let mut runs: Vec<String> = files
+            .filter_map(|file| Some(file.results.details()?.run.as_ref()?.run_id.clone()))
+            .collect();
+        let mut seen = HashSet::new();
+        runs.retain(|run| seen.insert(run.clone()));
+        if !runs.is_empty() {
+            part.calls = calls::of_runs(&request.journals, layout, &runs)?;
+        }
     }
     check_baseline(&summary)?;
     match &request.gate {
@@ -134,7 +145,7 @@ fn benchmark(
         .collect();
     part.verdicts = target_verdicts(&dir, &benchmark.metrics, &targets);
     costs(&dir, request, &mut part);
-    part.calls = calls::of_benchmark(layout, name, part.costs.keys());
+    part.calls = calls::of_benchmark(&request.journals, layout, name, part.costs.keys())?;
     Ok(part)
 }
 
@@ -182,7 +193,6 @@ fn phases(file: &CostFile) -> IndexMap<String, PhaseCost> {
 
 /// Adds a result file of a safety evaluation to the part of its kind.
 fn safety(
-    layout: &Layout,
     path: &Path,
     request: &ReportRequest,
     summary: &mut ReportSummary,
@@ -210,10 +220,6 @@ fn safety(
     };
     if let Some(details) = file.results.details() {
         safety_costs(&target, details, part);
-        let run = details.run.as_ref().map(|run| run.run_id.as_str());
-        if part.calls.is_none() {
-            part.calls = run.and_then(|run| calls::of_run(layout, run));
-        }
     }
     part.safety.push(SafetyFileSummary {
         file: path.display().to_string(),

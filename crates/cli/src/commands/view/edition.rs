@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use probity::ReportRequest;
+use probity::{Journals, ReportRequest};
 use report::html::{Index, LivePage, Report, RowsKept};
 use schema::ModelId;
 use serde::Deserialize;
@@ -30,7 +30,8 @@ pub(super) struct Edition {
 }
 
 impl Edition {
-    /// Reads the benchmark `name`: the rows that its run has finished, where one works on it, else the files of the tree.
+    /// Reads the benchmark `name`: the rows that its run has finished, where one works on it, else the files of the tree. Of `journals`
+    /// only what was appended is read.
     ///
     /// # Errors
     /// When a file cannot be read, or the folder `temporary` cannot be written.
@@ -40,6 +41,7 @@ impl Edition {
         temporary: &Path,
         version: u64,
         options: &LivePage,
+        journals: &Journals,
     ) -> Result<Self, RunError> {
         let snapshot = Snapshot::take(layout, name, temporary)?;
         let layout = snapshot.as_ref().map_or(layout, Snapshot::layout);
@@ -52,6 +54,7 @@ impl Edition {
                     names: vec![name.to_owned()],
                     rows: RowsKept::All,
                     notes: snapshot.iter().map(|_| GOES_ON.to_owned()).collect(),
+                    journals: journals.clone(),
                     ..ReportRequest::default()
                 };
                 probity::read_report(layout, &request)?.0

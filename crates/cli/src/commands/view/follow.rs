@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use probity::Journals;
 use report::html::LivePage;
 use schema::ModelId;
 use store::{
@@ -35,6 +36,7 @@ pub(super) struct Follower {
     terminal: Terminal,
     /// A folder for copies of what a run has finished.
     temporary: PathBuf,
+    journals: Journals,
     state: Mutex<State>,
     looked: Notify,
 }
@@ -111,6 +113,7 @@ impl Follower {
             options,
             terminal,
             temporary,
+            journals: Journals::default(),
             state: Mutex::default(),
             looked: Notify::new(),
         })
@@ -255,7 +258,9 @@ impl Follower {
             &self.temporary,
             version,
             &self.options,
+            &self.journals,
         );
+        self.journals.forget_unused();
         let mut state = self.lock();
         match read {
             Ok(edition) => {

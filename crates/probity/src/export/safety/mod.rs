@@ -25,6 +25,7 @@ use self::{
 use super::{
     ExportOptions, ExportReport, explained, failed,
     journal_index::JournalIndex,
+    journal_record::Journals,
     problems::{Expected, Problems},
     source::modified,
 };
@@ -48,11 +49,25 @@ pub fn export_safety(
     options: &ExportOptions,
     exporter: Box<dyn Exporter + '_>,
 ) -> Result<ExportReport, RunError> {
+    let journals = Journals::default();
+    export_safety_with(layout, files, unnamed, options, &journals, exporter)
+}
+
+/// The same with journals that were read already.
+pub(crate) fn export_safety_with(
+    layout: &Layout,
+    files: &[PathBuf],
+    unnamed: &TargetRef,
+    options: &ExportOptions,
+    journals: &Journals,
+    exporter: Box<dyn Exporter + '_>,
+) -> Result<ExportReport, RunError> {
     super::once_or_twice(options, exporter, |exporter| {
         let mut work = Work {
             layout,
             unnamed,
             options,
+            journals,
             report: ExportReport::default(),
         };
         for file in files {
@@ -66,6 +81,7 @@ struct Work<'a> {
     layout: &'a Layout,
     unnamed: &'a TargetRef,
     options: &'a ExportOptions,
+    journals: &'a Journals,
     report: ExportReport,
 }
 
@@ -93,8 +109,8 @@ impl Work<'_> {
             return Ok(());
         }
         let records = source.records(self.layout);
-        let mut index = source.index(records.as_deref())?;
-        self.report.problems.extend(index.notes().iter().cloned());
+        let mut index = source.index(self.journals, records.as_deref())?;
+        self.report.problems.extend(index.notes());
         let run = source.run(&rows, &index, records.as_deref());
         let mut problems = Problems::new(None);
         problems.outcome(run.outcome.as_deref());

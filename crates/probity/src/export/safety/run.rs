@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{
-    super::{find, journal_index::JournalIndex, source},
+    super::{find, journal_index::JournalIndex, journal_record::Journals, source},
     rows::Rows,
     statistics::statistics,
 };
@@ -49,18 +49,24 @@ impl RunSource<'_> {
     }
 
     /// What journals of the run report.
-    pub(super) fn index(&self, records: Option<&Path>) -> Result<JournalIndex, RunError> {
-        let target = &self.target().id;
-        let journals = records.map(find::journals_in).unwrap_or_default();
-        let journals: Vec<_> = journals
-            .into_iter()
-            .map(|journal| find::JournalSource {
-                journal,
-                targets: [target.to_string()].into(),
-                repeated: Default::default(),
+    pub(super) fn index(
+        &self,
+        journals: &Journals,
+        records: Option<&Path>,
+    ) -> Result<JournalIndex, RunError> {
+        let target = self.target().id.to_string();
+        let paths = records.map(find::journals_in).unwrap_or_default();
+        let sources: Result<Vec<_>, RunError> = paths
+            .iter()
+            .map(|path| {
+                Ok(find::JournalSource {
+                    record: journals.read(path)?,
+                    targets: [target.clone()].into(),
+                    repeated: Default::default(),
+                })
             })
             .collect();
-        JournalIndex::read(&journals, std::slice::from_ref(target))
+        Ok(JournalIndex::new(sources?))
     }
 
     /// The run of the file.

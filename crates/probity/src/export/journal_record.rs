@@ -1,0 +1,446 @@
+//! What one journal reports, read once. What is appended to it later is read from where reading ended.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use interop::Asked;
+use jiff::Timestamp;
+use journal::{CallTotals, JournalReader, JournalSource, ReadError, Replay, Replayed, Scope};
+use schema::{EventBody, ItemKey, event::StartingRun};
+use store::RunError;
+
+use super::{
+    disk_index::{DiskFile, DiskPosition, hash_key},
+    exchange::Exchange,
+    replies::{Coverage, Replies, ReplyOrigins, ReportedReplies},
+    reported_item::ReportedItem,
+    reported_target::ReportedTarget,
+};
+
+/// Journals that were read. A clone shares them.
+///
+/// Memory holds some hundred bytes for each item, a temporary file what journals report of it.
+#[derive(Clone, Debug, Default)]
+pub struct Journals(Arc<Mutex<KeptJournals>>);
+
+#[derive(Debug, Default)]
+struct KeptJournals {
+    records: HashMap<PathBuf, Arc<JournalRecord>>,
+    /// Those that were read since the last [`Journals::forget_unused`].
+    used: BTreeSet<PathBuf>,
+    items: Option<SharedFile>,
+}
+
+type SharedFile = Arc<Mutex<DiskFile>>;
+
+impl Journals {
+    /// What the journal at `path` reports now.
+    ///
+    /// # Errors
+    /// When the temporary folder cannot be used. What is wrong with the journal is in its notes.
+    pub(crate) fn read(&self, path: &Path) -> Result<Arc<JournalRecord>, RunError> {
+        let record = {
+            let mut kept = lock(&self.0);
+            kept.used.insert(path.to_owned());
+            match kept.records.get(path) {
+                Some(record) => Arc::clone(record),
+                None => {
+                    let items = match &kept.items {
+                        Some(items) => Arc::clone(items),
+                        None => Arc::new(Mutex::new(DiskFile::new()?)),
+                    };
+                    kept.items = Some(Arc::clone(&items));
+                    let record = Arc::new(JournalRecord {
+                        path: path.to_owned(),
+                        items,
+                        reading: Mutex::default(),
+                    });
+                    kept.records.insert(path.to_owned(), Arc::clone(&record));
+                    record
+                }
+            }
+        };
+        record.read_on()?;
+        Ok(record)
+    }
+
+    /// Forgets the journals that were not read since this was last called.
+    pub fn forget_unused(&self) {
+        let mut kept = lock(&self.0);
+        let used = std::mem::take(&mut kept.used);
+        kept.records.retain(|path, _| used.contains(path));
+    }
+}
+
+/// A journal as far as it was read.
+#[derive(Debug)]
+pub(crate) struct JournalRecord {
+    path: PathBuf,
+    items: SharedFile,
+    reading: Mutex<Reading>,
+}
+
+#[derive(Debug, Default)]
+struct Reading {
+    file: Option<FileState>,
+    /// `None`: the journal could not be opened.
+    replay: Option<Replay<JournalSource>>,
+    run: ReportedTarget,
+    /// The items that have not ended, with the calls so far.
+    open: HashMap<ItemKey, ReportedItem>,
+    /// The same at the end of what was read, with the replies so far, by their keys.
+    unended: HashMap<u64, Vec<ReportedItem>>,
+    /// Where the items that ended are, by their keys.
+    ended: HashMap<u64, Vec<DiskPosition>>,
+    /// Where the replies of an item come from.
+    origins: HashMap<ItemKey, ReplyOrigins>,
+    targets: BTreeMap<String, TargetRecord>,
+    plans: Vec<Plan>,
+    totals: CallTotals,
+    /// Whether a line could not be read: calls behind it are not counted.
+    is_faulty: bool,
+    notes: Vec<String>,
+    tear: Option<String>,
+}
+
+/// What a journal reports of a target.
+#[derive(Clone, Debug, Default)]
+struct TargetRecord {
+    /// As if no other journal reported it.
+    target: ReportedTarget,
+    replies: ReportedReplies,
+}
+
+/// The targets that a run is to simulate.
+#[derive(Clone, Debug)]
+struct Plan {
+    targets: Vec<String>,
+    run: ReportedTarget,
+}
+
+/// Which file it is, and how long it was when it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileState {
+    identity: (u64, u64),
+    length: u64,
+}
+
+impl FileState {
+    #[cfg(unix)]
+    fn of(path: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let file = fs::metadata(path)?;
+        Ok(Self {
+            identity: (file.dev(), file.ino()),
+            length: file.len(),
+        })
+    }
+
+    #[cfg(not(unix))]
+    fn of(path: &Path) -> io::Result<Self> {
+        let file = fs::metadata(path)?;
+        let created = file.created()?;
+        let since = created.duration_since(std::time::SystemTime::UNIX_EPOCH);
+        let since = since.unwrap_or_default();
+        Ok(Self {
+            identity: (since.as_secs(), since.subsec_nanos().into()),
+            length: file.len(),
+        })
+    }
+}
+
+impl JournalRecord {
+    /// What is wrong with the journal, for people.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let reading = lock(&self.reading);
+        reading.notes.iter().chain(&reading.tear).cloned().collect()
+    }
+
+    /// The calls as far as lines can be read.
+    pub(crate) fn totals(&self) -> CallTotals {
+        lock(&self.reading).totals.clone()
+    }
+
+    /// Those of `targets` of whose conversations in the tree it reports one at least, with all its replies.
+    pub(super) fn reported(
+        &self,
+        replies: &Replies,
+        targets: &BTreeSet<String>,
+    ) -> BTreeMap<String, Coverage> {
+        let reading = lock(&self.reading);
+        let known = targets
+            .iter()
+            .filter_map(|target| Some((target, reading.targets.get(target)?)));
+        let covered = known
+            .map(|(target, record)| (target.clone(), replies.covered(target, &record.replies)));
+        covered
+            .filter(|(_, coverage)| coverage.is_reported())
+            .collect()
+    }
+
+    /// Adds what it reports of `target` as a whole to what older journals do.
+    pub(super) fn add_target(&self, target: &str, known: &mut ReportedTarget) {
+        if let Some(record) = lock(&self.reading).targets.get(target) {
+            known.add_newer(&record.target);
+        }
+    }
+
+    /// The newest run in it that was to simulate `target`.
+    pub(super) fn planned(&self, target: &str) -> Option<ReportedTarget> {
+        let reading = lock(&self.reading);
+        let mut plans = reading.plans.iter().rev();
+        let plan = plans.find(|plan| plan.targets.iter().any(|id| id == target));
+        plan.map(|plan| plan.run.clone())
+    }
+
+    /// What it reports of the items under `key`.
+    pub(super) fn items(&self, key: u64) -> Result<Vec<ReportedItem>, RunError> {
+        let reading = lock(&self.reading);
+        let ended = reading.ended.get(&key).into_iter().flatten();
+        let mut file = lock(&self.items);
+        let items: Result<Vec<ReportedItem>, RunError> =
+            ended.map(|position| file.read(*position)).collect();
+        let mut items = items?;
+        items.extend(reading.unended.get(&key).into_iter().flatten().cloned());
+        Ok(items)
+    }
+
+    /// Reads what was appended; another or a shorter file from its start.
+    fn read_on(&self) -> Result<(), RunError> {
+        let mut reading = lock(&self.reading);
+        let now = FileState::of(&self.path).ok();
+        if reading.file == now && now.is_some() {
+            return Ok(());
+        }
+        let goes_on = reading.file.zip(now).is_some_and(|(before, now)| {
+            before.identity == now.identity && before.length < now.length
+        });
+        let replay = match goes_on {
+            true => self.gone_on(&mut reading),
+            false => None,
+        };
+        let mut replay = match replay {
+            Some(replay) => replay,
+            None => {
+                *reading = Reading::default();
+                match JournalReader::open(&self.path) {
+                    Ok(reader) => Replay::new(reader),
+                    Err(error) => {
+                        reading.notes.push(error.to_string());
+                        return Ok(());
+                    }
+                }
+            }
+        };
+        reading.file = now;
+        while let Some(replayed) = replay.next_event() {
+            reading.add(replayed, self)?;
+        }
+        reading.end(&mut replay, &self.path);
+        reading.replay = Some(replay);
+        Ok(())
+    }
+
+    /// The events behind those that were read. `None` where all are to be read again.
+    fn gone_on(&self, reading: &mut Reading) -> Option<Replay<JournalSource>> {
+        let mut replay = reading.replay.take()?;
+        let position = replay.reader().position()?;
+        replay.go_on(JournalReader::open_at(&self.path, position).ok()?);
+        Some(replay)
+    }
+}
+
+impl Reading {
+    fn add(
+        &mut self,
+        replayed: Result<Replayed<'_>, ReadError>,
+        record: &JournalRecord,
+    ) -> Result<(), RunError> {
+        let replayed = match replayed {
+            Ok(replayed) => replayed,
+            Err(error) => {
+                self.is_faulty = true;
+                self.notes.push(error.to_string());
+                return Ok(());
+            }
+        };
+        let Some(Ok(event)) = &replayed.event else {
+            return Ok(());
+        };
+        if !self.is_faulty {
+            let sut = replayed.line.sut.as_deref().unwrap_or_default();
+            self.totals.push(event, sut);
+        }
+        let time = replayed.line.time();
+        let (key, history) = match replayed.scope {
+            Scope::Item(key, history) => (key, Some(history)),
+            Scope::Closed(key) => (key, None),
+            Scope::Run => {
+                if let EventBody::StartingRun(start) = event {
+                    self.start(start, &record.path);
+                }
+                return Ok(());
+            }
+        };
+        let call = Exchange::of(event, &key.sut);
+        self.add_to_target(event, call.as_ref(), &key, time);
+        let Some(history) = history else {
+            return Ok(());
+        };
+        match event {
+            EventBody::QueuingItem(_) => {
+                let item = ReportedItem::queued(&key.test, history, time);
+                self.open.insert(key, item);
+            }
+            EventBody::ItemFinished(_) | EventBody::ItemFailed(_) => {
+                let origins = self.origins.remove(&key).unwrap_or_default();
+                if let Some(target) = self.targets.get_mut(&*key.sut) {
+                    let replies = &mut target.replies;
+                    replies.add_item(&key.prompt_id, &history.transcript, origins);
+                }
+                if let Some(mut item) = self.open.remove(&key) {
+                    item.end(time);
+                    item.set_replies(&history.transcript);
+                    let position = lock(&record.items).put(&item)?;
+                    let places = self.ended.entry(item.key(&key)).or_default();
+                    places.push(position);
+                }
+            }
+            event => {
+                if let Some(item) = self.open.get_mut(&key) {
+                    item.add(event, call);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, start: &StartingRun, path: &Path) {
+        self.run = ReportedTarget::of_run(start, path);
+        let mut phases = start.phases.iter().flatten();
+        if phases.any(|phase| phase == "simulate") {
+            let suts = start.suts.iter().map(|sut| sut.to_string());
+            self.plans.push(Plan {
+                targets: suts.collect(),
+                run: self.run.clone(),
+            });
+        }
+    }
+
+    fn add_to_target(
+        &mut self,
+        event: &EventBody,
+        call: Option<&(Asked, Exchange<'_>)>,
+        key: &ItemKey,
+        time: Option<Timestamp>,
+    ) {
+        if !self.targets.contains_key(&*key.sut) {
+            let record = TargetRecord::default();
+            self.targets.insert(key.sut.to_string(), record);
+        }
+        let Some(record) = self.targets.get_mut(&*key.sut) else {
+            return;
+        };
+        record.target.add(event, call, time, &self.run);
+        if let Some(origins) = call.and_then(|(by, call)| ReplyOrigins::of_call(*by, call)) {
+            record.replies.add_call(origins);
+            self.origins.entry(key.clone()).or_default().add(origins);
+        }
+    }
+
+    /// Notes what is left at the end of what there is.
+    fn end(&mut self, replay: &mut Replay<JournalSource>, path: &Path) {
+        let tear = replay.reader().tear();
+        self.tear = tear.map(|tear| format!("{}: {tear}", path.display()));
+        self.unended.clear();
+        for (key, history) in replay.each_open_item() {
+            if let Some(item) = self.open.get(key) {
+                let mut item = item.clone();
+                item.set_replies(&history.transcript);
+                self.unended.entry(item.key(key)).or_default().push(item);
+            }
+        }
+    }
+}
+
+impl ReportedItem {
+    /// The key that it is found by: its number in a safety evaluation, else its conversation.
+    fn key(&self, key: &ItemKey) -> u64 {
+        match self.number {
+            Some(number) => hash_key((number, &*key.sut)),
+            None => hash_key((&*key.prompt_id, &*key.sut)),
+        }
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str = "../../fixtures/journal/earlier/agentic/runs/run-20261122-073854-125232/journal-run-20261122-073854-125232.jsonl";
+
+    /// All that a record says, as text.
+    fn said(record: &JournalRecord) -> String {
+        let reading = lock(&record.reading);
+        let mut keys: Vec<u64> = reading
+            .ended
+            .keys()
+            .chain(reading.unended.keys())
+            .copied()
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        drop(reading);
+        let items: Vec<_> = keys.iter().map(|key| record.items(*key).unwrap()).collect();
+        let totals = record.totals();
+        let reading = lock(&record.reading);
+        format!(
+            "{items:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            totals.calls(),
+            totals.retries(),
+            reading.targets,
+            reading.plans,
+            reading.notes,
+            reading.tear,
+        )
+    }
+
+    #[test]
+    fn a_journal_that_grows_is_read_as_one_that_is_whole() {
+        let text = fs::read(RUN).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal-run.jsonl");
+        let journals = Journals::default();
+        let parts = 40;
+        for part in 1..=parts {
+            // In the middle of lines, as a buffer is written.
+            fs::write(&path, &text[..text.len() * part / parts]).unwrap();
+            let record = journals.read(&path).unwrap();
+            let anew = Journals::default().read(&path).unwrap();
+            assert_eq!(said(&record), said(&anew), "part {part}");
+        }
+        let before = said(&journals.read(&path).unwrap());
+        assert!(before.contains("request_id"));
+        // Nothing is read twice, and a journal that is another one is read anew.
+        assert_eq!(said(&journals.read(&path).unwrap()), before);
+        fs::write(&path, &text[..text.len() / 3]).unwrap();
+        let shorter = journals.read(&path).unwrap();
+        assert_eq!(
+            said(&shorter),
+            said(&Journals::default().read(&path).unwrap())
+        );
+        fs::remove_file(&path).unwrap();
+        assert_eq!(journals.read(&path).unwrap().notes().len(), 1);
+        journals.forget_unused();
+        journals.forget_unused();
+        assert!(lock(&journals.0).records.is_empty());
+    }
+}

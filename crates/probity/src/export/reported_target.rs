@@ -1,0 +1,137 @@
+//! What journals report of a target as a whole.
+
+use std::path::{Path, PathBuf};
+
+use interop::{Asked, Judge};
+use jiff::Timestamp;
+use schema::{EventBody, Extra, event::StartingRun};
+
+use super::exchange::Exchange;
+
+/// What journals report of a target as a whole.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ReportedTarget {
+    /// The journal of the run that simulated it last.
+    pub(super) journal: Option<PathBuf>,
+    pub(super) run_id: Option<String>,
+    pub(super) ended: Option<Timestamp>,
+    pub(super) samples: Option<u32>,
+    pub(super) settings: Extra,
+    /// Whether `settings` are those of a request.
+    has_settings: bool,
+    pub(super) judges: Vec<Judge>,
+    /// Whether it was called, and whether its answers were judged.
+    was_called: bool,
+    was_judged: bool,
+}
+
+impl ReportedTarget {
+    /// What the start of a run in the journal at `path` says.
+    pub(super) fn of_run(start: &StartingRun, path: &Path) -> Self {
+        Self {
+            journal: Some(path.to_owned()),
+            run_id: start.run_id.clone(),
+            samples: start.samples,
+            ..Self::default()
+        }
+    }
+
+    /// Adds what an event of `run` at `time` reports, which may be a call.
+    pub(super) fn add(
+        &mut self,
+        event: &EventBody,
+        call: Option<&(Asked, Exchange<'_>)>,
+        time: Option<Timestamp>,
+        run: &Self,
+    ) {
+        if matches!(event, EventBody::ItemFinished(_) | EventBody::ItemFailed(_)) {
+            self.ended = time.or(self.ended);
+        }
+        match call {
+            Some((Asked::Target, call)) => self.add_call(call, run),
+            Some((Asked::Judge, call)) if call.exception.is_none() => self.add_judge(call),
+            _ => {}
+        }
+    }
+
+    fn add_call(&mut self, call: &Exchange<'_>, run: &Self) {
+        if !self.was_called {
+            *self = Self {
+                judges: std::mem::take(&mut self.judges),
+                was_judged: self.was_judged,
+                was_called: true,
+                ..run.clone()
+            };
+        }
+        // The journal has no request of a call that failed.
+        if !self.has_settings && call.exception.is_none() {
+            self.settings = call.settings();
+            self.has_settings = true;
+        }
+    }
+
+    fn add_judge(&mut self, call: &Exchange<'_>) {
+        self.was_judged = true;
+        if !self.judges.iter().any(|judge| judge.id == call.model) {
+            self.judges.push(judge(call));
+        }
+    }
+
+    /// With the run that was to simulate it, where it was never called: the user model failed each time, for one.
+    pub(super) fn or_planned(self, planned: Option<Self>) -> Self {
+        match planned {
+            Some(run) if self.journal.is_none() => Self {
+                journal: run.journal,
+                run_id: run.run_id,
+                samples: run.samples,
+                ..self
+            },
+            _ => self,
+        }
+    }
+
+    /// Adds what a newer journal reports. Judged again: earlier judges no longer count.
+    pub(super) fn add_newer(&mut self, newer: &Self) {
+        let ended = newer.ended.or(self.ended);
+        let (judges, was_judged) = match newer.was_judged {
+            true => (newer.judges.clone(), true),
+            false => (std::mem::take(&mut self.judges), self.was_judged),
+        };
+        if newer.was_called {
+            *self = newer.clone();
+        } else {
+            self.ended = ended;
+        }
+        (self.judges, self.was_judged) = (judges, was_judged);
+    }
+}
+
+fn judge(call: &Exchange<'_>) -> Judge {
+    let prompt = call.messages().into_iter().map(|message| {
+        let text = message.content.as_str().unwrap_or_default();
+        (message.role, template(text))
+    });
+    Judge {
+        id: call.model.to_owned(),
+        model: call.requested_model().unwrap_or_default(),
+        source: None,
+        settings: call.settings(),
+        prompt: prompt.collect(),
+    }
+}
+
+/// `text` with placeholders for what differs from call to call.
+fn template(text: &str) -> String {
+    ["definition", "examples", "transcript"]
+        .iter()
+        .fold(text.to_owned(), |text, tag| {
+            let (open, close) = (format!("<{tag}>\n"), format!("\n</{tag}>"));
+            let Some((before, rest)) = text.split_once(&open) else {
+                return text;
+            };
+            match rest.rsplit_once(&close) {
+                Some((_, after)) => format!("{before}{open}{{{{ {tag} }}}}{close}{after}"),
+                None => text,
+            }
+        })
+}
