@@ -5,8 +5,7 @@ import { isMetric } from "./filter.js";
 import { setKeys } from "./keys.js";
 import { asMarkdown } from "./markdown.js";
 import { markQuotes } from "./quotes.js";
-import { writeRoute } from "./router.js";
-import { rowAddress } from "./rows.js";
+import { rowAddress, writeRoute } from "./router.js";
 import { rowName, siblings } from "./siblings.js";
 import { conversationOf } from "./source.js";
 import { count, counted, dollars, textBlock, visible } from "./text.js";
@@ -216,7 +215,7 @@ export class ConversationPage {
     const parts = this.head(index, route, number, conv);
     if (!conv) {
       parts.push(
-        el("p", { class: "note" }, "This page does not hold the conversation; `--rows all` keeps every one. The row says: ", verdictMark(row.verdict, row.shown), row.reason ? `, ${reasonWords(row.reason)}` : "", "."),
+        el("p", { class: "note" }, "This page does not hold the conversation; ", el("code", {}, "--rows all"), " keeps every one. The row says: ", verdictMark(row.verdict, row.shown), row.reason ? `, ${reasonWords(row.reason)}` : "", "."),
         el("blockquote", {}, textBlock(row.preview)),
       );
       if (row.error) parts.push(el("div", { class: "note error" }, textBlock(row.error)));

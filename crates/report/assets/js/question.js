@@ -1,7 +1,7 @@
 // What a person is asked who labels a row, and what follows the answer.
 import { el, keyButton, waysOut } from "./dom.js";
 import { messageLinks } from "./references.js";
-import { rowAddress } from "./rows.js";
+import { rowAddress } from "./router.js";
 import { count, counted, textBlock, visible } from "./text.js";
 import { definition } from "./verdict.js";
 import { labelMark, metricMark, verdictMark, verdictMeaning } from "./words.js";

@@ -1,6 +1,6 @@
 // Addresses: what is behind the `#` says which page is shown, and every page has one.
 
-/** @import {Route, Filter} from "./types.js" */
+/** @import {Route, Filter, Index, Row} from "./types.js" */
 
 const FILTER_KEYS = /** @type {const} */ (["model", "metric", "verdict", "variant", "error", "label", "text", "sort"]);
 
@@ -113,4 +113,23 @@ export function writeRoute(route) {
     case "missing":
       return route.address;
   }
+}
+
+/**
+ * The address of a row's conversation.
+ * @param {Index} index
+ * @param {Row} row
+ * @param {string} [message] The number of a message in it.
+ * @returns {string}
+ */
+export function rowAddress(index, row, message = "") {
+  return writeRoute({
+    page: "conversation",
+    id: row.conv_id,
+    run: index.runs[row.run]?.id ?? "",
+    metric: index.metrics[row.metric]?.id ?? "",
+    with: "",
+    withRun: "",
+    message,
+  });
 }

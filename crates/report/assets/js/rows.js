@@ -1,16 +1,16 @@
 // The page of rows: filters, a search through the transcripts, and the table.
+import { measureColumns, rowColumns } from "./columns.js";
 import { button, byId, el, waysOut } from "./dom.js";
 import { choices, isMetric, matching, sorted } from "./filter.js";
 import { setKeys } from "./keys.js";
-import { emptyFilter, writeRoute } from "./router.js";
+import { emptyFilter, rowAddress } from "./router.js";
 import { searchRows } from "./search.js";
 import { RowTable } from "./table.js";
-import { count, counted, textNodes, visible } from "./text.js";
-import { differs, labelMark, metricMark, metricText, sameRow, troubles, turnWords, variantWords, verdictMark } from "./words.js";
+import { count, counted, visible } from "./text.js";
+import { sameRow } from "./words.js";
 
-/** @import {Filter, Index, Metric, Row, Route, Source} from "./types.js" */
+/** @import {Filter, Index, Route, Source} from "./types.js" */
 /** @import {Choice} from "./filter.js" */
-/** @import {Column} from "./table.js" */
 
 const SELECTS = /** @type {const} */ (["model", "metric", "verdict", "variant", "error", "label"]);
 /** @typedef {typeof SELECTS[number]} SelectName */
@@ -18,25 +18,6 @@ const SELECTS = /** @type {const} */ (["model", "metric", "verdict", "variant", 
 const UNKNOWN = /** @type {const} */ (["model", "metric", "variant"]);
 /** @type {Record<SelectName, string>} */
 const SELECT_TITLES = { model: "Model", metric: "Metric", verdict: "Verdict", variant: "Variant", error: "Trouble", label: "Label" };
-
-/**
- * The address of a row's conversation.
- * @param {Index} index
- * @param {Row} row
- * @param {string} [message] The number of a message in it.
- * @returns {string}
- */
-export function rowAddress(index, row, message = "") {
-  return writeRoute({
-    page: "conversation",
-    id: row.conv_id,
-    run: index.runs[row.run]?.id ?? "",
-    metric: index.metrics[row.metric]?.id ?? "",
-    with: "",
-    withRun: "",
-    message,
-  });
-}
 
 /** The page of rows. */
 export class RowsPage {
@@ -127,39 +108,14 @@ export class RowsPage {
     this.index = index;
     this.offered = choices(index);
     for (const [name, select] of this.selects) this.offer(select, this.offered[name]);
-    this.measure(index);
+    measureColumns(this.table.table, index);
     const held = index.rows.length;
     this.note.hidden = held >= index.total_rows;
-    this.note.textContent =
-      held === 0
-        ? `This page holds none of the ${count(index.total_rows)} rows: it was made with --rows none.`
-        : `This page holds ${count(held)} of ${counted(index.total_rows, "row")}: those with something to look at. \`--rows all\` keeps all.`;
+    if (held === 0) this.note.replaceChildren(`This page holds none of the ${count(index.total_rows)} rows: it was made with `, el("code", {}, "--rows none"), ".");
+    else this.note.replaceChildren(`This page holds ${count(held)} of ${counted(index.total_rows, "row")}, those with something to look at: `, el("code", {}, "--rows all"), " keeps all.");
     this.searched = "";
     if (this.filter.text) this.startSearch();
     this.fill();
-  }
-
-  /**
-   * Tells the stylesheet how many letters the columns have, so that none is wider than what it holds. It has the last word.
-   * @param {Index} index
-   */
-  measure(index) {
-    const { table } = this.table;
-    table.classList.toggle("scales", index.rows.some((row) => row.shown !== undefined));
-    /** @param {string} column @param {Iterable<string>} texts */
-    const set = (column, texts) => {
-      let most = 0;
-      for (const text of texts) most = Math.max(most, text.length);
-      table.style.setProperty(`--${column}`, String(most));
-    };
-    /** @param {(row: Row) => string} text */
-    const ofRows = (text) => new Set(index.rows.map(text));
-    set("model", index.runs.map((run) => run.id));
-    set("metric", index.metrics.map((metric) => metricText(index, metric)));
-    set("scenario", ofRows((row) => row.scenario));
-    set("variant", ofRows((row) => variantWords(row.variant)));
-    set("troubles", ofRows((row) => troubles(row).join("    ")));
-    set("labels", ofRows((row) => "fail ≠ ".repeat(row.labels?.length ?? 0)));
   }
 
   /**
@@ -205,7 +161,7 @@ export class RowsPage {
     this.clear.hidden = !Object.entries(this.filter).some(([key, value]) => key !== "sort" && value);
     const { found } = this;
     const numbers = matching(index, this.filter).filter((number) => !found || found.has(number));
-    this.table.setColumns(this.columns(index), this.filter.sort);
+    this.table.setColumns(rowColumns(index), this.filter.sort);
     this.table.setRows(sorted(index, numbers, this.filter.sort), this.current);
     this.counter.textContent = this.countWords(index, numbers);
   }
@@ -247,66 +203,6 @@ export class RowsPage {
     for (const number of numbers) tally[index.rows[number]?.verdict ?? "none"] += 1;
     const parts = [`${count(tally.fail)} fail`, `${count(tally.pass)} pass`, `${count(tally.none)} without a verdict`];
     return numbers.length ? `${of}: ${parts.filter((part) => !part.startsWith("0 ")).join(", ")}` : of;
-  }
-
-  /**
-   * The columns that have something to say.
-   * @param {Index} index
-   * @returns {Column[]}
-   */
-  columns(index) {
-    const several = { models: index.runs.length > 1, metrics: index.metrics.length > 1 };
-    /** @param {number} number @returns {Row} */
-    const at = (number) => /** @type {Row} */ (index.rows[number]);
-    /** @param {(row: Row) => boolean} test */
-    const some = (test) => index.rows.some(test);
-    /** @param {Row} row */
-    const model = (row) => visible(index.runs[row.run]?.id ?? "");
-    /** @param {Row} row */
-    const metric = (row) => /** @type {Metric} */ (index.metrics[row.metric]);
-    /** @type {(Column | false)[]} */
-    const columns = [
-      { id: "verdict", title: "Verdict", cell: (number) => [verdictMark(at(number).verdict, at(number).shown)] },
-      several.models && { id: "model", title: "Model", cell: (number) => [model(at(number))] },
-      several.metrics && { id: "metric", title: "Metric", cell: (number) => [metricMark(index, metric(at(number)))] },
-      {
-        id: "scenario",
-        title: "Scenario",
-        cell: (number) => {
-          const row = at(number);
-          const below = [several.models && model(row), several.metrics && metricText(index, metric(row))].filter(Boolean).join(" · ");
-          const trouble = troubles(row).join(", ");
-          const first = trouble ? el("span", { class: "below-trouble" }, visible(trouble), " · ") : null;
-          return [el("a", { href: rowAddress(index, row), dir: "auto" }, visible(row.scenario)), el("span", { class: "below", title: below }, first, below)];
-        },
-      },
-      some((row) => row.variant !== undefined) && { id: "variant", title: "Variant", cell: (number) => [visible(variantWords(at(number).variant))] },
-      some((row) => row.sample > 0) && { id: "sample", title: "Sample", cell: (number) => [count(at(number).sample)] },
-      {
-        id: "turns",
-        title: "Turns",
-        cell: (number) => {
-          const { turns, planned, why } = turnWords(index, at(number));
-          return [el("span", { title: why || null }, turns, planned && el("span", { class: "muted" }, planned))];
-        },
-      },
-      some((row) => troubles(row).length > 0) && {
-        id: "troubles",
-        title: "Trouble",
-        cell: (number) => troubles(at(number)).flatMap((text) => [el("span", { class: "trouble" }, visible(text)), " "]),
-      },
-      some((row) => (row.labels?.length ?? 0) > 0) && {
-        id: "labels",
-        title: "Labels",
-        cell: (number) =>
-          (at(number).labels ?? []).flatMap((label) => [
-            labelMark(label.passed),
-            differs(at(number), label) ? el("strong", { title: "differs from the judge" }, " ≠ ") : " ",
-          ]),
-      },
-      { id: "preview", title: "Text", cell: (number) => [el("span", { dir: "auto" }, textNodes(at(number).preview))] },
-    ];
-    return columns.filter((column) => column !== false);
   }
 
   /**

@@ -1,7 +1,6 @@
 // The conversations of one scenario: other models, samples and variants.
 import { el, folded } from "./dom.js";
-import { writeRoute } from "./router.js";
-import { rowAddress } from "./rows.js";
+import { rowAddress, writeRoute } from "./router.js";
 import { count, visible } from "./text.js";
 import { variantWords, verdictMark } from "./words.js";
 

@@ -11,6 +11,7 @@ type Module = (&'static str, &'static str);
 
 /// All modules.
 const MODULES: &[Module] = &[
+    ("columns.js", include_str!("../../assets/js/columns.js")),
     ("compare.js", include_str!("../../assets/js/compare.js")),
     (
         "conversation.js",
