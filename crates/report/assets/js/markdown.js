@@ -1,8 +1,8 @@
 // A conversation as Markdown, to paste into an issue or a mail.
 import { laidOut, visible } from "./text.js";
-import { metricText, reasonWords } from "./words.js";
+import { metricText, realismWords, reasonWords } from "./words.js";
 
-/** @import {Conv, Index} from "./types.js" */
+/** @import {Conv, Index, Verdict} from "./types.js" */
 
 /**
  * Each line behind `> `.
@@ -11,6 +11,16 @@ import { metricText, reasonWords } from "./words.js";
  */
 function quoted(text) {
   return text.split(/\r\n|\r|\n/).map((line) => `> ${visible(line)}`).join("\n");
+}
+
+/**
+ * A verdict, and its value or why there is none.
+ * @param {{verdict: Verdict, shown?: string, reason?: string}} of
+ * @returns {string}
+ */
+function verdictText({ verdict, shown, reason }) {
+  const more = reason ? reasonWords(reason) : (shown ?? "");
+  return `${verdict === "none" ? "no verdict" : verdict}${more && ` (${visible(more)})`}`;
 }
 
 /**
@@ -34,9 +44,10 @@ export function asMarkdown(index, conv) {
   if (conv.error) part("Error", conv.error);
   for (const score of conv.scores) {
     const metric = index.metrics[score.metric];
-    const verdict = score.verdict === "none" ? "no verdict" : score.verdict;
-    const more = score.reason ? reasonWords(score.reason) : (score.shown ?? "");
-    part(`${metric ? metricText(index, metric) : "Score"}: ${verdict}${more ? ` (${visible(more)})` : ""}`, score.justification || score.error || "");
+    const name = metric ? metricText(index, metric) : "Score";
+    part(`${name}: ${verdictText(score)}`, score.justification || score.error || "");
+    for (const judge of score.judges ?? []) part(`${name}, ${visible(judge.judge)}: ${verdictText(judge)}`, judge.justification);
   }
+  for (const judge of conv.realism?.judges ?? []) part(`Realism, ${visible(judge.judge)}: ${realismWords(judge)}`, judge.reason);
   return `${lines.join("\n")}\n`;
 }

@@ -4,7 +4,7 @@ import { markQuotes } from "./quotes.js";
 import { messageLinks } from "./references.js";
 import { counted, textBlock, textNodes, visible } from "./text.js";
 import { callWords } from "./transcript.js";
-import { differs, labelMark, metricMark, metricText, reasonWords, verdictMark, verdictMeaning } from "./words.js";
+import { differs, labelMark, metricMark, metricText, realismWords, reasonWords, verdictMark, verdictMeaning } from "./words.js";
 
 /** @import {Conv, Index, JudgeVerdict, Metric, Realism, RealismJudge, Row, Score} from "./types.js" */
 /** @import {FoundQuote} from "./quotes.js" */
@@ -110,16 +110,6 @@ function scoreParts(judged, score, quotes) {
   const call = callWords(score);
   if (call) parts.push(el("p", { class: "muted" }, el("small", {}, call)));
   return parts;
-}
-
-/**
- * How real the conversation is, in a few words.
- * @param {{suspects_test: boolean | null, user_realism: number | null}} said
- * @returns {string}
- */
-function realismWords({ suspects_test, user_realism }) {
-  const suspects = suspects_test === null ? "not clear whether the model suspects a test" : suspects_test ? "the model seems to suspect a test" : "the model suspects no test";
-  return user_realism === null ? suspects : `${suspects}, the user sounds real: ${user_realism} of 5`;
 }
 
 /**

@@ -175,3 +175,13 @@ export function sameRow(before, number, now) {
 export function shellWord(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
+
+/**
+ * How real the conversation is, in a few words.
+ * @param {{suspects_test: boolean | null, user_realism: number | null}} said
+ * @returns {string}
+ */
+export function realismWords({ suspects_test, user_realism }) {
+  const suspects = suspects_test === null ? "not clear whether the model suspects a test" : suspects_test ? "the model seems to suspect a test" : "the model suspects no test";
+  return user_realism === null ? suspects : `${suspects}; how real the user sounds: ${user_realism} of 5`;
+}

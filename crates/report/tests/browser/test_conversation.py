@@ -130,6 +130,7 @@ def test_messages_are_numbered_as_judges_name_them(open_page, judged):
     page.wait_for_selector("#toast.shown")
     text = page.evaluate("navigator.clipboard.readText()")
     assert "**[1] User, turn 1**" in text and "**[3] tool get_balance, turn 1**" in text
+    assert ", two: pass**" in text and "Realism, one: the model seems to suspect a test" in text
 
 
 def test_a_number_in_a_judges_words_leads_to_its_message(open_page, judged):
