@@ -10,7 +10,7 @@ use schema::{
 use super::{
     AlikeBy,
     clusters::Cluster,
-    interval::clustered_rate,
+    interval::{ClusteredRate, clustered_rate},
     missing::{MissingCluster, missing_bounds},
     target_rows::{Unit, UnitCounts},
 };
@@ -93,7 +93,9 @@ pub(super) fn rate_of<'a>(
             statistics.missing.reasons.add(reason, u64::from(rows));
         }
     }
-    if let Some(rate) = clustered_rate(&scored) {
+    let rate = clustered_rate(&scored);
+    statistics.bounds = bounds(&missing, rate.as_ref());
+    if let Some(rate) = rate {
         statistics.rows = rate.rows;
         statistics.scenarios = rate.scenarios;
         statistics.estimate = Some(rate.estimate);
@@ -105,14 +107,26 @@ pub(super) fn rate_of<'a>(
         statistics.effective_rows = Some(rate.effective_rows);
         statistics.standard_error = rate.standard_error;
     }
-    statistics.bounds = missing_bounds(&missing).map(|bounds| RateBounds {
+    statistics.note = note(&statistics, alike);
+    statistics
+}
+
+/// What the missing verdicts could have changed. Where none is missing the rate is its own bounds: intervals are what takes long in large trees.
+fn bounds(rows: &[MissingCluster], rate: Option<&ClusteredRate>) -> Option<RateBounds> {
+    if rows.iter().all(|rows| rows.missing == 0) {
+        return rate.map(|rate| RateBounds {
+            lowest: rate.estimate,
+            highest: rate.estimate,
+            lower: rate.lower,
+            upper: rate.upper,
+        });
+    }
+    missing_bounds(rows).map(|bounds| RateBounds {
         lowest: bounds.lowest,
         highest: bounds.highest,
         lower: bounds.lower,
         upper: bounds.upper,
-    });
-    statistics.note = note(&statistics, alike);
-    statistics
+    })
 }
 
 /// What a reader should know of a rate.

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use llm_client::Tally;
 
 /// The version of what `--json` prints: see `docs/json-output.md`.
-pub const FORMAT: &str = "1.2.0";
+pub const FORMAT: &str = "1.3.0";
 
 impl Context {
     /// Prints the result of `command` as one JSON object. The keys of every command come first, then those of `value`.

@@ -13,6 +13,9 @@ use crate::{
     text::clean,
 };
 
+/// More models are folded.
+const OPEN: usize = 12;
+
 pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     let part = place.part;
     let facts = facts(place);
@@ -22,7 +25,10 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     }
     let models = models(place);
     if !models.is_empty() {
-        blocks.push(Block::Table(models));
+        blocks.push(match models.lines.len() > OPEN {
+            true => Block::Folded(models),
+            false => Block::Table(models),
+        });
     }
     let title = clean(&part.name);
     let id = match place.summary.is_several() {
