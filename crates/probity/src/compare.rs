@@ -1,6 +1,7 @@
 //! Two targets of a benchmark, or one target in two trees, scenario by scenario.
 
 mod exported;
+mod measured;
 mod turns;
 
 use std::path::{Path, PathBuf};
@@ -15,8 +16,11 @@ use store::{
     read_benchmark, read_scenario_index, read_statistics, read_target_rows, scored_targets,
 };
 
-use self::exported::{Exported, is_export};
 pub use self::turns::UnlikeTurns;
+use self::{
+    exported::{Exported, is_export},
+    measured::{Measured, measured, unlike_judges},
+};
 
 /// What is compared.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +41,8 @@ pub struct Compared {
     pub people: Vec<(ModelId, JudgeAgainstPeople)>,
     /// Targets whose conversations seem to have another number of turns in the other tree.
     pub unlike_turns: Vec<UnlikeTurns>,
+    /// Targets whose judge was another one in the other tree, where the records of both say which: a sentence each.
+    pub unlike_judges: Vec<String>,
 }
 
 /// Compares each pair of targets, or each target here and in the other tree.
@@ -190,6 +196,7 @@ impl Tree {
             comparisons,
             people: self.people(&rows)?,
             unlike_turns: Vec::new(),
+            unlike_judges: Vec::new(),
         })
     }
 
@@ -208,7 +215,8 @@ impl Tree {
                 listed(&theirs)
             )));
         }
-        let unlike_turns = turns::unlike(self, other, &ours)?;
+        let measured = measured(self, other, &ours);
+        let unlike_turns = turns::unlike(self, other, &measured)?;
         let mut comparisons = Vec::new();
         let mut people = Vec::new();
         for id in &ours {
@@ -220,6 +228,7 @@ impl Tree {
             comparisons,
             people,
             unlike_turns,
+            unlike_judges: unlike_judges(&measured),
         })
     }
 

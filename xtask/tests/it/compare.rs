@@ -171,6 +171,15 @@ fn another_number_of_turns_is_refused_where_it_is_recorded_and_said_where_it_sho
         words.contains("was simulated with 6 turns there and 4 turns here"),
         "{words}"
     );
+    let judged = record.replace("\"judge\": \"scripted-judge\"", "\"judge\": \"strict\"");
+    assert_ne!(judged, record);
+    ground.write("elsewhere/.probity/provenance/sycophancy.json", &judged);
+    let said = ground.succeeds(&args).err;
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("warning: sycophancy: scripted-careful was judged otherwise there: the judge changed from strict to scripted-judge; rates by different judges do not compare"),
+        "{said}"
+    );
     ground.write("elsewhere/.probity/provenance/sycophancy.json", &record);
     assert_eq!(
         ground.succeeds(&args).err,
@@ -211,6 +220,16 @@ fn a_target_is_compared_with_itself_in_an_export() {
     );
 
     let runs = ground.read("before/runs.jsonl");
+    let judged = runs.replace("\"judge\":\"scripted-judge\"", "\"judge\":\"strict\"");
+    assert_ne!(judged, runs);
+    ground.write("before/runs.jsonl", &judged);
+    let said = words(&ground.succeeds(&args).err);
+    for target in ["scripted-agreeable", "scripted-careful"] {
+        let what = format!(
+            "{target} was judged otherwise there: the judge changed from strict to scripted-judge"
+        );
+        assert!(said.contains(&what), "{said}");
+    }
     let refused = |from: &str, to: &str, what: &str| {
         let other = runs.replace(from, to);
         assert_ne!(other, runs, "{from}");

@@ -48,6 +48,7 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
         comparisons,
         people,
         unlike_turns,
+        unlike_judges,
     } = probity::compare(&context.layout, name, &options)?;
     for unlike in unlike_turns {
         context.terminal.warning(&format!(
@@ -57,6 +58,10 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
             counted(u64::from(unlike.here), "turn", "turns"),
             counted(u64::from(unlike.there), "turn", "turns")
         ));
+    }
+    for unlike in unlike_judges {
+        let text = format!("{name}: {unlike}; rates by different judges do not compare");
+        context.terminal.warning(&text);
     }
     let there = args.against.as_ref().map(|path| path.display().to_string());
     let names = there.as_deref().map(|there| ["this tree", there]);

@@ -8,9 +8,13 @@ use std::{
 };
 
 use aggregator::statistics::TargetRows;
-use schema::{Benchmark, ModelId, Score, TargetRef};
+use schema::{BaselineTarget, Benchmark, Extra, ModelId, Score, TargetRef};
 use serde::{Deserialize, de::DeserializeOwned};
-use store::RunError;
+use serde_json::Value;
+use store::{
+    RunError,
+    provenance::{evaluator_settings, judge_settings},
+};
 
 /// What an export holds of one benchmark.
 pub(super) struct Exported {
@@ -22,7 +26,7 @@ pub(super) struct Exported {
 }
 
 struct Target {
-    turns: Option<u32>,
+    measured: BaselineTarget,
     rows: TargetRows,
 }
 
@@ -35,6 +39,22 @@ struct RunLine {
     target: TargetRef,
     #[serde(default)]
     turns: Option<u32>,
+    /// Of the phases, by name.
+    #[serde(default)]
+    fingerprints: Extra,
+}
+
+impl RunLine {
+    /// How the target was measured, as far as the export says it: of judges no settings of their models.
+    fn measured(&self) -> BaselineTarget {
+        let judge = self.fingerprints.get("evaluator");
+        let judge = judge.map(|of| judge_settings(&evaluator_settings(of, &Value::Null)));
+        BaselineTarget {
+            turns: self.turns,
+            judge: judge.unwrap_or_default(),
+            ..BaselineTarget::default()
+        }
+    }
 }
 
 /// A line of `scores.jsonl`.
@@ -67,10 +87,11 @@ impl Exported {
         let mut benchmark = None;
         let mut targets = BTreeMap::new();
         for run in runs.into_iter().filter(|run| run.benchmark == folder) {
+            let measured = run.measured();
             let id = run.target.id;
-            let turns = run.turns;
             let rows = TargetRows::new(id.clone());
-            if targets.insert(id.clone(), Target { turns, rows }).is_some() {
+            let target = Target { measured, rows };
+            if targets.insert(id.clone(), target).is_some() {
                 return Err(RunError::input(format!(
                     "{}: two runs of {id} on {folder}",
                     root.join("runs.jsonl").display()
@@ -121,9 +142,10 @@ impl Exported {
         self.targets.keys().cloned().collect()
     }
 
-    /// How many turns the conversations with `target` were to have.
-    pub(super) fn turns(&self, target: &ModelId) -> Option<u32> {
-        self.targets.get(target)?.turns
+    /// How `target` was measured, as far as that is known.
+    pub(super) fn measured(&self, target: &ModelId) -> BaselineTarget {
+        let found = self.targets.get(target);
+        found.map(|of| of.measured.clone()).unwrap_or_default()
     }
 
     /// The rows of `target`: none where there is no run of it.

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use schema::{ModelId, Role};
 use serde::Deserialize;
-use store::{RunError, each_row, provenance::Provenance, unlike_turns};
+use store::{RunError, each_row, unlike_turns};
 
-use super::{Other, Tree};
+use super::{Measured, Other, Tree};
 
 /// Conversations that are looked at for the longest.
 const LOOKED_AT: u32 = 1000;
@@ -28,25 +28,29 @@ pub struct UnlikeTurns {
 pub(super) fn unlike(
     here: &Tree,
     there: &Other,
-    targets: &[ModelId],
+    measured: &[Measured],
 ) -> Result<Vec<UnlikeTurns>, RunError> {
-    let recorded = recorded(here, there, targets);
     let mut unlike = Vec::new();
-    for (id, turns) in targets.iter().zip(recorded) {
-        match (turns, there) {
-            ((Some(ours), Some(theirs)), _) if ours != theirs => {
-                return Err(refused(there, id, ours, theirs));
+    for Measured {
+        target,
+        here: ours,
+        there: theirs,
+    } in measured
+    {
+        match (ours.turns, theirs.turns, there) {
+            (Some(ours), Some(theirs), _) if ours != theirs => {
+                return Err(refused(there, target, ours, theirs));
             }
             // An export says how many turns there were to be, where that was known.
-            ((Some(_), Some(_)), _) | (_, Other::Export(_)) => {}
-            (_, Other::Tree(other)) => {
-                let longest = (longest(here, id)?, longest(other, id)?);
+            (Some(_), Some(_), _) | (_, _, Other::Export(_)) => {}
+            (_, _, Other::Tree(other)) => {
+                let longest = (longest(here, target)?, longest(other, target)?);
                 let (Some(here), Some(there)) = longest else {
                     continue;
                 };
                 if here != there {
                     unlike.push(UnlikeTurns {
-                        target: id.clone(),
+                        target: target.clone(),
                         here,
                         there,
                     });
@@ -55,27 +59,6 @@ pub(super) fn unlike(
         }
     }
     Ok(unlike)
-}
-
-/// How many turns the conversations with each target were to have, here and there, where that is recorded.
-fn recorded(here: &Tree, there: &Other, targets: &[ModelId]) -> Vec<(Option<u32>, Option<u32>)> {
-    // Trees side by side have one record, and it is not known of which.
-    let file = |tree: &Tree| tree.dir.provenance().canonicalize().ok();
-    let is_shared = matches!(there, Other::Tree(tree) if file(here) == file(tree));
-    let record = |tree: &Tree| match is_shared {
-        true => Provenance::default(),
-        false => Provenance::read_all(&tree.layout, &tree.dir, targets),
-    };
-    let ours = record(here);
-    let theirs: Vec<Option<u32>> = match there {
-        Other::Tree(tree) => {
-            let record = record(tree);
-            targets.iter().map(|id| record.target(id).turns()).collect()
-        }
-        Other::Export(export) => targets.iter().map(|id| export.turns(id)).collect(),
-    };
-    let ours = targets.iter().map(|id| ours.target(id).turns());
-    ours.zip(theirs).collect()
 }
 
 fn refused(other: &Other, id: &ModelId, here: u32, there: u32) -> RunError {
