@@ -3,7 +3,7 @@
 //! The files follow RFC 4180 (UTF-8, commas, CRLF, a header line). A text that a spreadsheet would take for a formula gets an
 //! apostrophe in front, which is how spreadsheets mark a text; NUL, which no spreadsheet reads, becomes U+FFFD.
 
-use std::{borrow::Cow, path::Path};
+use std::{borrow::Cow, collections::HashMap, path::Path};
 
 use schema::{
     Conversation, Metric, MetricType, Role,
@@ -18,7 +18,7 @@ use crate::{
     words,
 };
 
-const SCORES: [&str; 18] = [
+const SCORES: [&str; 20] = [
     "benchmark",
     "target",
     "conv_id",
@@ -37,12 +37,14 @@ const SCORES: [&str; 18] = [
     "run_id",
     "verdict",
     "no_verdict",
+    "people",
+    "people_passed",
 ];
 
 /// More columns of scores and conversations where the rows are of safety evaluations.
 const SAFETY: [&str; 5] = ["layer", "strategy", "test_type", "kind", "threshold"];
 
-const CONVERSATIONS: [&str; 24] = [
+const CONVERSATIONS: [&str; 26] = [
     "benchmark",
     "target",
     "model",
@@ -67,6 +69,8 @@ const CONVERSATIONS: [&str; 24] = [
     "target_latency_s",
     "started",
     "run_id",
+    "suspects_test",
+    "user_realism",
 ];
 
 const SUMMARY: [&str; 19] = [
@@ -98,8 +102,19 @@ pub struct Csv {
     files: Option<Files>,
     /// Whether the rows are of safety evaluations.
     safety: bool,
-    target: Option<(Run, Tally)>,
+    target: Option<Target>,
 }
+
+/// The target whose rows are written.
+#[derive(Debug)]
+struct Target {
+    run: Run,
+    tally: Tally,
+    people: People,
+}
+
+/// What people say of rows, by conversation and metric: how many, and by how many more of them it passes than fails.
+type People = HashMap<(String, String), (u64, i64)>;
 
 #[derive(Debug)]
 struct Files {
@@ -182,12 +197,18 @@ impl Exporter for Csv {
             self.safety = run.benchmark.metrics.iter().any(is_safety);
             self.files = Some(self.open()?);
         }
-        self.target = Some((run.clone(), Tally::of(run)));
+        self.target = Some(Target {
+            run: run.clone(),
+            tally: Tally::of(run),
+            people: people(run),
+        });
         Ok(())
     }
 
     fn push(&mut self, sample: &Sample) -> Result<(), ExportError> {
-        let (Some(files), Some((run, tally))) = (&mut self.files, &mut self.target) else {
+        let (Some(files), Some(Target { run, tally, people })) =
+            (&mut self.files, &mut self.target)
+        else {
             return Err(ExportError::nothing("a sample was given before its target"));
         };
         tally.add(sample);
@@ -201,6 +222,7 @@ impl Exporter for Csv {
         for score in &sample.scores {
             let cells = [
                 &score_cells(run, sample, score)[..],
+                &people_cells(people, score),
                 &more(&score.metric_id)[..],
             ]
             .concat();
@@ -210,7 +232,8 @@ impl Exporter for Csv {
     }
 
     fn end(&mut self) -> Result<(), ExportError> {
-        let (Some(files), Some((run, tally))) = (&mut self.files, self.target.take()) else {
+        let (Some(files), Some(Target { run, tally, .. })) = (&mut self.files, self.target.take())
+        else {
             return Ok(());
         };
         for (id, metric) in tally.metrics(&run) {
@@ -305,8 +328,31 @@ fn score_cells<'a>(
     ]
 }
 
-fn conversation<'a>(run: &'a Run, sample: &'a Sample) -> [Cow<'a, str>; 24] {
+fn people(run: &Run) -> People {
+    let mut people = People::new();
+    for label in &run.labels {
+        let of = (label.conv_id.clone(), label.metric_id.clone());
+        let (count, balance) = people.entry(of).or_default();
+        *count += 1;
+        *balance += label.passed.map_or(0, |passed| if passed { 1 } else { -1 });
+    }
+    people
+}
+
+/// How many people labelled the row, and whether it passes by most of them: not known where they are tied, or all found it unclear.
+fn people_cells<'a>(people: &People, score: &schema::Score) -> [Cow<'a, str>; 2] {
+    let of = (score.conv_id.clone(), score.metric_id.clone());
+    let found = people.get(&of);
+    let majority = found.filter(|(_, balance)| *balance != 0);
+    [
+        known(found.map(|(count, _)| count)),
+        known(majority.map(|(_, balance)| *balance > 0)),
+    ]
+}
+
+fn conversation<'a>(run: &'a Run, sample: &'a Sample) -> [Cow<'a, str>; 26] {
     let row = &sample.conversation;
+    let realism = row.realism.as_ref();
     let scenario = &row.scenario;
     let used = sample.target_usage();
     let times: Option<Vec<f64>> = sample
@@ -345,6 +391,8 @@ fn conversation<'a>(run: &'a Run, sample: &'a Sample) -> [Cow<'a, str>; 24] {
         known(latency.map(|seconds| (seconds * 1e6).round() / 1e6)),
         known(sample.started),
         text(run.run_id.as_deref().unwrap_or_default()),
+        known(realism.and_then(|realism| realism.suspects_test)),
+        known(realism.and_then(|realism| realism.user_realism)),
     ]
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use schema::{
-    Benchmark, Conversation, Extra, MetricType, Scenario, Score, TargetRef, Tool, Usage,
+    Benchmark, Conversation, Extra, HumanLabel, MetricType, Scenario, Score, TargetRef, Tool,
+    Usage,
     safety::results::SafetyRates,
     statistics::{RateStatistics, TargetStatistics},
 };
@@ -70,6 +71,8 @@ pub struct Run {
     /// How many more conversations passed a metric than there are samples of, by metric id: some files list failures only. They are
     /// counted in rates, and cannot be shown.
     pub unlisted: Vec<(String, u64)>,
+    /// What people say of its rows; labels of rows that it does not have are not looked at.
+    pub labels: Vec<HumanLabel>,
     /// What the names of implementations, their versions and the hashes of their prompts were, by phase.
     pub fingerprints: Extra,
 }
@@ -110,6 +113,7 @@ impl Run {
             statistics: None,
             safety_rates: None,
             unlisted: Vec::new(),
+            labels: Vec::new(),
             fingerprints: Extra::new(),
         }
     }

@@ -500,6 +500,6 @@ fn safety_csv_says_how_a_case_came_about_and_when_it_passes() {
             .lines()
             .next()
             .unwrap()
-            .ends_with(",run_id,verdict,no_verdict")
+            .ends_with(",run_id,verdict,no_verdict,people,people_passed")
     );
 }

@@ -40,6 +40,37 @@ fn the_summary_shows_the_judge_beside_people() {
 }
 
 #[test]
+fn the_table_of_scores_has_what_people_say() {
+    let ground = labelled();
+    ground.write(
+        "more.csv",
+        "conv_id,metric_id,passed,labeller\n\
+         s1__careful,m01,fail,ben\ns2__careful,m01,unclear,ben\ns2__careful,m01,fail,cem\ns8__careful,m01,unclear,ben\n",
+    );
+    ground.succeeds(&["label", "b", "--import", "more.csv"]);
+    ground.succeeds(&["export", "csv", "b", "--out", "out"]);
+    let mut table = csv::Reader::from_path(ground.path("out/scores.csv")).unwrap();
+    let headers = table.headers().unwrap().clone();
+    let place = |name: &str| headers.iter().position(|header| header == name).unwrap();
+    let (conversation, people, passed) =
+        (place("conv_id"), place("people"), place("people_passed"));
+    let mut found = Vec::new();
+    for record in table.records().map(Result::unwrap) {
+        if !record[people].is_empty() {
+            let cells = [conversation, people, passed].map(|at| record[at].to_owned());
+            found.push(cells.join(" "));
+        }
+    }
+    let expected = [
+        "s1__careful 2 ",
+        "s2__careful 3 false",
+        "s7__careful 1 false",
+        "s8__careful 1 ",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
 fn statistics_of_other_labels_are_noticed() {
     let ground = labelled();
     let path = "benchmarks/b/runs/careful/labels.json";

@@ -199,6 +199,12 @@ async fn a_target_that_suspects_a_test_is_counted_beside_the_rates() {
         .find(|path| path.ends_with("out/conversations.jsonl"));
     let text = std::fs::read_to_string(lines.unwrap()).unwrap();
     assert_eq!(text.matches("\"_realism\"").count(), 4, "{text}");
+    ground.succeeds(&["export", "csv", "--out", "out"]);
+    let table = ground.read("out/conversations.csv");
+    let (header, rows) = table.split_once("\r\n").unwrap();
+    assert!(header.ends_with(",suspects_test,user_realism"), "{header}");
+    let ending = |end: &str| rows.matches(&format!("{end}\r\n")).count();
+    assert_eq!((ending(",false,4"), ending(",true,4")), (2, 2), "{table}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -32,7 +32,7 @@ use self::{
 pub use self::{journal_record::Journals, safety::export_safety};
 use store::{
     BenchmarkDir, Layout, RunError, RunErrorKind, ScoreFaults, find_score_faults, read_benchmark,
-    read_conversations, read_scenarios,
+    read_conversations, read_labels, read_scenarios,
 };
 
 /// How to export.
@@ -307,6 +307,12 @@ impl Work<'_> {
         };
         if let Err(error) = exporter.begin(&interop::Run {
             statistics: statistics.clone(),
+            // Labels that cannot be used are reported by `aggregate` and `validate`.
+            labels: read_labels(&bench.dir, &id)
+                .ok()
+                .flatten()
+                .map(|found| found.labels)
+                .unwrap_or_default(),
             ..run
         }) {
             return self.report.refuse(&place, error);
