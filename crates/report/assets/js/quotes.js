@@ -55,7 +55,9 @@ export function findQuote(text, quote) {
   if (exact >= 0 && quote) return [[exact, exact + quote.length]];
   const { plain, places } = plainText(text);
   const parts = quote.split(/\s*(?:\.\.\.|…|\[…\])\s*/).map((part) => plainText(part).plain.trim());
-  const wanted = parts.length > 1 ? parts.filter((part) => part.length >= SHORTEST_PART) : parts;
+  const long = parts.filter((part) => part.length >= SHORTEST_PART);
+  // A short quote that was cut at an end is one part beside nothing.
+  const wanted = parts.length > 1 && long.length > 0 ? long : parts.filter(Boolean);
   /** @type {[number, number][]} */
   const found = [];
   let from = 0;

@@ -43,7 +43,7 @@ export class RowsPage {
     /** @type {Map<SelectName, HTMLSelectElement>} */
     this.selects = new Map();
     this.table = new RowTable({
-      label: "Rows",
+      label: "Table of rows",
       open: (number) => this.open(number),
       sort: (column) => this.sortBy(column),
     });

@@ -54,7 +54,7 @@ export function siblings(index, route, row) {
   const titles = ["Model", ...(variants ? ["Variant"] : []), "Sample", "Verdict", ""].map((title) =>
     title ? el("th", { scope: "col", class: title === "Sample" ? "num" : null }, title) : el("td"),
   );
-  const table = () => el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The same scenario" }, el("table", { class: "data" }, el("thead", {}, el("tr", {}, titles)), body));
+  const table = () => el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Its conversations" }, el("table", { class: "data" }, el("thead", {}, el("tr", {}, titles)), body));
   const box = folded(`The same scenario (${count(list.length)} conversations)`, table, { open: true });
   // On a narrow page it stands between the verdict and the transcript.
   box.open = !matchMedia("(max-width: 64rem)").matches;

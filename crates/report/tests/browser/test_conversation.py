@@ -158,6 +158,15 @@ def test_a_number_in_a_judges_words_leads_to_its_message(open_page, judged):
     until(page, "document.querySelector('.message[aria-current]').id === 'message-4'")
 
 
+def test_the_verdict_stays_in_sight_beside_a_long_transcript(open_page, judged):
+    file, conv = judged
+    page = open_page(file, f"#/c/{conv}", height=600)
+    page.wait_for_selector(".transcript")
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    assert page.evaluate("scrollY") > 200
+    assert page.evaluate("document.querySelector('.scores').getBoundingClientRect().top") >= 0
+
+
 def test_a_message_has_an_address(open_page, judged):
     file, conv = judged
     page = open_page(file, f"#/c/{conv}?message=3", height=500)

@@ -85,6 +85,8 @@ def test_axe_finds_nothing_serious(open_page, scripted, width, scheme):
             page.fill("#labeller", "ana")
             page.keyboard.press("Enter")
             page.wait_for_selector(".controls")
+            page.keyboard.press("p")
+            page.wait_for_selector(".last .reason")
         else:
             page.goto(f"file://{scripted}{route}")
             ready(page, route)
