@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::prompts::{bad_prompt, render};
 
-/// A simulator, and how judges are asked about its conversations.
+/// A simulator, and the prompts of the judges of its conversations.
 pub(crate) struct Reader {
     simulator: Arc<dyn Simulator>,
     system: Prompt,

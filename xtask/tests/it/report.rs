@@ -367,6 +367,7 @@ fn safety_evaluations_have_reports() {
             "safety-multi-turn/scripted-agreeable"
         ]
     );
+    assert_eq!(page.index["title"], "Safety evaluations (2 files)");
 }
 
 #[test]

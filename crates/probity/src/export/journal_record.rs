@@ -68,7 +68,7 @@ impl Journals {
         Ok(record)
     }
 
-    /// Forgets the journals that were not read since this was last called.
+    /// Drops the journals that were not read since this was last called.
     pub fn forget_unused(&self) {
         let mut kept = lock(&self.0);
         let used = std::mem::take(&mut kept.used);
@@ -424,12 +424,12 @@ mod tests {
             // In the middle of lines, as a buffer is written.
             fs::write(&path, &text[..text.len() * part / parts]).unwrap();
             let record = journals.read(&path).unwrap();
-            let anew = Journals::default().read(&path).unwrap();
-            assert_eq!(said(&record), said(&anew), "part {part}");
+            let whole = Journals::default().read(&path).unwrap();
+            assert_eq!(said(&record), said(&whole), "part {part}");
         }
         let before = said(&journals.read(&path).unwrap());
         assert!(before.contains("request_id"));
-        // Nothing is read twice, and a journal that is another one is read anew.
+        // Nothing is read twice, and a journal that is another one is read from its start.
         assert_eq!(said(&journals.read(&path).unwrap()), before);
         fs::write(&path, &text[..text.len() / 3]).unwrap();
         let shorter = journals.read(&path).unwrap();

@@ -172,12 +172,24 @@ fn new_report(layout: &Layout, request: &ReportRequest) -> Result<HtmlReport, Ru
     Ok(report)
 }
 
-/// The benchmarks and the files of safety evaluations.
+/// How many benchmarks a title names.
+const MOST_NAMED: usize = 3;
+
+/// The benchmarks, and the file of a safety evaluation. Of many, how many there are.
 fn title(request: &ReportRequest) -> String {
-    let files = request.safety.iter().filter_map(|file| file.file_stem());
-    let files = files.map(|stem| stem.to_string_lossy().into_owned());
-    let names = request.names.iter().cloned();
-    names.chain(files).collect::<Vec<_>>().join(", ")
+    let mut titles = match &*request.names {
+        names if names.len() > MOST_NAMED => vec![format!("{} benchmarks", names.len())],
+        names => names.to_vec(),
+    };
+    match &*request.safety {
+        [] => {}
+        [file] => {
+            let stem = file.file_stem().unwrap_or(file.as_os_str());
+            titles.push(stem.to_string_lossy().into_owned());
+        }
+        files => titles.push(format!("Safety evaluations ({} files)", files.len())),
+    }
+    titles.join(", ")
 }
 
 fn unreadable(error: io::Error) -> RunError {

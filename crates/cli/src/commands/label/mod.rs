@@ -124,7 +124,7 @@ fn show_people(context: &Context, name: &str, target: &ModelId, refreshed: &Refr
     tell_state(context, name, refreshed);
 }
 
-/// Writes the report of the last run again, with the labels. Where a run goes on, or the scores changed, whoever brings
+/// Writes the report of the last run again, with the labels. Where a run goes on, or the scores changed, the command that brings
 /// `statistics.json` up to date writes it.
 fn write_report<'a>(
     context: &Context,
