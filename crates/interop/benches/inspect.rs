@@ -104,6 +104,7 @@ fn call(by: Asked, turn: u32) -> Call {
     Call {
         by,
         metric_id: None,
+        tool_call_id: None,
         model: "careful".to_owned(),
         turn,
         step: 0,

@@ -1,6 +1,6 @@
 //! What every exporter is given: one run of one benchmark against one target, and its samples one after the other.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use jiff::Timestamp;
 use schema::{
@@ -73,6 +73,8 @@ pub struct Run {
     pub unlisted: Vec<(String, u64)>,
     /// What people say of its rows; labels of rows that it does not have are not looked at.
     pub labels: Vec<HumanLabel>,
+    /// Of a safety evaluation: its result file.
+    pub file: Option<PathBuf>,
     /// What the names of implementations, their versions and the hashes of their prompts were, by phase.
     pub fingerprints: Extra,
 }
@@ -114,6 +116,7 @@ impl Run {
             safety_rates: None,
             unlisted: Vec::new(),
             labels: Vec::new(),
+            file: None,
             fingerprints: Extra::new(),
         }
     }
@@ -304,6 +307,9 @@ pub struct Call {
     /// Of a judge: the metric that it judged, by id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric_id: Option<String>,
+    /// Of the model that answers in the place of a tool: the id of the target's call that it answers. Reports show it; no export has it.
+    #[serde(skip)]
+    pub tool_call_id: Option<String>,
     /// The user's own name for the model.
     pub model: String,
     /// The turn of the conversation, from 1; 0 for judges.

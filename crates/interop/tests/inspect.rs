@@ -201,6 +201,7 @@ fn a_sample_holds_messages_scores_and_usage() {
     let call = |by, model: &str, turn, input, cached, output| Call {
         by,
         metric_id: None,
+        tool_call_id: None,
         model: model.to_owned(),
         turn,
         step: 0,

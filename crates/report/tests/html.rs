@@ -241,6 +241,7 @@ fn call(by: Asked, turn: u32, tokens: u64) -> Call {
     Call {
         by,
         metric_id: None,
+        tool_call_id: None,
         model: "m".to_owned(),
         turn,
         step: 0,

@@ -158,6 +158,7 @@ impl<'e> Exchange<'e> {
         Call {
             by,
             metric_id: None,
+            tool_call_id: None,
             model: self.model.to_owned(),
             turn: self.turn.unwrap_or_default(),
             step: self.step.unwrap_or_default(),

@@ -86,6 +86,7 @@ impl JournalIndex {
         known.retain(|(_, item)| item.fits(&row.transcript));
         let mut judging = Judging::default();
         for (journal, mut item) in known {
+            item.name_tool_calls();
             let (simulated, [started, ended]) = (item.simulated(), item.times());
             judging.add(journal, item.take_judging());
             if simulated {

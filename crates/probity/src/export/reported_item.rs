@@ -17,6 +17,8 @@ pub(super) struct ReportedItem {
     pub(super) number: Option<i64>,
     pub(super) system_prompt: Option<String>,
     pub(super) calls: Vec<Call>,
+    /// The target's calls of tools that models answered, each with the number of calls up to its answer.
+    answered: Vec<(usize, Option<String>)>,
     /// Keys of the target's replies, as they went into the transcript.
     replies: Vec<u64>,
     /// Whether the conversation was simulated in this run, not taken from the tree.
@@ -50,6 +52,12 @@ impl ReportedItem {
             EventBody::TranslatedSutTurn(said) | EventBody::TranslatedSutResponse(said) => {
                 self.simulated |= said.turns.is_none() && said.source.is_none();
             }
+            EventBody::ToolAnswered(answer) => {
+                let id = answer.tool_call_id.to_string();
+                self.answered.push((self.calls.len(), Some(id)));
+            }
+            // What follows is another conversation, whose calls may have the same ids.
+            EventBody::RetryingItem(_) => self.answered = vec![(self.calls.len(), None)],
             _ => {
                 let Some((by, exchange)) = call else {
                     return;
@@ -80,6 +88,18 @@ impl ReportedItem {
     /// Whether the replies are those of `transcript`.
     pub(super) fn fits(&self, transcript: &[Turn]) -> bool {
         reply_keys(transcript).eq(self.replies.iter().copied())
+    }
+
+    /// Says of each call of a model in the place of a tool which call of the target it answers: calls come before their answer.
+    pub(super) fn name_tool_calls(&mut self) {
+        let mut start = 0;
+        for (end, id) in std::mem::take(&mut self.answered) {
+            let calls = self.calls.get_mut(start..end).unwrap_or_default();
+            for call in calls.iter_mut().filter(|call| call.by == Asked::Tool) {
+                call.tool_call_id.clone_from(&id);
+            }
+            start = end;
+        }
     }
 
     /// Takes the judges' calls out, each with the metric that it judged.

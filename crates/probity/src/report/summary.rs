@@ -4,9 +4,7 @@ use std::{collections::HashSet, path::Path};
 
 use indexmap::IndexMap;
 use report::html::{PartSummary, ReportSummary, SafetyFileSummary};
-use schema::{
-    CostSum, ModelId, PhaseCost, TargetRef, safety::results::Details, statistics::Statistics,
-};
+use schema::{CostSum, ModelId, PhaseCost, safety::results::Details, statistics::Statistics};
 use store::{
     BenchmarkDir, CostFile, Layout, RunError, read_benchmark, read_costs, read_grades,
     read_statistics, scored_targets,
@@ -218,19 +216,33 @@ fn safety(
     let Some(part) = summary.parts.get_mut(at) else {
         return Ok(());
     };
+    let target = numbered(&target.id, &part.safety)?;
     if let Some(details) = file.results.details() {
         safety_costs(&target, details, part);
     }
     part.safety.push(SafetyFileSummary {
         file: path.display().to_string(),
-        target: target.id,
+        target,
         results: file.results,
     });
     Ok(())
 }
 
+/// The id of a file's target on the page: with a number, where another file of the same kind has it.
+fn numbered(target: &ModelId, files: &[SafetyFileSummary]) -> Result<ModelId, RunError> {
+    let is_free = |id: &ModelId| files.iter().all(|file| file.target != *id);
+    let mut id = target.clone();
+    let mut number = 1;
+    while !is_free(&id) {
+        number += 1;
+        let text = format!("{target} ({number})");
+        id = ModelId::new(text).map_err(|error| RunError::input(error.to_string()))?;
+    }
+    Ok(id)
+}
+
 /// What the conversations of a file cost; nothing where it does not say.
-fn safety_costs(target: &TargetRef, details: &Details, part: &mut PartSummary) {
+fn safety_costs(target: &ModelId, details: &Details, part: &mut PartSummary) {
     let used = details.conversations.iter().map(|row| &row.usage);
     let used = used.chain(details.errors.iter().map(|row| &row.usage));
     let mut sum = CostSum::default();
@@ -240,7 +252,7 @@ fn safety_costs(target: &TargetRef, details: &Details, part: &mut PartSummary) {
         is_known = true;
     }
     if is_known {
-        let phases = part.costs.entry(target.id.clone()).or_default();
+        let phases = part.costs.entry(target.clone()).or_default();
         phases.insert("conversations".to_owned(), sum.total());
     }
 }

@@ -70,26 +70,33 @@ fn scenario(scenario: &Scenario) -> ScenarioData<'_> {
 fn messages(sample: &Sample) -> Vec<MessageData<'_>> {
     let transcript = &sample.conversation.transcript;
     places(transcript)
-        .map(|(place, turn)| message(turn, place, call_of(sample, turn.role, place)))
+        .map(|(place, turn)| message(turn, place, &calls_of(sample, turn, place)))
         .collect()
 }
 
-/// The call that a message came from, where it is known.
-fn call_of(sample: &Sample, role: Role, place: MessagePosition) -> Option<&Call> {
-    let asked = match role {
-        Role::Assistant => return sample.reply(place.turn, place.step),
-        Role::User => Asked::User,
-        // Which of a turn's answers of tools a call gave is not known.
-        Role::Tool | Role::System => return None,
-    };
-    let calls = sample.calls_to(asked);
-    // The last one that succeeded: earlier ones were generated again.
-    calls
-        .filter(|call| call.turn == place.turn && call.error.is_none())
-        .last()
+/// The calls that a message came from, where they are known.
+fn calls_of<'a>(sample: &'a Sample, turn: &Turn, place: MessagePosition) -> Vec<&'a Call> {
+    match turn.role {
+        Role::Assistant => sample.reply(place.turn, place.step).into_iter().collect(),
+        Role::User => {
+            let calls = sample.calls_to(Asked::User);
+            // The last one that succeeded: earlier ones were generated again.
+            let call = calls.filter(|call| call.turn == place.turn && call.error.is_none());
+            call.last().into_iter().collect()
+        }
+        // A model that answers for a tool is called until its answer can be used.
+        Role::Tool => {
+            let id = turn.tool_call_id.as_deref();
+            let calls = sample.calls_to(Asked::Tool);
+            calls
+                .filter(|call| id.is_some() && call.tool_call_id.as_deref() == id)
+                .collect()
+        }
+        Role::System => Vec::new(),
+    }
 }
 
-fn message<'a>(turn: &'a Turn, place: MessagePosition, call: Option<&'a Call>) -> MessageData<'a> {
+fn message<'a>(turn: &'a Turn, place: MessagePosition, of: &[&'a Call]) -> MessageData<'a> {
     let tool_calls = turn.tool_calls.iter().map(|call| ToolCallData {
         id: &call.id,
         name: &call.name,
@@ -105,8 +112,8 @@ fn message<'a>(turn: &'a Turn, place: MessagePosition, call: Option<&'a Call>) -
         tool_call_id: turn.tool_call_id.as_deref(),
         name: turn.name.as_deref(),
         finish,
-        call: call.map(|call| calls(&[call])).unwrap_or_default(),
-        cached: call.is_some_and(|call| call.cached),
+        call: calls(of),
+        cached: !of.is_empty() && of.iter().all(|call| call.cached),
     }
 }
 

@@ -228,6 +228,20 @@ impl HtmlReport {
         Ok(())
     }
 
+    /// The run with the id that its target has on the page.
+    fn named<'a>(&self, run: &'a Run) -> Cow<'a, Run> {
+        let id = self.summary.target_of(run);
+        let Some(id) = id.filter(|id| **id != run.target.id) else {
+            return Cow::Borrowed(run);
+        };
+        let mut run = run.clone();
+        run.target.id = id.clone();
+        if let Some(statistics) = &mut run.statistics {
+            statistics.target = id.clone();
+        }
+        Cow::Owned(run)
+    }
+
     /// The places of the metrics of a sample's scores; of a sample without scores that of its own metric.
     fn metrics_of(&mut self, sample: &Sample) -> Vec<usize> {
         let scenario = &sample.conversation.scenario;
@@ -270,6 +284,7 @@ impl HtmlReport {
 
 impl Exporter for &mut HtmlReport {
     fn begin(&mut self, run: &Run) -> Result<(), ExportError> {
+        let run = &*self.named(run);
         self.summary.add_run(run);
         let hazards = &run.benchmark.hazards;
         for metric in &run.benchmark.metrics {

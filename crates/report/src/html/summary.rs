@@ -104,7 +104,7 @@ pub struct RunFacts {
 pub struct SafetyFileSummary {
     /// The file, as it was named.
     pub file: String,
-    /// The target's id.
+    /// The target's id; of a further file of the same target and kind with a number: `careful (2)`.
     pub target: ModelId,
     /// What it holds.
     pub results: SafetyResults,
@@ -186,8 +186,17 @@ impl ReportSummary {
     /// Says by which id links name the run of a target. A target without one is named by itself.
     pub fn name_run(&mut self, folder: &str, target: &str, id: &str) {
         let place = (folder.to_owned(), target.to_owned());
-        // Of several files of one target the first is the one that links lead to.
-        self.run_ids.entry(place).or_insert_with(|| id.to_owned());
+        self.run_ids.insert(place, id.to_owned());
+    }
+
+    /// The target's id of a run on the page: that of its result file, where it has one. A file that is given twice is shown twice.
+    pub(crate) fn target_of(&self, run: &Run) -> Option<&ModelId> {
+        let file = run.file.as_ref()?.display().to_string();
+        let part = self.parts.iter().find(|part| part.folder == run.folder)?;
+        let is_left = |target: &ModelId| part.runs.iter().all(|run| run.target != target.as_str());
+        let mut files = part.safety.iter();
+        let named = files.find(|known| known.file == file && is_left(&known.target));
+        named.map(|known| &known.target)
     }
 
     /// The id of a target's run.

@@ -93,6 +93,7 @@ impl Work<'_> {
         let file = file.map_err(|error| RunError::input(explained(&error)))?;
         let source = RunSource {
             results: &file.results,
+            path,
             text: &text,
             unnamed: self.unnamed,
             written: modified(path),

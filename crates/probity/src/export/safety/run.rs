@@ -26,6 +26,7 @@ use store::{Layout, Manifest, RunError};
 /// A result file that is to be exported.
 pub(super) struct RunSource<'a> {
     pub(super) results: &'a SafetyResults,
+    pub(super) path: &'a Path,
     /// The file's text.
     pub(super) text: &'a str,
     /// The target, where the file does not name it.
@@ -112,6 +113,7 @@ impl RunSource<'_> {
             statistics: statistics(rows, &self.target().id),
             safety_rates: self.results.details().and_then(|all| all.rates.clone()),
             unlisted: rows.unlisted.clone(),
+            file: Some(self.path.to_owned()),
             fingerprints: given.map(fingerprints).unwrap_or_default(),
             ..Run::new(
                 self.benchmark(rows),
