@@ -329,7 +329,7 @@ async fn a_budget_that_is_spent_in_between_costs_no_verdict_and_the_next_run_goe
     );
     let journal = journal.to_str().unwrap();
     ground.succeeds(&["journal", "check", journal]);
-    // Answers that were paid for are in the cache.
+    // Answers of the first run are in the cache.
     ground.write("config.yaml", &format!("{config}{ON}"));
     ground.succeeds(&["run"]);
     assert_eq!(server.stats().by_task.get("realism"), Some(&4));

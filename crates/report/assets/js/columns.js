@@ -2,7 +2,7 @@
 import { el } from "./dom.js";
 import { rowAddress } from "./router.js";
 import { count, textNodes, visible } from "./text.js";
-import { differs, labelMark, metricMark, metricText, troubles, turnWords, variantWords, verdictMark } from "./words.js";
+import { differs, labelMark, metricMark, metricText, titleWords, troubles, turnWords, variantWords, verdictMark } from "./words.js";
 
 /** @import {Index, Metric, Row} from "./types.js" */
 /** @import {Column} from "./table.js" */
@@ -36,6 +36,7 @@ export function measureColumns(table, index) {
  * @returns {Column[]}
  */
 export function rowColumns(index) {
+  const titles = titleWords(index);
   const several = { models: index.runs.length > 1, metrics: index.metrics.length > 1 };
   /** @param {number} number @returns {Row} */
   const at = (number) => /** @type {Row} */ (index.rows[number]);
@@ -49,10 +50,10 @@ export function rowColumns(index) {
   const columns = [
     { id: "verdict", title: "Verdict", cell: (number) => [verdictMark(at(number).verdict, at(number).shown)] },
     several.models && { id: "model", title: "Model", cell: (number) => [model(at(number))] },
-    several.metrics && { id: "metric", title: "Metric", cell: (number) => [metricMark(index, metric(at(number)))] },
+    several.metrics && { id: "metric", title: titles.metric, cell: (number) => [metricMark(index, metric(at(number)))] },
     {
       id: "scenario",
-      title: "Scenario",
+      title: titles.scenario,
       cell: (number) => {
         const row = at(number);
         const below = [several.models && model(row), several.metrics && metricText(index, metric(row))].filter(Boolean).join(" · ");
@@ -73,7 +74,7 @@ export function rowColumns(index) {
     },
     some((row) => troubles(row).length > 0) && {
       id: "troubles",
-      title: "Trouble",
+      title: "Problem",
       cell: (number) => troubles(at(number)).flatMap((text) => [el("span", { class: "trouble" }, visible(text)), " "]),
     },
     some((row) => (row.labels?.length ?? 0) > 0) && {

@@ -7,7 +7,7 @@ import { emptyFilter, rowAddress } from "./router.js";
 import { searchRows } from "./search.js";
 import { RowTable } from "./table.js";
 import { count, counted, visible } from "./text.js";
-import { sameRow } from "./words.js";
+import { sameRow, titleWords } from "./words.js";
 
 /** @import {Filter, Index, Route, Source} from "./types.js" */
 /** @import {Choice} from "./filter.js" */
@@ -17,7 +17,7 @@ const SELECTS = /** @type {const} */ (["model", "metric", "verdict", "variant", 
 // What an address may name that a report does not have.
 const UNKNOWN = /** @type {const} */ (["model", "metric", "variant"]);
 /** @type {Record<SelectName, string>} */
-const SELECT_TITLES = { model: "Model", metric: "Metric", verdict: "Verdict", variant: "Variant", error: "Trouble", label: "Label" };
+const SELECT_TITLES = { model: "Model", metric: "Metric", verdict: "Verdict", variant: "Variant", error: "Problem", label: "Label" };
 
 /** The page of rows. */
 export class RowsPage {
@@ -52,6 +52,7 @@ export class RowsPage {
     this.progress = el("progress", { "aria-label": "Transcripts searched" });
     this.cancel = button("Stop", () => this.stopSearch());
     this.working = el("span", { class: "working", hidden: true }, this.progress, " ", this.cancel);
+    this.metricTitle = el("span", {}, SELECT_TITLES.metric);
     this.note = el("p", { class: "muted kept", hidden: true });
     this.unknown = el("div", { class: "note unknown", role: "status", hidden: true });
     /** @type {ReturnType<typeof choices> | null} */
@@ -66,7 +67,8 @@ export class RowsPage {
       const select = el("select", { id: `filter-${name}` });
       select.addEventListener("change", () => this.change({ ...this.filter, [name]: select.value }, false));
       this.selects.set(name, select);
-      return el("label", { class: `filter-${name}`, for: `filter-${name}` }, el("span", {}, SELECT_TITLES[name]), select);
+      const title = name === "metric" ? this.metricTitle : el("span", {}, SELECT_TITLES[name]);
+      return el("label", { class: `filter-${name}`, for: `filter-${name}` }, title, select);
     });
     this.text.addEventListener("input", () => {
       clearTimeout(this.typing);
@@ -107,6 +109,7 @@ export class RowsPage {
     if (this.index) this.current = sameRow(this.index, this.current, index);
     this.index = index;
     this.offered = choices(index);
+    this.metricTitle.textContent = titleWords(index).metric;
     for (const [name, select] of this.selects) this.offer(select, this.offered[name]);
     measureColumns(this.table.table, index);
     const held = index.rows.length;

@@ -185,3 +185,13 @@ export function realismWords({ suspects_test, user_realism }) {
   const suspects = suspects_test === null ? "not clear whether the model suspects a test" : suspects_test ? "the model seems to suspect a test" : "the model suspects no test";
   return user_realism === null ? suspects : `${suspects}; how real the user sounds: ${user_realism} of 5`;
 }
+
+/**
+ * What metrics and scenarios are called: safety evaluations have groups and cases.
+ * @param {Index} index
+ * @returns {{metric: string, scenario: string}}
+ */
+export function titleWords(index) {
+  const isSafety = index.runs.length > 0 && index.runs.every((run) => run.kind === "safety");
+  return isSafety ? { metric: "Group", scenario: "Case" } : { metric: "Metric", scenario: "Scenario" };
+}

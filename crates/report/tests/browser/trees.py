@@ -18,10 +18,10 @@ HOSTILE = (
 )
 
 
-def probity(folder, *arguments):
-    """Runs the command in a folder; prints what it said where it fails."""
+def probity(folder, *arguments, failing=False):
+    """Runs the command in a folder; prints what it said where it fails. `failing`: rows that fail are no failure of the test."""
     done = subprocess.run([PROBITY, *arguments], cwd=folder, capture_output=True, text=True, timeout=900, check=False)
-    assert done.returncode == 0, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode in ((0, 1) if failing else (0,)), f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 

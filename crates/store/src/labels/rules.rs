@@ -41,7 +41,7 @@ pub(super) struct ScoredRow {
     pub(super) passed: Option<bool>,
 }
 
-/// What is read of a row of `scores.json` that is wanted.
+/// The keys that are read of a row of `scores.json`.
 #[derive(Deserialize)]
 struct Verdict {
     metric_id: String,

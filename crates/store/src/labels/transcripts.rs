@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::{RunError, each_json_row, score_check::ConversationRow};
 
-/// What is read of a row of `conversations.json` that is wanted.
+/// The keys that are read of a row of `conversations.json`.
 #[derive(Deserialize)]
 struct Said {
     transcript: Vec<Turn>,

@@ -180,10 +180,10 @@ fn times(figures: &CallFigures) -> Sheet {
     let columns = vec![
         Column::name("role"),
         Column::name("model"),
-        Column::number("half within"),
-        Column::number("90% within"),
-        Column::number("99% within"),
-        Column::number("longest"),
+        Column::number("p50"),
+        Column::number("p90"),
+        Column::number("p99"),
+        Column::number("max"),
     ];
     let mut sheet = Sheet::new("latency", "How long new replies took", columns);
     for call in &figures.calls {
