@@ -23,7 +23,7 @@ def safety(tmp_path_factory):
 
 def test_each_mode_has_its_rates_and_its_rules(open_page, safety):
     page = open_page(safety)
-    assert page.title() == "Safety evaluations (4 files)"
+    assert page.title() == "Safety evaluations (4 files) · Probity"
     headings = page.locator("#overview h2").all_inner_texts()
     for mode in ("Safety, conversations", "Safety, single prompts"):
         assert [heading for heading in headings if heading == f"{mode}: rates"], headings
