@@ -58,7 +58,8 @@ impl Page<'_> {
             Block::Note(text) => self.line(&format!("*{}*", escaped(text))),
             Block::Table(sheet) => self.sheet(sheet),
             Block::Folded(sheet) => {
-                let title = escaped(&sheet.title);
+                // Inside a block of HTML, Markdown's escapes are text.
+                let title = html_escape(&sheet.title);
                 self.line(&format!("<details><summary>{title}</summary>"));
                 self.sheet(sheet);
                 self.line("</details>");
@@ -140,6 +141,11 @@ fn shown(cell: &Cell) -> String {
     }
 }
 
+/// Text on one line that nothing in HTML takes for a sign.
+fn html_escape(text: &str) -> String {
+    clean(text).replace('&', "&amp;").replace('<', "&lt;")
+}
+
 /// Text on one line that nothing in Markdown takes for a sign.
 fn escaped(text: &str) -> String {
     let text = clean(text);
@@ -165,6 +171,20 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_title_of_a_folded_table_is_html() {
+        let sheet = Sheet::new("id", "A m|x_, B <b>&", vec![Column::name("metric")]);
+        let section = Section {
+            id: "id".to_owned(),
+            title: "Title".to_owned(),
+            blocks: vec![Block::Folded(sheet)],
+        };
+        let text = page(&[section], None);
+        let summary = "<details><summary>A m|x_, B &lt;b>&amp;</summary>";
+        assert!(text.contains(summary), "{text}");
+        assert!(text.contains("**A m\\|x\\_, B &lt;b>&amp;**"), "{text}");
+    }
 
     #[test]
     fn names_are_no_markdown() {

@@ -1,5 +1,7 @@
 //! What variants do, and how often a scenario passes every time.
 
+use schema::{ModelId, statistics::ReliabilityStatistics};
+
 use super::{Block, Section, SectionPart, comparisons};
 use crate::{
     comparisons::{cells, disagreement},
@@ -31,8 +33,8 @@ fn effects(place: &SectionPart<'_>) -> Sheet {
         Column::name("axis"),
         Column::name("value"),
         Column::chart(Axis::Difference),
-        Column::number("rate"),
-        Column::number("others"),
+        Column::number("rate").wide(),
+        Column::number("others").wide(),
         Column::number("difference").drawn(),
         Column::number("95% interval").drawn(),
         Column::number("p (Holm)"),
@@ -44,9 +46,8 @@ fn effects(place: &SectionPart<'_>) -> Sheet {
             .variants
             .iter()
             .any(|variant| !variant.effects.is_empty());
-        if some && place.part.statistics.targets.len() > 1 {
-            let link = place.link(Some(&target.target), None);
-            sheet.group(Cell::linked(target.target.as_str(), link));
+        if some {
+            head(place, &mut sheet, &target.target);
         }
         for variant in &target.variants {
             for effect in &variant.effects {
@@ -79,10 +80,17 @@ fn effects(place: &SectionPart<'_>) -> Sheet {
     sheet
 }
 
+/// Heads the rows of a target, where there are several targets.
+fn head(place: &SectionPart<'_>, sheet: &mut Sheet, target: &ModelId) {
+    if place.part.statistics.targets.len() > 1 {
+        let link = place.link(Some(target), None);
+        sheet.group(Cell::linked(target.as_str(), link));
+    }
+}
+
 /// How often verdicts differ between variants, beside what chance alone does.
 fn flips(place: &SectionPart<'_>) -> Sheet {
     let columns = vec![
-        Column::name("model"),
         Column::name("metric"),
         Column::name("axis"),
         Column::number("differ between variants"),
@@ -90,10 +98,12 @@ fn flips(place: &SectionPart<'_>) -> Sheet {
     ];
     let mut sheet = Sheet::new("flips", "Verdicts that differ", columns);
     for target in &place.part.statistics.targets {
+        if !target.variants.is_empty() {
+            head(place, &mut sheet, &target.target);
+        }
         for variant in &target.variants {
             let link = place.link(Some(&target.target), Some(&variant.metric));
             sheet.row(vec![
-                target.target.as_str().into(),
                 place.metric(&variant.metric, link),
                 variant.axis.clone().into(),
                 percent(variant.differ_between_variants).into(),
@@ -109,7 +119,6 @@ fn flips(place: &SectionPart<'_>) -> Sheet {
 /// How often several samples of one scenario all pass.
 pub(super) fn reliability(place: &SectionPart<'_>) -> Option<Section> {
     let columns = vec![
-        Column::name("model"),
         Column::name("rows of"),
         Column::number("in a row"),
         Column::chart(Axis::Rate),
@@ -118,38 +127,26 @@ pub(super) fn reliability(place: &SectionPart<'_>) -> Option<Section> {
         Column::number("scenarios"),
         Column::number("with fewer").wide(),
     ];
-    let mut sheet = Sheet::new("reliability", "All samples of a scenario pass", columns);
+    let title = "All samples of a scenario pass";
+    let mut sheet = Sheet::new("reliability", title, columns);
     for target in &place.part.statistics.targets {
-        for found in target.reliability.iter().filter(|found| found.k >= 2) {
-            let pooled = ["all", "positive", "negative"].contains(&found.scope.as_str());
-            let metric = (!pooled).then_some(found.scope.as_str());
-            let link = place.link(Some(&target.target), metric);
-            let ends = found.lower.zip(found.upper);
-            let title = format!(
-                "{}, {}: {} samples in a row pass in {}, 95% interval {}",
-                target.target,
-                found.scope,
-                found.k,
-                percent(found.estimate),
-                compact_interval(ends)
-            );
-            let strip = Strip {
-                estimate: found.estimate,
-                interval: ends,
-                bounds: None,
-                series: place.series(&target.target),
-                title: clean(&title),
-            };
-            sheet.row(vec![
-                target.target.as_str().into(),
-                place.metric(&found.scope, link.clone()),
-                found.k.into(),
-                Cell::drawn(strip, Some(link)),
-                percent(found.estimate).into(),
-                compact_interval(ends).into(),
-                found.units.into(),
-                found.left_out.into(),
-            ]);
+        let repeated = target.reliability.iter().filter(|found| found.k >= 2);
+        let repeated: Vec<&ReliabilityStatistics> = repeated.collect();
+        // Without a verdict there is nothing to draw.
+        let (known, unknown): (Vec<_>, Vec<_>) = repeated
+            .into_iter()
+            .partition(|found| found.estimate.is_some());
+        if known.is_empty() {
+            let samples = unknown.first().map(|found| found.k);
+            sheet.notes.extend(samples.map(|samples| {
+                let id = clean(target.target.as_str());
+                format!("{id}: no scenario has a verdict of {samples} samples.")
+            }));
+            continue;
+        }
+        head(place, &mut sheet, &target.target);
+        for found in known {
+            sheet.row(passing(place, &target.target, found));
         }
     }
     if sheet.is_empty() {
@@ -160,4 +157,34 @@ pub(super) fn reliability(place: &SectionPart<'_>) -> Option<Section> {
         sheet.notes.push(note.to_owned());
     }
     place.section("reliability", "Reliability", vec![folded(sheet)])
+}
+
+fn passing(place: &SectionPart<'_>, target: &ModelId, found: &ReliabilityStatistics) -> Vec<Cell> {
+    let pooled = ["all", "positive", "negative"].contains(&found.scope.as_str());
+    let metric = (!pooled).then_some(found.scope.as_str());
+    let link = place.link(Some(target), metric);
+    let ends = found.lower.zip(found.upper);
+    let title = format!(
+        "{target}, {}: {} samples in a row pass in {}, 95% interval {}",
+        found.scope,
+        found.k,
+        percent(found.estimate),
+        compact_interval(ends)
+    );
+    let strip = Strip {
+        estimate: found.estimate,
+        interval: ends,
+        bounds: None,
+        series: place.series(target),
+        title: clean(&title),
+    };
+    vec![
+        place.metric(&found.scope, link.clone()),
+        found.k.into(),
+        Cell::drawn(strip, Some(link)),
+        percent(found.estimate).into(),
+        compact_interval(ends).into(),
+        found.units.into(),
+        found.left_out.into(),
+    ]
 }
